@@ -1,0 +1,135 @@
+"""Maintain the notebooks: `execute` runs and saves them, `sync` copies the finished definitions from utils."""
+
+import argparse
+import ast
+import os
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = ROOT / "notebooks"
+MODULES = {
+    "01": ("tokenization",),
+    "02": ("embeddings",),
+    "03": ("attention",),
+    "04": ("attention",),
+    "05": ("encoder_layer",),
+    "06": ("encoder",),
+}
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def notebook_paths(names: list[str]) -> list[Path]:
+    """The notebooks whose file names begin with one of the names, solutions included; all of them for no names."""
+    paths = sorted(NOTEBOOKS.glob("[0-9]*.ipynb")) + sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb"))
+    return [path for path in paths if not names or path.name.startswith(tuple(names))]
+
+
+def execute(path: Path) -> None:
+    """Run a notebook from a fresh kernel and save it with its outputs; an error leaves the file as it was."""
+    notebook = nbformat.read(path, as_version=4)
+    options = {"timeout": 600, "kernel_name": "python3", "record_timing": False}
+    NotebookClient(notebook, resources={"metadata": {"path": path.parent}}, **options).execute()
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict(
+            {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        )
+        if cell.cell_type == "code":
+            cell.outputs = join_streams(cell.outputs)
+    save(notebook, path)
+
+
+def join_streams(outputs: list) -> list:
+    """The outputs, with neighbouring pieces of one stream joined, since where a stream breaks is chance."""
+    joined = []
+    for output in outputs:
+        if joined and output.output_type == "stream" and joined[-1].get("name") == output.name:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
+def save(notebook, path: Path) -> None:
+    """Write a notebook whole or not at all."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        nbformat.write(notebook, file)
+    Path(temporary).chmod(0o644)
+    Path(temporary).replace(path)
+
+
+def definitions(source: str) -> dict[str, str]:
+    """The top-level functions and classes of a Python source by name, each without its docstrings."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # a cell with an IPython magic defines nothing of ours
+        return {}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    return {node.name: without_docstrings(node, source) for node in tree.body if isinstance(node, kinds)}
+
+
+def without_docstrings(node: ast.stmt, source: str) -> str:
+    """The source lines of a definition, decorators and comments included, docstrings and the blanks after them not."""
+    lines, skip = source.splitlines(), set()
+    for part in ast.walk(node):
+        if isinstance(part, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(part) is not None:
+            docstring = part.body[0]
+            skip.update(range(docstring.lineno, docstring.end_lineno + 1))
+            if not lines[docstring.end_lineno : docstring.end_lineno + 1][0].strip():
+                skip.add(docstring.end_lineno + 1)
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    kept = [lines[number - 1] for number in range(first, node.end_lineno + 1) if number not in skip]
+    return "\n".join(kept)
+
+
+def finished(path: Path) -> dict[str, str]:
+    """The definitions that the utils modules of a notebook hold, by name."""
+    modules = MODULES.get(path.name[:2], ())
+    sources = [(ROOT / "utils" / f"{module}.py").read_text("utf-8") for module in modules]
+    return {name: text for source in sources for name, text in definitions(source).items()}
+
+
+def sync(path: Path) -> bool:
+    """Replace each definition in a notebook that has a home in its utils module; return whether anything changed."""
+    notebook, homes, changed = nbformat.read(path, as_version=4), finished(path), False
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        for name, text in definitions(cell.source).items():
+            if name in homes and text != homes[name]:
+                cell.source = cell.source.replace(text, homes[name])
+                changed = True
+    if changed:
+        save(notebook, path)
+    return changed
+
+
+def main() -> int:
+    """Run a command on the notebooks named, such as `execute 03 04`; without names on all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=["execute", "sync"])
+    parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03")
+    parser.add_argument("--jobs", type=int, default=2, help="kernels at a time")
+    arguments = parser.parse_args()
+    paths = notebook_paths(arguments.names)
+    if not paths:
+        sys.exit(f"no notebook in {NOTEBOOKS} begins with {', '.join(arguments.names)}")
+    action = {"execute": execute, "sync": sync}[arguments.command]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for path, result in zip(paths, pool.map(action, paths), strict=True):
+            print(f"{arguments.command}  {path.relative_to(ROOT)}{'  changed' if result else ''}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

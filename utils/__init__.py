@@ -1,0 +1,1 @@
+"""Reference implementations of the series: one module per notebook, each class the one its notebook builds."""

@@ -1,0 +1,121 @@
+"""The whole encoder: embeddings and a stack of layers, with BERT's pretrained weights. Built in notebook 06."""
+
+import re
+from typing import NamedTuple
+
+from torch import Tensor, nn
+from transformers import BertConfig
+
+from utils.checkpoints import check_weight_names, is_encoder_weight, load_config, load_reference_model
+from utils.embeddings import Embeddings
+from utils.encoder_layer import TransformerEncoderLayer
+
+# Hugging Face's names for BERT's weights, and ours
+RENAMES = {
+    r"^embeddings\.LayerNorm": "embeddings.layer_norm",
+    r"^encoder\.layer": "layers",
+    r"attention\.self\.": "attention.",
+    r"attention\.output\.dense": "attention.output",
+    r"attention\.output\.LayerNorm": "attention_norm",
+    r"intermediate\.dense": "feed_forward.intermediate",
+    r"(?<=\d)\.output\.dense": ".feed_forward.output",
+    r"(?<=\d)\.output\.LayerNorm": ".feed_forward_norm",
+}
+
+
+class EncoderOutput(NamedTuple):
+    """What the encoder returns; None where it was not asked for."""
+
+    last_hidden_state: Tensor  # (B, S, H)
+    hidden_states: tuple[Tensor, ...] | None = None  # L + 1 times (B, S, H): the embeddings, then each layer
+    attentions: tuple[Tensor, ...] | None = None  # L times (B, A, S, S)
+    queries: tuple[Tensor, ...] | None = None  # L times (B, A, S, D)
+    keys: tuple[Tensor, ...] | None = None  # L times (B, A, S, D)
+
+
+class TransformerEncoder(nn.Module):
+    """BERT's encoder without its pooler (Devlin et al. 2019); `norm_first` makes it the textbook's pre-LN variant."""
+
+    def __init__(self, config: BertConfig, norm_first: bool = False):
+        """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
+        super().__init__()
+        self.config = check_config(config)
+        self.embeddings = Embeddings(config)
+        layers = [TransformerEncoderLayer(config, norm_first) for _ in range(config.num_hidden_layers)]
+        self.layers = nn.ModuleList(layers)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: str | None = None):
+        """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
+        encoder = cls(load_config(checkpoint))
+        encoder.load_bert_weights(load_reference_model(checkpoint).state_dict())
+        return encoder.eval()
+
+    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
+        """Copy a Hugging Face `BertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
+        self.load_state_dict(rename_weights(state_dict, self.state_dict()))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        *,
+        output_attentions: bool = False,
+        output_hidden_states: bool = False,
+        output_queries_keys: bool = False,
+    ) -> EncoderOutput:
+        """input_ids, attention_mask and token_type_ids (B, S) to `EncoderOutput`; bad input raises ValueError."""
+        hidden_states = self.embeddings(input_ids, token_type_ids)
+        attention_mask = drop_full_mask(attention_mask, input_ids)
+        stream, attentions, projections = [hidden_states], [], []
+        for layer in self.layers:
+            if output_queries_keys:
+                projections.append(layer.project(hidden_states))
+            hidden_states, weights = layer(hidden_states, attention_mask, output_attentions)
+            attentions.append(weights)
+            if output_hidden_states:
+                stream.append(hidden_states)
+        stream = tuple(stream) if output_hidden_states else None
+        attentions = tuple(attentions) if output_attentions else None
+        return EncoderOutput(hidden_states, stream, attentions, *zip(*projections, strict=True))
+
+
+def check_config(config: BertConfig) -> BertConfig:
+    """Return the configuration; ValueError, naming the field, if it is beyond a BERT encoder with learned positions."""
+    position_type = getattr(config, "position_embedding_type", "absolute")
+    if position_type != "absolute":
+        raise ValueError(f'position_embedding_type="{position_type}" is not built here: use "absolute"')
+    for field in ("is_decoder", "add_cross_attention"):
+        if getattr(config, field, False):
+            raise ValueError(f"{field}=True makes a decoder, and this is an encoder: use {field}=False")
+    return config
+
+
+def drop_full_mask(attention_mask: Tensor | None, input_ids: Tensor) -> Tensor | None:
+    """None for a mask of ones, since nothing is padded then; else the mask. ValueError if its shape is not (B, S)."""
+    if attention_mask is None:
+        return None
+    if attention_mask.shape != input_ids.shape:
+        shapes = f"{tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}"
+        raise ValueError(f"attention_mask has the shape {shapes}: the two must agree")
+    return None if attention_mask.all() else attention_mask
+
+
+def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
+    found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
+    misshaped = [
+        f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
+        for name in found.keys() & wanted.keys()
+        if found[name].shape != wanted[name].shape
+    ]
+    check_weight_names(wanted.keys() - found.keys(), found.keys() - wanted.keys(), misshaped)
+    return found
+
+
+def rename_weight(name: str) -> str:
+    """Our name for one of Hugging Face's weight names, such as layers.0.attention.query.weight."""
+    for pattern, replacement in RENAMES.items():
+        name = re.sub(pattern, replacement, name)
+    return name

@@ -1,0 +1,63 @@
+"""One encoder layer: attention and feed-forward network, each with residual connection and LayerNorm. Notebook 05."""
+
+from torch import Tensor, nn
+from transformers import BertConfig
+
+from utils.attention import MultiHeadAttention
+
+ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with an activation between, applied to each position alone (Vaswani et al. 2017, section 3.3)."""
+
+    def __init__(self, config: BertConfig):
+        super().__init__()
+        if config.hidden_act not in ACTIVATIONS:
+            raise ValueError(
+                f'hidden_act="{config.hidden_act}" is not built here: use one of {", ".join(ACTIVATIONS)}'
+            )
+        self.intermediate = nn.Linear(config.hidden_size, config.intermediate_size)
+        self.activation = ACTIVATIONS[config.hidden_act]
+        self.output = nn.Linear(config.intermediate_size, config.hidden_size)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """(…, H) to (…, I) and back to (…, H)."""
+        return self.output(self.activation(self.intermediate(hidden_states)))
+
+
+class TransformerEncoderLayer(nn.Module):
+    """Attention then feed-forward; post-LN as in BERT, or with `norm_first` the pre-LN of Xiong et al. 2020."""
+
+    def __init__(self, config: BertConfig, norm_first: bool = False):
+        super().__init__()
+        self.attention = MultiHeadAttention(config)
+        self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+        self.norm_first = norm_first
+
+    def attention_input(self, hidden_states: Tensor) -> Tensor:
+        """What attention sees, (B, S, H): the normalised stream in pre-LN, the stream itself in post-LN."""
+        return self.attention_norm(hidden_states) if self.norm_first else hidden_states
+
+    def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor]:
+        """The layer's query and key, (B, A, S, D) each, for a view of how its attention comes about."""
+        query, key, _ = self.attention.project(self.attention_input(hidden_states))
+        return query, key
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """hidden_states (B, S, H) to (B, S, H) and attention_weights (B, A, S, S), None unless asked for."""
+        attended, weights = self.attention(
+            self.attention_input(hidden_states), attention_mask, output_attentions
+        )
+        hidden_states = hidden_states + self.dropout(attended)
+        if self.norm_first:
+            transformed = self.feed_forward(self.feed_forward_norm(hidden_states))
+            return hidden_states + self.dropout(transformed), weights
+        hidden_states = self.attention_norm(hidden_states)
+        transformed = self.feed_forward(hidden_states)
+        return self.feed_forward_norm(hidden_states + self.dropout(transformed)), weights
