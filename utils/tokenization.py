@@ -7,45 +7,11 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from utils.characters import CJK_RANGES, character_category, in_ranges
 from utils.checkpoints import load_vocabulary
+from utils.text_input import SPECIAL_TOKENS, check_known_ids, check_special_tokens, match_pairs, room_for_text
 
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 MAX_CHARACTERS_PER_WORD = 100
-
-# The official tokenizer knows the characters of Unicode 7.0 (2014). The marks, signs and format characters that
-# later versions brought lie in these ranges, and there it sees no category at all ...
-# fmt: off
-LATER_CHARACTERS = (
-    (0x5C8, 0x5C9), (0x61D, 0x61D), (0x7FD, 0x7FD), (0x890, 0x8E2), (0x9FD, 0x9FE), (0xA76, 0xA76), (0xAFA, 0xAFF),
-    (0xB53, 0xB55), (0xC04, 0xC3C), (0xC77, 0xC77), (0xC84, 0xC84), (0xD00, 0xD00), (0xD3B, 0xD3C), (0xD81, 0xD81),
-    (0xEBA, 0xEBA), (0xECE, 0xECE), (0x180F, 0x1886), (0x1ABF, 0x1AF0), (0x1B4E, 0x1B4F), (0x1B7D, 0x1B7F),
-    (0x1DF6, 0x1DFB), (0x2E43, 0x2E63), (0xA82C, 0xA82C), (0xA8C5, 0xA8C5), (0xA8FF, 0xA8FF), (0xA9BD, 0xA9BD),
-    (0x10D24, 0x10F89), (0x11070, 0x11074), (0x110C2, 0x110CD), (0x111CF, 0x111CF), (0x1123E, 0x11241),
-    (0x1133B, 0x1133B), (0x113BB, 0x1145E), (0x11660, 0x1166C), (0x116B9, 0x116B9), (0x1182F, 0x11FFF),
-    (0x12FF1, 0x1612F), (0x16D6D, 0x16F4F), (0x16FE2, 0x16FE4), (0x1CF00, 0x1D128), (0x1D25B, 0x1D25C),
-    (0x1E000, 0x1E6F5), (0x1E944, 0x1E95F),
-)
-# ... and these four have changed category since.
-EARLIER_CATEGORY = {"\u166d": "Po", "\u1734": "Mn", "\U000111c9": "Po", "\U0001171e": "Mn"}
-
-CJK_RANGES = (  # the fifth starts 256 characters late in the official tokenizer, so it does here
-    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-)
-# fmt: on
-
-
-def in_ranges(character: str, ranges: tuple) -> bool:
-    """Whether the character's code point lies in one of the (first, last) ranges."""
-    return any(first <= ord(character) <= last for first, last in ranges)
-
-
-@cache
-def character_category(character: str) -> str:
-    """Unicode general category such as "Ll" or "Mn", as of Unicode 7.0; "Cn" (not assigned) for later characters."""
-    if in_ranges(character, LATER_CHARACTERS):
-        return "Cn"
-    return EARLIER_CATEGORY.get(character) or unicodedata.category(character)
 
 
 @cache
@@ -64,6 +30,13 @@ def clean_character(character: str) -> str:
     if character.isspace():
         return " "
     return f" {character} " if in_ranges(character, CJK_RANGES) else character
+
+
+def split_special_tokens(text: str) -> list[str]:
+    """The text in parts, special tokens such as [MASK] parts of their own. TypeError if it is no string."""
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, got {type(text).__name__}: pass one string or a list")
+    return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
 
 
 def normalize(text: str, lowercase: bool = True) -> str:
@@ -102,9 +75,8 @@ def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
         return first, second
     shorter = min(len(first), len(second), budget // 2)
     longer = budget - shorter
-    if len(first) <= len(second):
-        return first[:shorter], second[:longer]
-    return first[:longer], second[:shorter]
+    kept = (shorter, longer) if len(first) <= len(second) else (longer, shorter)
+    return first[: kept[0]], second[: kept[1]]
 
 
 def join_pieces(tokens: list[str]) -> str:
@@ -151,9 +123,8 @@ class WordPieceTokenizer:
         if add_special_tokens:
             first, second = self.segments(text, pair)
             return first + second
-        return [
-            self.vocab[token] for part in (text, pair) if part is not None for token in self.tokenize(part)
-        ]
+        tokens = self.tokenize(text) + ([] if pair is None else self.tokenize(pair))
+        return [self.vocab[token] for token in tokens]
 
     def segments(self, text: str, pair: str | None, max_length: int | None = None) -> tuple[list, list]:
         """Ids of [CLS] text [SEP] and of pair [SEP] ([] without a pair), together at most `max_length`."""
@@ -176,51 +147,3 @@ class WordPieceTokenizer:
         """
         rows = [self.segments(text, pair, max_length) for text, pair in match_pairs(texts, pairs)]
         return pad_batch(rows, self.vocab["[PAD]"])
-
-
-def check_special_tokens(vocab: dict[str, int]) -> None:
-    """Raise ValueError naming the special tokens that a vocabulary lacks."""
-    missing = [token for token in SPECIAL_TOKENS if token not in vocab]
-    if missing:
-        raise ValueError(
-            f"the vocabulary lacks {', '.join(missing)}: pass BERT's whole vocabulary, token to id"
-        )
-
-
-def split_special_tokens(text: str) -> list[str]:
-    """The text in parts, special tokens such as [MASK] parts of their own. TypeError if it is no string."""
-    if not isinstance(text, str):
-        raise TypeError(
-            f"text must be a string, got {type(text).__name__}: pass a string or a list of strings"
-        )
-    return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
-
-
-def room_for_text(max_length: int, pair: str | None) -> int:
-    """How many of `max_length` ids the special tokens leave; ValueError if they do not fit themselves."""
-    special = 2 if pair is None else 3
-    if max_length < special:
-        raise ValueError(
-            f"max_length={max_length} is too small for {special} special tokens: use {special} or more"
-        )
-    return max_length - special
-
-
-def check_known_ids(ids, tokens: dict[int, str]) -> None:
-    """Raise ValueError naming the first id that is no key of `tokens`."""
-    for token_id in ids:
-        if int(token_id) not in tokens:
-            raise ValueError(f"id {int(token_id)} is outside the vocabulary of {len(tokens)} tokens")
-
-
-def match_pairs(texts, pairs) -> list[tuple]:
-    """(text, pair) for each text, pair None if there are none. ValueError for no texts or unequal counts."""
-    texts, pairs = ([item] if isinstance(item, str) else item for item in (texts, pairs))
-    if not isinstance(texts, (list, tuple)):
-        raise TypeError(f"texts must be a string or a list of strings, got {type(texts).__name__}")
-    pairs = [None] * len(texts) if pairs is None else pairs
-    if not texts or len(texts) != len(pairs):
-        raise ValueError(
-            f"got {len(texts)} texts and {len(pairs)} pairs: pass one text or more, and a pair for each"
-        )
-    return list(zip(texts, pairs, strict=True))

@@ -1,0 +1,48 @@
+"""What several tests share: the embedded checkpoint in our implementation and in the official one."""
+
+import os
+
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import pytest
+import torch
+import transformers
+
+from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
+from utils.encoder import TransformerEncoder
+from utils.tokenization import WordPieceTokenizer
+
+transformers.utils.logging.disable_progress_bar()
+transformers.utils.logging.set_verbosity_error()
+
+SENTENCE = "I called Ian. I got his answering machine."
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> WordPieceTokenizer:
+    return WordPieceTokenizer.from_checkpoint(DEFAULT_CHECKPOINT)
+
+
+@pytest.fixture(scope="session")
+def official_tokenizer():
+    return load_tokenizer(DEFAULT_CHECKPOINT)
+
+
+@pytest.fixture(scope="session")
+def encoder() -> TransformerEncoder:
+    return TransformerEncoder.from_checkpoint(DEFAULT_CHECKPOINT)
+
+
+@pytest.fixture(scope="session")
+def reference():
+    return load_reference_model(DEFAULT_CHECKPOINT)
+
+
+@pytest.fixture(scope="session")
+def batches(tokenizer) -> dict[str, dict[str, torch.Tensor]]:
+    """A single sentence, a sentence pair and a padded batch, tokenized."""
+    return {
+        "single sentence": tokenizer(SENTENCE),
+        "sentence pair": tokenizer("time flies like an arrow", "fruit flies like a banana"),
+        "padded batch": tokenizer([SENTENCE, "Hi!", "the bark of a palm tree is very rough"]),
+    }
