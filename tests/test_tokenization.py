@@ -128,7 +128,7 @@ def test_chosen_texts(tokenizer, official_tokenizer, text):
 
 @pytest.mark.parametrize("max_length", [3, 4, 5, 16, 17, 40, None])
 def test_pairs_and_truncation(tokenizer, official_tokenizer, reviews, max_length):
-    texts, pairs = reviews[:400] + ["", "a"], ["", *reviews[400:800], "a b c"]
+    texts, pairs = [*reviews[:400], "", "a"], ["", *reviews[400:800], "a b c"]
     options = {"truncation": True, "max_length": max_length} if max_length else {}
     for second in (pairs, None):
         official = official_tokenizer(texts, second, padding=True, return_tensors="pt", **options)

@@ -5,11 +5,11 @@ import ast
 import os
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from tqdm.auto import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -99,8 +99,8 @@ def finished(path: Path) -> dict[str, str]:
     return {name: text for source in sources for name, text in definitions(source).items()}
 
 
-def sync(path: Path) -> bool:
-    """Replace each definition in a notebook that has a home in its utils module; return whether anything changed."""
+def sync(path: Path, write: bool = True) -> bool:
+    """Replace each definition in a notebook that has a home in its utils module; return whether any differed."""
     notebook, homes, changed = nbformat.read(path, as_version=4), finished(path), False
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -109,26 +109,32 @@ def sync(path: Path) -> bool:
             if name in homes and text != homes[name]:
                 cell.source = cell.source.replace(text, homes[name])
                 changed = True
-    if changed:
+    if changed and write:
         save(notebook, path)
     return changed
 
 
-def main() -> int:
-    """Run a command on the notebooks named, such as `execute 03 04`; without names on all."""
+def main() -> str | None:
+    """Run a command on the notebooks named, or on all; return what failed, if anything did."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["execute", "sync"])
     parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03")
-    parser.add_argument("--jobs", type=int, default=2, help="kernels at a time")
+    parser.add_argument(
+        "--check", action="store_true", help="sync: change nothing, fail where something would change"
+    )
     arguments = parser.parse_args()
     paths = notebook_paths(arguments.names)
     if not paths:
-        sys.exit(f"no notebook in {NOTEBOOKS} begins with {', '.join(arguments.names)}")
-    action = {"execute": execute, "sync": sync}[arguments.command]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        for path, result in zip(paths, pool.map(action, paths), strict=True):
-            print(f"{arguments.command}  {path.relative_to(ROOT)}{'  changed' if result else ''}", flush=True)
-    return 0
+        return f"no notebook in {NOTEBOOKS} begins with {', '.join(arguments.names)}"
+    if arguments.command == "execute":
+        for path in tqdm(paths, unit="notebook"):
+            execute(path)
+        return None
+    changed = [path.name for path in paths if sync(path, write=not arguments.check)]
+    if changed and arguments.check:
+        return f"{', '.join(changed)}: a definition differs from its home in utils; run `make sync notebooks`"
+    print(f"{len(changed)} of {len(paths)} notebooks changed {' '.join(changed)}".rstrip())
+    return None
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
+from safetensors import SafetensorError
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
@@ -35,14 +36,16 @@ def load_vocabulary(checkpoint: str | None = None) -> tuple[dict[str, int], bool
     """A checkpoint's vocabulary (token to id) and whether it is lower-cased; ValueError for another normalization."""
     tokenizer = load_tokenizer(checkpoint)
     normalizer = json.loads(tokenizer.backend_tokenizer.to_str())["normalizer"] or {}
-    lowercase = normalizer.get("lowercase")
-    built = normalizer.get("type") == "BertNormalizer" and normalizer["clean_text"]
-    built = built and normalizer["handle_chinese_chars"] and normalizer["strip_accents"] in (None, lowercase)
-    if not built:
-        raise ValueError(
-            f"{checkpoint_name(checkpoint)} normalizes text in a way not built here, {normalizer}: {REMEDY}"
-        )
-    return tokenizer.get_vocab(), lowercase
+    check_normalizer(normalizer, checkpoint_name(checkpoint))
+    return tokenizer.get_vocab(), normalizer["lowercase"]
+
+
+def check_normalizer(normalizer: dict, name: str) -> None:
+    """Raise ValueError unless the official tokenizer normalizes text as BERT's does."""
+    wanted = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
+    accents_follow_case = normalizer.get("strip_accents") in (None, normalizer.get("lowercase"))
+    if not (wanted.items() <= normalizer.items() and accents_follow_case):
+        raise ValueError(f"{name} normalizes text in a way not built here, {normalizer}: {REMEDY}")
 
 
 def load_config(checkpoint: str | None = None) -> BertConfig:
@@ -66,13 +69,15 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
         raise ValueError(
             f"{folder} holds {found}: save them with save_pretrained(..., safe_serialization=True), or {REMEDY}"
         )
-    model, report = BertModel.from_pretrained(
-        folder,
-        attn_implementation="eager",
-        use_safetensors=True,
-        ignore_mismatched_sizes=True,
-        output_loading_info=True,
-    )
+    options = {"attn_implementation": "eager", "use_safetensors": True}
+    try:
+        model, report = BertModel.from_pretrained(
+            folder, **options, ignore_mismatched_sizes=True, output_loading_info=True
+        )
+    except SafetensorError as error:
+        raise ValueError(
+            f"{folder}/model.safetensors cannot be read ({error}): fetch or save it again"
+        ) from error
     unexpected = [name for name in report["unexpected_keys"] if is_encoder_weight(name.removeprefix("bert."))]
     missing = [name for name in report["missing_keys"] if is_encoder_weight(name)]
     misshaped = [

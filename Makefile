@@ -1,0 +1,46 @@
+# Anatomy of a Transformer Encoder: `make lab` to read, `make test` to check everything.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+ARGS ?=
+NB ?=
+export JUPYTER_PREFER_ENV_PATH := 1
+export TOKENIZERS_PARALLELISM := false
+
+# CHECKPOINT=folder runs the series on another checkpoint: its asserts, since saved outputs are the default's.
+NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
+ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test notebooks sync lint clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
+	$(BIN)/jupyter lab $(ALLOW_ROOT) $(ARGS) notebooks/01_tokenization.ipynb
+
+test: lint  ## set up and run all that CI runs: style, tests, every cell of every notebook
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests notebooks $(ARGS)
+
+lint: $(READY)  ## check style, and that notebooks hold the definitions of utils
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python tools/notebooks.py sync --check
+
+notebooks: $(READY)  ## run and save notebooks (NB="03 04" for some)
+	$(BIN)/python tools/notebooks.py execute $(NB)
+
+sync: $(READY)  ## copy the finished definitions from utils into the notebooks
+	$(BIN)/python tools/notebooks.py sync $(NB)
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,105 @@
+"""Each exercise's check accepts right answers, names the mistake in wrong ones, and never crashes."""
+
+import importlib
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from utils.exercises import CHECKS, check
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+CASES = {
+    path.stem: importlib.import_module(f"tests.exercise_cases.{path.stem}")
+    for path in sorted((Path(__file__).parent / "exercise_cases").glob("notebook_*.py"))
+}
+RIGHT = [
+    (number, answer)
+    for cases in CASES.values()
+    for number, answers in cases.RIGHT.items()
+    for answer in answers
+]
+WRONG = [
+    (number, answer, words)
+    for cases in CASES.values()
+    for number, answers in cases.WRONG.items()
+    for answer, words in answers
+]
+NUMBERS = sorted({number for number, *_ in WRONG})
+
+
+def printed(capsys, number: str, answer) -> str:
+    """The one line that a check prints."""
+    check(number, answer)
+    output = capsys.readouterr().out
+    assert output.startswith(f"Exercise {number}: ")
+    return output
+
+
+def exercise_cells(path: Path) -> dict[str, tuple[str, str]]:
+    """Source and printed text of each exercise cell of a notebook, by exercise number."""
+    cells = [
+        cell
+        for cell in nbformat.read(path, as_version=4).cells
+        if "exercise" in cell.metadata.get("tags", ())
+    ]
+    printed = [(cell.source, "".join(output.get("text", "") for output in cell.outputs)) for cell in cells]
+    return {source.split('check("')[1].split('"')[0]: (source, text) for source, text in printed}
+
+
+@pytest.mark.parametrize(("number", "answer"), RIGHT)
+def test_right_answers_are_accepted(capsys, number, answer):
+    assert f"Exercise {number}: correct." in printed(capsys, number, answer)
+
+
+@pytest.mark.parametrize(("number", "answer", "words"), WRONG)
+def test_wrong_answers_get_a_hint_that_names_the_mistake(capsys, number, answer, words):
+    output = printed(capsys, number, answer)
+    assert "not yet." in output
+    assert words in output
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_stub_is_not_attempted(capsys, number):
+    assert "not attempted yet" in printed(capsys, number, ...)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_nothing_crashes_a_check(capsys, number):
+    def raises(*arguments, **options):
+        raise ZeroDivisionError("oh")
+
+    class Hostile:
+        def __eq__(self, other):
+            raise RuntimeError("no comparison")
+
+        __hash__ = None
+
+    for answer in (raises, lambda: None, Hostile(), None, "", 7, object(), [], {}):
+        assert "correct" not in printed(capsys, number, answer)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_every_exercise_has_three_wrong_answers(number):
+    assert sum(case[0] == number for case in WRONG) >= 3
+    assert any(case[0] == number for case in RIGHT)
+
+
+def test_every_check_has_cases():
+    assert set(CHECKS) == set(NUMBERS)
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
+def test_stubs_and_solutions_in_the_notebooks(path):
+    """Saved outputs, which nbval reproduces: every stub says "not attempted", every solution "correct"."""
+    stubs = exercise_cells(path)
+    solutions = exercise_cells(NOTEBOOKS / "solutions" / f"{path.name[:2]}_solutions.ipynb")
+    assert len(stubs) >= 3
+    assert (
+        set(stubs)
+        == set(solutions)
+        == {number for number in NUMBERS if int(number.split(".")[0]) == int(path.name[:2])}
+    )
+    for number in stubs:
+        assert f"Exercise {number}: not attempted yet" in stubs[number][1]
+        assert f"Exercise {number}: correct." in solutions[number][1]
