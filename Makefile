@@ -10,6 +10,8 @@ export TOKENIZERS_PARALLELISM := false
 
 # CHECKPOINT=folder runs the series on another checkpoint: its asserts, since saved outputs are the default's.
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
+# JupyterLab asks no server for news, updates or extensions.
+OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.extension_manager=readonly
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
@@ -22,10 +24,11 @@ $(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements"
 	@touch $@
 
 lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
-	$(BIN)/jupyter lab $(ALLOW_ROOT) $(ARGS) notebooks/01_tokenization.ipynb
+	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/01_tokenization.ipynb
 
 test: lint  ## set up and run all that CI runs: style, tests, every cell of every notebook
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests notebooks $(ARGS)
