@@ -105,13 +105,18 @@ def drop_full_mask(attention_mask: Tensor | None, input_ids: Tensor) -> Tensor |
 def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
     """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
     found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
+    check_fit(found, wanted)
+    return found
+
+
+def check_fit(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
+    """Raise a ValueError that lists missing, unexpected and mis-shaped weights, unless names and shapes agree."""
     misshaped = [
         f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
         for name in found.keys() & wanted.keys()
         if found[name].shape != wanted[name].shape
     ]
     check_weight_names(wanted.keys() - found.keys(), found.keys() - wanted.keys(), misshaped)
-    return found
 
 
 def rename_weight(name: str) -> str:

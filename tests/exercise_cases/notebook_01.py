@@ -1,0 +1,165 @@
+"""Answers readers give to the exercises of notebook 01: right ones, and wrong ones with a word of the hint."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from utils.tokenization import word_pieces
+
+
+def pad_left_lists(rows, pad_id):
+    S = max(map(len, rows))
+    ids = [[pad_id] * (S - len(row)) + row for row in rows]
+    return ids, [[0] * (S - len(row)) + [1] * len(row) for row in rows]
+
+
+def pad_left_flip(rows, pad_id):
+    flipped = pad_sequence([torch.tensor(row[::-1]) for row in rows], batch_first=True, padding_value=pad_id)
+    ones = pad_sequence([torch.ones(len(row)) for row in rows], batch_first=True)
+    return flipped.flip(1), ones.flip(1)
+
+
+def pad_left_arrays(rows, pad_id):
+    ids, mask = pad_left_lists(rows, pad_id)
+    return {"input_ids": np.array(ids), "attention_mask": np.array(mask, dtype=bool)}
+
+
+def pad_left_torch(rows, pad_id):
+    ids = pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id, padding_side="left"
+    )
+    return ids, (ids != pad_id).int()
+
+
+def pad_right(rows, pad_id):
+    S = max(map(len, rows))
+    ids = torch.tensor([row + [pad_id] * (S - len(row)) for row in rows])
+    return ids, (ids != pad_id).long()
+
+
+def right_mask(rows, pad_id):
+    ids, mask = pad_left_torch(rows, pad_id)
+    return ids, mask.flip(1)
+
+
+def inverted_mask(rows, pad_id):
+    ids, mask = pad_left_torch(rows, pad_id)
+    return ids, 1 - mask
+
+
+def swapped(rows, pad_id):
+    return pad_left_torch(rows, pad_id)[::-1]
+
+
+def always_zero(rows, pad_id):
+    return pad_left_lists(rows, 0)
+
+
+def not_padded(rows, pad_id):
+    return rows, [[1] * len(row) for row in rows]
+
+
+def only_ids(rows, pad_id):
+    return pad_left_torch(rows, pad_id)[0]
+
+
+def fewest_by_cuts(word, vocab):
+    for count in range(len(word)):
+        for cuts in combinations(range(1, len(word)), count):
+            edges = [0, *cuts, len(word)]
+            pieces = [("##" if a else "") + word[a:b] for a, b in pairwise(edges)]
+            if all(piece in vocab for piece in pieces):
+                return tuple(pieces)
+    return ["[UNK]"]
+
+
+def fewest_recursive(word, vocab, prefix=""):
+    ways = [[prefix + word]] if prefix + word in vocab else []
+    for end in range(1, len(word)):
+        rest = fewest_recursive(word[end:], vocab, "##")
+        if prefix + word[:end] in vocab and rest != ["[UNK]"]:
+            ways.append([prefix + word[:end], *rest])
+    return min(ways, key=len, default=["[UNK]"])
+
+
+def any_way(word, vocab, prefix=""):
+    """The first way through, shortest pieces first: not the fewest."""
+    for end in range(1, len(word) + 1):
+        piece, rest = prefix + word[:end], word[end:]
+        if piece in vocab:
+            after = any_way(rest, vocab, "##") if rest else []
+            if after != ["[UNK]"]:
+                return [piece, *after]
+    return ["[UNK]"]
+
+
+def without_marks(word, vocab):
+    return [piece.removeprefix("##") for piece in fewest_by_cuts(word, vocab)]
+
+
+def empty_for_unknown(word, vocab):
+    pieces = list(fewest_by_cuts(word, vocab))
+    return [] if pieces == ["[UNK]"] else pieces
+
+
+def ends_twice(word, vocab):
+    *pieces, last = fewest_by_cuts(word, vocab)
+    return [*pieces, last + word[-1]]
+
+
+def keeps_known_start(word, vocab):
+    pieces = list(fewest_by_cuts(word, vocab))
+    return ["x", "[UNK]"] if pieces == ["[UNK]"] else pieces
+
+
+RIGHT = {
+    "1.1": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0])],
+    "1.2": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0)],
+    "1.3": [pad_left_lists, pad_left_flip, pad_left_arrays, pad_left_torch],
+    "1.4": [fewest_by_cuts, fewest_recursive],
+}
+WRONG = {
+    "1.1": [
+        ((2, 7), "special tokens"),
+        ((2, 6), "special tokens"),
+        ((2, 8), "[SEP] of its own"),
+        ((4, 7), "one row, not two"),
+        ((9, 2), "wrong order"),
+        ((2, 17), "padded to the longest"),
+        ((2, 11), "the longest row gives S"),
+        ("2, 9", "two whole numbers"),
+        (9, "two whole numbers"),
+        ((2, float("nan")), "two whole numbers"),
+    ],
+    "1.2": [
+        ((18, 6), "is padding a real token"),
+        ((12, 6), "special tokens too"),
+        ((17, 4), "closes the second text"),
+        ((17, 7), "Padding has token type 0"),
+        ((17, 11), "zeros"),
+        ((17, 9), "each row"),
+        ((6, 17), "wrong order"),
+        ((17,), "two whole numbers"),
+    ],
+    "1.3": [
+        (pad_right, "padded on the right"),
+        (right_mask, "padding on the right"),
+        (inverted_mask, "upside down"),
+        (swapped, "input_ids first"),
+        (always_zero, "pad_id"),
+        (not_padded, "equally long"),
+        (only_ids, "two tensors"),
+    ],
+    "1.4": [
+        (word_pieces, "still greedy"),
+        (any_way, "are enough"),
+        (without_marks, "begins with ##"),
+        (empty_for_unknown, "list of strings"),
+        (ends_twice, "not in `vocab`"),
+        (keeps_known_start, "no way through"),
+        (lambda word, vocab: len(word), "list of strings"),
+        (lambda word, vocab: ["[UNK]"], "there is a way through"),
+    ],
+}

@@ -1,0 +1,209 @@
+"""Answers readers give to the exercises of notebook 06: right alternatives, and wrong ones with a word of the hint."""
+
+import re
+
+import numpy as np
+import torch
+
+TABLE = {
+    "transformer.layer": "layers",
+    "q_lin": "query",
+    "k_lin": "key",
+    "v_lin": "value",
+    "out_lin": "output",
+    "sa_layer_norm": "attention_norm",
+    "output_layer_norm": "feed_forward_norm",
+    "ffn.lin1": "feed_forward.intermediate",
+    "ffn.lin2": "feed_forward.output",
+    "LayerNorm": "layer_norm",
+}
+
+
+def rename(name, table=TABLE):
+    for theirs, ours in table.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def rename_by_parts(name):
+    match = re.fullmatch(r"transformer\.layer\.(\d+)\.(.+)\.(weight|bias)", name)
+    if not match:
+        return name.replace("LayerNorm", "layer_norm")
+    layer, part, kind = match.groups()
+    return f"layers.{layer}.{rename(part)}.{kind}"
+
+
+def rename_but(**changes):
+    return lambda name: rename(name, {key: changes.get(key, value) for key, value in TABLE.items()})
+
+
+def one_digit(name):
+    return rename(re.sub(r"transformer\.layer\.(\d)\d*\.", r"layers.\1.", name))
+
+
+def stack(layers, hidden_states, attention_mask):
+    states = [hidden_states]
+    for layer in layers:
+        states.append(layer(states[-1], attention_mask)[0])
+    return states
+
+
+def stack_recursively(layers, hidden_states, attention_mask):
+    if len(layers) == 0:
+        return (hidden_states,)
+    following = layers[0](hidden_states, attention_mask)[0]
+    return (hidden_states, *stack_recursively(layers[1:], following, attention_mask))
+
+
+def stack_tensor(layers, hidden_states, attention_mask):
+    return torch.stack(stack(layers, hidden_states, attention_mask))
+
+
+def stack_parallel(layers, hidden_states, attention_mask):
+    return [hidden_states, *(layer(hidden_states, attention_mask)[0] for layer in layers)]
+
+
+def stack_pairs(layers, hidden_states, attention_mask):
+    return [hidden_states, *(layer(hidden_states, attention_mask) for layer in layers)]
+
+
+def trainable(encoder):
+    return sum(parameter.numel() for parameter in encoder.parameters() if parameter.requires_grad)
+
+
+def thaw(encoder, number):
+    for parameter in encoder.parameters():
+        parameter.requires_grad = False
+    for layer in list(encoder.layers)[len(encoder.layers) - number :]:
+        for parameter in layer.parameters():
+            parameter.requires_grad = True
+    return trainable(encoder)
+
+
+def thaw_by_name(encoder, number):
+    count = 0
+    for name, parameter in encoder.named_parameters():
+        kept = name.startswith("layers.") and int(name.split(".")[1]) >= len(encoder.layers) - number
+        parameter.requires_grad_(kept)
+        count += parameter.numel() * kept
+    return torch.tensor(count)
+
+
+def thaw_slice(encoder, number):
+    encoder.requires_grad_(False)
+    encoder.layers[-number:].requires_grad_(True)
+    return trainable(encoder)
+
+
+def thaw_first(encoder, number):
+    encoder.requires_grad_(False)
+    encoder.layers[:number].requires_grad_(True)
+    return trainable(encoder)
+
+
+def thaw_no_embeddings(encoder, number):
+    encoder.layers[: len(encoder.layers) - number].requires_grad_(False)
+    return trainable(encoder)
+
+
+def thaw_tensors(encoder, number):
+    thaw(encoder, number)
+    return sum(parameter.requires_grad for parameter in encoder.parameters())
+
+
+def thaw_nothing(encoder, number):
+    encoder.requires_grad_(False)
+    return trainable(encoder)
+
+
+def thaw_all_layers(encoder, number):
+    encoder.embeddings.requires_grad_(False)
+    return trainable(encoder)
+
+
+def count_all(encoder, number):
+    thaw(encoder, number)
+    return sum(parameter.numel() for parameter in encoder.parameters())
+
+
+RIGHT = {
+    "6.1": [1120, 1120.0, np.int64(1120), torch.tensor(1120)],
+    "6.2": [
+        (5, (3, 8, 5, 5)),
+        [5.0, [3, 8, 5, 5]],
+        (np.int64(5), torch.Size((3, 8, 5, 5))),
+        (5, torch.tensor([3, 8, 5, 5])),
+        (torch.tensor(5), torch.zeros(3, 8, 5, 5)),
+    ],
+    "6.3": [rename, rename_by_parts],
+    "6.4": [stack, stack_recursively, stack_tensor],
+    "6.5": [thaw, thaw_by_name],
+}
+
+WRONG = {
+    "6.1": [
+        (1080, "LayerNorms"),
+        (1100, "two LayerNorms"),
+        (1040, "biases are missing"),
+        (1020, "biases are missing"),
+        (1000, "matrices alone"),
+        (1010, "output projection"),
+        (1560, "number of heads"),
+        (440, "attention alone"),
+        (1121, "Add attention"),
+        ("many", "a number"),
+        ((440, 640, 40), "a number"),
+        (torch.zeros(2), "a number"),
+    ],
+    "6.2": [
+        ((4, (3, 8, 5, 5)), "One more"),
+        ((13, (3, 8, 5, 5)), "the embeddings and"),
+        ((5, (3, 5, 16)), "token by token"),
+        ((5, (3, 8, 5, 2)), "query or key"),
+        ((5, (4, 3, 8, 5, 5)), "stacked"),
+        ((5, (8, 5, 5)), "batch comes first"),
+        ((5, (3, 5, 5)), "Each head"),
+        ((5, (1, 2)), "(B, A, S, S)"),
+        ((5, 5), "a tuple such as"),
+        (5, "Give the number"),
+        (("five", (3, 8, 5, 5)), "a number"),
+    ],
+    "6.3": [
+        (lambda name: name, "unchanged"),
+        (rename_but(**{"transformer.layer": "encoder.layer"}), "no such weight"),
+        (rename_but(q_lin="key"), "another weight's place"),
+        (
+            rename_but(sa_layer_norm="feed_forward_norm", output_layer_norm="attention_norm"),
+            "another weight's",
+        ),
+        (rename_but(LayerNorm="LayerNorm"), "unchanged"),
+        (one_digit, "another weight's place"),
+        (str.split, "a string"),
+        (lambda name: None, "return"),
+    ],
+    "6.4": [
+        (stack_parallel, "Every layer got the embeddings"),
+        (stack_pairs, "a pair"),
+        (lambda layers, states, mask: stack(layers, states, None), "not masked"),
+        (lambda layers, states, mask: stack(layers, states, mask)[1:], "The input belongs in front"),
+        (lambda layers, states, mask: stack(layers, states, mask)[:-1], "last layer's result is missing"),
+        (lambda layers, states, mask: stack(layers, states, mask)[-1], "not the last one alone"),
+        (lambda layers, states, mask: stack(layers, states, mask)[::-1], "The order is turned"),
+        (lambda layers, states, mask: stack(list(layers)[::-1], states, mask), "from the last to the first"),
+        (lambda layers, states, mask: stack(layers, states + 1, mask), "not the input"),
+        (lambda layers, states, mask: [states] * 4, "after layer 0"),
+        (lambda layers, states, mask: [states], "3 layers give 4"),
+        (lambda layers, states, mask: ["a", "b", "c", "d"], "torch tensor"),
+        (lambda layers, states, mask: None, "return"),
+    ],
+    "6.5": [
+        (thaw_slice, "layers[-0:]"),
+        (thaw_first, "wrong layers"),
+        (thaw_no_embeddings, "embeddings can still learn"),
+        (thaw_tensors, "counts tensors"),
+        (thaw_nothing, "Every layer is frozen"),
+        (thaw_all_layers, "Every layer can learn"),
+        (count_all, "Count what can learn"),
+        (lambda encoder, number: (thaw(encoder, number), None)[1], "return"),
+    ],
+}

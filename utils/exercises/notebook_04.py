@@ -1,0 +1,157 @@
+"""Checks for the exercises of notebook 04."""
+
+import torch
+
+from utils.exercises import Hint, close, exercise, expect, expect_tensor
+
+
+def as_shape(value, name: str) -> tuple[int, ...]:
+    """A tuple, list, torch.Size, array or the like as a tuple of whole numbers, else a Hint."""
+    if isinstance(value, torch.Tensor):
+        value = value.tolist()
+    try:
+        numbers = tuple(float(size) for size in value)
+    except (TypeError, ValueError):
+        raise Hint(f"The {name} should be a shape such as (2, 7, 48).") from None
+    return tuple(int(size) if size == int(size) else size for size in numbers)
+
+
+@exercise("4.1")
+def predict_shapes(answer):
+    """Shapes of query, attention weights and output for B=2, S=7, H=48, A=6."""
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three shapes.")
+    names = ("query_shape", "weights_shape", "output_shape")
+    query, weights, output = (as_shape(value, name) for value, name in zip(answer, names, strict=True))
+    expect(48 not in query, "After splitting no head holds all 48 coordinates: a head's size is D = H / A.")
+    expect(query != (2, 7, 6, 8), "query: that is after view; the transpose then brings the heads in front.")
+    expect(query != (2, 8, 7, 6), "query: 6 is the number of heads, 8 = 48 / 6 the head size; exchange them.")
+    expect(query == (2, 6, 7, 8), "The query has the dimensions (B, A, S, D) with D = H / A.")
+    expect(weights != (2, 7, 7), "weights: every head has its own matrix, so there is a dimension for heads.")
+    expect(8 not in weights, "weights: D is summed over in the product of query and key; it is gone here.")
+    expect(weights == (2, 6, 7, 7), "The weights have one row a query and one column a key, in every head.")
+    expect(output != (2, 7, 8), "output: that is one head's context; all heads are joined in the output.")
+    expect(output == (2, 7, 48), "The output has the shape of the input, (B, S, H): blocks can be stacked.")
+    return "Only the weights have S twice: they grow with the square of the length."
+
+
+@exercise("4.2")
+def count_parameters(answer):
+    """Parameters of one attention block of BERT-base: 4 (H² + H)."""
+    try:
+        count = float(answer)
+    except (TypeError, ValueError):
+        raise Hint("The answer should be one number.") from None
+    H, A = 768, 12
+    D, right = H // A, 4 * (H * H + H)
+    hints = {
+        4 * H * H: "The biases are missing: each of the four linear maps has one of 768 numbers.",
+        3 * (H * H + H): "The output projection is missing: it is a linear map from H to H too.",
+        3 * H * H: "The biases and the output projection are missing.",
+        3 * (H * H + H) + H * H: "The output projection has a bias too.",
+        A * right: "The heads share the four matrices out among themselves: do not multiply by their number.",
+        A * 3 * (H * H + H) + H * H + H: "Each head projects to D = H / A numbers, not to H.",
+        3 * (H * D + D) + H * H + H: "These are the projections of one head; there are twelve.",
+        3 * (H * D + D): "That is one head; count all twelve and the output projection.",
+    }
+    expect(count not in hints, hints.get(count))
+    expect(count == right, "Four linear maps from H to H: how many weights and biases has one of them?")
+    return "The number of heads does not matter."
+
+
+def run(function, *arguments, hint: str = "torch refuses"):
+    """What the reader's function returns; a `Hint` if it is no function or torch refuses its sizes."""
+    expect(callable(function), "Pass the function itself, without brackets after its name.")
+    try:
+        return function(*arguments)
+    except RuntimeError as error:
+        if "view size is not compatible" in str(error):
+            raise Hint(
+                "view refuses, since transpose left the numbers apart in memory: use reshape."
+            ) from error
+        raise Hint(f"{hint} ({error}).") from error
+
+
+def named_tensor() -> torch.Tensor:
+    """(2, 3, 20) in which each number is different, so that a wrong place shows; 5 heads of size 4."""
+    return torch.arange(2 * 3 * 20, dtype=torch.float32).reshape(2, 3, 20)
+
+
+def expect_no_shape(result, hints: dict[tuple[int, ...], str]) -> None:
+    """Raise the `Hint` that belongs to a typical wrong shape of a tensor."""
+    shape = tuple(result.shape) if isinstance(result, torch.Tensor) else None
+    expect(shape not in hints, hints.get(shape))
+
+
+@exercise("4.3")
+def split_heads(answer):
+    """(B, S, H) to (B, A, S, D)."""
+    x = named_tensor()
+    result = run(answer, x.clone(), 5)
+    hints = {
+        (2, 3, 5, 4): "The heads are cut, but tokens still come first: transpose(1, 2).",
+        (2, 4, 3, 5): "Head size and number of heads are exchanged: there should be 5 heads of 4.",
+        (2, 3, 4, 5): "Head size and number of heads are exchanged, and tokens still come first.",
+    }
+    expect_no_shape(result, hints)
+    expect_tensor(result, (2, 5, 3, 4))
+    mixed, strided = x.reshape(2, 5, 3, 4), x.view(2, 3, 4, 5).permute(0, 3, 1, 2)
+    expect(
+        not close(result, mixed), "The shape is right, but tokens and heads are mixed: view keeps the order."
+    )
+    expect(
+        not close(result, strided), "Head i got every 5th coordinate; its coordinates should be neighbours."
+    )
+    wanted = torch.stack(x.split(4, dim=-1), dim=1)
+    expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
+    other = torch.arange(12.0).reshape(1, 1, 12)
+    hint = "It fails for other sizes: take B, S and H from x.shape and the heads from num_heads"
+    expect(close(run(answer, other.clone(), 3, hint=hint), other.view(1, 3, 1, 4)), f"{hint}.")
+    return "Each head now has its own (S, D) matrix."
+
+
+@exercise("4.4")
+def merge_heads(answer):
+    """(B, A, S, D) to (B, S, H)."""
+    x = named_tensor()
+    heads = torch.stack(x.split(4, dim=-1), dim=1)  # contiguous, like a result of attention
+    result = run(answer, heads.clone())
+    hints = {
+        (2, 3, 5, 4): "Tokens come first again; now join the last two dimensions, A and D.",
+        (2, 5, 12): "Tokens and coordinates were joined: move the tokens before the heads first.",
+    }
+    expect_no_shape(result, hints)
+    expect_tensor(result, (2, 3, 20))
+    mixed, strided = heads.reshape(2, 3, 20), heads.permute(0, 2, 3, 1).reshape(2, 3, 20)
+    expect(
+        not close(result, mixed), "The shape is right, but tokens and heads are mixed: transpose(1, 2) first."
+    )
+    expect(
+        not close(result, strided), "The heads' coordinates alternate: each head's D should stay together."
+    )
+    expect(close(result, x), "Each token should hold head 0's D coordinates, then head 1's, and so on.")
+    other = torch.arange(12.0).reshape(1, 3, 1, 4)
+    hint = "It fails for other sizes: take them from x.shape"
+    expect(close(run(answer, other.clone(), hint=hint), other.view(1, 1, 12)), f"{hint}.")
+    return "It undoes split_heads."
+
+
+@exercise("4.5")
+def head_weight(answer):
+    """Rows of a (H, H) weight that belong to one of the heads."""
+    weight = torch.arange(144.0).reshape(12, 12)
+    result = run(answer, weight.clone(), 1, 3)
+    hints = {
+        (12, 4): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
+        (4, 4): "That is a slice of the input too; a head reads all H inputs.",
+        (3, 12): "These are A rows; a head owns D = H / A of them.",
+        (12,): "That is one row; a head owns D = H / A of them.",
+    }
+    expect_no_shape(result, hints)
+    expect_tensor(result, (4, 12))
+    expect(not close(result, weight[1::3]), "These are every A-th row; a head's rows are neighbours.")
+    expect(not close(result, weight[1:5]), "The rows of head index start at index · D.")
+    expect(not close(result, weight[:4]), "These rows belong to head 0; heads are counted from 0.")
+    expect(close(result, weight[4:8]), "Head i owns the rows i·D … (i+1)·D − 1.")
+    other = run(answer, weight.clone(), 5, 6)
+    expect(close(other, weight[10:]), "It fails for other sizes: D is H // num_heads.")
+    return "Together the heads' parts make up the whole matrix."
