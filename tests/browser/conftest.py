@@ -1,0 +1,96 @@
+"""A real browser that reaches nothing outside, and the example every test here draws.
+
+It needs Chromium or Chrome. Where there is none the tests are skipped with a reason; with CI=true they fail instead.
+"""
+
+import os
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+from playwright.sync_api import sync_playwright
+
+from utils.views import head_view, model_view, neuron_view
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PAIR = ("I called Ian.", "I got his answering machine.")
+WINDOW = {"width": 1300, "height": 900}
+LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")
+
+
+def skip_or_fail(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        skip_or_fail(f"no browser found among {', '.join(BROWSERS)}: install Chromium to run these tests")
+    options = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+    ]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page in a 1300-pixel window; `page.heard` lists its errors, dialogs and requests that would leave it."""
+    context = browser.new_context(viewport=WINDOW)
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    page.heard = []
+
+    def refuse(route):
+        page.heard.append(("request", route.request.url, route.request.frame.url))
+        route.abort()
+
+    def answer(dialog):
+        page.heard.append(("dialog", dialog.message, ""))
+        dialog.dismiss()
+
+    def listen(message):
+        if message.type == "error":
+            page.heard.append(("console", message.text, message.location["url"]))
+
+    context.route(lambda url: not url.startswith(LOCAL), refuse)
+    page.on("dialog", answer)
+    page.on("console", listen)
+    page.on("pageerror", lambda error: page.heard.append(("error", str(error), "")))
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="session")
+def pair(tokenizer, encoder) -> SimpleNamespace:
+    """A sentence pair: its 13 tokens, where sentence B starts, and attention, queries and keys, stacked by layer."""
+    batch = tokenizer(*PAIR)
+    with torch.no_grad():
+        output = encoder(**batch, output_attentions=True, output_queries_keys=True)
+    return SimpleNamespace(
+        tokens=[tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]],
+        start=int((batch["token_type_ids"] == 0).sum()),
+        attentions=output.attentions,
+        attention=torch.cat(output.attentions),
+        queries=torch.cat(output.queries),
+        keys=torch.cat(output.keys),
+    )
+
+
+@pytest.fixture(scope="session")
+def draw(encoder, tokenizer, pair):
+    """The three views of the pair, by name."""
+    return {
+        "head": lambda **options: head_view(pair.attentions, pair.tokens, pair.start, **options),
+        "model": lambda **options: model_view(pair.attentions, pair.tokens, pair.start, **options),
+        "neuron": lambda **options: neuron_view(encoder, tokenizer, *PAIR, **options),
+    }

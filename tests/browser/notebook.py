@@ -1,0 +1,41 @@
+"""A small notebook with four views, and an environment to run it in that touches no settings of the user's."""
+
+import os
+from pathlib import Path
+
+import nbformat
+
+REPOSITORY = Path(__file__).parents[2]
+SETUP = """\
+from utils.encoder import TransformerEncoder
+from utils.tokenization import WordPieceTokenizer
+from utils.views import head_view, model_view, neuron_view
+
+encoder = TransformerEncoder.from_checkpoint("all-MiniLM-L6-v2")
+tokenizer = WordPieceTokenizer.from_checkpoint("all-MiniLM-L6-v2")
+pair = ("I called Ian.", "I got his answering machine.")
+batch = tokenizer(*pair)
+attentions = encoder(**batch, output_attentions=True).attentions
+tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]"""
+VIEWS = {
+    "head": "head_view(attentions, tokens, 6)",
+    "model": "model_view(attentions, tokens, 6)",
+    "neuron": "neuron_view(encoder, tokenizer, *pair, layer=1, head=3)",
+    "second neuron": 'neuron_view(encoder, tokenizer, *pair, layer=4, head=9, display_mode="dark")',
+}
+
+
+def write_notebook(folder: Path) -> Path:
+    notebook = nbformat.v4.new_notebook()
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook.cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, *VIEWS.values())]
+    path = folder / "views.ipynb"
+    nbformat.write(notebook, path)
+    return path
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables for a server or kernel that finds `utils` and keeps its files in `folder`."""
+    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    own = {name: str(folder / name.lower()) for name in names}
+    return os.environ | own | {"PYTHONPATH": str(REPOSITORY)}

@@ -1,0 +1,176 @@
+"""What a reader does with each view, wherever it stands, and what must then be drawn.
+
+`view` is a page or a frame in one, `pair` what it shows. Numbers are read from the SVG and compared with the model's.
+"""
+
+import math
+
+import torch
+from playwright.sync_api import expect
+
+DRAWN = 1e-4  # numbers are drawn to four digits
+LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
+
+
+def numbers(view, selector: str, attribute: str) -> torch.Tensor:
+    values = view.locator(selector).evaluate_all(
+        "(elements, name) => elements.map((e) => +(e.getAttribute(name) ?? e.style[name]))", attribute
+    )
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def close(found: torch.Tensor, wanted: torch.Tensor, tolerance: float = DRAWN) -> bool:
+    return found.numel() == wanted.numel() and bool(
+        (found - wanted.double().flatten()).abs().max() <= tolerance
+    )
+
+
+def leave(view) -> None:
+    """Move the pointer away from the drawing."""
+    view.locator("#help").hover()
+
+
+def part(pair, name: str) -> tuple[slice, slice]:
+    """Rows and columns of a part of the pair, such as "ab"."""
+    sentences = {"a": slice(0, pair.start), "b": slice(pair.start, None)}
+    return sentences[name[0]], sentences[name[1]]
+
+
+def use_head_view(view, pair) -> None:
+    L, A, S, _ = pair.attention.shape
+    lines, opacity = "#attention line", "stroke-opacity"
+    expect(view.locator(lines)).to_have_count(A * S * S)
+    assert close(numbers(view, lines, opacity), pair.attention[0] / A)
+    # hover
+    view.locator("#left text").nth(8).hover()
+    expect(view.locator(f"{lines}[visibility=visible]")).to_have_count(A * S)
+    assert set(numbers(view, f"{lines}[visibility=visible]", "left-token-index").tolist()) == {8}
+    assert close(numbers(view, "#right .attentionBoxes rect", "opacity"), pair.attention[0, :, 8])
+    leave(view)
+    expect(view.locator(f"{lines}[visibility=visible]")).to_have_count(0)
+    # a tile: click, click, double-click, double-click
+    tiles = view.locator("#vis > svg > g:last-child > rect")
+    expect(tiles).to_have_count(A)
+    without, alone = pair.attention[0] / (A - 1), torch.zeros(A, S, S)
+    without[3], alone[3] = 0, pair.attention[0, 3]
+    tiles.nth(3).click()
+    assert close(numbers(view, lines, opacity), without)
+    tiles.nth(3).click()
+    assert close(numbers(view, lines, opacity), pair.attention[0] / A)
+    tiles.nth(3).dblclick()
+    assert close(numbers(view, lines, opacity), alone)
+    tiles.nth(3).dblclick()
+    assert close(numbers(view, lines, opacity), pair.attention[0] / A)
+    # drop-downs
+    for layer in (L - 1, 2):
+        view.locator("#layer").select_option(str(layer))
+        assert close(numbers(view, lines, opacity), pair.attention[layer] / A)
+    for name in LEFT_PARTS:
+        rows, columns = part(pair, name)
+        view.locator("#filter").select_option(name)
+        assert close(numbers(view, lines, opacity), pair.attention[2, :, rows, columns] / A)
+        assert view.locator("#left text").all_text_contents() == pair.tokens[rows]
+        assert view.locator("#right text").all_text_contents() == pair.tokens[columns]
+    view.locator("#filter").select_option("all")
+
+
+def use_model_view(view, pair) -> None:
+    A = pair.attention.size(1)
+    cells = "#vis > svg > g:has(> rect.attn_background)"
+    lines, detail = f"{cells} line", ".attn-line-group"
+    assert close(numbers(view, lines, "stroke-opacity"), pair.attention)
+    expect(view.locator(detail)).to_have_count(0)
+    # one head enlarged, hovered over and closed
+    layer, head = 5, 5
+    cell = view.locator(f"{cells} > rect:last-child").nth(layer * A + head)
+    cell.click(position={"x": 10, "y": 10})
+    expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
+    assert close(numbers(view, f"{detail} line", "stroke-opacity"), pair.attention[layer, head])
+    S = len(pair.tokens)
+    view.locator("g.detail text.token").nth(8).hover()
+    assert numbers(view, detail, "opacity").tolist() == [float(row == 8) for row in range(S)]
+    leave(view)
+    assert numbers(view, detail, "opacity").tolist() == [1.0] * S
+    cell.click(position={"x": 10, "y": 10})
+    expect(view.locator(".detail")).to_have_count(0)
+    # drop-down
+    for name in (*LEFT_PARTS, "all"):
+        rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
+        view.locator("#filter").select_option(name)
+        assert close(numbers(view, lines, "stroke-opacity"), pair.attention[:, :, rows, columns])
+
+
+def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
+    """`layer` and `head` are those the view starts with; it ends with them too."""
+    check_neuron_lines(view, pair.attention[layer, head])
+    open_query(view, 8)
+    check_computation(view, pair, layer, head, 8)
+    view.locator("#expanded #leftText > g").nth(3).hover()
+    check_computation(view, pair, layer, head, 3)
+    close_query(view, 3)
+    leave(view)
+    # drop-downs
+    for other_layer, other_head in ((5, 5), (1, 11)):
+        view.locator("#layer").select_option(str(other_layer))
+        view.locator("#att_head").select_option(str(other_head))
+        check_neuron_lines(view, pair.attention[other_layer, other_head])
+    for name in LEFT_PARTS:
+        rows, columns = part(pair, name)
+        view.locator("#filter").select_option(name)
+        check_neuron_lines(view, pair.attention[1, 11, rows, columns])
+        assert view.locator("#expanded #leftText text").all_text_contents() == pair.tokens[rows]
+        assert close(numbers(view, "#queries .element", "data-value"), pair.queries[1, 11, rows])
+        assert close(numbers(view, "#keys .element", "data-value"), pair.keys[1, 11, columns])
+    for control, value in (("#filter", "all"), ("#layer", str(layer)), ("#att_head", str(head))):
+        view.locator(control).select_option(value)
+
+
+def check_neuron_lines(view, weights: torch.Tensor) -> None:
+    expect(view.locator("#collapsed .attn-line-group")).to_have_count(weights.size(0))
+    assert close(numbers(view, "#collapsed .attn-line-group line", "stroke-opacity"), weights)
+
+
+def open_query(view, row: int) -> None:
+    """Hover over a token on the left, which shows its lines and its +, and click the +."""
+    token = view.locator("#collapsed #leftText > g").nth(row)
+    expect(view.locator("#expanded")).to_have_attribute("visibility", "hidden")
+    token.hover()
+    groups = numbers(view, "#collapsed .attn-line-group", "opacity")
+    assert groups.tolist() == [float(index == row) for index in range(len(groups))]
+    assert numbers(view, "#collapsed .plus-sign", "opacity")[row] == 1
+    token.locator("rect").nth(1).click()
+    expect(view.locator("#expanded")).to_have_attribute("visibility", "visible")
+    expect(view.locator("#collapsed")).to_have_attribute("visibility", "hidden")
+
+
+def close_query(view, row: int) -> None:
+    """Click the − beside a token."""
+    view.locator("#expanded #leftText > g").nth(row).locator("rect").nth(1).click()
+    expect(view.locator("#collapsed")).to_have_attribute("visibility", "visible")
+    expect(view.locator("#expanded")).to_have_attribute("visibility", "hidden")
+
+
+def check_computation(view, pair, layer: int, head: int, row: int) -> None:
+    """q, k, q × k, q · k / √D and softmax, as the opened neuron view draws them for one token."""
+    query, keys = pair.queries[layer, head, row].double(), pair.keys[layer, head].double()
+    assert close(numbers(view, "#queries .element", "data-value"), pair.queries[layer, head])
+    assert close(numbers(view, "#keys .element", "data-value"), keys)
+    assert close(numbers(view, "#product .element", "data-value"), query * keys, 1e-3)
+    scores = numbers(view, "#dotproducts rect", "data-value")
+    assert close(scores, keys @ query / math.sqrt(keys.size(-1)), 1e-3)
+    weights = numbers(view, "#expanded #rightText .highlight", "opacity")
+    assert close(weights, pair.attention[layer, head, row])
+    assert close(scores.softmax(-1), weights, 1e-3)
+
+
+def cropped(view) -> list[str]:
+    """What is drawn beyond the left or right edge, and by how many pixels a frame is too low for its drawing."""
+    out = view.locator("text, rect, line, select").evaluate_all(
+        """(elements) => elements.filter((e) => {
+            const box = e.getBoundingClientRect();
+            return box.left < 0 || box.right > document.documentElement.clientWidth;
+        }).map((e) => `${e.tagName} ${e.textContent}`)"""
+    )
+    low = view.locator("html").evaluate("(e) => (window.frameElement ? e.scrollHeight - e.clientHeight : 0)")
+    wide = view.locator("html").evaluate("(e) => e.scrollWidth - e.clientWidth")
+    return out + [f"{name} by {size} px" for name, size in (("low", low), ("wide", wide)) if size > 0]

@@ -1,0 +1,106 @@
+"""A running JupyterLab in which a reader opens a notebook, runs it and uses its views."""
+
+import json
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.browser import reader
+from tests.browser.notebook import VIEWS, environment, write_notebook
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(browser, draw, tmp_path_factory):
+    """A function from a notebook's name to its address on a running server; stopped, kernels and all, in the end."""
+    tmp_path = tmp_path_factory.mktemp("jupyterlab")
+    write_notebook(tmp_path)
+    write_notebook_from_elsewhere(tmp_path / "elsewhere.ipynb", draw["head"]())
+    settings = tmp_path / "jupyter_config_dir" / "labconfig" / "page_config.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(
+        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": tmp_path,
+        "IdentityProvider.token": token,
+        "LabApp.extension_manager": "readonly",
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    with (tmp_path / "server.log").open("w") as log:
+        server = subprocess.Popen(command, env=environment(tmp_path), stdout=log, stderr=log, cwd=tmp_path)
+        try:
+            wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", server, seconds=45)
+            yield (
+                lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}"
+            )
+        finally:
+            server.terminate()
+            try:
+                server.wait(15)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def write_notebook_from_elsewhere(path: Path, view) -> None:
+    """A notebook saved with a view in its output, which this computer has no reason to trust."""
+    cell = nbformat.v4.new_code_cell("head_view(attentions, tokens)", execution_count=1)
+    data = {"text/html": view._repr_html_(), "text/plain": repr(view)}
+    cell.outputs = [nbformat.v4.new_output("execute_result", data, execution_count=1)]
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+
+
+def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.2)
+    pytest.fail(f"JupyterLab did not answer within {seconds} seconds, exit status {server.poll()}")
+
+
+def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
+    page.goto(jupyterlab("views"))
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
+    page.get_by_text("| Idle").wait_for(timeout=45_000)  # the kernel's state, in the status bar
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    cells = page.locator(".jp-CodeCell")
+    cells.nth(len(VIEWS)).locator("iframe").wait_for(timeout=60_000)
+    head, model, first, second = (cells.nth(index + 1).frame_locator("iframe") for index in range(4))
+    reader.use_head_view(head, pair)
+    reader.use_model_view(model, pair)
+    reader.use_neuron_view(first, pair, 1, 3)
+    reader.use_neuron_view(second, pair, 4, 9)
+    reader.check_neuron_lines(first, pair.attention[1, 3])
+    for view in (head, model, first, second):
+        assert reader.cropped(view) == []
+    for index in range(len(VIEWS)):  # the text for where frames are dropped
+        assert not cells.nth(index + 1).locator(".jp-OutputArea-output p").is_visible()
+    assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
+
+
+def test_an_untrusted_notebook_says_what_the_view_shows_and_how_to_trust_it(page, jupyterlab):
+    page.goto(jupyterlab("elsewhere"))
+    output = page.locator(".jp-OutputArea-output")
+    output.get_by_text("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian").wait_for()
+    assert output.get_by_text("choose “Trust Notebook”").is_visible()
+    assert page.locator("iframe").count() == 0

@@ -1,0 +1,132 @@
+"""Saved pages, opened from a file without internet."""
+
+import re
+
+import pytest
+import torch
+
+from tests.browser import reader
+from utils.views import head_view, model_view, neuron_view
+
+USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
+CELL = "#vis > svg > g > rect:last-child"  # of the model view
+HOSTILE = [
+    "</script>",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "a\u2028b\u2029c",
+    "'\"`${alert(1)}",
+    "');alert(1)//",
+    "\\u003cimg src=x onerror=alert(1)>",
+    "&lt;b&gt;&amp;",
+]
+
+
+def open_saved(page, view, folder) -> None:
+    page.goto(view.save(folder / "view.html").as_uri())
+    page.locator("#vis > svg").wait_for()
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
+    open_saved(page, draw[name](), tmp_path)
+    USES[name](page, pair)
+    assert page.heard == []
+
+
+@pytest.mark.parametrize("display_mode", ["light", "dark"])
+@pytest.mark.parametrize("name", USES)
+def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name, display_mode):
+    open_saved(page, draw[name](display_mode=display_mode), tmp_path)
+    if name == "model":
+        page.locator(CELL).first.click(position={"x": 10, "y": 10})
+    background = page.locator("html").evaluate("(e) => getComputedStyle(e).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(0, 0, 0)"}[display_mode]
+    fills = page.locator("svg text").evaluate_all(
+        "(elements) => elements.map((e) => getComputedStyle(e).fill)"
+    )
+    assert fills
+    for fill in set(fills):
+        brightness = sum(int(value) for value in re.findall(r"\d+", fill)) / 3
+        assert (brightness < 100) if display_mode == "light" else (brightness > 150), fill
+    for width in (1300, 700):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(100)
+        assert reader.cropped(page) == []
+
+
+def test_two_neuron_views_in_one_page_are_independent(page, draw, pair, tmp_path):
+    views = [draw["neuron"](layer=1, head=3), draw["neuron"](layer=4, head=9, display_mode="dark")]
+    file = tmp_path / "page.html"
+    file.write_text("<!doctype html><meta charset=utf-8>" + "".join(view._repr_html_() for view in views))
+    page.goto(file.as_uri())
+    first, second = (page.frame_locator("iframe").nth(index) for index in (0, 1))
+    reader.use_neuron_view(first, pair, 1, 3)
+    reader.check_neuron_lines(second, pair.attention[4, 9])
+    reader.open_query(second, 2)
+    reader.check_computation(second, pair, 4, 9, 2)
+    reader.check_neuron_lines(first, pair.attention[1, 3])
+    assert first.locator("#expanded").get_attribute("visibility") == "hidden"
+    for frame in (first, second):
+        assert reader.cropped(frame) == []
+    for text in page.locator("div > p").all():  # the text for where frames are dropped
+        assert not text.is_visible()
+    assert page.heard == []
+
+
+@pytest.fixture(scope="module")
+def hostile(encoder) -> dict:
+    """The three views of tokens that try to run code; the neuron view has them from a tokenizer of its own."""
+    S = len(HOSTILE)
+    attention = torch.full((2, 1, 3, S, S), 1 / S)
+
+    class Tokenizer:
+        def __init__(self):
+            self.tokens = dict(enumerate(HOSTILE))
+
+        def __call__(self, *texts):
+            ids = torch.arange(S)[None]
+            return {"input_ids": ids, "token_type_ids": (ids > S // 2).long()}
+
+    return {
+        "head": head_view(attention, HOSTILE, S // 2),
+        "model": model_view(attention, HOSTILE, S // 2),
+        "neuron": neuron_view(encoder, Tokenizer(), "", ""),
+    }
+
+
+def check_hostile_tokens(view, name: str) -> None:
+    if name == "model":
+        view.locator(CELL).first.click(position={"x": 10, "y": 10})
+    left, right = {
+        "head": ("#left text", "#right text"),
+        "model": ("g.detail >> nth=0 >> text.token", "g.detail:last-child text.token"),
+        "neuron": ("#expanded #leftText text", "#expanded #rightText text"),
+    }[name]
+    assert view.locator(left).all_text_contents() == HOSTILE
+    assert view.locator(right).all_text_contents() == HOSTILE
+    assert view.locator("img, #vis script, #vis b").count() == 0
+    view.locator("#filter").select_option("ba")
+    assert view.locator("img, #vis script, #vis b").count() == 0
+    assert reader.cropped(view) == []
+
+
+@pytest.mark.parametrize("name", USES)
+def test_hostile_tokens_are_drawn_and_run_nothing(page, hostile, tmp_path, name):
+    open_saved(page, hostile[name], tmp_path)
+    check_hostile_tokens(page, name)
+    assert page.heard == []
+
+
+def test_hostile_tokens_run_nothing_in_frames_nor_beside_them(page, hostile, tmp_path):
+    file = tmp_path / "page.html"
+    body = "".join(view._repr_html_() for view in hostile.values())
+    file.write_text("<!doctype html><meta charset=utf-8>" + body, encoding="utf-8")
+    page.goto(file.as_uri())
+    for index, name in enumerate(hostile):
+        view = page.frame_locator("iframe").nth(index)
+        view.locator("#vis > svg").wait_for()
+        check_hostile_tokens(view, name)
+    assert page.locator("body img, body script").count() == 0
+    assert page.heard == []

@@ -1,0 +1,457 @@
+"""The views: same data as the model, small, safe, whole or not at all; and every bad input is a helpful ValueError."""
+
+import copy
+import json
+import math
+import re
+import warnings
+from types import SimpleNamespace
+
+import bertviz
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from transformers import BertConfig, BertForSequenceClassification, BertModel
+
+from utils import static_views
+from utils.encoder import TransformerEncoder
+from utils.views import head_view, model_view, neuron_view
+from utils.views.inputs import pack
+
+PAIR = ("I called Ian.", "I got his answering machine.")
+HOSTILE = [
+    "</script>",
+    "<img src=x onerror=alert(1)>",
+    "<!--<script>",
+    "\u2028",
+    "'\"`",
+    "\\",
+    "$x$",
+    "日本",
+    "🙂",
+]
+HALF_A_DIGIT = 0.5e-4 + 1e-9
+
+
+def data_of(view) -> dict:
+    """The data in a view's page, numbers restored as the page itself does."""
+    params = json.loads(re.search(r'id="data">(.*?)</script>', view.page, re.DOTALL)[1])
+    for panel in params["attention"].values():
+        for name in {"attn", "queries", "keys"} & panel.keys():
+            panel[name] = torch.tensor(panel[name], dtype=torch.float64) / 10**4
+    return params
+
+
+def random_attention(L: int, A: int, S: int, T: int | None = None) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(S)
+    return tuple(torch.randn(L, 1, A, S, T or S, generator=generator).mul(2).softmax(-1))
+
+
+@pytest.fixture(scope="module")
+def pair(tokenizer, encoder) -> SimpleNamespace:
+    """A sentence pair of 13 tokens and our encoder's attentions, queries and keys."""
+    batch = tokenizer(*PAIR)
+    with torch.no_grad():
+        output = encoder(**batch, output_attentions=True, output_queries_keys=True)
+    tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
+    start = int((batch["token_type_ids"] == 0).sum())
+    return SimpleNamespace(
+        batch=batch, output=output, attention=output.attentions, tokens=tokens, start=start
+    )
+
+
+# Same data
+
+
+@pytest.mark.parametrize("draw", [head_view, model_view])
+def test_weights_are_the_models_to_four_digits(draw, pair):
+    panel = data_of(draw(pair.attention, pair.tokens))["attention"]["all"]
+    assert panel["left_text"] == panel["right_text"] == pair.tokens
+    assert (panel["attn"] - torch.cat(pair.attention)).abs().max() <= HALF_A_DIGIT
+
+
+def test_neuron_view_holds_queries_and_keys_and_the_softmax_of_their_product(encoder, tokenizer, pair):
+    panel = data_of(neuron_view(encoder, tokenizer, *PAIR))["attention"]["all"]
+    for name, values in (
+        ("attn", pair.attention),
+        ("queries", pair.output.queries),
+        ("keys", pair.output.keys),
+    ):
+        assert (panel[name] - torch.cat(values)).abs().max() <= HALF_A_DIGIT + 1e-6
+    scores = panel["queries"] @ panel["keys"].mT / math.sqrt(panel["keys"].size(-1))
+    assert (scores.softmax(-1) - panel["attn"]).abs().max() < 1e-3  # of vectors rounded to four digits
+    exact = (
+        torch.cat(pair.output.queries) @ torch.cat(pair.output.keys).mT / math.sqrt(panel["keys"].size(-1))
+    )
+    assert (exact.softmax(-1) - panel["attn"]).abs().max() <= HALF_A_DIGIT + 1e-6
+
+
+def test_neuron_view_reads_transformers_models_of_any_attention_implementation(
+    encoder, tokenizer, official_tokenizer, reference
+):
+    ours = data_of(neuron_view(encoder, tokenizer, *PAIR))["attention"]["all"]
+    sdpa = BertModel._from_config(copy.deepcopy(reference.config), attn_implementation="sdpa")
+    sdpa.load_state_dict(reference.state_dict())
+    modes = [module.training for module in sdpa.modules()]
+    for model in (reference, sdpa):
+        official = data_of(neuron_view(model, official_tokenizer, *PAIR))["attention"]["all"]
+        assert official["left_text"] == ours["left_text"]
+        for name in ("attn", "queries", "keys"):
+            assert (official[name] - ours[name]).abs().max() <= 1.1e-4, (
+                name
+            )  # a last digit may round differently
+    assert [module.training for module in sdpa.modules()] == modes
+
+
+def test_views_take_a_transformers_models_attentions(reference, pair):
+    with torch.no_grad():
+        attention = reference(**pair.batch, output_attentions=True).attentions
+    for draw in (head_view, model_view):
+        panel = data_of(draw(attention, pair.tokens, pair.start))["attention"]["all"]
+        assert (panel["attn"] - torch.cat(attention)).abs().max() <= HALF_A_DIGIT
+
+
+@pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float64])
+def test_any_precision_and_gradients_are_taken(precision):
+    attention = [layer.to(precision).requires_grad_() for layer in random_attention(2, 2, 3)]
+    panel = data_of(model_view(attention, ["a", "b", "c"]))["attention"]["all"]
+    assert (panel["attn"] - torch.cat(attention).double()).abs().max() <= HALF_A_DIGIT
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # bertviz closes no file
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("name", ["head_view", "model_view"])
+def test_the_page_gives_bertviz_what_bertviz_gives_itself(name, pair):
+    """Same keys and values as the parameters in bertviz's own page, but for the names of the parts of a pair."""
+    draw, options = {"head_view": (head_view, {"layer": 2, "heads": [0, 3]}), "model_view": (model_view, {})}[
+        name
+    ]
+    ours = data_of(draw(pair.attention, pair.tokens, include_layers=[1, 2], **options))
+    page = getattr(bertviz, name)(
+        pair.attention, pair.tokens, include_layers=[1, 2], html_action="return", **options
+    )
+    theirs = json.JSONDecoder().raw_decode(page.data, page.data.index("const params = ") + 15)[0]
+    assert theirs.keys() <= ours.keys()
+    for key in theirs.keys() - {"attention", "default_filter", "root_div_id", "display_mode"}:
+        assert ours[key] == theirs[key], key
+    panel = ours["attention"][ours["default_filter"]]
+    assert panel["left_text"] == theirs["attention"][0]["left_text"]
+    assert (panel["attn"] - torch.tensor(theirs["attention"][0]["attn"])).abs().max() <= HALF_A_DIGIT
+
+
+def test_layers_and_heads_are_left_out_in_the_given_order():
+    attention, tokens = random_attention(4, 5, 2), ["a", "b"]
+    view = data_of(model_view(attention, tokens, include_layers=[3, 1], include_heads=(4, 0, 2)))
+    weights = torch.cat(attention)[[3, 1]][:, [4, 0, 2]]
+    assert (view["attention"]["all"]["attn"] - weights).abs().max() <= HALF_A_DIGIT
+    assert (view["include_layers"], view["include_heads"], view["total_heads"]) == ([3, 1], [4, 0, 2], 5)
+    view = data_of(head_view(attention, tokens, layer=3, heads=[1], include_layers=range(2, 4)))
+    assert (view["include_layers"], view["layer"], view["heads"]) == ([2, 3], 3, [1])
+
+
+def test_encoder_decoder_arguments():
+    source, target = ["the", "cat", "sat"], ["▁die", "▁katze"]
+    arguments = {
+        "encoder_attention": random_attention(2, 4, 3),
+        "decoder_attention": random_attention(2, 4, 2),
+        "cross_attention": random_attention(2, 4, 2, 3),
+        "encoder_tokens": source,
+        "decoder_tokens": target,
+    }
+    for draw in (head_view, model_view):
+        view = draw(**arguments)
+        panels = data_of(view)["attention"]
+        assert list(panels) == ["encoder", "decoder", "cross"]
+        assert (panels["cross"]["left_text"], panels["cross"]["right_text"]) == ([" die", " katze"], source)
+        for name, panel in panels.items():
+            weights = torch.cat(arguments[f"{name}_attention"])
+            assert (panel["attn"] - weights).abs().max() <= HALF_A_DIGIT
+            assert f'<option value="{name}">{name.capitalize()}</option>' in view.page
+        assert data_of(draw(**arguments, prettify_tokens=False))["attention"]["cross"]["left_text"] == target
+    deep = arguments | {"encoder_attention": random_attention(3, 4, 3)}
+    assert data_of(head_view(**deep, include_layers=[0, 1]))["include_layers"] == [0, 1]
+
+
+# Small
+
+
+@pytest.mark.parametrize(("L", "A", "S", "limit"), [(12, 12, 64, 5.5e6), (6, 12, 13, 0.45e6)])
+def test_model_view_is_small(L, A, S, limit):
+    view = model_view(random_attention(L, A, S), ["token"] * S, S // 2)
+    assert len(view._repr_html_().encode()) < limit
+    assert len(view.page.encode()) < limit
+
+
+@pytest.mark.parametrize(("L", "A", "S", "limit"), [(12, 12, 64, 16e6), (6, 12, 13, 1e6)])
+def test_neuron_view_is_small(L, A, S, limit, tokenizer):
+    config = BertConfig(
+        num_hidden_layers=L,
+        num_attention_heads=A,
+        hidden_size=64 * A if L == 12 else 32 * A,
+        intermediate_size=8,
+    )
+    encoder = TransformerEncoder(config).eval()
+    words = (S - 3) // 2
+    view = neuron_view(encoder, tokenizer, "the " * words, "cat " * (S - 3 - words))
+    assert len(data_of(view)["attention"]["all"]["left_text"]) == S
+    assert len(view._repr_html_().encode()) < limit
+
+
+def test_parts_of_a_pair_are_not_stored_twice(pair):
+    with_parts = model_view(pair.attention, pair.tokens, pair.start)
+    assert list(data_of(with_parts)["attention"]) == ["all"]
+    assert with_parts.page.count('<option value="') == 5
+
+
+def test_long_input_warns_and_names_the_remedy():
+    tokens = ["a"] * 97
+    attention = random_attention(2, 2, 97)
+    with pytest.warns(UserWarning, match=r"97 tokens.*include_layers.*include_heads"):
+        model_view(attention, tokens)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model_view(attention, tokens, include_layers=[0])
+        model_view(random_attention(2, 2, 96), tokens[:96])
+    with pytest.warns(UserWarning, match=r"201 tokens.*include_layers"):
+        head_view(random_attention(1, 1, 201), ["a"] * 201)
+
+
+# Safe
+
+
+def hostile_views(encoder, tokenizer) -> list:
+    class Tokenizer:
+        def __call__(self, *texts, **options):
+            return tokenizer("one two three four five six seven")
+
+        def convert_ids_to_tokens(self, ids):
+            return HOSTILE
+
+    attention = random_attention(2, 2, len(HOSTILE))
+    return [
+        head_view(attention, HOSTILE),
+        model_view(attention, HOSTILE),
+        neuron_view(encoder, Tokenizer(), ""),
+    ]
+
+
+def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
+    for view in hostile_views(encoder, tokenizer):
+        assert data_of(view)["attention"]["all"]["left_text"] == HOSTILE
+        assert view.page.count("</script>") == 4  # d3, the data, page.js, bertviz
+        assert "<img" not in view.page
+        assert "<!--" not in view.page
+        assert "\u2028" not in view.page
+        assert "<img" not in view._repr_html_()
+        assert view._repr_html_().count("<") == 6  # div, iframe and p, opened and closed
+
+
+def test_pages_fetch_nothing(encoder, tokenizer, pair):
+    for view in (
+        head_view(pair.attention, pair.tokens),
+        model_view(pair.attention, pair.tokens),
+        neuron_view(encoder, tokenizer, "Hi!"),
+    ):
+        assert not re.search(r"<link|\ssrc=|@import|url\(|cdnjs|import\(", view.page)
+        assert "default-src 'none'" in view.page
+        hosts = set(re.findall(r"https?://[\w.]+", view.page))
+        assert hosts <= {"https://d3js.org", "http://www.w3.org"}  # a notice, and names of XML namespaces
+
+
+# Shown and saved
+
+
+def test_a_view_says_what_it_shows_where_it_cannot_be_shown(pair):
+    view = head_view(pair.attention, pair.tokens)
+    for text in (repr(view), view._repr_html_()):
+        assert "Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian" in text
+        assert "Trust Notebook" in text
+    assert view._repr_html_().startswith("<div><iframe ")
+
+
+def test_save_writes_a_page_and_returns_its_path(tmp_path, pair):
+    view = model_view(pair.attention, pair.tokens)
+    path = view.save(tmp_path / "view.html")
+    assert path == tmp_path / "view.html"
+    assert path.read_text("utf-8") == view.page
+    assert view.save(str(path)) == path
+    assert [file.name for file in tmp_path.iterdir()] == ["view.html"]
+
+
+def test_save_is_whole_or_nothing(tmp_path, pair):
+    path = tmp_path / "view.html"
+    path.write_text("before")
+    broken = head_view(pair.attention, pair.tokens)
+    object.__setattr__(broken, "page", "half\ud800")  # cannot be encoded
+    with pytest.raises(UnicodeEncodeError):
+        broken.save(path)
+    assert path.read_text() == "before"
+    assert [file.name for file in tmp_path.iterdir()] == ["view.html"]
+
+
+# Bad input
+
+GOOD = random_attention(2, 3, 4)
+WORDS = ["a", "b", "c", "d"]
+BAD = {
+    "lengths differ": ({"attention": GOOD, "tokens": WORDS[:3]}, r"4 positions.*3 tokens.*\[CLS\]"),
+    "no tokens": ({"attention": GOOD}, r"4 positions.*none were passed"),
+    "no attention": ({"tokens": WORDS}, r"attention=None.*output_attentions=True"),
+    "empty attention": ({"attention": (), "tokens": WORDS}, r"holds no weights, \(\).*eager"),
+    "attention of None": ({"attention": (None, None), "tokens": WORDS}, r"\(None, None\).*eager"),
+    "batch": ({"attention": [torch.ones(2, 3, 4, 4)], "tokens": WORDS}, r"batch of 2.*\[i : i \+ 1\]"),
+    "three dimensions": ({"attention": [torch.ones(3, 4, 4)], "tokens": WORDS}, r"\(3, 4, 4\).*\(1, heads"),
+    "layers differ": (
+        {"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS},
+        r"layer 2.*\(1, 3, 5, 5\)",
+    ),
+    "not finite": ({"attention": [torch.full((1, 1, 4, 4), torch.nan)], "tokens": WORDS}, "nan.*mask"),
+    "no such layer": (
+        {"attention": GOOD, "tokens": WORDS, "include_layers": [2]},
+        r"include_layers names 2.*0 to 1",
+    ),
+    "negative layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [-1]}, r"names -1.*0 to 1"),
+    "no layer": (
+        {"attention": GOOD, "tokens": WORDS, "include_layers": []},
+        r"include_layers=\[\] .*leave it out",
+    ),
+    "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, r"=0 .*use 1 to 3"),
+    "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 4}, r"=4 .*use 1 to 3"),
+    "display mode": (
+        {"attention": GOOD, "tokens": WORDS, "display_mode": "blue"},
+        r'"blue".*"light" or "dark"',
+    ),
+    "two kinds": (
+        {"attention": GOOD, "tokens": WORDS, "cross_attention": GOOD},
+        "attention and cross_attention",
+    ),
+    "no encoder tokens": ({"cross_attention": GOOD, "decoder_tokens": WORDS}, "4 positions.*none"),
+    "pair of a decoder": (
+        {"encoder_attention": GOOD, "encoder_tokens": WORDS, "sentence_b_start": 2},
+        "sentence_b_start=2.*leave it out",
+    ),
+    "unequal layers": (
+        {
+            "encoder_attention": GOOD,
+            "decoder_attention": GOOD[:1],
+            "encoder_tokens": WORDS,
+            "decoder_tokens": WORDS,
+        },
+        r"'encoder': 2, 'decoder': 1.*include_layers=range\(1\)",
+    ),
+    "unequal heads": (
+        {
+            "encoder_attention": GOOD,
+            "decoder_attention": random_attention(2, 2, 4),
+            "encoder_tokens": WORDS,
+            "decoder_tokens": WORDS,
+        },
+        "numbers of heads differ.*3.*2.*one at a time",
+    ),
+}
+
+
+@pytest.mark.parametrize("draw", [head_view, model_view])
+@pytest.mark.parametrize("case", BAD)
+def test_bad_attention(draw, case):
+    arguments, message = BAD[case]
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        draw(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("draw", "arguments", "message"),
+    [
+        (head_view, {"layer": 2}, r"layer=2 .*\[0, 1\]"),
+        (head_view, {"layer": 0, "include_layers": [1]}, r"layer=0 .*\[1\]"),
+        (head_view, {"heads": [3]}, "heads names 3.*0 to 2"),
+        (head_view, {"heads": []}, r"heads=\[\]"),
+        (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
+    ],
+)
+def test_layer_or_head_that_does_not_exist(draw, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        draw(GOOD, WORDS, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layer": 6}, "layer names 6.*0 to 5"),
+        ({"head": -1}, "head names -1.*0 to 11"),
+        ({"sentence_a": ["a", "b"]}, r"sentence_a must be one string, got \['a', 'b'\]"),
+        ({"sentence_a": None}, "sentence_a must be one string, got None"),
+        ({"sentence_b": 3}, "sentence_b must be one string, got 3"),
+        ({"sentence_a": "a " * 600}, "602 tokens.*512 positions.*shorten"),
+        ({"display_mode": "auto"}, '"auto".*"light"'),
+    ],
+)
+def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
+
+
+TINY = {
+    "vocab_size": 40000,
+    "hidden_size": 8,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (torch.nn.Linear(2, 2), "cannot read a Linear.*BertModel.*head_view"),
+        (BertForSequenceClassification(BertConfig(**TINY)), r"BertForSequenceClassification.*\.bert"),
+        (BertModel(BertConfig(**TINY, is_decoder=True)), "is_decoder=True"),
+        (TransformerEncoder(BertConfig(**TINY | {"vocab_size": 50})), "id 102.*ends at 49.*same checkpoint"),
+    ],
+)
+def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        neuron_view(model, tokenizer, "[CLS]")
+
+
+# Static twins
+
+
+def test_static_twins_draw_the_weights_and_close(monkeypatch, pair):
+    figures = []
+    monkeypatch.setattr(plt, "show", lambda: figures.append(plt.gcf()))
+    layer, head, query = 5, 5, 8
+    static_views.head_lines(pair.attention, pair.tokens, layer=layer, heads=[head], title="a claim")
+    static_views.layer_head_grid(pair.attention, title="a claim")
+    queries, keys = pair.output.queries[layer][0, head], pair.output.keys[layer][0, head]
+    static_views.query_key_detail(queries, keys, pair.tokens, query, title="a claim")
+    lines, grid, detail = figures
+    weights = pair.attention[layer][0, head].numpy()
+    assert abs(lines.axes[0].collections[0].get_alpha().reshape(13, 13) - weights).max() < 1e-6
+    assert lines.axes[0].get_title() == grid.get_suptitle() == detail.get_suptitle() == "a claim"
+    maps = [ax.images[0].get_array() for ax in grid.axes if ax.images]
+    assert len(maps) == 72
+    assert abs(maps[12 * layer + head] - weights).max() < 1e-6
+    bars = [bar.get_width() for bar in detail.axes[4].patches]
+    assert abs(torch.tensor(bars) - pair.attention[layer][0, head, query]).max() < 1e-5
+    for figure in figures:
+        figure.canvas.draw()
+        plt.close(figure)
+
+
+def test_static_twins_name_bad_input(pair):
+    with pytest.raises(ValueError, match=r"13 positions.*2 tokens"):
+        static_views.head_lines(pair.attention, ["a", "b"])
+    with pytest.raises(ValueError, match="heads names 12"):
+        static_views.head_lines(pair.attention, pair.tokens, heads=[12])
+    with pytest.raises(ValueError, match="include_layers names 6"):
+        static_views.layer_head_grid(pair.attention, include_layers=[6])
+    vectors = torch.ones(3, 2)
+    with pytest.raises(ValueError, match=r"\(3, 2\).*2 tokens do not fit"):
+        static_views.query_key_detail(vectors, vectors, ["a", "b"], 0)
+    with pytest.raises(ValueError, match=r"query_index names 3.*0 to 2"):
+        static_views.query_key_detail(vectors, vectors, ["a", "b", "c"], 3)
+
+
+def test_pack_keeps_four_digits():
+    assert pack(torch.tensor([0.12344, 0.12346, -1.5, 1.0])) == [1234, 1235, -15000, 10000]

@@ -1,0 +1,157 @@
+"""bertviz's head, model and neuron view, drawn by bertviz itself, without internet. Used from notebook 03 on.
+
+Each function returns a `View`: Jupyter displays it, and its `.save(path)` writes a page that any browser opens.
+bertviz's templates get their libraries and data inside one frame, so that nothing is fetched and views do not meet.
+"""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from utils.views.inputs import (
+    Source,
+    check_indices,
+    check_layers,
+    check_sentence_b_start,
+    describe,
+    longest,
+    pack,
+    pack_panels,
+    prettify,
+    read_panels,
+    warn_if_long,
+)
+from utils.views.models import read_model, tokenize_for_view
+from utils.views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, View, make_view
+
+__all__ = ["View", "head_view", "model_view", "neuron_view"]
+
+
+def head_view(
+    attention: Sequence[Tensor] | None = None,
+    tokens: Sequence[str] | None = None,
+    sentence_b_start: int | None = None,
+    *,
+    layer: int | None = None,
+    heads: Sequence[int] | None = None,
+    encoder_attention: Sequence[Tensor] | None = None,
+    decoder_attention: Sequence[Tensor] | None = None,
+    cross_attention: Sequence[Tensor] | None = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
+    include_layers: Sequence[int] | None = None,
+    prettify_tokens: bool = True,
+    display_mode: str = "light",
+) -> View:
+    """Lines between two columns of tokens, one colour a head: all heads of one layer at a time.
+
+    `attention` holds one tensor (1, A, S, S) a layer, of any model, and `tokens` the S tokens; `sentence_b_start`, the
+    index of a second sentence's first token, adds a drop-down for the attention within and between the sentences.
+    An encoder–decoder model's three attentions and two texts have arguments of their own. `layer` and `heads` are
+    shown at first; `include_layers` leaves the other layers out. ValueError names what does not fit and the remedy.
+    """
+    panels = read_panels(
+        Source("attention", attention, tokens, tokens),
+        Source("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
+        Source("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
+        Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
+        prettify_tokens=prettify_tokens,
+    )
+    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
+    if layer is not None and layer not in layers:
+        raise ValueError(f"layer={layer} is not among the layers shown, {layers}: use one of them")
+    warn_if_long("head view", longest(panels), 200, "shorten the text; include_layers makes the page smaller")
+    return make_view(
+        HEAD_VIEW,
+        pack_panels(panels, layers),
+        display_mode=display_mode,
+        summary=describe(len(layers), A, [panel.left_tokens for panel in panels]),
+        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
+        width=max(HEAD_VIEW.width, 20 * A),  # a tile a head
+        layer=layer,
+        heads=check_indices("heads", heads, A),
+        include_layers=layers,
+    )
+
+
+def model_view(
+    attention: Sequence[Tensor] | None = None,
+    tokens: Sequence[str] | None = None,
+    sentence_b_start: int | None = None,
+    *,
+    encoder_attention: Sequence[Tensor] | None = None,
+    decoder_attention: Sequence[Tensor] | None = None,
+    cross_attention: Sequence[Tensor] | None = None,
+    encoder_tokens: Sequence[str] | None = None,
+    decoder_tokens: Sequence[str] | None = None,
+    include_layers: Sequence[int] | None = None,
+    include_heads: Sequence[int] | None = None,
+    prettify_tokens: bool = True,
+    display_mode: str = "light",
+) -> View:
+    """Every head of every layer as a small drawing in a grid; a click enlarges one.
+
+    The arguments are those of `head_view`. `include_layers` and `include_heads` leave the others out; beyond 96 tokens
+    without either of them a UserWarning says so.
+    """
+    panels = read_panels(
+        Source("attention", attention, tokens, tokens),
+        Source("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
+        Source("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
+        Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
+        prettify_tokens=prettify_tokens,
+    )
+    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
+    heads = check_indices("include_heads", include_heads, A)
+    if include_layers is None and include_heads is None:
+        warn_if_long("model view", longest(panels), 96, "pass include_layers=[…] or include_heads=[…]")
+    return make_view(
+        MODEL_VIEW,
+        pack_panels(panels, layers, heads),
+        display_mode=display_mode,
+        summary=describe(len(layers), len(heads), [panel.left_tokens for panel in panels]),
+        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
+        include_layers=layers,
+        include_heads=heads,
+        total_heads=A,
+    )
+
+
+def neuron_view(
+    encoder,
+    tokenizer,
+    sentence_a: str,
+    sentence_b: str | None = None,
+    *,
+    layer: int = 0,
+    head: int = 0,
+    display_mode: str = "light",
+) -> View:
+    """How one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
+
+    `encoder` is a `TransformerEncoder` or a transformers `BertModel` with any attention implementation, `tokenizer`
+    ours or the official one, of the same checkpoint. `layer` and `head` are shown at first. ValueError for another
+    model, a layer or head that does not exist, and a text that the model cannot take.
+    """
+    tokens, input_ids, token_type_ids = tokenize_for_view(tokenizer, sentence_a, sentence_b)
+    queries, keys, weights = read_model(encoder, input_ids, token_type_ids)
+    L, A, S, _ = queries.shape
+    check_indices("layer", [layer], L)
+    check_indices("head", [head], A)
+    warn_if_long("neuron view", S, 200, "shorten the text, or use head_view")
+    tokens = [prettify(token) for token in tokens]
+    panel = {"attn": weights, "queries": queries, "keys": keys}
+    panel = {name: pack(values) for name, values in panel.items()} | {
+        "left_text": tokens,
+        "right_text": tokens,
+    }
+    return make_view(
+        NEURON_VIEW,
+        {"all": panel},
+        display_mode=display_mode,
+        summary=describe(L, A, [tokens]),
+        sentence_b_start=None if sentence_b is None else int((token_type_ids == 0).sum()),
+        bidirectional=True,
+        layer=layer,
+        head=head,
+    )

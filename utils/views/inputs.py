@@ -1,0 +1,176 @@
+"""The attentions that a view is given, checked and packed."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+DIGITS = 4  # after the decimal point, in what a view draws
+NO_WEIGHTS = (
+    "call the model with output_attentions=True; a transformers model returns weights only with the attention "
+    'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
+)
+
+
+class Source(NamedTuple):
+    """One attention as it was passed: the argument's name, its value, and the tokens that attend and are attended."""
+
+    argument: str
+    attention: Sequence[Tensor] | None
+    left_tokens: Sequence[str] | None
+    right_tokens: Sequence[str] | None
+
+
+class Panel(NamedTuple):
+    """One attention ready to draw: a choice of the view's attention drop-down."""
+
+    name: str
+    weights: Tensor  # (L, A, S, T)
+    left_tokens: list[str]  # S
+    right_tokens: list[str]  # T
+
+
+def read_panels(*sources: Source, prettify_tokens: bool) -> list[Panel]:
+    """The sources that were passed, checked; ValueError names what is wrong with one and the remedy."""
+    given = [source for source in sources if source.attention is not None]
+    if not given:
+        raise ValueError(f"no attention was passed (attention=None): {NO_WEIGHTS}")
+    names = [source.argument for source in given]
+    if "attention" in names and len(names) > 1:
+        raise ValueError(
+            f"attention and {names[1]} exclude each other: attention= is for self-attention alone"
+        )
+    panels = [read_panel(source, prettify_tokens) for source in given]
+    heads = {source.argument: panel.weights.size(1) for source, panel in zip(given, panels, strict=True)}
+    if len(set(heads.values())) > 1:
+        raise ValueError(
+            f"the numbers of heads differ, {heads}, but a view has one set of heads: show one at a time"
+        )
+    return panels
+
+
+def read_panel(source: Source, prettify_tokens: bool) -> Panel:
+    """One source as a panel; ValueError if its weights are not drawable or its tokens do not fit them."""
+    weights = stack_layers(source.argument, source.attention)
+    texts = []
+    for tokens, size in zip((source.left_tokens, source.right_tokens), weights.shape[2:], strict=True):
+        if tokens is None or len(tokens) != size:
+            found = "none were passed" if tokens is None else f"there are {len(tokens)} tokens"
+            raise ValueError(
+                f"{source.argument} has {size} positions, but {found}: pass the tokens of the same input, "
+                "special tokens such as [CLS] and [SEP] included"
+            )
+        texts.append([prettify(str(token)) if prettify_tokens else str(token) for token in tokens])
+    name = "all" if source.argument == "attention" else source.argument.removesuffix("_attention")
+    return Panel(name, weights, *texts)
+
+
+def stack_layers(argument: str, attention: Sequence[Tensor]) -> Tensor:
+    """L times (1, A, S, T), on any device and in any precision, to (L, A, S, T) float64; ValueError if it is not so."""
+    layers = list(attention)
+    if not layers or any(layer is None for layer in layers):
+        raise ValueError(f"{argument} holds no weights, {tuple(layers)!r:.60}: {NO_WEIGHTS}")
+    shapes = [tuple(layer.shape) for layer in layers]
+    for index, shape in enumerate(shapes):
+        if len(shape) != 4 or shape != shapes[0]:
+            raise ValueError(
+                f"layer {index} of {argument} has the shape {shape}, layer 0 {shapes[0]}: pass one tensor "
+                "(1, heads, tokens, tokens) a layer, all alike"
+            )
+    if shapes[0][0] != 1:
+        raise ValueError(
+            f"{argument} is of a batch of {shapes[0][0]}, and a view shows one text: pass "
+            f"[layer[i : i + 1] for layer in {argument}] for text i, without its padding"
+        )
+    weights = torch.cat([layer.detach().cpu().double() for layer in layers])
+    if not weights.isfinite().all():
+        raise ValueError(f"{argument} holds nan or inf: look for a row of the attention mask that is all 0")
+    return weights
+
+
+def prettify(token: str) -> str:
+    """The token without the marks that byte-pair and SentencePiece vocabularies put at word boundaries (as bertviz)."""
+    return token.replace("Ġ", " ").replace("▁", " ").replace("</w>", "")
+
+
+def check_indices(argument: str, indices: Iterable[int] | None, count: int) -> list[int]:
+    """The indices, or all where they are None; ValueError for an index that does not exist, or for none."""
+    if indices is None:
+        return list(range(count))
+    indices = [int(index) for index in indices]
+    for index in indices:
+        if not 0 <= index < count:
+            raise ValueError(f"{argument} names {index}, but there are {count}: use 0 to {count - 1}")
+    if not indices:
+        raise ValueError(f"{argument}=[] names none of the {count}: leave it out for all")
+    return indices
+
+
+def check_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> list[int]:
+    """The layers to draw, the same of each panel; ValueError for a layer that one of them has not."""
+    counts = {panel.name: panel.weights.size(0) for panel in panels}
+    fewest = min(counts.values())
+    if include_layers is None and len(set(counts.values())) > 1:
+        raise ValueError(
+            f"the numbers of layers differ, {counts}, but a view has one set of layers: pass "
+            f"include_layers=range({fewest}), or show one at a time"
+        )
+    return check_indices("include_layers", include_layers, fewest)
+
+
+def check_sentence_b_start(start: int | None, panel: Panel) -> int | None:
+    """The index of sentence B's first token, or None; ValueError unless both sentences have a token."""
+    if start is None:
+        return None
+    if panel.name != "all":
+        raise ValueError(
+            f"sentence_b_start={start} needs attention=: leave it out for an encoder–decoder model"
+        )
+    count = len(panel.left_tokens)
+    if not 0 < start < count:
+        raise ValueError(
+            f"sentence_b_start={start} leaves a sentence of the {count} tokens empty: use 1 to {count - 1}, "
+            "the index of the first token after the first [SEP]"
+        )
+    return int(start)
+
+
+def pack(values: Tensor) -> list:
+    """Numbers as whole ten-thousandths, which take half the room; page.js divides them again."""
+    return (values.detach().cpu().double() * 10**DIGITS).round().long().tolist()
+
+
+def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None = None) -> dict[str, dict]:
+    """The chosen layers and heads of each panel, as bertviz's templates read them."""
+    heads = slice(None) if heads is None else heads
+    return {
+        panel.name: {
+            "attn": pack(panel.weights[layers][:, heads]),
+            "left_text": panel.left_tokens,
+            "right_text": panel.right_tokens,
+        }
+        for panel in panels
+    }
+
+
+def describe(layers: int, heads: int, texts: Iterable[list[str]]) -> str:
+    """Sizes and the beginning of each text, for a reader who cannot see the view."""
+    texts = {" ".join(tokens): len(tokens) for tokens in texts}
+    tokens = "; ".join(
+        f"{count} tokens, “{text[:60]}{'…' * (len(text) > 60)}”" for text, count in texts.items()
+    )
+    return f"{layers} layers × {heads} heads on {tokens}"
+
+
+def longest(panels: list[Panel]) -> int:
+    """Tokens of the longest text."""
+    return max(max(panel.weights.shape[2:]) for panel in panels)
+
+
+def warn_if_long(view: str, tokens: int, limit: int, remedy: str) -> None:
+    """Warn that a view of so many tokens will hardly respond."""
+    if tokens > limit:
+        message = f"a {view} of {tokens} tokens draws slowly and responds late (above {limit}): {remedy}"
+        warnings.warn(message, UserWarning, stacklevel=3)

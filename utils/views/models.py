@@ -1,0 +1,100 @@
+"""What the neuron view reads from a model: tokens, queries, keys and attention weights."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+from transformers import BertModel
+
+from utils.attention import scaled_dot_product_attention
+from utils.encoder import TransformerEncoder
+
+
+def tokenize_for_view(tokenizer, sentence_a: str, sentence_b: str | None) -> tuple[list[str], Tensor, Tensor]:
+    """Tokens, input_ids and token_type_ids (1, S) of a text or pair, from our tokenizer or transformers' own."""
+    for name, text in (("sentence_a", sentence_a), ("sentence_b", sentence_b)):
+        if not isinstance(text, str) and (name == "sentence_a" or text is not None):
+            raise ValueError(
+                f"{name} must be one string, got {text!r:.60}: a view shows one text or one pair"
+            )
+    if hasattr(tokenizer, "convert_ids_to_tokens"):
+        batch = tokenizer(sentence_a, sentence_b, return_tensors="pt", return_token_type_ids=True)
+        tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0])
+    else:
+        batch = tokenizer(sentence_a, sentence_b)
+        tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
+    return tokens, batch["input_ids"], batch["token_type_ids"]
+
+
+def read_model(model, input_ids: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries and keys (L, A, S, D) and attention weights (L, A, S, S) of our encoder or of a `BertModel`."""
+    check_model(model)
+    check_input(model.config, input_ids)
+    device = next(model.parameters()).device
+    with evaluating(model), torch.no_grad():
+        read = read_encoder if isinstance(model, TransformerEncoder) else read_bert_model
+        return read(model, input_ids.to(device), token_type_ids.to(device))
+
+
+def check_model(model) -> None:
+    """Raise ValueError for a model whose attention is not the softmax of its queries and keys, or is not known here."""
+    if not isinstance(model, (TransformerEncoder, BertModel)):
+        raise ValueError(
+            f"the neuron view cannot read a {type(model).__name__}: pass a TransformerEncoder of this series or a "
+            "transformers BertModel (of a model with a task head, its .encoder or .bert); head_view and model_view "
+            "take the attentions of any model"
+        )
+    positions = getattr(model.config, "position_embedding_type", "absolute")
+    if positions != "absolute" or getattr(model.config, "is_decoder", False):
+        raise ValueError(
+            f"the neuron view shows softmax(q · k / √D), which a BertModel with position_embedding_type={positions!r} "
+            f"and is_decoder={getattr(model.config, 'is_decoder', False)} does not compute: pass an absolute encoder"
+        )
+
+
+def check_input(config, input_ids: Tensor) -> None:
+    """Raise ValueError for a text longer than the model's positions, or an id beyond its vocabulary."""
+    if input_ids.size(1) > config.max_position_embeddings:
+        raise ValueError(
+            f"the text has {input_ids.size(1)} tokens and the model {config.max_position_embeddings} positions "
+            "(max_position_embeddings): shorten the text"
+        )
+    if input_ids.max() >= config.vocab_size:
+        raise ValueError(
+            f"the tokenizer gives the id {int(input_ids.max())}, but the model's vocabulary ends at "
+            f"{config.vocab_size - 1}: take both from the same checkpoint"
+        )
+
+
+def read_encoder(
+    encoder: TransformerEncoder, input_ids: Tensor, token_type_ids: Tensor
+) -> tuple[Tensor, ...]:
+    """What our encoder itself returns: queries, keys and weights."""
+    output = encoder(
+        input_ids, token_type_ids=token_type_ids, output_attentions=True, output_queries_keys=True
+    )
+    return torch.cat(output.queries), torch.cat(output.keys), torch.cat(output.attentions)
+
+
+def read_bert_model(model: BertModel, input_ids: Tensor, token_type_ids: Tensor) -> tuple[Tensor, ...]:
+    """Queries, keys and weights from what comes into each layer, so that any attention implementation will do."""
+    hidden_states = model(input_ids, token_type_ids=token_type_ids, output_hidden_states=True).hidden_states
+    A, queries, keys = model.config.num_attention_heads, [], []
+    for layer, x in zip(model.encoder.layer, hidden_states, strict=False):  # the last one comes out
+        for projection, vectors in ((layer.attention.self.query, queries), (layer.attention.self.key, keys)):
+            vectors.append(projection(x).unflatten(-1, (A, -1)).transpose(1, 2))  # (1, A, S, D)
+    queries, keys = torch.cat(queries), torch.cat(keys)
+    return queries, keys, scaled_dot_product_attention(queries, keys, keys)[1]
+
+
+@contextmanager
+def evaluating(model) -> Iterator[None]:
+    """Dropout off inside; every module's mode is as before afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode

@@ -1,0 +1,172 @@
+"""Pages that show a view of bertviz's without internet, in a frame of a notebook's output or in a file."""
+
+import html
+import importlib.metadata
+import importlib.util
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent
+# Nothing may be fetched, from this page's own site either
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+PARTS_OF_A_PAIR = {
+    "aa": "Sentence A -> Sentence A",
+    "bb": "Sentence B -> Sentence B",
+    "ab": "Sentence A -> Sentence B",
+    "ba": "Sentence B -> Sentence A",
+}
+TRUST = (
+    "The interactive view appears when this cell is run, or when the notebook is trusted: in JupyterLab press "
+    "Ctrl+Shift+C and choose “Trust Notebook”, in Jupyter Notebook choose File, Trust Notebook."
+)
+
+
+class Kind(NamedTuple):
+    """One of bertviz's views: its name, its template's name, the width it draws in and how it is used."""
+
+    name: str
+    template: str
+    width: int  # pixels
+    controls: tuple[tuple[str, str], ...]  # label and id of each drop-down that bertviz fills itself
+    help: str
+
+
+HEAD_VIEW = Kind(
+    "Head view",
+    "head_view",
+    340,
+    (("Layer", "layer"),),
+    "Hover over a token to follow its lines. Click a coloured tile to hide or show that head, double-click it to "
+    "see that head alone, double-click it again for all.",
+)
+MODEL_VIEW = Kind(
+    "Model view",
+    "model_view",
+    970,
+    (),
+    "Click a cell to enlarge that head and click it again to close it. In the enlarged head, hover over a token on "
+    "the left to follow its lines.",
+)
+NEURON_VIEW = Kind(
+    "Neuron view",
+    "neuron_view",
+    1010,
+    (("Layer", "layer"), ("Head", "att_head")),
+    "Hover over a token on the left to follow its lines. Click the + beside it to open its query and the keys, hover "
+    "again to see them multiplied, and click the − beside a token to close them.",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class View:
+    """An interactive view: Jupyter displays it as the last value of a cell, and `save` writes it to a file."""
+
+    summary: str
+    page: str
+
+    def __repr__(self) -> str:
+        return f"{self.summary}. {TRUST}"
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
+        source = html.escape(self.page, quote=False).replace("'", "&#x27;")
+        summary = html.escape(self.summary)
+        return (
+            f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
+            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {TRUST}</p></div>'
+        )
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write a page that any browser opens without internet, whole or not at all, and return its path."""
+        path = Path(path)
+        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            draft.write_text(self.page, encoding="utf-8")
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+        return path
+
+
+def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str, summary: str, **params) -> View:
+    """A view of these panels (the choices of its attention drop-down); `params` are what bertviz's template reads."""
+    if display_mode not in ("light", "dark"):
+        raise ValueError(f'display_mode="{display_mode}" does not exist: use "light" or "dark"')
+    params = {
+        "attention": panels,
+        "default_filter": next(iter(panels)),
+        "root_div_id": "view",
+        "display_mode": display_mode,
+        "width": kind.width,
+        **params,
+    }
+    names = {key: key.capitalize() for key in panels}
+    if params["sentence_b_start"] is not None:
+        names |= PARTS_OF_A_PAIR
+    return View(f"{kind.name} of {summary}", build_page(kind, params, names))
+
+
+def build_page(kind: Kind, params: dict, panel_names: dict[str, str]) -> str:
+    """The page: bertviz's template, the libraries it needs and the data, all in one text."""
+    bertviz = f"bertviz {importlib.metadata.version('bertviz')} by Jesse Vig, Apache License 2.0"
+    return f"""<!doctype html>
+<html lang="en" class="{params["display_mode"]} {kind.template}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
+<title>{kind.name}</title>
+<style>
+{(FOLDER / "page.css").read_text("utf-8")}</style>
+<script>{package_text("mpld3", "js/d3.v5.min.js")}</script>
+</head>
+<body>
+<div id="view"><div>{drop_downs(kind, panel_names)}</div><div id="vis"></div></div>
+<p id="help">{kind.help}</p>
+<script type="application/json" id="data">{json_for_html(params)}</script>
+<script>
+{(FOLDER / "page.js").read_text("utf-8")}</script>
+<script>
+// {bertviz}
+{drawing_code(kind.template)}</script>
+</body>
+</html>
+"""
+
+
+def drop_downs(kind: Kind, panel_names: dict[str, str]) -> str:
+    """The drop-downs above a drawing: bertviz fills those of the kind, and that of the panels is filled here."""
+    controls = [f'<label>{label}: <select id="{name}"></select></label>' for label, name in kind.controls]
+    if len(panel_names) > 1:
+        options = "".join(
+            f'<option value="{key}">{html.escape(name)}</option>' for key, name in panel_names.items()
+        )
+        controls.append(f'<label>Attention: <select id="filter">{options}</select></label>')
+    return "".join(controls)
+
+
+def json_for_html(value) -> str:
+    """JSON that is safe inside a <script>: ASCII, and without the < that could end or comment out the element."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def drawing_code(template: str) -> str:
+    """bertviz's own drawing code, without the addresses it would fetch libraries from."""
+    code = package_text("bertviz", f"{template}.js")
+    start = code.find("requirejs([")
+    if start < 0:
+        version = importlib.metadata.version("bertviz")
+        raise RuntimeError(f"bertviz {version} draws in a way not known here: pip install bertviz==1.4.1")
+    return code[start:]
+
+
+@cache
+def package_text(package: str, file: str) -> str:
+    """A text file of an installed package, which is not imported for it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        raise ModuleNotFoundError(f"the views need {package}: pip install {package}")
+    return (Path(spec.submodule_search_locations[0]) / file).read_text("utf-8")
