@@ -45,8 +45,8 @@ def execute(path: Path) -> None:
         )
         if cell.cell_type == "code":
             cell.outputs = join_streams(cell.outputs)
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop("text/html", None)  # a view's payload: it appears where the cell is run
+        for output in cell.get("outputs", []):  # a view's payload appears where its cell is run
+            output.get("data", {}).pop("text/html", None)
     save(notebook, path)
 
 
