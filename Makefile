@@ -1,12 +1,17 @@
 # Anatomy of a Transformer Encoder: `make lab` to read, `make test` to check everything.
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.installed
 ARGS ?=
 NB ?=
+PINS ?=
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
+
+UNPINNED = $(shell sed -E 's/(==.*|\#.*)//' requirements.txt)
+# what a Colab runtime has before a notebook asks for more
+COLAB_BRINGS := torch==2.13.0 transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets nbclient pytest
 
 # CHECKPOINT=folder runs the series on another checkpoint: its asserts, since saved outputs are the default's.
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
@@ -15,10 +20,10 @@ OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --Lab
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test notebooks sync lint clean
+.PHONY: help lab test test-unpinned colab notebooks sync badges lint clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
@@ -33,10 +38,22 @@ lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901"
 test: lint  ## set up and run all that CI runs: style, tests, every cell of every notebook
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests notebooks $(ARGS)
 
+test-unpinned:  ## the same on the newest versions (PINS="transformers==4.48.0" for some); asserts only
+	$(PYTHON) -m venv $(VENV)-unpinned
+	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --upgrade $(UNPINNED) $(PINS)
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pytest -n 2 --dist loadfile \
+		--nbval-lax -W default tests notebooks $(ARGS)
+
+colab:  ## run every notebook as Colab opens it, in an environment of its own (PINS as above)
+	$(PYTHON) -m venv $(VENV)-colab
+	$(BIN:$(VENV)%=$(VENV)-colab%)/python -m pip install --disable-pip-version-check $(COLAB_BRINGS) $(PINS)
+	COLAB=all $(BIN:$(VENV)%=$(VENV)-colab%)/python -m pytest -W default tests/test_colab.py $(ARGS)
+
 lint: $(READY)  ## check style, and that notebooks hold the definitions of utils
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python tools/notebooks.py sync --check
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 notebooks: $(READY)  ## run and save notebooks (NB="03 04" for some)
 	$(BIN)/python tools/notebooks.py execute $(NB)
@@ -44,6 +61,9 @@ notebooks: $(READY)  ## run and save notebooks (NB="03 04" for some)
 sync: $(READY)  ## copy the finished definitions from utils into the notebooks
 	$(BIN)/python tools/notebooks.py sync $(NB)
 
+badges:  ## point badges and setup cells at the git remote of this copy
+	$(PYTHON) tools/badges.py
+
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

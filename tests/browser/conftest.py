@@ -13,7 +13,11 @@ from playwright.sync_api import sync_playwright
 
 from utils.views import head_view, model_view, neuron_view
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = (
+    *("chromium", "chromium-browser", "google-chrome"),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+)
 PAIR = ("I called Ian.", "I got his answering machine.")
 WINDOW = {"width": 1300, "height": 900}
 LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")
