@@ -17,27 +17,7 @@ settings.register_profile(
 settings.load_profile("series")
 
 WORDS = st.sampled_from(
-    [
-        "the",
-        "a",
-        "time",
-        "fruit",
-        "flies",
-        "like",
-        "an",
-        "arrow",
-        "banana",
-        "bark",
-        "dog",
-        "his",
-        "machine",
-        "[MASK]",
-        "naïve",
-        "北京",
-        "👍",
-        "##s",
-        ".",
-    ]
+    ["time", "fruit", "flies", "like", "an", "arrow", "[MASK]", "naïve", "北京", "👍", "##s", "."]
 )
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 SENTENCE = st.lists(WORDS, min_size=1, max_size=12).map(" ".join)
