@@ -21,6 +21,8 @@ FINISHED = {  # the classes and functions that a notebook must finish
     "04": ["MultiHeadAttention"],
     "05": ["FeedForward", "TransformerEncoderLayer"],
     "06": ["TransformerEncoder"],
+    "08": ["TransformerForSequenceClassification"],
+    "09": ["mean_pooling", "embed", "search"],
 }
 EXEMPT = {"nbval-ignore-output"}  # progress bars, timings and interactive views
 TAGS = {"exercise", "raises-exception"} | EXEMPT

@@ -1,0 +1,173 @@
+"""Embeddings equal sentence-transformers', companies are found by what they do, and bad searches are refused."""
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from torch.nn import functional as F
+from transformers import BertConfig
+
+from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model
+from utils.checks import largest_difference
+from utils.datasets import companies, company_queries, reviews
+from utils.encoder import TransformerEncoder
+from utils.search import embed, hnsw_index, mean_pooling, search, search_index
+
+TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée in 東京 :-)", "no", "word " * 100]
+
+
+@pytest.fixture(scope="module")
+def peer():
+    folder = load_reference_model(DEFAULT_CHECKPOINT).name_or_path
+    return SentenceTransformer(folder, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def directory(encoder, tokenizer):
+    """The companies' names and vectors."""
+    listed = companies()
+    vectors = embed([f"{company.name}: {company.description}" for company in listed], encoder, tokenizer)
+    return [company.name for company in listed], vectors
+
+
+@pytest.fixture(scope="module")
+def unit_vectors() -> torch.Tensor:
+    return F.normalize(torch.randn(600, 16, generator=torch.Generator().manual_seed(0)), dim=1)
+
+
+def test_embeddings_equal_sentence_transformers(peer, encoder, tokenizer, official_tokenizer):
+    peer.max_seq_length = 512
+    texts = TEXTS + reviews().test.texts[:50]
+    expected = torch.from_numpy(peer.encode(texts, normalize_embeddings=True))
+    for its_tokenizer in (tokenizer, official_tokenizer):
+        vectors = embed(texts, encoder, its_tokenizer)
+        assert vectors.shape == (55, 384)
+        assert largest_difference(vectors, expected) <= 1e-5
+    assert largest_difference(vectors.norm(dim=1), torch.ones(55)) <= 1e-5
+
+
+def test_a_text_longer_than_the_positions_is_cut(peer, encoder, tokenizer):
+    peer.max_seq_length = 512
+    text = "a film that would not end " * 200
+    expected = torch.from_numpy(peer.encode([text], normalize_embeddings=True))
+    assert largest_difference(embed([text], encoder, tokenizer), expected) <= 1e-5
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 7])
+def test_order_and_batches_do_not_matter(encoder, tokenizer, batch_size):
+    together = embed(TEXTS, encoder, tokenizer)
+    assert largest_difference(embed(TEXTS, encoder, tokenizer, batch_size), together) <= 1e-5
+    assert largest_difference(embed(TEXTS[::-1], encoder, tokenizer).flip(0), together) <= 1e-5
+
+
+def test_dropout_is_off_while_embedding_and_back_on_after(tokenizer):
+    torch.manual_seed(0)
+    encoder = TransformerEncoder(
+        BertConfig(hidden_size=24, num_attention_heads=2, num_hidden_layers=1)
+    ).train()
+    assert torch.equal(embed(["a film"], encoder, tokenizer), embed(["a film"], encoder, tokenizer))
+    assert encoder.training
+
+
+@pytest.mark.parametrize(
+    ("texts", "error"),
+    [([], "got an empty list"), (["a", ""], "text 1 is empty"), (["  "], "text 0 is empty")],
+)
+def test_nothing_to_embed(encoder, tokenizer, texts, error):
+    with pytest.raises(ValueError, match=error):
+        embed(texts, encoder, tokenizer)
+
+
+def test_mean_pooling_leaves_padding_out():
+    states = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [99.0, 99.0]], [[5.0, 6.0], [99.0, 99.0], [99.0, 99.0]]])
+    pooled = mean_pooling(states, torch.tensor([[1, 1, 0], [1, 0, 0]]))
+    assert torch.equal(pooled, torch.tensor([[2.0, 3.0], [5.0, 6.0]]))
+
+
+def test_bad_masks():
+    states = torch.zeros(2, 3, 4)
+    with pytest.raises(ValueError, match=r"masks every token of a row, so there is nothing to average"):
+        mean_pooling(states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
+    with pytest.raises(
+        ValueError, match=r"attention_mask has the shape \(2, 2\), last_hidden_state \(2, 3, 4\)"
+    ):
+        mean_pooling(states, torch.ones(2, 2))
+
+
+@pytest.mark.parametrize("query", ["Apple", "apple", "who makes the iPhone", "Who makes the iPhone?"])
+def test_apple_comes_first(directory, encoder, tokenizer, query):
+    names, vectors = directory
+    _, indices = search(embed([query], encoder, tokenizer), vectors, k=3)
+    assert names[indices[0, 0]] == "Apple Inc."
+
+
+def test_companies_are_found_by_what_they_do(directory, encoder, tokenizer):
+    names, vectors = directory
+    queries, expected = zip(*company_queries(), strict=True)
+    _, indices = search(embed(queries, encoder, tokenizer), vectors, k=3)
+    found = [[names[index] for index in row] for row in indices.tolist()]
+    hits_at_1 = sum(row[0] == name for row, name in zip(found, expected, strict=True))
+    hits_at_3 = sum(name in row for row, name in zip(found, expected, strict=True))
+    assert len(queries) >= 20
+    assert hits_at_1 >= 0.85 * len(queries)
+    assert hits_at_3 >= 0.95 * len(queries)
+
+
+def test_a_company_is_found_by_its_own_name(directory, encoder, tokenizer):
+    names, vectors = directory
+    _, indices = search(embed(names, encoder, tokenizer), vectors, k=1)
+    assert sum(index == number for number, index in enumerate(indices[:, 0].tolist())) >= 0.95 * len(names)
+
+
+def test_exact_search_compares_with_every_vector(unit_vectors):
+    scores, indices = search(unit_vectors[:5], unit_vectors, k=4)
+    cosines = unit_vectors[:5] @ unit_vectors.T
+    assert indices[:, 0].tolist() == [0, 1, 2, 3, 4]
+    assert torch.equal(scores, cosines.sort(dim=1, descending=True).values[:, :4])
+    assert torch.equal(cosines.gather(1, indices), scores)
+
+
+def test_the_graph_finds_nearly_all_and_is_built_alike_each_time(unit_vectors):
+    exact = search(unit_vectors[:50], unit_vectors, k=10)
+    found = search_index(unit_vectors[:50], hnsw_index(unit_vectors), k=10)
+    hits = (found.indices[:, :, None] == exact.indices[:, None, :]).any(dim=2)
+    assert hits.float().mean() >= 0.95
+    assert largest_difference(found.scores[hits], exact.scores[hits]) <= 1e-5
+    again = search_index(unit_vectors[:50], hnsw_index(unit_vectors), k=10)
+    assert torch.equal(found.indices, again.indices)
+
+
+def test_all_of_a_small_index_can_be_asked_for(unit_vectors):
+    few = unit_vectors[:7]
+    exact, found = search(few, few, k=7), search_index(few, hnsw_index(few), k=7)
+    assert torch.equal(exact.indices, found.indices)
+
+
+@pytest.mark.parametrize("k", [0, 8, -1])
+def test_more_neighbours_than_vectors(unit_vectors, k):
+    few = unit_vectors[:7]
+    with pytest.raises(ValueError, match=rf"k={k}, but there are 7 vectors to search: use k from 1 to 7"):
+        search(few, few, k)
+    with pytest.raises(ValueError, match=rf"k={k}, but there are 7 vectors to search"):
+        search_index(few, hnsw_index(few), k)
+
+
+@pytest.mark.parametrize("wrong", [torch.ones(16), torch.ones(2, 15), torch.ones(1, 2, 16)])
+def test_queries_of_another_width(unit_vectors, wrong):
+    with pytest.raises(ValueError, match=r"queries must be \(Q, 16\) as the vectors are, got"):
+        search(wrong, unit_vectors)
+    with pytest.raises(ValueError, match=r"queries must be \(Q, 16\) as the vectors are, got"):
+        search_index(wrong, hnsw_index(unit_vectors))
+
+
+def test_nothing_to_search(unit_vectors):
+    for build in (hnsw_index, lambda vectors: search(unit_vectors[:1], vectors)):
+        with pytest.raises(ValueError, match=r"vectors must be \(N, H\) with one or more, got \(0, 16\)"):
+            build(torch.empty(0, 16))
+        with pytest.raises(
+            ValueError, match=r"vectors must have length 1, so that a dot product is the cosine"
+        ):
+            build(unit_vectors * 3)
+    empty = hnsw_index(unit_vectors[:1])
+    empty.reset()
+    with pytest.raises(ValueError, match=r"k=10, but there are 0 vectors to search"):
+        search_index(unit_vectors[:1], empty)

@@ -1,0 +1,183 @@
+"""Checks for the exercises of notebook 09."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from utils.exercises import Hint, close, exercise, expect, expect_tensor
+
+
+@exercise("9.1")
+def pooled_by_hand(answer):
+    """The mean of (2, 1), (4, 1), (0, 7) without the padded (6, 3)."""
+    numbers = as_numbers(answer)
+    wrong = {
+        (3.0, 3.0): "Padding is averaged in: the mask leaves (6, 3) out.",
+        (1.5, 2.25): "The sum is right, but three tokens are real: divide by 3, not by 4.",
+        (6.0, 9.0): "This is the sum of the real tokens: divide it by their number.",
+        (12.0, 12.0): "This is the sum, padding included: leave padding out and divide.",
+        (4.0, 4.0): "The sum has padding in it, and is divided by 3: leave (6, 3) out of the sum too.",
+        (2.0, 1.0): "This is the first token's vector, as [CLS] pooling takes it: average all real ones.",
+        (4.0, 7.0): "This is the largest of each column: take the mean.",
+        (3.0, 2.0): "The two numbers are swapped: the first is the mean of 2, 4 and 0.",
+    }
+    for values, hint in wrong.items():
+        expect(not close(numbers, torch.tensor(values)), hint)
+    expect(close(numbers, torch.tensor([2.0, 3.0])), "Add the three real vectors, and divide by three.")
+    return "Padding is neither added nor counted."
+
+
+def as_numbers(answer) -> Tensor:
+    """The answer as a tensor of two numbers, brackets around it allowed; else a `Hint`."""
+    try:
+        numbers = torch.as_tensor(answer).detach().cpu().double().squeeze()
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint("Give two numbers, such as (1.0, 2.0).") from None
+    if numbers.shape != (2,):
+        raise Hint("Give two numbers, such as (1.0, 2.0): the vector has H = 2.")
+    return numbers.float()
+
+
+def expect_function(answer) -> None:
+    """Raise `Hint` unless the answer can be called."""
+    expect(callable(answer), "Pass the function itself, without calling it.")
+
+
+@exercise("9.2")
+def all_cosines(answer):
+    """Cosines (Q, N) of vectors of any length."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(1)
+    queries, vectors = 3 * torch.randn(4, 4, generator=generator), torch.randn(4, 4, generator=generator)
+    result = expect_tensor(answer(queries.clone(), vectors.clone()), (4, 4))
+    unit_queries, unit_vectors = F.normalize(queries, dim=-1), F.normalize(vectors, dim=-1)
+    wanted = unit_queries @ unit_vectors.T
+    hints = [
+        (queries @ vectors.T, "These are dot products: divide each by the two lengths."),
+        (unit_queries @ vectors.T, "The vectors still have their lengths: divide by both lengths."),
+        (queries @ unit_vectors.T, "The queries still have their lengths: divide by both lengths."),
+        (wanted.T, "It is transposed: a row for each query, a column for each vector."),
+        (
+            F.normalize(queries, dim=0) @ F.normalize(vectors, dim=0).T,
+            "You divide by the columns' lengths: a vector is a row, use dim=-1.",
+        ),
+        (
+            wanted * 0 + F.cosine_similarity(queries, vectors, dim=-1),
+            "Only equal row numbers were compared: every query needs every vector.",
+        ),
+        (wanted.acos(), "These are angles: the cosine is what was asked for."),
+        (1 - wanted, "These are cosine distances, 1 − cosine."),
+        (torch.cdist(queries, vectors), "These are distances: the cosine is a dot product of directions."),
+    ]
+    for wrong, hint in hints:
+        expect(not close(result, wrong), hint)
+    expect(close(result, wanted), "Divide queries and vectors by their lengths, then multiply them.")
+    result = expect_tensor(answer(queries[:2].clone(), vectors.clone()), (2, 4), "For Q = 2 and N = 4 it")
+    expect(close(result, wanted[:2]), "With fewer queries than vectors it goes wrong.")
+    return ""
+
+
+@exercise("9.3")
+def share_that_was_found(answer):
+    """Recall of found row numbers, each query for itself, in any order."""
+    expect_function(answer)
+    found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
+    exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
+    result = as_number(answer(found.clone(), exact.clone()))
+    wanted = 6 / 12
+    hints = {
+        1 / 12: "Only numbers at the same place count so far: the order should not matter.",
+        1.0: "A number that another query found is no hit: compare each query's row with its own.",
+        3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
+        1 / 4: "Only the first or the complete ones count so far: count every exact neighbour.",
+        6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
+        6.0: "This is the number of hits: divide it by how many there could be.",
+        50.0: "This is in percent: return a share between 0 and 1.",
+        0.0: "It finds no hits at all.",
+        6 / 4: "This is the number of hits a query: divide by k as well.",
+    }
+    for wrong, hint in hints.items():
+        expect(not close(result, wrong), hint)
+    expect(
+        close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them."
+    )
+    perfect = as_number(answer(exact.flip(1), exact.clone()))
+    expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
+    return ""
+
+
+def as_number(value) -> Tensor:
+    """A number, or a tensor with one number, as a tensor; else a `Hint`."""
+    try:
+        number = torch.as_tensor(value).detach().cpu().double()
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint(f"It should return a number, not something of type {type(value).__name__}.") from None
+    if number.numel() != 1:
+        raise Hint(
+            f"It should return one number for all queries, but it has the shape {tuple(number.shape)}."
+        )
+    return number.reshape(())
+
+
+@exercise("9.4")
+def nearest_allowed(answer):
+    """Row numbers of the nearest vectors among the allowed, in the whole collection's numbering."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(2)
+    vectors = F.normalize(torch.randn(30, 6, generator=generator), dim=-1)
+    queries, allowed = F.normalize(torch.randn(4, 6, generator=generator), dim=-1), torch.arange(30) % 3 == 2
+    scores = queries @ vectors.T
+    hidden = scores.masked_fill(~allowed, -torch.inf)
+    wanted = hidden.topk(3).indices
+    result = as_rows(answer(queries.clone(), vectors.clone(), allowed.clone(), 3), wanted, hidden, allowed)
+    hints = [
+        (scores[:, allowed].topk(3).indices, "These count within the allowed part: translate them back."),
+        (scores.topk(3).indices, "The mask is ignored: search the allowed ones only."),
+        (
+            scores.masked_fill(allowed, -torch.inf).topk(3).indices,
+            "These are the ones that are not allowed: turn the mask round.",
+        ),
+        (scores.masked_fill(~allowed, torch.inf).topk(3, largest=False).indices, "These are the farthest."),
+        (wanted.flip(1), "The order is turned: best first."),
+        (
+            (scores * allowed).topk(3, largest=False).indices,
+            "These are the farthest: take the largest scores.",
+        ),
+    ]
+    for wrong, hint in hints:
+        expect(not torch.equal(result, wrong), hint)
+    expect(allowed[result.clamp(0, 29)].all(), "Some of these are not allowed.")
+    expect(torch.equal(result, wanted), "Take the scores of the allowed ones, the k largest, best first.")
+    opposite = -vectors[allowed][:1]  # nothing allowed need have a positive score
+    result = answer(opposite, vectors[:6].clone(), torch.tensor([False, False, True, False, False, True]), 2)
+    expect(
+        set(torch.as_tensor(result).flatten().tolist()) == {2, 5},
+        "Where an allowed vector has a negative score, one that is not allowed gets in: a score of 0 "
+        "does not hide it, −∞ does.",
+    )
+    return ""
+
+
+def as_rows(value, wanted: Tensor, scores: Tensor, allowed: Tensor) -> Tensor:
+    """The answer as a tensor of row numbers like `wanted`; else a `Hint`."""
+    if (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(isinstance(part, Tensor) for part in value)
+    ):
+        raise Hint("It returns scores and row numbers: return the row numbers alone.")
+    if isinstance(value, (tuple, list)) and any(
+        len(row) < wanted.size(1) for row in value if hasattr(row, "__len__")
+    ):
+        raise Hint("Some queries have fewer than k results: filter before you take the k best.")
+    try:
+        value = torch.as_tensor(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint(f"It should return row numbers, not something of type {type(value).__name__}.") from None
+    expect_tensor(value, tuple(wanted.shape))
+    if value.is_floating_point():
+        is_scores = close(value, scores.gather(1, wanted))
+        raise Hint(
+            "These are the scores: return the row numbers." if is_scores else "Row numbers are integers."
+        )
+    return value.long()

@@ -1,0 +1,97 @@
+"""Texts to vectors, and the nearest among many: exact, or with faiss's HNSW graph. Built in notebook 09."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import faiss
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from utils.datasets import collate, sorted_batches, token_ids
+from utils.evaluation import device_of, evaluation_mode, usable_length
+
+
+class Neighbours(NamedTuple):
+    """The k nearest of each query, best first: cosine similarity and row number, (Q, k) each, on the CPU."""
+
+    scores: Tensor
+    indices: Tensor
+
+
+def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
+    """Mean of the real tokens' vectors: (B, S, H) and mask (B, S), 1 = real token, to (B, H).
+
+    Reimers and Gurevych 2019, section 3. ValueError for shapes that disagree and for a text with no token to average.
+    """
+    if last_hidden_state.shape[:2] != attention_mask.shape:
+        shapes = f"{tuple(attention_mask.shape)}, last_hidden_state {tuple(last_hidden_state.shape)}"
+        raise ValueError(f"attention_mask has the shape {shapes}: it must be (B, S) for (B, S, H)")
+    weights = attention_mask[:, :, None].to(last_hidden_state.dtype)  # (B, S, 1)
+    if not (counts := weights.sum(dim=1)).all():
+        raise ValueError("attention_mask masks every token of a row, so there is nothing to average")
+    return (last_hidden_state * weights).sum(dim=1) / counts
+
+
+@torch.no_grad()
+def embed(texts: Sequence[str], encoder: nn.Module, tokenizer, batch_size: int = 32) -> Tensor:
+    """One unit vector a text, (N, H) on the CPU: the mean of its tokens, so that a dot product is the cosine.
+
+    In evaluation mode whatever the encoder's own, and cut to its positions. ValueError for no texts or an empty one.
+    """
+    rows = token_ids(texts, tokenizer, usable_length(encoder, None))
+    vectors = torch.empty(len(rows), encoder.config.hidden_size)
+    with evaluation_mode(encoder):
+        for numbers in sorted_batches(rows, batch_size):
+            batch = collate([rows[number] for number in numbers], device_of(encoder))
+            pooled = mean_pooling(encoder(**batch).last_hidden_state, batch["attention_mask"])
+            vectors[numbers] = F.normalize(pooled, dim=-1).cpu()
+    return vectors
+
+
+def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
+    """The k of `vectors` (N, H) nearest to each of `queries` (Q, H), all unit vectors, by comparing with every one."""
+    check_vectors(vectors)
+    check_query(queries, vectors.size(1), k, len(vectors))
+    return Neighbours(*(queries @ vectors.T).topk(k))
+
+
+def hnsw_index(
+    vectors: Tensor, *, M: int = 32, ef_construction: int = 40, ef_search: int = 16
+) -> faiss.IndexHNSWFlat:
+    """A graph in which a search walks from neighbour to neighbour instead of comparing all (Malkov and Yashunin 2018).
+
+    `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
+    and while searching: more find more, later.
+    """
+    check_vectors(vectors)
+    index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
+    index.add(vectors.numpy())
+    return index
+
+
+def search_index(queries: Tensor, index: faiss.Index, k: int = 10) -> Neighbours:
+    """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
+    check_query(queries, index.d, k, index.ntotal)
+    return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))
+
+
+def check_vectors(vectors: Tensor) -> None:
+    """ValueError unless there are vectors, (N, H), and all of them have length 1."""
+    if vectors.dim() != 2 or not len(vectors):
+        raise ValueError(
+            f"vectors must be (N, H) with one or more, got {tuple(vectors.shape)}: embed some texts first"
+        )
+    if not torch.allclose(vectors.norm(dim=-1), torch.ones(len(vectors)), atol=1e-3):
+        raise ValueError(
+            "vectors must have length 1, so that a dot product is the cosine: take them from embed()"
+        )
+
+
+def check_query(queries: Tensor, size: int, k: int, total: int) -> None:
+    """ValueError for queries of another width than the vectors, and for more neighbours than there are vectors."""
+    if queries.dim() != 2 or queries.size(1) != size:
+        raise ValueError(f"queries must be (Q, {size}) as the vectors are, got {tuple(queries.shape)}")
+    if not 1 <= k <= total:
+        raise ValueError(f"k={k}, but there are {total} vectors to search: use k from 1 to {total}")
