@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY := $(VENV)/.installed
+SITE_READY := $(VENV)/.installed-site
 ARGS ?=
 NB ?=
 PINS ?=
@@ -20,7 +21,7 @@ OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --Lab
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-unpinned colab notebooks sync badges lint clean
+.PHONY: help lab test test-unpinned colab notebooks sync site slides badges lint clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -33,9 +34,9 @@ $(READY): requirements.txt
 	@touch $@
 
 lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
-	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/01_tokenization.ipynb
+	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
-test: lint  ## set up and run all that CI runs: style, tests, every cell of every notebook
+test: lint $(SITE_READY)  ## set up and run all that CI runs: style, tests, every cell of every notebook
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests notebooks $(ARGS)
 
 test-unpinned:  ## the same on the newest versions (PINS="transformers==4.48.0" for some); asserts only
@@ -61,9 +62,19 @@ notebooks: $(READY)  ## run and save notebooks (NB="03 04" for some)
 sync: $(READY)  ## copy the finished definitions from utils into the notebooks
 	$(BIN)/python tools/notebooks.py sync $(NB)
 
+$(SITE_READY): requirements-site.txt $(READY)
+	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt -r requirements-site.txt
+	@touch $@
+
+site: $(SITE_READY)  ## execute the notebooks and build the site into site/, which opens without a server
+	$(BIN)/python -m tools.website
+
+slides: $(SITE_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03)
+	$(BIN)/python -m tools.slides $(NB)
+
 badges:  ## point badges and setup cells at the git remote of this copy
 	$(PYTHON) tools/badges.py
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab .pytest_cache .ruff_cache .hypothesis build site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

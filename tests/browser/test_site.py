@@ -1,0 +1,232 @@
+"""The site and the slides, opened from a folder without internet.
+
+A small site is built of saved notebooks, some with views put in. SITE=site checks all pages of a built site instead.
+"""
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import threading
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.browser import reader
+
+pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-site.txt")
+pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-site.txt")
+
+from tools import slides, website
+from tools.notebooks import METADATA
+
+BUILT = os.environ.get("SITE")
+SMALL = ["02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]
+SMALL_PAGES = ["index.html", "search.html", "genindex.html", *(f"notebooks/{name}.html" for name in SMALL)]
+PAGES = sorted(str(p.relative_to(BUILT)) for p in Path(BUILT).rglob("*.html")) if BUILT else SMALL_PAGES
+PAGES = [page for page in PAGES if not page.startswith("slides")]
+every_page = pytest.mark.parametrize("name", PAGES)
+PHONE = {"width": 390, "height": 800}
+CONTRAST = """() => {
+  const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const ground = (e) => {
+    const rgb = e ? numbers(getComputedStyle(e).backgroundColor) : [255, 255, 255, 1];
+    return (rgb[3] ?? 1) > 0.5 ? rgb : ground(e.parentElement);
+  };
+  const written = (e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  return [...document.querySelectorAll("article *, .sidebar-tree *")]
+    .filter((e) => written(e) && e.checkVisibility() && !e.closest("svg, mjx-container, .visually-hidden, .headerlink"))
+    .map((e) => {
+      const [a, b] = [light(numbers(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+      return [(a + 0.05) / (b + 0.05), `${e.className} ${e.textContent.slice(0, 40)}`];
+    })
+    .filter(([ratio]) => ratio < 3);
+}"""
+
+
+def with_view(path: Path, call: str, view, target: Path) -> None:
+    """Copy a saved notebook and put a view into the output of the cell that makes such a call."""
+    notebook = nbformat.read(path, as_version=4)
+    cell = next(c for c in notebook.cells if c.cell_type == "code" and c.source.startswith(call))
+    cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": view._repr_html_()})]
+    nbformat.write(notebook, target)
+
+
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory, draw) -> Path:
+    """Notebooks as `make site` executes them."""
+    folder = tmp_path_factory.mktemp("executed")
+    (folder / "solutions").mkdir()
+    for name in ("02_embeddings.ipynb", "solutions/02_solutions.ipynb"):
+        shutil.copy(website.NOTEBOOKS / name, folder / name)
+    shutil.copytree(website.NOTEBOOKS / "images", folder / "images")
+    own = website.NOTEBOOKS / "03_self_attention.ipynb"
+    with_view(own, "neuron_view(", draw["neuron"](), folder / own.name)
+    views = nbformat.v4.new_notebook(metadata=METADATA)
+    views.cells = [nbformat.v4.new_markdown_cell("# 04 · Views\n\n## Two views")]
+    for name in ("head", "model"):
+        data = {"text/html": draw[name]()._repr_html_(), "text/plain": "a view"}
+        output = nbformat.v4.new_output("display_data", data)
+        views.cells.append(nbformat.v4.new_code_cell(f"{name}_view()", outputs=[output]))
+    nbformat.write(views, folder / "04_views.ipynb")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, executed) -> Path:
+    if BUILT:
+        return Path(BUILT).resolve()
+    folder = tmp_path_factory.mktemp("built")
+    website.build([executed / f"{name}.ipynb" for name in SMALL], folder / "site", folder / "work")
+    return folder / "site"
+
+
+def open_page(page, path: Path) -> None:
+    page.goto(path.as_uri())
+    page.evaluate("() => window.MathJax?.startup?.promise")
+
+
+@every_page
+def test_a_page_is_whole(page, site, name):
+    """Formulas are set, pictures load, views draw when a reader comes near, and nothing is fetched or complains."""
+    open_page(page, site / name)
+    assert page.locator("h1, .sidebar-search").first.is_visible()
+    assert page.locator(".math").count() == page.locator("mjx-container").count()
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    for frame in page.locator("iframe").all():
+        frame.scroll_into_view_if_needed()
+        view = frame.content_frame
+        view.locator("#vis > svg").first.wait_for()
+        page.wait_for_timeout(100)
+        assert reader.cropped(view) == []
+        assert not frame.locator("xpath=following-sibling::p").is_visible()
+    unloaded = "(all) => all.filter((e) => !e.complete || !e.naturalWidth).map((e) => e.src)"
+    assert page.locator("img").evaluate_all(unloaded) == []
+    assert page.locator("img:not([alt])").count() == 0
+    assert page.heard == []
+
+
+@every_page
+def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
+    page.set_viewport_size(PHONE)
+    open_page(page, site / name)
+    for frame in page.locator("iframe").all():
+        frame.scroll_into_view_if_needed()
+        frame.content_frame.locator("#vis > svg").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate("document.body.scrollWidth") <= PHONE["width"]
+
+
+@every_page
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_stands_out(page, site, name, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto((site / name).as_uri())
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    assert page.evaluate(CONTRAST) == []
+
+
+@functools.cache
+def ids(path: Path) -> set[str]:
+    """What a link may name after its #."""
+    return set(re.findall(r' id="([^"]+)"', path.read_text("utf-8")))
+
+
+@every_page
+def test_links_inside_the_site_resolve(site, name):
+    document = BeautifulSoup((site / name).read_text("utf-8"), "html.parser")
+    for link in document.select("a[href]"):
+        parts = urlsplit(link["href"])
+        if parts.scheme:
+            continue
+        target = (site / name).parent / unquote(parts.path) if parts.path else site / name
+        assert target.is_file(), link
+        if parts.fragment:
+            assert unquote(parts.fragment) in ids(target), link
+
+
+def test_a_page_is_readable_before_its_views_load(page, site):
+    open_page(page, site / "notebooks" / "03_self_attention.html")
+    assert page.locator("iframe[data-view]").count() == 1
+    assert page.locator("iframe[srcdoc]").count() == 0
+    assert page.locator('script[src*="/views/"]').count() == 0
+    page.locator("iframe").scroll_into_view_if_needed()
+    page.locator("iframe[srcdoc]").wait_for()
+
+
+def test_a_page_is_readable_without_javascript(browser, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / "notebooks" / "03_self_attention.html").as_uri())
+    assert len(page.locator("article").inner_text()) > 10_000
+    assert "The interactive view is drawn here" in page.locator(".attention-view p").inner_text()
+    context.close()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def served(site):
+    """The site on a server of this machine."""
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("place", ["folder", "server"])
+def test_search_finds_a_notebook(page, site, served, place):
+    page.goto({"folder": site.as_uri(), "server": served}[place] + "/index.html")
+    page.locator(".sidebar-search").fill("softmax")
+    page.locator(".sidebar-search").press("Enter")
+    found = page.locator(".search a", has_text="03 · Self-attention").first
+    found.wait_for()
+    if place == "server":
+        page.locator(".search p.context", has_text="softmax").first.wait_for()
+    found.click()
+    assert page.locator("h1").inner_text().startswith("03 · Self-attention")
+    assert page.heard == []
+
+
+def test_a_teacher_presents_a_notebook(page, executed, tmp_path):
+    path = slides.make_slides(executed / "03_self_attention.ipynb", tmp_path / "slides")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(path.as_uri())
+    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    total = page.evaluate("Reveal.getTotalSlides()")
+    assert 30 < total < 90
+    assert page.locator("mjx-container").count() > 20
+    assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
+    text = page.locator(".slides").evaluate("(e) => e.textContent")
+    assert "REPOSITORY =" not in text
+    assert "import torch" not in text
+    steps = 1
+    while not page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
+        page.keyboard.press("ArrowRight")
+        steps += 1
+        slide = page.locator(".slides section.present:not(:has(section))")
+        if slide.locator("iframe").count():
+            slide.locator("iframe").content_frame.locator("#vis > svg").first.wait_for()
+        box = slide.evaluate(
+            "(e) => ({right: e.scrollWidth - e.clientWidth, height: e.scrollHeight * e.style.zoom,"
+            " scrolls: e.style.overflowY === 'auto'})"
+        )
+        assert box["right"] <= 1
+        assert box["height"] <= 722 or box["scrolls"]
+        assert steps < 400
+    assert steps > total
+    unloaded = "(all) => all.filter((e) => !e.complete || !e.naturalWidth).length"
+    assert page.locator("img").evaluate_all(unloaded) == 0
+    assert page.heard == []

@@ -1,0 +1,207 @@
+"""Build the site: execute the notebooks, take their views out into files, and let Sphinx make pages of it all."""
+
+import html
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from posixpath import normpath
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from tqdm.auto import tqdm
+
+from tools.badges import current_slug
+from tools.notebooks import NOTEBOOKS, ROOT, join_streams, notebook_paths
+
+BUILD, SITE = ROOT / "build", ROOT / "site"
+WEB = Path(__file__).parent / "web"
+JOBS = 2  # kernels at a time
+WIDGET = "application/vnd.jupyter.widget-view+json"
+MATHJAX = "tex-svg-full.js"
+MATHJAX_SHA256 = (
+    "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
+)
+FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
+REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
+LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
+
+
+def execute(paths: list[Path]) -> list[Path]:
+    """Executed copies of the notebooks in the build folder; copies newer than all they were made from are kept."""
+    folder = BUILD / "executed"
+    for name in ("data", "images"):
+        if (NOTEBOOKS / name).exists():
+            shutil.copytree(NOTEBOOKS / name, folder / name, dirs_exist_ok=True)
+    copies = [folder / path.relative_to(NOTEBOOKS) for path in paths]
+    todo = [pair for pair in zip(paths, copies, strict=True) if not is_new(*pair)]
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS)))
+    with ThreadPoolExecutor(JOBS) as pool:
+        runs = pool.map(
+            lambda pair: execute_one(*pair), reversed(todo)
+        )  # the long ones come late in the series
+        list(tqdm(runs, total=len(todo), unit="notebook", desc="executing"))
+    return copies
+
+
+def is_new(path: Path, copy: Path) -> bool:
+    """Whether an executed copy is newer than its notebook, the code and the data."""
+    sources = [path, *(ROOT / "utils").rglob("*.*"), *(NOTEBOOKS / "data").rglob("*")]
+    made_from = [source for source in sources if "__pycache__" not in source.parts]
+    return copy.exists() and copy.stat().st_mtime > max(source.stat().st_mtime for source in made_from)
+
+
+def execute_one(path: Path, copy: Path) -> None:
+    """Write an executed copy of a notebook, its views included."""
+    notebook = nbformat.read(path, as_version=4)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    options = {"timeout": 900, "kernel_name": "python3", "record_timing": False}
+    try:
+        NotebookClient(notebook, resources={"metadata": {"path": copy.parent}}, **options).execute()
+    except CellExecutionError as error:
+        raise RuntimeError(f"{path.name} fails, so there is no page to make of it") from error
+    nbformat.write(notebook, copy)
+
+
+def read_for_readers(path: Path):
+    """An executed notebook without what only its run needed: progress bars, warnings and the state of widgets."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            kept = [
+                out
+                for out in cell.outputs
+                if out.get("name") != "stderr" and WIDGET not in out.get("data", {})
+            ]
+            cell.outputs = join_streams(kept)
+            describe_pictures(cell)
+    return notebook
+
+
+def describe_pictures(cell) -> None:
+    """Give a cell's pictures the title of its figure, for readers who hear the page."""
+    titles = re.findall(r"""title(?:=|\()f?(["'])(.*?)\1""", cell.source)
+    title = (
+        re.sub(r"\{.*?\}", "…", titles[-1][1]) if titles else "Figure; the text around it says what it shows"
+    )
+    cell.metadata["mystnb"] = {"image": {"alt": title}}
+    for output in cell.outputs:
+        for kind in output.get("data", {}):
+            if kind.startswith("image/"):
+                output.metadata[kind] = {"alt": title}
+
+
+def take_out_views(notebook, name: str, folder: Path) -> None:
+    """Move the page of each view to a file of its own, which static/views.js loads when a reader comes near."""
+    number = 0
+
+    def move(frame: re.Match) -> str:
+        nonlocal number
+        number += 1
+        view, (title, page) = f"{name}-{number}", frame.groups()
+        script = f"drawView({json.dumps(view)}, {json.dumps(html.unescape(page))});\n"
+        (folder / f"{view}.js").write_text(script, "utf-8")
+        style = "width: 100%; height: 400px; border: 0"
+        waiting = f"<p>{title}. The interactive view is drawn here, which needs JavaScript.</p>"
+        return f'<iframe title="{title}" data-view="{view}" style="{style}"></iframe>{waiting}'
+
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "srcdoc" in data.get("text/html", ""):
+                data["text/html"] = FRAME.sub(move, data["text/html"]).replace(
+                    "<div>", '<div class="attention-view">', 1
+                )
+
+
+def relink(text: str, place: str, stays) -> str:
+    """Markdown whose relative links lead to the repository on GitHub, except where `stays(path)` says otherwise.
+
+    `place` is the folder of the text in the repository, and `path` a link's target in it. A picture that would be
+    fetched from elsewhere becomes its description.
+    """
+
+    def target(match: re.Match) -> str:
+        image, label, link, rest = match.groups()
+        path = normpath(f"{place}/{link}")
+        address = link if image or stays(path) else f"https://github.com/{current_slug()}/blob/main/{path}"
+        return f"{image}{label}({address}{rest})"
+
+    return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
+
+
+def lay_out(copies: list[Path], readme: Path, source: Path, images: Path) -> None:
+    """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them."""
+    shutil.rmtree(source, ignore_errors=True)
+    views = source / "_static" / "views"
+    for folder in (source / "notebooks" / "solutions", views):
+        folder.mkdir(parents=True)
+    shutil.copytree(images, source / "notebooks" / "images")
+    places = {
+        path: f"notebooks/{'solutions/' if path.stem.endswith('_solutions') else ''}{path.name}"
+        for path in copies
+    }
+    for path, place in places.items():
+        notebook = read_for_readers(path)
+        take_out_views(notebook, path.stem, views)
+        folder = str(Path(place).parent)
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = relink(cell.source, folder, lambda link: link in places.values())
+        setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
+        setup.metadata.setdefault("tags", []).append("hide-input")
+        nbformat.write(notebook, source / place)
+    start = relink(readme.read_text("utf-8"), ".", lambda link: link in places.values())
+    for caption, solved in (("Notebooks", False), ("Solutions", True)):
+        pages = [
+            place.removesuffix(".ipynb") for place in places.values() if ("solutions/" in place) == solved
+        ]
+        start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
+    (source / "index.md").write_text(start, "utf-8")
+    shutil.copy(mathjax(), source / "_static" / MATHJAX)
+
+
+def mathjax() -> Path:
+    """MathJax from the installed package, which is not MathJax's own: refused unless it is the published file."""
+    spec = importlib.util.find_spec("sphinx-mathjax-offline")
+    if spec is None:
+        raise ModuleNotFoundError("formulas need MathJax: pip install -r requirements-site.txt")
+    path = Path(spec.submodule_search_locations[0]) / "static" / "mathjax" / MATHJAX
+    if sha256(path.read_bytes()).hexdigest() != MATHJAX_SHA256:
+        raise ValueError(f"{path} is not MathJax 3.2.2 as published: pip install -r requirements-site.txt")
+    return path
+
+
+def build(copies: list[Path], site: Path, work: Path, readme: Path = ROOT / "README.md") -> None:
+    """Make the site of executed notebooks; what stood there before stays until it is done."""
+    lay_out(copies, readme, work / "source", NOTEBOOKS / "images")
+    shutil.rmtree(work / "html", ignore_errors=True)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
+    command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
+    subprocess.run(command, check=True)
+    shutil.copytree(work / "source" / "_static", work / "html" / "_static", dirs_exist_ok=True)
+    site.mkdir(parents=True, exist_ok=True)
+    for old in site.iterdir():
+        if old.name != "slides":
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    shutil.copytree(work / "html", site, dirs_exist_ok=True)
+
+
+def main() -> None:
+    """Execute all notebooks, build the site and say how large it is."""
+    build(execute(notebook_paths([])), SITE, BUILD)
+    files = [path for path in SITE.rglob("*") if path.is_file() and "slides" not in path.parts]
+    size = sum(path.stat().st_size for path in files)
+    print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
