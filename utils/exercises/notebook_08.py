@@ -1,0 +1,196 @@
+"""Checks for the exercises of notebook 08."""
+
+import math
+
+import torch
+
+from utils.exercises import Hint, close, exercise, expect
+
+
+def as_number(answer, question: str) -> float:
+    """The answer as a number, else a `Hint` that says what was asked for."""
+    try:
+        return float(answer)
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint(f"{question} should be a number, but it is of type {type(answer).__name__}.") from None
+
+
+def as_shape(answer, question: str) -> tuple[int, ...]:
+    """A tuple, list, torch.Size or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
+    if isinstance(answer, torch.Tensor) and answer.dim() > 1:
+        return tuple(answer.shape)
+    try:
+        return tuple(int(size) for size in answer)
+    except (TypeError, ValueError):
+        raise Hint(
+            f"{question} should be a tuple such as (2, 3), but it is of type {type(answer).__name__}."
+        ) from None
+
+
+def expect_function(answer) -> None:
+    """Raise `Hint` for what cannot be called."""
+    expect(
+        callable(answer), f"Give check the function itself, not something of type {type(answer).__name__}."
+    )
+
+
+@exercise("8.1")
+def through_the_head(answer):
+    """Shapes of pooled vector and logits for 16 texts of 40 tokens, H = 10, 3 classes; parameters of the head."""
+    three = isinstance(answer, (tuple, list)) and len(answer) == 3
+    expect(three, "Give the pooled shape, the shape of the logits, and the number of parameters.")
+    pooled, logits = as_shape(answer[0], "The pooled shape"), as_shape(answer[1], "The shape of the logits")
+    number = as_number(answer[2], "The number of parameters")
+    hint = "The pooler takes one vector a text, that of [CLS]: the 40 tokens are gone."
+    expect(40 not in (*pooled, *logits), hint)
+    expect(pooled != (16, 3), "The pooled vector is as long as a token's vector, H; the classes come after.")
+    expect(pooled == (16, 10), "The pooled vector: one for each text, of the size of a token's vector.")
+    expect(logits != (3, 16), "The batch comes first.")
+    expect(logits == (16, 3), "The logits: for each text one number a class.")
+    expect(number not in (130, 100, 30), "These are matrices alone: both linear layers have biases.")
+    expect(
+        number != 110, "This is the pooler alone: add the classifier, H weights and a bias for each class."
+    )
+    expect(number != 33, "This is the classifier alone: add the pooler, a linear layer from H to H.")
+    expect(number == 143, "Pooler: H · H weights and H biases. Classifier: H weights and a bias a class.")
+    return "Neither the length of the texts nor their number plays a part."
+
+
+@exercise("8.2")
+def sentences_for_an_interval(answer):
+    """How many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
+    number = as_number(answer, "The number of sentences")
+    wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
+    wrong = {
+        1.96 * math.sqrt(0.85 * 0.15) / 0.01: "This is the root of it: square 1.96·√(p(1 − p)) / 0.01.",
+        0.85 * 0.15 / 0.01**2: "This gives one standard error: for 95 % it is 1.96 of them.",
+        1.96 * 0.85 * 0.15 / 0.01**2: "1.96 stands outside the root, so it is squared as well.",
+        wanted / 4: "This is for 83 % to 87 %: the half-width is 0.01, not 0.02.",
+        wanted * 4: "84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.",
+        1.96**2 * 0.25 / 0.01**2: "This is for an accuracy of 50 %, the worst case; here p = 0.85.",
+        1.96**2 * 0.85 * 0.15 / 0.01: "The 0.01 has to be squared as well.",
+    }
+    for value, hint in wrong.items():
+        expect(not abs(number / value - 1) < 0.01, hint)
+    hint = "Set the half-width 1.96·√(p(1 − p)/n) to 0.01 and solve for n."
+    expect(abs(number / wanted - 1) <= 0.05, hint)
+    return "Twice as exact costs four times the sentences."
+
+
+@exercise("8.3")
+def accuracy_over_batches(answer):
+    """Share of right answers over batches of different size."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(8)
+    sizes, batches = [7, 7, 2], []
+    for size in sizes:
+        labels = torch.randint(4, (size,), generator=generator)
+        batches.append((torch.randn(size, 4, generator=generator) + 1, labels))
+    batches[-1][0][torch.arange(2), batches[-1][1]] += 9  # the small batch is all right
+    right = [(logits.argmax(dim=-1) == labels).sum().item() for logits, labels in batches]
+    value = as_number(
+        answer([(logits.clone(), labels.clone()) for logits, labels in batches]), "The accuracy"
+    )
+    shares = [hits / size for hits, size in zip(right, sizes, strict=True)]
+    expect(
+        not close(value, sum(shares) / 3),
+        "This is the mean of the batches' accuracies, which gives the small batch too much weight.",
+    )
+    expect(value != sum(right), "This is how many are right: divide by how many there are.")
+    expect(not close(value, 1 - sum(right) / 16), "This is the share of wrong answers.")
+    expect(not close(value, 100 * sum(right) / 16), "Return a share between 0 and 1, not per cent.")
+    expect(not close(value, sum(right) / 3), "Divide by the number of examples, not of batches.")
+    expect(not close(value, sum(right) / 21), "The last batch is smaller: count the labels of each.")
+    expect(not close(value, shares[-1]), "This is the last batch alone: add up over all of them.")
+    expect(not close(value, shares[0]), "This is the first batch alone: does it return inside the loop?")
+    expect(
+        close(value, sum(right) / 16), "Count where the largest logit of a row is at the label, then divide."
+    )
+    return ""
+
+
+@exercise("8.4")
+def early_stopping(answer):
+    """After which epoch training ends, and which is kept, both from 1."""
+    expect_function(answer)
+    cases = [
+        ([0.6, 0.5, 0.4, 0.3], 2, (4, 4)),
+        ([0.6, 0.5, 0.55, 0.52, 0.3], 2, (4, 2)),
+        ([0.6, 0.5, 0.55, 0.45, 0.46, 0.47, 0.1], 2, (6, 4)),
+        ([0.5, 0.5, 0.5, 0.4], 2, (3, 1)),
+        ([0.5, 0.6], 3, (2, 1)),
+        ([0.4, 0.5, 0.3], 1, (2, 1)),
+        ([0.7], 1, (1, 1)),
+    ]
+    for losses, patience, wanted in cases:
+        result = answer(list(losses), patience)
+        two = isinstance(result, (tuple, list, torch.Tensor)) and len(result) == 2
+        expect(two, "Return two numbers: after which epoch training ends, and which is kept.")
+        ended, kept = (int(as_number(each, "Each of the two")) for each in result)
+        case = f"With the losses {losses} and patience {patience}"
+        expect((ended + 1, kept + 1) != wanted, f"{case}: count epochs from 1, not from 0.")
+        expect((kept, ended) != wanted or ended == kept, "First where it ends, then which is kept.")
+        future = losses.index(min(losses)) + 1
+        if future > wanted[0] == ended:
+            expect(
+                kept != future, f"{case} it keeps epoch {kept}, which never ran: the rule cannot see ahead."
+            )
+        expect(kept <= ended, f"{case} it keeps epoch {kept}, but ends after {ended}.")
+        if ended == wanted[0] and kept == ended != wanted[1]:
+            raise Hint(f"{case} it keeps the last epoch: keep the one with the lowest loss.")
+        expect(
+            losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted,
+            f"{case}: an equal loss is no progress.",
+        )
+        expect(ended <= wanted[0], f"{case} it goes on to epoch {ended}, but should end after {wanted[0]}.")
+        expect(ended >= wanted[0], f"{case} it ends after epoch {ended}, but patience lasts to {wanted[0]}.")
+        expect(kept == wanted[1], f"{case} it keeps epoch {kept}: keep the one with the lowest loss so far.")
+    return ""
+
+
+@exercise("8.5")
+def leave_one_out(answer):
+    """How much a score drops when each word is left out, by its place."""
+    expect_function(answer)
+    worth = {"good": 2.0, "bad": -3.0, "very": 0.5, "not": -1.0}
+
+    def score(words):
+        if not isinstance(words, (list, tuple)):
+            raise Hint(f"score takes a list of words, but it was given a {type(words).__name__}.")
+        total = sum(worth.get(word, 0.0) for word in words)
+        return total + 0.25 * len(words) * ("very" in words)  # words act together
+
+    for text in ("a very very bad film", "not bad", "good"):
+        words = text.split()
+        given = list(words)
+        result = answer(score, given)
+        expect(given == words, "It changes the list it was given: take a copy for each word left out.")
+        expect(hasattr(result, "__len__"), f"Return one number a word, not a {type(result).__name__}.")
+        expect(len(result) == len(words), f"{len(words)} words, but {len(result)} numbers come back.")
+        found = [as_number(each, "Each effect") for each in result]
+        without = [score(words[:place] + words[place + 1 :]) for place in range(len(words))]
+        whole = score(words)
+        hints = {
+            "The sign is turned: score(all words) minus score without the word.": [
+                x - whole for x in without
+            ],
+            "These are the scores without the word: take the difference to the whole.": without,
+            "These are scores of single words: leave one out and keep the others.": [
+                score([w]) for w in words
+            ],
+            "It leaves out a repeated word at every place: leave it out at one.": [
+                whole - score([other for other in words if other != word]) for word in words
+            ],
+            "It cuts off everything after the word: keep what follows.": [
+                whole - score(words[:place]) for place in range(len(words))
+            ],
+            "Keep the sign: a word that lowers the score has a negative effect.": [
+                abs(whole - x) for x in without
+            ],
+        }
+        wanted = [whole - x for x in without]
+        if not close(found, wanted):
+            for hint, wrong in hints.items():
+                expect(not close(found, wrong), hint)
+        expect(close(found, wanted), "For each place: score(words) minus score(words without that place).")
+    return "It needs nothing but the score, so it works for any model."
