@@ -99,7 +99,9 @@ def split_of(digest: str) -> str:
 
 def companies() -> list[Company]:
     """About two hundred listed companies, each described in a sentence of our own (notebooks/data/companies.csv)."""
-    return [Company(row["name"], row["ticker"], row["description"]) for row in read_csv(DATA / "companies.csv")]
+    return [
+        Company(row["name"], row["ticker"], row["description"]) for row in read_csv(DATA / "companies.csv")
+    ]
 
 
 def company_queries() -> list[tuple[str, str]]:
