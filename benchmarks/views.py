@@ -6,9 +6,6 @@ Sizes are of what a notebook stores. The time is from opening a page until its f
 in Chromium without internet; bertviz's requests for require.js, jQuery and d3 are answered at once, from this computer.
 """
 
-import importlib.metadata
-import os
-import platform
 import shutil
 import tempfile
 import time
@@ -23,6 +20,7 @@ from bertviz import neuron_view as bertviz_neuron_view
 from playwright.sync_api import Browser, Page, sync_playwright
 from transformers import BertConfig
 
+from benchmarks.machine import processor, versions
 from utils.checkpoints import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, model_view, neuron_view
@@ -150,16 +148,6 @@ def measure(browser: Browser) -> list[list[str]]:
     return rows
 
 
-def machine(browser: Browser) -> str:
-    """Where and with what the numbers were measured."""
-    information = Path("/proc/cpuinfo")
-    models = [line.partition(":")[2] for line in information.read_text().splitlines() if "model name" in line]
-    processor = models[0].strip() if models else platform.processor()
-    versions = [f"{package} {importlib.metadata.version(package)}" for package in PACKAGES]
-    versions = [f"Python {platform.python_version()}", *versions, f"Chromium {browser.version}"]
-    return f"{processor}, {os.cpu_count()} cores, {platform.system()}; {', '.join(versions)}"
-
-
 def report(rows: list[list[str]], where: str) -> str:
     """The table in Markdown, with a header."""
     table = ["| " + " | ".join(row) + " |" for row in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
@@ -177,7 +165,8 @@ def main() -> None:
         raise SystemExit("this benchmark needs Chromium or Chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        text = report(measure(browser), machine(browser))
+        where = f"{processor()}; {versions(PACKAGES)}, Chromium {browser.version}"
+        text = report(measure(browser), where)
         browser.close()
     REPORT.write_text(text, "utf-8")
     print(text)

@@ -11,6 +11,7 @@ from utils.datasets import (
     collate,
     companies,
     company_queries,
+    imdb_sentences,
     reviews,
     shuffled_batches,
     sorted_batches,
@@ -158,3 +159,10 @@ def test_shuffled_batches_pad_little_and_depend_on_the_seed():
         map(len, rows)
     )
     assert longest not in (sorted(longest), sorted(longest, reverse=True))
+
+
+def test_imdb_sentences():
+    found = imdb_sentences(500)
+    assert len(set(found)) == len(found) == 500
+    assert found[:100] == imdb_sentences(100)
+    assert all(5 <= len(text.split()) <= 40 and "<br" not in text for text in found)

