@@ -15,6 +15,12 @@ UNPINNED = $(shell sed -E 's/(==.*|\#.*)//' requirements.txt)
 # what a Colab runtime has before a notebook asks for more
 COLAB_BRINGS := torch==2.13.0 transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets nbclient pytest
 
+# Jupyter keeps files in the home folder; where that cannot be written, it gets one in the virtual environment.
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export HOME := $(abspath $(VENV))/home
+$(shell mkdir -p "$(HOME)")
+endif
+
 # CHECKPOINT=folder runs the series on another checkpoint: its asserts, since saved outputs are the default's.
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
 # JupyterLab asks no server for news, updates or extensions.
@@ -22,7 +28,7 @@ OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --Lab
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-unpinned audit bench colab notebooks sync site slides badges lint clean
+.PHONY: help lab test check test-unpinned audit bench colab notebooks sync site slides badges lint clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +45,9 @@ lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901"
 
 test: lint $(SITE_READY)  ## set up and run all that CI runs: style, tests, every cell of every notebook
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests notebooks $(ARGS)
+
+check: $(READY)  ## compare every output of some notebooks with a fresh run (NB="03 04")
+	$(BIN)/python -m pytest $(NBVAL) $(foreach number,$(NB),$(wildcard notebooks/$(number)*.ipynb)) $(ARGS)
 
 test-unpinned:  ## the same on the newest versions (PINS="transformers==4.48.0" for some); asserts only
 	$(PYTHON) -m venv $(VENV)-unpinned

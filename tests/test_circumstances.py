@@ -1,0 +1,41 @@
+"""The same outputs under other circumstances: threads, order, place, language, time zone, and a home of no use."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LEFT_OUT = shutil.ignore_patterns(".*", "site", "build", "__pycache__")
+
+
+def has_locale(name: str) -> bool:
+    """Whether the system knows a locale; Debian: apt install locales-all."""
+    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False)
+    return name in listed.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.skipif(not has_locale("fr_FR.utf8"), reason="needs a French locale: apt install locales-all")
+def test_outputs_depend_on_nothing_around_them(tmp_path):
+    """Saved with two threads, in order, in English: run with four, in another order, in French, without a home."""
+    folder = tmp_path / "un dossier à part"
+    shutil.copytree(ROOT, folder, ignore=LEFT_OUT)
+    circumstances = {
+        "OMP_NUM_THREADS": "4",
+        "OMP_WAIT_POLICY": "passive",  # more threads than cores: waiting ones must not keep the others from work
+        "LC_ALL": "fr_FR.UTF-8",
+        "TZ": "Pacific/Chatham",
+        "HOME": "/dev/null/home",  # cannot be made, not even by root
+    }
+    environment = {**os.environ, **circumstances}
+    environment.pop("CHECKPOINT", None)
+    ready = f"{sys.prefix}/.installed"  # -o: whatever is installed here will do
+    command = ["make", "-o", ready, "check", "NB=05 03 00", f"VENV={sys.prefix}"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " failed" not in done.stdout
+    assert " passed" in done.stdout
