@@ -192,7 +192,8 @@ def report(results: dict, stem: str) -> str:
 NOTE = (
     f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
     "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, which "
-    "are first checked to agree; the rest uses the embedded checkpoint."
+    "are first checked to agree; the rest uses the embedded checkpoint. Texts of mixed length go the way that `embed` "
+    "and `predict` take: several batches, each of similar lengths."
 )
 MEMORY_NOTE = (
     f"What it adds to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, in a process of its "

@@ -31,7 +31,7 @@ SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come
 PADDED = "transformers, padded to 128"
 OFFICIAL_TOKENIZER = "transformers (Rust)"
 SHAPES = {(8, 128): 7, (1, 8): 60, (1, 16): 60, (1, 512): 9}  # B, S and rounds
-MIXED = "forward, 32 reviews of mixed length"
+MIXED, IN_ONE = "forward, 32 reviews of mixed length", "this repository, in one padded batch"
 
 
 def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
@@ -49,7 +49,17 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
         contestants = forward_contestants(encoder, official, collate(rows, device))
         yield Work(f"forward, {B} × {S}", contestants, rounds)
     rows = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
-    yield Work(MIXED, forward_contestants(encoder, official, collate(rows, device)), 9)
+    contestants = forward_contestants(encoder, official, collate(rows, device))
+    in_one = contestants.pop(OURS)
+    batches = [collate(group, device) for group in in_batches(rows)]
+    yield Work(MIXED, {OURS: lambda: forward_all(encoder, batches), IN_ONE: in_one, **contestants}, 9)
+
+
+@torch.inference_mode()
+def forward_all(encoder: TransformerEncoder, batches: list[dict[str, torch.Tensor]]) -> None:
+    """What `embed` and `predict` do with texts of mixed length: several batches, of similar length each."""
+    for batch in batches:
+        encoder(**batch)
 
 
 def embed_works(device: str) -> Iterator[Work]:
@@ -75,7 +85,7 @@ def embed_works(device: str) -> Iterator[Work]:
 
 
 def in_batches(rows: list[list[int]]) -> list[list[list[int]]]:
-    """The rows as `embed` takes them: 32 at a time, longest first."""
+    """The rows as `embed` takes them: up to 32 at a time, longest first."""
     return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32)]
 
 

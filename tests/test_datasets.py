@@ -146,7 +146,18 @@ def test_batches_hold_every_row_once(count):
     for batches in (list(sorted_batches(rows, 32)), shuffled_batches(rows, 32, seed=3)):
         assert sorted(index for batch in batches for index in batch) == list(range(count))
         assert max(map(len, batches)) <= 32
-        assert len(batches) == -(-count // 32)
+    assert len(shuffled_batches(rows, 32, seed=3)) == -(-count // 32)
+
+
+def test_sorted_batches_are_at_most_a_quarter_padding():
+    lengths = [
+        [len(rows[index]) for index in batch]
+        for rows in [lengths_of_rows(100)]
+        for batch in sorted_batches(rows, 32)
+    ]
+    assert all(batch[0] == max(batch) and batch[-1] == min(batch) >= 0.75 * batch[0] for batch in lengths)
+    assert len(lengths) < 20
+    assert list(sorted_batches([[1] * 8, [1] * 4, [1] * 6, [1] * 7], 2)) == [[0, 3], [2], [1]]
 
 
 def test_shuffled_batches_pad_little_and_depend_on_the_seed():
@@ -166,3 +177,8 @@ def test_imdb_sentences():
     assert len(set(found)) == len(found) == 500
     assert found[:100] == imdb_sentences(100)
     assert all(5 <= len(text.split()) <= 40 and "<br" not in text for text in found)
+
+
+def test_a_batch_of_nothing():
+    with pytest.raises(ValueError, match=r"batch_size=0 takes no text: use 1 or more"):
+        next(sorted_batches([[1]], 0))

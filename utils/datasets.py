@@ -158,10 +158,17 @@ def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> di
 
 
 def sorted_batches(rows: Sequence[list[int]], batch_size: int) -> Iterator[list[int]]:
-    """Indices of the rows, longest first, `batch_size` at a time, so that little is padded."""
-    order = sorted(range(len(rows)), key=lambda index: -len(rows[index]))
-    for start in range(0, len(order), batch_size):
-        yield order[start : start + batch_size]
+    """Indices of the rows, longest first, up to `batch_size` at a time; at most a quarter of a batch is padding."""
+    if batch_size < 1:
+        raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")
+    batch = []
+    for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
+        if len(batch) == batch_size or (batch and len(rows[index]) < 0.75 * len(rows[batch[0]])):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
 
 
 def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> list[list[int]]:
