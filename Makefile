@@ -13,7 +13,7 @@ export TOKENIZERS_PARALLELISM := false
 
 UNPINNED = $(shell sed -E 's/(==.*|\#.*)//' requirements.txt)
 # what a Colab runtime has before a notebook asks for more
-COLAB_BRINGS := torch==2.13.0 transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets nbclient pytest
+COLAB_BRINGS := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets nbclient pytest
 
 # Jupyter keeps files in the home folder; where that cannot be written, it gets one in the virtual environment.
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
