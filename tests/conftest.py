@@ -1,12 +1,14 @@
 """What several tests share: the embedded checkpoint in our implementation and in the official one."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
 import torch
 import transformers
+from transformers import BertConfig
 
 from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
@@ -16,6 +18,7 @@ transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 
 SENTENCE = "I called Ian. I got his answering machine."
+CASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"]
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +49,12 @@ def batches(tokenizer) -> dict[str, dict[str, torch.Tensor]]:
         "sentence pair": tokenizer("time flies like an arrow", "fruit flies like a banana"),
         "padded batch": tokenizer([SENTENCE, "Hi!", "the bark of a palm tree is very rough"]),
     }
+
+
+@pytest.fixture
+def cased(tmp_path) -> Path:
+    """The folder of a BERT with the vocabulary CASED, in files that every release of transformers reads."""
+    BertConfig(vocab_size=len(CASED)).save_pretrained(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join(CASED), "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}', "utf-8")
+    return tmp_path

@@ -5,7 +5,8 @@ import torch
 from transformers import BertConfig
 
 from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
-from utils.checks import compare, largest_difference
+from utils.checkpoints import DEFAULT_CHECKPOINT
+from utils.checks import compare, finding, largest_difference
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward
 from utils.plots import heatmap
@@ -130,6 +131,17 @@ def test_comparisons_fail_when_they_should():
         largest_difference(torch.zeros(2), torch.zeros(3))
     with pytest.raises(AssertionError, match=r"largest difference 1\.00e-04 is above 1e-05"):
         compare("weights", torch.tensor([0.0001]), torch.tensor([0.0]))
+
+
+def test_findings_are_asserted_for_the_default_checkpoint_only(monkeypatch, capsys):
+    monkeypatch.setenv("CHECKPOINT", DEFAULT_CHECKPOINT)
+    finding("head 3 looks back", True)
+    with pytest.raises(AssertionError, match="not so: head 3 looks back"):
+        finding("head 3 looks back", False)
+    monkeypatch.setenv("CHECKPOINT", "another")
+    finding("head 3 looks back", False)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["✓ head 3 looks back", "✗ not with this checkpoint: head 3 looks back"]
 
 
 def test_heatmap_with_too_few_labels():

@@ -104,6 +104,12 @@ def test_config_is_not_changed():
     assert config.to_dict() == before
 
 
+def test_an_encoder_without_a_head(tiny):
+    weights = {name: w for name, w in official_and_ours()[0].state_dict().items() if "classifier" not in name}
+    with pytest.raises(ValueError, match=r"missing: classifier\.bias, classifier\.weight"):
+        tiny.load_bert_weights(weights)
+
+
 def test_head_with_another_number_of_labels(tiny):
     other = official_and_ours(num_labels=3)[0]
     with pytest.raises(ValueError, match=r"stored head has 3 labels, and 2 are wanted: ask for num_labels=3"):

@@ -79,6 +79,11 @@ def test_nothing_crashes_a_check(capsys, number):
         assert "correct" not in printed(capsys, number, answer)
 
 
+def test_an_error_that_is_no_known_mistake_is_shown_as_it_is(capsys):
+    output = printed(capsys, "2.5", lambda words, table: words @ table)
+    assert "your code raised RuntimeError: mat1 and mat2" in output
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_every_exercise_has_three_wrong_answers(number):
     assert sum(case[0] == number for case in WRONG) >= 3

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from utils.tokenization import WordPieceTokenizer, truncate
+from tests.conftest import CASED
+from utils.checkpoints import load_tokenizer
+from utils.tokenization import WordPieceTokenizer, normalize, truncate
 
 STRINGS = 100_000
 SPECIAL = ["[MASK]", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[mask]", "[ MASK ]", "x[MASK]y", "[[SEP]]"]
@@ -118,7 +120,7 @@ def test_generated_strings(tokenizer, official_tokenizer):
     assert_same_ids(tokenizer, official_tokenizer, texts)
 
 
-@pytest.mark.parametrize("text", ["", " ", *WORDS, *SPECIAL])
+@pytest.mark.parametrize("text", ["", " ", "X-rays in XXL \ue000", *WORDS, *SPECIAL])
 def test_chosen_texts(tokenizer, official_tokenizer, text):
     assert_same_ids(tokenizer, official_tokenizer, [text])
     ids = tokenizer.encode(text, add_special_tokens=False)
@@ -152,17 +154,30 @@ def test_decode(tokenizer, official_tokenizer, reviews):
     assert tokenizer.decode(torch.tensor([2051, 10029, 2066, 2019, 8612])) == "time flies like an arrow"
 
 
-def test_cased_vocabulary(official_tokenizer):
-    from transformers import BertTokenizerFast
-
-    vocab = {
-        token: index
-        for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"])
-    }
-    official = BertTokenizerFast(vocab=vocab, do_lower_case=False)
-    ours = WordPieceTokenizer(vocab, lowercase=False)
+def test_cased_vocabulary(cased):
+    official, ours = load_tokenizer(cased), WordPieceTokenizer.from_checkpoint(cased)
+    assert [ours.tokens[index] for index in range(len(ours.tokens))] == CASED
+    assert not ours.lowercase
     for text in ("É Ab A\u0301b 北 ab", "[MASK] É!"):
         assert ours.encode(text) == official.encode(text)
+
+
+def test_a_vocabulary_is_taken_for_lower_case_unless_said_otherwise():
+    vocab = {token: index for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])}
+    ours = WordPieceTokenizer(vocab)
+    assert ours.encode("Á [MASK]") == [2, 5, 4, 3]
+    assert ours.decode([2, 5, 4, 3]) == "[CLS] a [MASK] [SEP]"
+    assert normalize("Á") == "a"
+    assert normalize("Á", lowercase=False) == "Á"
+
+
+@pytest.mark.parametrize("pair", [None, "", "fruit flies like a banana"])
+@pytest.mark.parametrize("special", [True, False])
+def test_a_pair_in_one_row(tokenizer, official_tokenizer, pair, special):
+    text = "time flies like an arrow"
+    pairs = None if pair is None else [pair]
+    official = official_tokenizer([text], pairs, add_special_tokens=special)["input_ids"][0]
+    assert tokenizer.encode(text, pair, add_special_tokens=special) == official
 
 
 def test_empty_text_is_the_special_tokens(tokenizer):
@@ -170,13 +185,20 @@ def test_empty_text_is_the_special_tokens(tokenizer):
     assert tokenizer.decode(tokenizer.encode("")) == "[CLS] [SEP]"
 
 
+def test_half_a_surrogate_pair_is_left_out(tokenizer):
+    """Broken text that the official tokenizer refuses."""
+    assert tokenizer.tokenize("fl\ud83dies") == ["flies"]
+
+
 def test_one_text_is_a_batch_of_one(tokenizer):
     assert torch.equal(tokenizer("Hi")["input_ids"], tokenizer(["Hi"])["input_ids"])
 
 
-@pytest.mark.parametrize("text", [None, 7, b"bytes", ["a", 1]])
-def test_text_that_is_no_string(tokenizer, text):
-    with pytest.raises(TypeError, match=r"must be a string.*got (NoneType|int|bytes|list)"):
+@pytest.mark.parametrize(
+    ("text", "kind"), [(None, "NoneType"), (7, "int"), (b"bytes", "bytes"), (["a", 1], "list")]
+)
+def test_text_that_is_no_string(tokenizer, text, kind):
+    with pytest.raises(TypeError, match=rf"text must be a string, got {kind}: pass one string or a list"):
         tokenizer.tokenize(text)
     with pytest.raises(TypeError, match="must be a"):
         tokenizer(text)

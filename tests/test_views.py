@@ -16,6 +16,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel
 from utils import static_views
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, model_view, neuron_view
+from utils.views import page as views_page
 from utils.views.inputs import pack
 
 PAIR = ("I called Ian.", "I got his answering machine.")
@@ -412,6 +413,18 @@ TINY = {
 def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         neuron_view(model, tokenizer, "[CLS]")
+
+
+def test_a_bertviz_that_is_missing_or_draws_otherwise(monkeypatch):
+    with pytest.raises(
+        ModuleNotFoundError, match="the views need no_such_package: pip install no_such_package"
+    ):
+        views_page.package_text("no_such_package", "head_view.js")
+    monkeypatch.setattr(views_page, "package_text", lambda package, file: "import * as d3 from 'd3'")
+    with pytest.raises(
+        RuntimeError, match=r"bertviz .* draws in a way not known here: pip install bertviz=="
+    ):
+        views_page.drawing_code("head_view")
 
 
 # Static twins

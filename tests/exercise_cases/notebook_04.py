@@ -37,6 +37,7 @@ RIGHT = {
         SHAPES,
         [torch.Size(shape) for shape in SHAPES],
         [list(shape) for shape in SHAPES],
+        [torch.tensor(shape) for shape in SHAPES],
         tuple(SHAPES),
     ],
     "4.2": [2_362_368, 2362368.0, np.int64(2_362_368), torch.tensor(2_362_368), 4 * 768 * 769],

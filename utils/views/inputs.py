@@ -7,7 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from utils import memory
+
 DIGITS = 4  # after the decimal point, in what a view draws
+BYTES_A_WEIGHT = 32  # at the peak of making a page, measured
 NO_WEIGHTS = (
     "call the model with output_attentions=True; a transformers model returns weights only with the attention "
     'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
@@ -143,7 +146,9 @@ def pack(values: Tensor) -> list:
 
 
 def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None = None) -> dict[str, dict]:
-    """The chosen layers and heads of each panel, as bertviz's templates read them."""
+    """The chosen layers and heads of each panel, as bertviz's templates read them. MemoryError for far too many."""
+    for panel in panels:
+        check_panel_memory(panel, len(layers), panel.weights.size(1) if heads is None else len(heads))
     heads = slice(None) if heads is None else heads
     return {
         panel.name: {
@@ -153,6 +158,16 @@ def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None 
         }
         for panel in panels
     }
+
+
+def check_panel_memory(panel: Panel, layers: int, heads: int) -> None:
+    """MemoryError, before the kernel dies of it, for weights that would not fit into memory as numbers of a page."""
+    S, T = panel.weights.shape[2:]
+    memory.check_memory(
+        layers * heads * S * T * BYTES_A_WEIGHT,
+        f"a view of {layers} layers × {heads} heads × {S} × {T} weights",
+        "pass include_layers=[…], or shorten the text",
+    )
 
 
 def describe(layers: int, heads: int, texts: Iterable[list[str]]) -> str:

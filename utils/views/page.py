@@ -5,6 +5,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -87,8 +88,14 @@ class View:
         try:
             draft.write_text(self.page, encoding="utf-8")
             draft.replace(path)
+        except OSError as error:
+            raise OSError(
+                f"the view could not be saved in {path} ({error}): choose a file in a folder that you may write, "
+                "on a disk with room for it"
+            ) from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
         return path
 
 
