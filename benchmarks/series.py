@@ -38,7 +38,7 @@ def series_seconds() -> dict[str, float]:
     return {"other notebooks": others, "08 without training": whole - training, "training": training}
 
 
-def import_seconds(rounds: int = 5) -> dict[str, float]:
+def import_seconds(rounds: int = 3) -> dict[str, float]:
     """Seconds to import modules of utils in a new Python that has torch and what we take of transformers."""
     modules = ", ".join(f"utils.{name}" for name in IMPORTED)
     before = "import time, torch; from transformers import AutoTokenizer, BertConfig, BertModel; "
