@@ -1,5 +1,7 @@
 """Bad input to the encoder and its parts gets an error that names the thing, the value and the remedy."""
 
+import re
+
 import pytest
 import torch
 from transformers import BertConfig
@@ -39,21 +41,29 @@ def test_token_type_outside_its_table(small):
 
 @pytest.mark.parametrize("shape", [(3,), (1, 3, 1), (0, 3), (1, 0)])
 def test_ids_of_another_shape(small, shape):
-    with pytest.raises(ValueError, match=r"input_ids must be \(B, S\), got"):
+    message = f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]"
+    with pytest.raises(ValueError, match=re.escape(message)):
         small(torch.ones(shape, dtype=torch.long))
 
 
 def test_token_types_of_another_shape(small):
-    with pytest.raises(ValueError, match=r"token_type_ids have the shape \(1, 2\), input_ids \(1, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"token_type_ids have the shape \(1, 2\), input_ids \(1, 3\): the two must agree"
+    ):
         small(torch.ones(1, 3, dtype=torch.long), token_type_ids=torch.ones(1, 2, dtype=torch.long))
 
 
 @pytest.mark.parametrize("shape", [(2, 4), (1, 3), (3,), (2, 1, 1, 3)])
 def test_mask_of_another_shape(small, shape):
     hidden_states = torch.zeros(2, 3, 8)
-    with pytest.raises(ValueError, match=r"attention_mask.*\(2, 3\)"):
+    found = re.escape(str(shape))
+    with pytest.raises(
+        ValueError, match=rf"attention_mask has the shape {found}, input_ids \(2, 3\): the two must agree"
+    ):
         small(torch.ones(2, 3, dtype=torch.long), attention_mask=torch.ones(shape))
-    with pytest.raises(ValueError, match=r"attention_mask must have the shape \(2, 3\)"):
+    with pytest.raises(
+        ValueError, match=rf"attention_mask must have the shape \(2, 3\) of the input, got {found}"
+    ):
         small.layers[0](hidden_states, torch.ones(shape))
 
 
@@ -85,7 +95,9 @@ def test_causal_and_boolean_masks_fit():
 def test_heads_that_do_not_divide_the_hidden_size():
     config = BertConfig(**SMALL)
     config.num_attention_heads = 3
-    with pytest.raises(ValueError, match=r"hidden_size=8 is not divisible by num_attention_heads=3"):
+    with pytest.raises(
+        ValueError, match=r"hidden_size=8 is not divisible by num_attention_heads=3: change one"
+    ):
         MultiHeadAttention(config)
 
 
@@ -98,14 +110,16 @@ def test_activation_that_is_not_built():
 
 @pytest.mark.parametrize("field", ["is_decoder", "add_cross_attention"])
 def test_decoders(field):
-    with pytest.raises(ValueError, match=rf"{field}=True makes a decoder"):
+    with pytest.raises(ValueError, match=rf"{field}=True makes a decoder, .*: use {field}=False"):
         TransformerEncoder(BertConfig(**SMALL, **{field: True}))
 
 
 def test_relative_positions():
     config = BertConfig(**SMALL)
     config.position_embedding_type = "relative_key"
-    with pytest.raises(ValueError, match='position_embedding_type="relative_key" is not built here'):
+    with pytest.raises(
+        ValueError, match='position_embedding_type="relative_key" is not built here: use "absolute"'
+    ):
         TransformerEncoder(config)
 
 
