@@ -188,6 +188,8 @@ def report(results: dict, stem: str) -> str:
         ]
     for name, seconds in results["works"].items():
         parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
+        if name.startswith("tokenize"):
+            parts.append(TOKENIZER_NOTE)
     if results.get("memory"):
         draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
         parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
@@ -204,8 +206,12 @@ NOTE = (
 TRIED = (
     "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, and the "
     "feed-forward network in chunks of tokens. What is left of the gap to torch.nn.TransformerEncoder is its fast "
-    "path, one operation a layer that works in place; with mixed lengths it also packs the real tokens of a batch. We keep "
-    "rectangular batches and one operation a line, which can be read and taken apart."
+    "path, one operation a layer that works in place; with mixed lengths it also packs the real tokens of a batch. "
+    "We keep rectangular batches and one operation a line, which can be read and taken apart."
+)
+TOKENIZER_NOTE = (
+    "The gap is that between Python, which takes a step for each character and each piece, and compiled Rust. The Rust "
+    "tokenizer also notes where each piece stands in the text, which ours leaves out."
 )
 MEMORY_NOTE = (
     f"What it adds to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, in a process of its "
