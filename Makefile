@@ -95,5 +95,5 @@ badges:  ## point badges and setup cells at the git remote of this copy
 	$(PYTHON) tools/badges.py
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis build site
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis .coverage mutants build site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

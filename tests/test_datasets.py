@@ -158,6 +158,7 @@ def test_sorted_batches_are_at_most_a_quarter_padding():
     assert all(batch[0] == max(batch) and batch[-1] == min(batch) >= 0.75 * batch[0] for batch in lengths)
     assert len(lengths) < 20
     assert list(sorted_batches([[1] * 8, [1] * 4, [1] * 6, [1] * 7], 2)) == [[0, 3], [2], [1]]
+    assert list(sorted_batches([], 2)) == []
 
 
 def test_shuffled_batches_pad_little_and_depend_on_the_seed():

@@ -6,6 +6,7 @@ import pytest
 import torch
 from transformers import BertConfig
 
+from benchmarks.peers import torch_names
 from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
 from utils.embeddings import Embeddings
 from utils.encoder import check_config, drop_full_mask
@@ -84,20 +85,7 @@ def torch_layer(layer: TransformerEncoderLayer, norm_first: bool) -> torch.nn.Tr
     own = torch.nn.TransformerEncoderLayer(
         8, 2, 16, activation="gelu", layer_norm_eps=1e-12, batch_first=True, norm_first=norm_first
     )
-    state, projections = layer.state_dict(), ("query", "key", "value")
-    renamed = {
-        "self_attn.out_proj": "attention.output",
-        "linear1": "feed_forward.intermediate",
-        "linear2": "feed_forward.output",
-        "norm1": "attention_norm",
-        "norm2": "feed_forward_norm",
-    }
-    weights = {}
-    for kind in ("weight", "bias"):
-        weights |= {f"{theirs}.{kind}": state[f"{ours}.{kind}"] for theirs, ours in renamed.items()}
-        joined = torch.cat([state[f"attention.{name}.{kind}"] for name in projections])
-        weights[f"self_attn.in_proj_{kind}"] = joined
-    own.load_state_dict(weights)
+    own.load_state_dict(torch_names(layer.state_dict()))
     return own.eval()
 
 
