@@ -153,7 +153,7 @@ def test_what_transformers_saved_loads_here(tmp_path):
 
 
 def test_a_half_precision_config_does_not_reach_the_saved_model(tmp_path):
-    config = BertConfig(**TINY, dtype=torch.float16)
+    config = BertConfig(**TINY, torch_dtype=torch.float16)  # the name that transformers 4 and 5 both take
     TransformerForSequenceClassification(config).save(tmp_path / "model")
     assert BertForSequenceClassification.from_pretrained(tmp_path / "model").dtype == torch.float32
 
