@@ -99,6 +99,33 @@ def expect(condition, hint: str) -> None:
     raise Hint(hint)
 
 
+def expect_function(answer) -> None:
+    """Raise `Hint` for what cannot be called."""
+    expect(
+        callable(answer), f"Give check the function itself, not something of type {type(answer).__name__}."
+    )
+
+
+def as_number(answer, question: str) -> float:
+    """The answer as a number, else a `Hint` that says what was asked for."""
+    try:
+        return float(answer)
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint(f"{question} should be a number, but it is of type {type(answer).__name__}.") from None
+
+
+def as_shape(answer, question: str) -> tuple[int, ...]:
+    """A tuple, list, torch.Size or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
+    if isinstance(answer, torch.Tensor) and answer.dim() > 1:
+        return tuple(answer.shape)
+    try:
+        return tuple(int(size) for size in answer)
+    except (TypeError, ValueError):
+        raise Hint(
+            f"{question} should be a tuple such as (2, 3), but it is of type {type(answer).__name__}."
+        ) from None
+
+
 def close(value, wanted, tolerance: float = 1e-5) -> bool:
     """Whether two tensors (or numbers) agree in shape and to `tolerance`; False where they cannot be compared."""
     try:

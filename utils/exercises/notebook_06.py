@@ -4,7 +4,17 @@ import torch
 from transformers import BertConfig
 
 from utils.encoder import TransformerEncoder
-from utils.exercises import Hint, call, close, exercise, expect, expect_tensor
+from utils.exercises import (
+    Hint,
+    as_number,
+    as_shape,
+    call,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 
 DISTILBERT_LAYER = {
     "attention.q_lin": "attention.query",
@@ -23,33 +33,6 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
     torch.manual_seed(6)
     sizes = {"vocab_size": 12, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
     return TransformerEncoder(BertConfig(num_hidden_layers=layers, max_position_embeddings=8, **sizes)).eval()
-
-
-def as_number(answer, question: str) -> float:
-    """The answer as a number, else a `Hint` that says what was asked for."""
-    try:
-        return float(answer)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(f"{question} should be a number, but it is of type {type(answer).__name__}.") from None
-
-
-def as_shape(answer) -> tuple[int, ...]:
-    """A tuple, list, torch.Size or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
-    if isinstance(answer, torch.Tensor) and answer.dim() > 1:
-        return tuple(answer.shape)
-    try:
-        return tuple(int(size) for size in answer)
-    except (TypeError, ValueError):
-        raise Hint(
-            f"The shape should be a tuple such as (2, 3), but it is of type {type(answer).__name__}."
-        ) from None
-
-
-def expect_function(answer) -> None:
-    """Raise `Hint` for what cannot be called."""
-    expect(
-        callable(answer), f"Give check the function itself, not something of type {type(answer).__name__}."
-    )
 
 
 @exercise("6.1")
@@ -80,7 +63,7 @@ def what_the_encoder_returns(answer):
     """How many hidden states 4 layers return, and the shape of the attention weights of one."""
     two = isinstance(answer, (tuple, list)) and len(answer) == 2
     expect(two, "Give the number of hidden states and the shape of attentions[0].")
-    number, shape = as_number(answer[0], "The number of states"), as_shape(answer[1])
+    number, shape = as_number(answer[0], "The number of states"), as_shape(answer[1], "The shape")
     expect(number != 4, "One more than there are layers: what enters the first layer is kept too.")
     expect(number == 5, "hidden_states holds the embeddings and the result of each layer.")
     wrong = {

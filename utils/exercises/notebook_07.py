@@ -5,7 +5,7 @@ from functools import cache
 import torch
 
 from utils.encoder import TransformerEncoder
-from utils.exercises import Hint, close, exercise, expect, expect_tensor
+from utils.exercises import Hint, close, exercise, expect, expect_function, expect_tensor
 from utils.tokenization import WordPieceTokenizer
 
 
@@ -13,13 +13,6 @@ def random_weights(L: int, A: int, S: int) -> torch.Tensor:
     """Seeded attention weights, (L, A, S, S)."""
     scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
     return (2 * scores).softmax(dim=-1)
-
-
-def expect_function(answer) -> None:
-    """Raise `Hint` for what cannot be called."""
-    expect(
-        callable(answer), f"Give check the function itself, not something of type {type(answer).__name__}."
-    )
 
 
 @exercise("7.1")

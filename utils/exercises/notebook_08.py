@@ -4,34 +4,7 @@ import math
 
 import torch
 
-from utils.exercises import Hint, close, exercise, expect
-
-
-def as_number(answer, question: str) -> float:
-    """The answer as a number, else a `Hint` that says what was asked for."""
-    try:
-        return float(answer)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(f"{question} should be a number, but it is of type {type(answer).__name__}.") from None
-
-
-def as_shape(answer, question: str) -> tuple[int, ...]:
-    """A tuple, list, torch.Size or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
-    if isinstance(answer, torch.Tensor) and answer.dim() > 1:
-        return tuple(answer.shape)
-    try:
-        return tuple(int(size) for size in answer)
-    except (TypeError, ValueError):
-        raise Hint(
-            f"{question} should be a tuple such as (2, 3), but it is of type {type(answer).__name__}."
-        ) from None
-
-
-def expect_function(answer) -> None:
-    """Raise `Hint` for what cannot be called."""
-    expect(
-        callable(answer), f"Give check the function itself, not something of type {type(answer).__name__}."
-    )
+from utils.exercises import Hint, as_number, as_shape, close, exercise, expect, expect_function
 
 
 @exercise("8.1")
