@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
-from benchmarks.machine import device_name, versions
+from benchmarks.report import device_name, markdown, versions
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, Reviews, collate, reviews, sorted_batches, token_ids
@@ -195,17 +195,16 @@ def right_answers(results: dict, method: str) -> np.ndarray:
     return np.array([[int(x) for x in right] for right in runs])
 
 
-def table(results: dict) -> list[str]:
+def table(results: dict) -> str:
     """One line a method: mean accuracy, its interval, every seed."""
-    lines = ["| method | test accuracy | 95 % interval | each seed |", "|---" * 4 + "|"]
+    rows = [["method", "test accuracy", "95 % interval", "each seed"]]
     for method in plan(reviews()):
         right = right_answers(results, method)
         low, high = bootstrap_interval(right.mean(axis=0).tolist())
         seeds = ", ".join(f"{run.mean():.1%}" for run in right) if len(right) > 1 else "no chance in it"
         accuracy = f"**{right.mean():.1%}**" if method == OURS else f"{right.mean():.1%}"
-        cells = (method, accuracy, f"{low:.1%} … {high:.1%}", seeds)
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        rows.append([method, accuracy, f"{low:.1%} … {high:.1%}", seeds])
+    return markdown(rows)
 
 
 def report(results: dict) -> str:
@@ -217,7 +216,7 @@ def report(results: dict) -> str:
         **here,
         **{name: len(part) for name, part in reviews()._asdict().items()},
         seeds=", ".join(map(str, SEEDS)),
-        table="\n".join(table(results)),
+        table=table(results),
         difference=difference.mean(),
         low=low,
         high=high,

@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt
 import torch
 
 from benchmarks import memory, series
-from benchmarks.machine import device_name, versions
 from benchmarks.peers import EAGER
+from benchmarks.report import device_name, markdown, versions
 from benchmarks.timing import LIMIT, OURS, over_fastest, quartiles, ratios, take_turns
 from benchmarks.works import (
     OFFICIAL_TOKENIZER,
@@ -70,12 +70,6 @@ def measure(sections: list[str], device: str, results: dict, save) -> None:
             measured = series.import_seconds() if section == "imports" else series.series_seconds()
             results[section] = measured
         save()
-
-
-def markdown(rows: list[list[str]]) -> str:
-    """A table, headings first."""
-    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def milliseconds(seconds: float) -> str:

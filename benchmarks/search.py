@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from benchmarks.machine import device_name, versions
+from benchmarks.report import device_name, markdown, versions
 from benchmarks.timing import quartiles
 from utils.checkpoints import load_tokenizer
 from utils.datasets import imdb_sentences, reviews
@@ -114,13 +114,13 @@ def table(rows: list[dict[str, float]]) -> str:
     """A line for each size."""
     headings = ["texts", *(f"recall@10, efSearch {effort}" for effort in EFFORTS)]
     headings += ["comparisons", "exact", "HNSW", "exact ÷ HNSW"]
-    lines = [headings, ["---"] * len(headings)]
+    lines = [headings]
     for row in rows:
         recalls = [f"{row[f'recall {effort}']:.3f}" for effort in EFFORTS]
         exact, graph = row["exact ms"], row["graph ms"]
         seconds = [f"{exact:.2f} ms", f"{graph:.2f} ms", f"{exact / graph:.1f}"]
         lines.append([f"{row['size']:,}", *recalls, f"{row['compared']:.0f}", *seconds])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return markdown(lines)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from bertviz import neuron_view as bertviz_neuron_view
 from playwright.sync_api import Browser, Page, sync_playwright
 from transformers import BertConfig
 
-from benchmarks.machine import processor, versions
+from benchmarks.report import markdown, processor, versions
 from utils.checkpoints import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, model_view, neuron_view
@@ -150,11 +150,10 @@ def measure(browser: Browser) -> list[list[str]]:
 
 def report(rows: list[list[str]], where: str) -> str:
     """The table in Markdown, with a header."""
-    table = ["| " + " | ".join(row) + " |" for row in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
     notes = __doc__.partition("\n\n    ")[2].partition("\n\n")[2].replace("\n", " ").strip()
     title = "# Attention views beside bertviz's own"
     sizes = "The input is layers × heads × tokens of a sentence pair."
-    return "\n".join([title, "", where, "", f"{notes} {sizes}", "", *table, ""])
+    return "\n".join([title, "", where, "", f"{notes} {sizes}", "", markdown([HEADINGS, *rows]), ""])
 
 
 def main() -> None:

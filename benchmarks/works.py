@@ -16,6 +16,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from benchmarks.classifier import trainer_data
 from benchmarks.peers import forward_contestants, matrix_products
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.checkpoints import load_reference_model, load_tokenizer
@@ -114,8 +115,7 @@ def fine_tuning_works(device: str) -> Iterator[Work]:
 
 def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: Examples) -> None:
     """An epoch with Trainer's defaults for everything but the batch size, which is ours."""
-    rows = token_ids(train.texts, tokenizer, 512)
-    data = [{"input_ids": row, "labels": label} for row, label in zip(rows, train.labels, strict=True)]
+    data = trainer_data(train, tokenizer)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder,

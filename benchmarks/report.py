@@ -1,4 +1,4 @@
-"""Where a benchmark ran: the header of every report."""
+"""What every report has: where it was measured, and tables."""
 
 import importlib.metadata
 import os
@@ -27,3 +27,9 @@ def versions(packages: tuple[str, ...]) -> str:
     """Python's version and those of some packages, in a line."""
     found = [f"{package} {importlib.metadata.version(package)}" for package in packages]
     return ", ".join([f"Python {platform.python_version()}", *found])
+
+
+def markdown(rows: list[list[str]]) -> str:
+    """A table, headings first."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
