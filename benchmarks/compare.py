@@ -102,8 +102,8 @@ def limits(results: dict) -> str:
         total = found["other notebooks"] + found["08 without training"]
         each = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in found.items())
         lines.append(
-            f"- The series under nbval, without the training cell (aim: 150 s): **{total:.0f} s**, notebook 08 on one "
-            f"core after the others two at a time ({each})"
+            f"- The series under nbval, without the training cell (aim: 150 s): **{total:.0f} s**, notebook 08 with "
+            f"two threads after the others two at a time ({each})"
         )
     return "\n".join(["", *lines])
 
@@ -195,13 +195,12 @@ NOTE = (
     f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
     "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, which "
     "are first checked to agree; the rest uses the embedded checkpoint. Texts of mixed length go the way that `embed` "
-    "and `predict` take: several batches, each of similar lengths."
+    "takes: packed, so that no padding is computed (`utils.packing`, notebook 09)."
 )
 TRIED = (
     "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, and the "
-    "feed-forward network in chunks of tokens. What is left of the gap to torch.nn.TransformerEncoder is its fast "
-    "path, one operation a layer that works in place; with mixed lengths it also packs the real tokens of a batch. "
-    "We keep rectangular batches and one operation a line, which can be read and taken apart."
+    "feed-forward network in chunks of tokens. For mixed lengths: torch's jagged tensors, which run through our layers "
+    "as they are, and padded batches of similar length, which is what `predict` takes; both are in the table below."
 )
 TOKENIZER_NOTE = (
     "The gap is that between Python, which takes a step for each character and each piece, and compiled Rust. The Rust "

@@ -54,6 +54,6 @@ def ratios(seconds: dict[str, list[float]], name: str) -> list[float]:
 
 def over_fastest(seconds: dict[str, list[float]]) -> tuple[str, float]:
     """The peer that is fastest by its median, and the median of our time over its."""
-    peers = [name for name in seconds if name not in (OURS, LIMIT)]
+    peers = [name for name in seconds if not name.startswith(OURS) and name != LIMIT]
     fastest = min(peers, key=lambda name: statistics.median(seconds[name]))
     return fastest, statistics.median(ratios(seconds, fastest))

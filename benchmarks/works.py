@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 import transformers
 from sentence_transformers import SentenceTransformer
+from torch import Tensor
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -17,12 +18,13 @@ from transformers import (
 )
 
 from benchmarks.classifier import trainer_data
-from benchmarks.peers import forward_contestants, matrix_products
+from benchmarks.peers import check_agreement, forward_contestants, matrix_products
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, collate, reviews, sorted_batches, token_ids
 from utils.encoder import TransformerEncoder
+from utils.packing import encode_packed
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune
@@ -32,7 +34,9 @@ SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come
 PADDED = "transformers, padded to 128"
 OFFICIAL_TOKENIZER = "transformers (Rust)"
 SHAPES = {(8, 128): 7, (1, 8): 60, (1, 16): 60, (1, 512): 9}  # B, S and rounds
-MIXED, IN_ONE = "forward, 32 reviews of mixed length", "this repository, in one padded batch"
+MIXED = "forward, 32 reviews of mixed length"
+WITH_PADDING, SIMILAR = f"{OURS}, padding computed too", f"{OURS}, batches of similar length"
+JAGGED = f"{OURS}, torch's jagged tensors"
 
 
 def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
@@ -50,16 +54,43 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
         contestants = forward_contestants(encoder, official, collate(rows, device))
         yield Work(f"forward, {B} × {S}", contestants, rounds)
     rows = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
-    contestants = forward_contestants(encoder, official, collate(rows, device))
-    in_one = contestants.pop(OURS)
-    batches = [collate(group, device) for group in in_batches(rows)]
-    yield Work(MIXED, {OURS: lambda: forward_all(encoder, batches), IN_ONE: in_one, **contestants}, 9)
+    batch = collate(rows, device)
+    groups = [collate([rows[number] for number in numbers], device) for numbers in sorted_batches(rows, 32)]
+    contestants = forward_contestants(encoder, official, batch)
+    ours = {
+        OURS: lambda: forward_packed(encoder, batch),
+        JAGGED: lambda: forward_jagged(encoder, batch),
+        SIMILAR: lambda: forward_groups(encoder, groups),
+        WITH_PADDING: contestants.pop(OURS),
+    }
+    check_agreement({name: ours[name] for name in (OURS, JAGGED, WITH_PADDING)}, batch["attention_mask"])
+    yield Work(MIXED, ours | contestants, 9)
 
 
 @torch.inference_mode()
-def forward_all(encoder: TransformerEncoder, batches: list[dict[str, torch.Tensor]]) -> None:
-    """What `embed` and `predict` do with texts of mixed length: several batches, of similar length each."""
-    for batch in batches:
+def forward_packed(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Tensor:
+    """What `embed` does with texts of different lengths."""
+    return encode_packed(encoder, **batch)
+
+
+@torch.inference_mode()
+def forward_jagged(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Tensor:
+    """The same with a tensor whose rows have different lengths, torch's own way to leave padding out."""
+    hidden_states, lengths = (
+        encoder.embeddings(batch["input_ids"]),
+        batch["attention_mask"].sum(dim=1).tolist(),
+    )
+    texts = [row[:length] for row, length in zip(hidden_states, lengths, strict=True)]
+    jagged = torch.nested.nested_tensor(texts, layout=torch.jagged)
+    for layer in encoder.layers:
+        jagged, _ = layer(jagged)
+    return jagged.to_padded_tensor(0.0)
+
+
+@torch.inference_mode()
+def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]]) -> None:
+    """What `predict` does with texts of different lengths: padded batches of similar length."""
+    for batch in groups:
         encoder(**batch)
 
 
@@ -87,7 +118,7 @@ def embed_works(device: str) -> Iterator[Work]:
 
 def in_batches(rows: list[list[int]]) -> list[list[list[int]]]:
     """The rows as `embed` takes them: up to 32 at a time, longest first."""
-    return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32)]
+    return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32, max_padding=1)]
 
 
 @torch.inference_mode()

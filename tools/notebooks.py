@@ -21,7 +21,7 @@ MODULES = {
     "05": ("encoder_layer",),
     "06": ("encoder",),
     "08": ("classifier", "training", "evaluation"),
-    "09": ("search",),
+    "09": ("packing", "search"),
 }
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

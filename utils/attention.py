@@ -6,6 +6,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import BertConfig
 
+from utils.memory import check_memory
+
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None, dropout_p: float = 0.0
@@ -81,6 +83,7 @@ class MultiHeadAttention(nn.Module):
         """hidden_states (B, S, H) to (B, S, H) and, if asked for, attention_weights (B, A, S, S), else None.
 
         `attention_mask` (B, S) is 0 at padding. Without weights to return, torch's fused kernel does the same sum.
+        MemoryError for weights that do not fit into memory.
         """
         B, S, H = hidden_states.shape
         query, key, value = self.project(hidden_states)
@@ -88,6 +91,7 @@ class MultiHeadAttention(nn.Module):
         if attention_mask is not None:
             attention_mask = extend_attention_mask(attention_mask, B, S)
         if output_attentions:
+            check_weights_fit(query)
             context, attention_weights = scaled_dot_product_attention(
                 query, key, value, attention_mask, dropout_p
             )
@@ -106,3 +110,14 @@ def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
     extended = attention_mask[:, None, None, :] != 0
     check_attention_mask(extended, (B, 1, 1, S))
     return extended
+
+
+def check_weights_fit(query: Tensor) -> None:
+    """MemoryError, before the kernel dies of it, where attention weights of (B, A, S, D) queries would not fit."""
+    B, A, S, _ = query.shape
+    if query.device.type == "cpu":  # a GPU's own error leaves the kernel alive
+        check_memory(
+            3 * B * A * S * S * query.element_size(),  # scores, masked scores and weights
+            f"computing attention weights of shape {(B, A, S, S)}",
+            "take fewer or shorter texts at once, or do without output_attentions",
+        )

@@ -157,13 +157,15 @@ def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> di
     return {name: tensor.to(device) for name, tensor in batch.items()}
 
 
-def sorted_batches(rows: Sequence[list[int]], batch_size: int) -> Iterator[list[int]]:
-    """Indices of the rows, longest first, up to `batch_size` at a time; at most a quarter of a batch is padding."""
+def sorted_batches(
+    rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25
+) -> Iterator[list[int]]:
+    """Indices of the rows, longest first, up to `batch_size` at a time; at most `max_padding` of a row is padding."""
     if batch_size < 1:
         raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")
     batch = []
     for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
-        if len(batch) == batch_size or (batch and len(rows[index]) < 0.75 * len(rows[batch[0]])):
+        if len(batch) == batch_size or (batch and len(rows[index]) < (1 - max_padding) * len(rows[batch[0]])):
             yield batch
             batch = []
         batch.append(index)

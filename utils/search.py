@@ -5,11 +5,13 @@ from typing import NamedTuple
 
 import faiss
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from utils.datasets import collate, sorted_batches, token_ids
+from utils.encoder import TransformerEncoder
 from utils.evaluation import device_of, evaluation_mode, usable_length
+from utils.packing import encode_packed
 
 
 class Neighbours(NamedTuple):
@@ -34,7 +36,7 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def embed(texts: Sequence[str], encoder: nn.Module, tokenizer, batch_size: int = 32) -> Tensor:
+def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int = 32) -> Tensor:
     """One unit vector a text, (N, H) on the CPU: the mean of its tokens, so that a dot product is the cosine.
 
     In evaluation mode whatever the encoder's own, and cut to its positions. ValueError for no texts or an empty one.
@@ -42,9 +44,9 @@ def embed(texts: Sequence[str], encoder: nn.Module, tokenizer, batch_size: int =
     rows = token_ids(texts, tokenizer, usable_length(encoder, None))
     vectors = torch.empty(len(rows), encoder.config.hidden_size)
     with evaluation_mode(encoder):
-        for numbers in sorted_batches(rows, batch_size):
+        for numbers in sorted_batches(rows, batch_size, max_padding=1):
             batch = collate([rows[number] for number in numbers], device_of(encoder))
-            pooled = mean_pooling(encoder(**batch).last_hidden_state, batch["attention_mask"])
+            pooled = mean_pooling(encode_packed(encoder, **batch), batch["attention_mask"])
             vectors[numbers] = F.normalize(pooled, dim=-1).cpu()
     return vectors
 

@@ -1,0 +1,61 @@
+"""Texts of different lengths as one row of tokens, so that no padding is computed. Built in notebook 09."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from utils.attention import extend_attention_mask
+from utils.encoder import TransformerEncoder
+
+
+class TextBoundaries(TorchFunctionMode):
+    """While it is active, torch's fused attention keeps the texts of a packed row apart.
+
+    `lengths` are the texts' numbers of tokens, in order. Texts of the same length that stand together share a call.
+    """
+
+    def __init__(self, lengths: Sequence[int]):
+        super().__init__()
+        self.groups = [(len(list(same)), length) for length, same in groupby(lengths)]
+        self.calls = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        """Run any torch function as it is, but fused attention on each group: (1, A, N, D) to (1, A, N, D)."""
+        if function is not F.scaled_dot_product_attention:
+            return function(*args, **(kwargs or {}))
+        self.calls += 1
+        sizes = [texts * length for texts, length in self.groups]  # tokens in each group
+        context = []
+        for group, *parts in zip(self.groups, *(x[0].split(sizes, dim=1) for x in args[:3]), strict=True):
+            query, key, value = (part.unflatten(1, group) for part in parts)  # (A, texts, length, D)
+            context.append(function(query, key, value, *args[3:], **(kwargs or {})).flatten(1, 2))
+        return torch.cat(context, dim=1)[None]
+
+
+def encode_packed(
+    encoder: TransformerEncoder,
+    input_ids: Tensor,
+    attention_mask: Tensor,
+    token_type_ids: Tensor | None = None,
+) -> Tensor:
+    """The encoder's last_hidden_state (B, S, H) of a padded batch, computed at real tokens only, and 0 at padding.
+
+    The layers get the real tokens of all texts as one row (1, N, H). ValueError for a bad mask, and for an encoder
+    whose attention is not torch's fused one, which alone knows here where a text ends.
+    """
+    embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
+    real = extend_attention_mask(attention_mask, *input_ids.shape)[:, 0, 0]  # (B, S)
+    packed = embedded[real][None]  # (1, N, H)
+    with TextBoundaries(real.sum(dim=1).tolist()) as boundaries:
+        for layer in encoder.layers:
+            packed, _ = layer(packed)
+    if boundaries.calls != len(encoder.layers):
+        raise ValueError(
+            f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention, so texts were mixed: "
+            "run encoder(input_ids, attention_mask) instead"
+        )
+    return torch.zeros_like(embedded).masked_scatter(real[:, :, None], packed)
