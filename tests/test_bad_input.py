@@ -6,7 +6,13 @@ import pytest
 import torch
 from transformers import BertConfig
 
-from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
+from utils import memory
+from utils.attention import (
+    AttentionHead,
+    MultiHeadAttention,
+    check_weights_fit,
+    scaled_dot_product_attention,
+)
 from utils.checkpoints import DEFAULT_CHECKPOINT
 from utils.checks import compare, finding, largest_difference
 from utils.encoder import TransformerEncoder
@@ -161,3 +167,25 @@ def test_findings_are_asserted_for_the_default_checkpoint_only(monkeypatch, caps
 def test_heatmap_with_too_few_labels():
     with pytest.raises(ValueError, match=r"shape \(2, 3\), but there are 2 rows, 2 columns"):
         heatmap(torch.zeros(2, 3), ["a", "b"], ["a", "b"])
+
+
+def test_attention_weights_that_would_not_fit_into_memory(small, monkeypatch):
+    ids, asked = torch.ones(3, 9, dtype=torch.long), []
+    needed = 3 * (3 * 2 * 9 * 9) * 4  # scores, masked scores and weights, (B, A, S, S) in float32
+    monkeypatch.setattr(memory, "free_memory", lambda: asked.append("layer") or needed)
+    assert len(small(ids, output_attentions=True).attentions) == len(asked) == 2
+    monkeypatch.setattr(memory, "free_memory", lambda: needed - 1)
+    message = (
+        r"^computing attention weights of shape \(3, 2, 9, 9\) needs about 0 MB, and 0 MB are free: "
+        r"take fewer or shorter texts at once, or do without output_attentions$"
+    )
+    with pytest.raises(MemoryError, match=message):
+        small(ids, output_attentions=True)
+    assert small(ids).last_hidden_state.shape[:2] == (3, 9), "the fused kernel needs no such room"
+
+
+def test_the_memory_of_a_gpu_is_its_own_affair(monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: 0)
+    check_weights_fit(torch.empty(1, 2, 9, 4, device="meta"))
+    with pytest.raises(MemoryError):
+        check_weights_fit(torch.empty(1, 2, 9, 4))

@@ -204,20 +204,6 @@ def test_too_large_a_batch_under_a_memory_limit_is_an_error_and_the_kernel_goes_
     assert run.stdout.endswith("2 layers\n")
 
 
-def test_attention_weights_that_would_not_fit_into_memory_are_refused(monkeypatch):
-    encoder = TransformerEncoder(BertConfig(**TINY | {"vocab_size": 30})).eval()
-    ids, asked = torch.ones(3, 16, dtype=torch.long), []
-    A, L = encoder.config.num_attention_heads, encoder.config.num_hidden_layers
-    needed = 3 * (3 * A * 16 * 16) * 4  # three tensors of (B, A, S, S) in float32
-    monkeypatch.setattr(memory, "free_memory", lambda: asked.append(1) or needed)
-    assert len(encoder(ids, output_attentions=True).attentions) == len(asked) == L
-    monkeypatch.setattr(memory, "free_memory", lambda: needed - 1)
-    shape = rf"attention weights of shape \(3, {A}, 16, 16\) needs .*do without output_attentions"
-    with pytest.raises(MemoryError, match=shape):
-        encoder(ids, output_attentions=True)
-    assert encoder(ids).last_hidden_state.shape[:2] == (3, 16), "the fused kernel needs no such room"
-
-
 def test_a_view_that_would_not_fit_into_memory_is_refused(monkeypatch):
     attention = [torch.full((1, 12, 100, 100), 0.01)] * 6
     monkeypatch.setattr(memory, "free_memory", lambda: 20_000_000)
