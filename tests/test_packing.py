@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional as F
 from transformers import BertConfig
 
 from benchmarks.peers import loop_over_heads
@@ -86,6 +87,18 @@ def test_texts_of_one_length_that_stand_together_share_a_call():
     assert TextBoundaries([9, 2, 2, 5, 2]).groups == [(1, 9), (2, 2), (1, 5), (1, 2)]
 
 
+def test_options_by_name_reach_the_fused_attention():
+    query, key, value = torch.randn(3, 1, 2, 5, 4, generator=torch.Generator().manual_seed(0))
+    with TextBoundaries([3, 2]):
+        packed = F.scaled_dot_product_attention(query, key, value, scale=3.0)
+    texts = [slice(0, 3), slice(3, 5)]
+    alone = [
+        F.scaled_dot_product_attention(*(x[:, :, text] for x in (query, key, value)), scale=3.0)
+        for text in texts
+    ]
+    assert torch.allclose(packed, torch.cat(alone, dim=2), atol=1e-6)
+
+
 def test_gradients_are_those_of_the_padded_batch(small):
     batch = collate(rows_of([7, 3, 3]))
     real = batch["attention_mask"].bool()
@@ -119,7 +132,11 @@ def test_the_mode_ends_with_its_block(small):
 
 def test_an_attention_that_is_not_fused_is_refused(small, tokenizer):
     other = loop_over_heads(small)
-    with pytest.raises(ValueError, match=r"0 of 2 layers used torch's fused attention, so texts were mixed"):
+    message = (
+        r"^0 of 2 layers used torch's fused attention, so texts were mixed: "
+        r"run encoder\(input_ids, attention_mask\) instead$"
+    )
+    with pytest.raises(ValueError, match=message):
         encode_packed(other, **collate(rows_of([4, 2])))
 
 
