@@ -29,8 +29,9 @@ class TextBoundaries(TorchFunctionMode):
             return function(*args, **(kwargs or {}))
         self.calls += 1
         sizes = [texts * length for texts, length in self.groups]  # tokens in each group
+        pieces = [x[0].split(sizes, dim=1) for x in args[:3]]  # of query, key and value
         context = []
-        for group, *parts in zip(self.groups, *(x[0].split(sizes, dim=1) for x in args[:3]), strict=True):
+        for group, *parts in zip(self.groups, *pieces, strict=True):
             query, key, value = (part.unflatten(1, group) for part in parts)  # (A, texts, length, D)
             context.append(function(query, key, value, *args[3:], **(kwargs or {})).flatten(1, 2))
         return torch.cat(context, dim=1)[None]
