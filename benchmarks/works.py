@@ -76,11 +76,8 @@ def forward_packed(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Ten
 @torch.inference_mode()
 def forward_jagged(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Tensor:
     """The same with a tensor whose rows have different lengths, torch's own way to leave padding out."""
-    hidden_states, lengths = (
-        encoder.embeddings(batch["input_ids"]),
-        batch["attention_mask"].sum(dim=1).tolist(),
-    )
-    texts = [row[:length] for row, length in zip(hidden_states, lengths, strict=True)]
+    hidden_states, lengths = encoder.embeddings(batch["input_ids"]), batch["attention_mask"].sum(dim=1)
+    texts = [row[:length] for row, length in zip(hidden_states, lengths.tolist(), strict=True)]
     jagged = torch.nested.nested_tensor(texts, layout=torch.jagged)
     for layer in encoder.layers:
         jagged, _ = layer(jagged)
