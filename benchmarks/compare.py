@@ -193,13 +193,14 @@ def report(results: dict, stem: str) -> str:
 
 NOTE = (
     f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
-    "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, which "
-    "are first checked to agree; the rest uses the embedded checkpoint. Texts of mixed length go the way that `embed` "
-    "takes: packed, so that no padding is computed (`utils.packing`, notebook 09)."
+    "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, whose "
+    "results on one batch are first checked to agree; the rest uses the embedded checkpoint. For texts of mixed "
+    "length, “this repository” is `encode_packed` (`utils.packing`, notebook 09), by which `embed` keeps padding out of "
+    "the layers."
 )
 TRIED = (
     "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, and the "
-    "feed-forward network in chunks of tokens. With large batches the fast path of torch.nn.TransformerEncoder is a "
+    "feed-forward network in chunks of tokens. With many tokens the fast path of torch.nn.TransformerEncoder is a "
     "little ahead, because it activates in place and so asks for less fresh memory; the tables have our encoder with "
     "GELU in place too. We did not take it: whoever keeps the widened vectors with a hook would find them altered. For "
     "mixed lengths, torch's jagged tensors run through our layers as they are, and `predict` takes padded batches of "

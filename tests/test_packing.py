@@ -132,10 +132,19 @@ def test_the_mode_ends_with_its_block(small):
 def test_an_attention_that_is_not_fused_is_refused(small):
     message = (
         r"^0 of 2 layers used torch's fused attention, so texts were mixed: "
-        r"run encoder\(input_ids, attention_mask\) instead$"
+        r"pad them, as encoder\(input_ids, attention_mask\) does$"
     )
     with pytest.raises(ValueError, match=message):
         encode_packed(loop_over_heads(small), **collate(rows_of([4, 2])))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_numbers_than_float32(dtype, tokenizer):
+    torch.manual_seed(0)
+    config = BertConfig(hidden_size=24, num_attention_heads=2, num_hidden_layers=1)
+    vectors = embed(["a film", "no"], TransformerEncoder(config).to(dtype), tokenizer)
+    assert vectors.dtype == torch.float32
+    assert torch.allclose(vectors.norm(dim=1), torch.ones(2), atol=1e-5)
 
 
 def test_bad_masks(small):

@@ -29,7 +29,7 @@ class TextBoundaries(TorchFunctionMode):
             return function(*args, **(kwargs or {}))
         self.calls += 1
         sizes = [texts * length for texts, length in self.groups]  # tokens in each group
-        pieces = [x[0].split(sizes, dim=1) for x in args[:3]]  # of query, key and value
+        pieces = [x[0].split(sizes, dim=1) for x in args[:3]]  # of query, key and value, (A, N, D) each
         context = []
         for group, *parts in zip(self.groups, *pieces, strict=True):
             query, key, value = (part.unflatten(1, group) for part in parts)  # (A, texts, length, D)
@@ -43,7 +43,7 @@ def encode_packed(
     attention_mask: Tensor,
     token_type_ids: Tensor | None = None,
 ) -> Tensor:
-    """The encoder's last_hidden_state (B, S, H) of a padded batch, computed at real tokens only, and 0 at padding.
+    """The encoder's last_hidden_state (B, S, H) of a padded batch, whose padding skips the layers and comes out as 0.
 
     The layers get the real tokens of all texts as one row (1, N, H). ValueError for a bad mask, and for an encoder
     whose attention is not torch's fused one, which alone knows here where a text ends.
@@ -57,6 +57,6 @@ def encode_packed(
     if boundaries.calls != len(encoder.layers):
         raise ValueError(
             f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention, so texts were mixed: "
-            "run encoder(input_ids, attention_mask) instead"
+            "pad them, as encoder(input_ids, attention_mask) does"
         )
     return torch.zeros_like(embedded).masked_scatter(real[:, :, None], packed)

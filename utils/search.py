@@ -39,7 +39,8 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
 def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int = 32) -> Tensor:
     """One unit vector a text, (N, H) on the CPU: the mean of its tokens, so that a dot product is the cosine.
 
-    In evaluation mode whatever the encoder's own, and cut to its positions. ValueError for no texts or an empty one.
+    In evaluation mode whatever the encoder's own, and cut to its positions. ValueError for no texts, an empty one, and
+    an encoder that `encode_packed` refuses.
     """
     rows = token_ids(texts, tokenizer, usable_length(encoder, None))
     vectors = torch.empty(len(rows), encoder.config.hidden_size)
@@ -47,7 +48,7 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
         for numbers in sorted_batches(rows, batch_size, max_padding=1):
             batch = collate([rows[number] for number in numbers], device_of(encoder))
             pooled = mean_pooling(encode_packed(encoder, **batch), batch["attention_mask"])
-            vectors[numbers] = F.normalize(pooled, dim=-1).cpu()
+            vectors[numbers] = F.normalize(pooled.float(), dim=-1).cpu()
     return vectors
 
 
