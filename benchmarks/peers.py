@@ -45,8 +45,7 @@ class LoopOverHeads(nn.Module):
 
 def loop_over_heads(encoder: TransformerEncoder) -> TransformerEncoder:
     """A copy of the encoder with the textbook's attention."""
-    copy = TransformerEncoder(encoder.config)
-    copy.load_state_dict(encoder.state_dict())
+    copy = deepcopy(encoder)
     for layer in copy.layers:
         layer.attention = LoopOverHeads(layer.attention)
     return copy.eval()
@@ -109,10 +108,7 @@ def forward_contestants(
     encoder: TransformerEncoder, official: BertModel, batch: Batch
 ) -> dict[str, Callable[[], Tensor]]:
     """Ours, the peers and the limit on one batch, once all of them agree on its real tokens."""
-    sdpa = BertModel(
-        deepcopy(official.config)
-    ).eval()  # a model keeps its config, and the next line changes it
-    sdpa.load_state_dict(official.state_dict())
+    sdpa = deepcopy(official)  # with its config, which the next line changes
     sdpa.set_attn_implementation("sdpa")
     device = batch["input_ids"].device
     models = {

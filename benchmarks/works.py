@@ -55,7 +55,7 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
         yield Work(f"forward, {B} × {S}", contestants, rounds)
     rows = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
     batch = collate(rows, device)
-    groups = [collate([rows[number] for number in numbers], device) for numbers in sorted_batches(rows, 32)]
+    groups = [collate(group, device) for group in in_batches(rows)]
     contestants = forward_contestants(encoder, official, batch)
     del contestants[IN_PLACE]  # which is about something else
     ours = {
@@ -99,7 +99,9 @@ def embed_works(device: str) -> Iterator[Work]:
     official = BertModel.from_pretrained(load_reference_model().name_or_path).eval().to(device)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     peer = SentenceTransformer(load_reference_model().name_or_path, device=device, local_files_only=True)
-    batches = [[len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512))]
+    batches = [
+        [len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512), max_padding=1)
+    ]
     limits = [matrix_products(encoder, lengths) for lengths in batches]
     by_length = sorted(texts, key=len, reverse=True)
     contestants = {
@@ -114,9 +116,9 @@ def embed_works(device: str) -> Iterator[Work]:
     yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 5)
 
 
-def in_batches(rows: list[list[int]]) -> list[list[list[int]]]:
-    """The rows as `embed` takes them: up to 32 at a time, longest first."""
-    return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32, max_padding=1)]
+def in_batches(rows: list[list[int]], **options) -> list[list[list[int]]]:
+    """The rows up to 32 at a time, longest first, with the options of `sorted_batches`."""
+    return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32, **options)]
 
 
 @torch.inference_mode()
