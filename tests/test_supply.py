@@ -3,12 +3,14 @@
 import ast
 import json
 import re
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("utils", "tools", "benchmarks", "notebooks")
+FOLDERS = ("utils", "exercises", "tools", "benchmarks", "notebooks")
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 # torch.load and joblib unpickle, and a pickle is a program; a shell reads more into a text than its author meant
@@ -58,13 +60,74 @@ def test_the_check_sees_what_it_forbids(program):
     assert len(violations(program)) == 1
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-site.txt"])
-def test_every_requirement_is_pinned(name):
+def pins(name: str) -> dict[str, str]:
+    """Package and version of each line of a requirements file that asks for a package."""
     lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text("utf-8").splitlines()]
-    assert [line for line in lines if line and not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+    return dict(line.partition("==")[::2] for line in lines if line and not line.startswith("-r "))
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_requirement_is_pinned(name):
+    found = pins(name)
+    assert len(found) > 10
+    assert [package for package, version in found.items() if not re.fullmatch(r"[\w.]+", version)] == []
+
+
+def test_colab_gets_no_other_version_than_everybody():
+    readers = pins("requirements.txt")
+    colab = pins("requirements-colab.txt")
+    assert [name for name, version in colab.items() if version not in ("", readers[name])] == []
+
+
+def canonical(name: str) -> str:
+    """A package's name as the index writes it."""
+    return re.sub(r"[-_.]+", "-", name.lower())
+
+
+def imported(program: str) -> set[str]:
+    """The packages that a source imports, at its top or inside a function."""
+    nodes = list(ast.walk(ast.parse(program)))
+    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    modules += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {module.partition(".")[0] for module in modules}
+
+
+@pytest.mark.parametrize(
+    ("folders", "files"),
+    [
+        (["utils", "exercises", "notebooks"], ["requirements.txt"]),
+        (["tools", "benchmarks", "tests"], ["requirements.txt", "requirements-dev.txt"]),
+    ],
+)
+def test_what_is_imported_is_installed(folders, files):
+    """A reader gets all that notebooks and utils import, and a contributor all that the rest imports."""
+    installed = {canonical(name) for file in files for name in pins(file)}
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "." not in path.parent.name]
+    sources = [text for path in paths if path.suffix in (".py", ".ipynb") for text in programs(path)]
+    ours = {path.name for path in ROOT.iterdir()}
+    names = set().union(*map(imported, sources)) - sys.stdlib_module_names - ours
+    packages = packages_distributions()
+    assert len(names) > 10
+    assert [name for name in names if not installed & set(map(canonical, packages.get(name, [])))] == []
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
 def test_every_action_is_pinned_to_a_commit():
-    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+    for path in WORKFLOWS:
         used = re.findall(r"uses: (\S+)", path.read_text("utf-8"))
         assert [action for action in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action)] == []
+
+
+def test_a_runner_of_ones_own_runs_no_pull_request():
+    jobs = [job for path in WORKFLOWS for job in re.split(r"\n  (?=\w+:\n)", path.read_text("utf-8"))]
+    own = [job for job in jobs if "runs-on: ${{ vars." in job]
+    assert len(own) == 1
+    assert "\n    if: vars.GPU_RUNNER != '' && github.event_name != 'pull_request'\n" in own[0]
+
+
+def test_what_may_write_to_the_repository_is_started_by_hand():
+    writing = [path for path in WORKFLOWS if "contents: write" in path.read_text("utf-8")]
+    assert [path.name for path in writing] == ["badges.yml"]
+    assert "\non:\n  workflow_dispatch:\n\n" in writing[0].read_text("utf-8")
