@@ -130,11 +130,11 @@ def forward_contestants(
         return run
 
     contestants = {name: runner(model) for name, model in models.items()}
-    check_agreement(contestants, batch["attention_mask"])
+    require_agreement(contestants, batch["attention_mask"])
     return {**contestants, LIMIT: matrix_products(encoder, batch["attention_mask"].sum(dim=1).tolist())}
 
 
-def check_agreement(contestants: dict[str, Callable[[], Tensor]], attention_mask: Tensor) -> None:
+def require_agreement(contestants: dict[str, Callable[[], Tensor]], attention_mask: Tensor) -> None:
     """AssertionError unless all of them return the same at real tokens."""
     real = attention_mask.bool()
     ours = contestants[OURS]()[real]

@@ -18,13 +18,14 @@ from transformers import (
 )
 
 from benchmarks.classifier import trainer_data
-from benchmarks.peers import IN_PLACE, check_agreement, forward_contestants, matrix_products
+from benchmarks.peers import IN_PLACE, require_agreement, forward_contestants, matrix_products
 from benchmarks.timing import LIMIT, OURS, Work
+from utils.batches import collate, sorted_batches, token_ids
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples, collate, reviews, sorted_batches, token_ids
+from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
-from utils.packing import encode_packed
+from utils.inference import encode_packed
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune
@@ -64,7 +65,7 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
         SIMILAR: lambda: forward_groups(encoder, groups),
         WITH_PADDING: contestants.pop(OURS),
     }
-    check_agreement({name: ours[name] for name in (OURS, JAGGED, WITH_PADDING)}, batch["attention_mask"])
+    require_agreement({name: ours[name] for name in (OURS, JAGGED, WITH_PADDING)}, batch["attention_mask"])
     yield Work(MIXED, ours | contestants, 9)
 
 

@@ -34,7 +34,7 @@ def exercise(number: str) -> Callable:
 
 def check(number: str, answer) -> None:
     """Print one line on the answer to exercise `number`, such as "3.1"; nothing the reader's code does raises here."""
-    importlib.import_module(f"utils.exercises.notebook_{int(number.split('.')[0]):02d}")
+    importlib.import_module(f"exercises.notebook_{int(number.split('.')[0]):02d}")
     print(f"Exercise {number}: {verdict(CHECKS[number], answer)}")
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from utils.exercises import Hint, exercise, expect
+from exercises import Hint, exercise, expect
 
 FOLLOWERS = [3, 2, 5, 4, 0, 1]  # the best next word for each last word; the end token, 0, would call for 3
 

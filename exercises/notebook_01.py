@@ -2,7 +2,7 @@
 
 import torch
 
-from utils.exercises import Hint, exercise, expect
+from exercises import Hint, exercise, expect
 
 
 @exercise("1.1")

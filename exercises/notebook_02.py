@@ -5,8 +5,8 @@ import numbers
 import torch
 from torch.nn import functional as F
 
+from exercises import Hint, close, exercise, expect, expect_tensor
 from utils.checkpoints import load_config
-from utils.exercises import Hint, close, exercise, expect, expect_tensor
 
 
 def as_number(answer) -> float:

@@ -2,8 +2,8 @@
 
 import torch
 
+from exercises import Hint, close, exercise, expect, expect_tensor
 from utils.attention import scaled_dot_product_attention
-from utils.exercises import Hint, close, exercise, expect, expect_tensor
 
 
 @exercise("3.1")

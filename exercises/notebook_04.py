@@ -2,7 +2,7 @@
 
 import torch
 
-from utils.exercises import Hint, close, exercise, expect, expect_tensor
+from exercises import Hint, close, exercise, expect, expect_tensor
 
 
 def as_shape(value, name: str) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.exercises import Hint, close, exercise, expect, expect_tensor
+from exercises import Hint, close, exercise, expect, expect_tensor
 
 
 @exercise("5.1")

@@ -3,18 +3,8 @@
 import torch
 from transformers import BertConfig
 
+from exercises import Hint, as_number, as_shape, call, close, exercise, expect, expect_function, expect_tensor
 from utils.encoder import TransformerEncoder
-from utils.exercises import (
-    Hint,
-    as_number,
-    as_shape,
-    call,
-    close,
-    exercise,
-    expect,
-    expect_function,
-    expect_tensor,
-)
 
 DISTILBERT_LAYER = {
     "attention.q_lin": "attention.query",

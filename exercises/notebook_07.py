@@ -4,8 +4,8 @@ from functools import cache
 
 import torch
 
+from exercises import Hint, close, exercise, expect, expect_function, expect_tensor
 from utils.encoder import TransformerEncoder
-from utils.exercises import Hint, close, exercise, expect, expect_function, expect_tensor
 from utils.tokenization import WordPieceTokenizer
 
 

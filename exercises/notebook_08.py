@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from utils.exercises import Hint, as_number, as_shape, close, exercise, expect, expect_function
+from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_function
 
 
 @exercise("8.1")

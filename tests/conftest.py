@@ -8,8 +8,10 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import pytest
 import torch
 import transformers
+from hypothesis import HealthCheck, settings
 from transformers import BertConfig
 
+from tests.helpers import CASED, SENTENCE, write_vocabulary
 from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
@@ -17,8 +19,9 @@ from utils.tokenization import WordPieceTokenizer
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 
-SENTENCE = "I called Ian. I got his answering machine."
-CASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"]
+# no example has a time limit, since two processes share the machine; fixtures that hypothesis meets are never altered
+settings.register_profile("series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.load_profile("series")
 
 
 @pytest.fixture(scope="session")
@@ -53,8 +56,7 @@ def batches(tokenizer) -> dict[str, dict[str, torch.Tensor]]:
 
 @pytest.fixture
 def cased(tmp_path) -> Path:
-    """The folder of a BERT with the vocabulary CASED, in files that every release of transformers reads."""
+    """The folder of a BERT with the vocabulary CASED."""
     BertConfig(vocab_size=len(CASED)).save_pretrained(tmp_path)
-    (tmp_path / "vocab.txt").write_text("\n".join(CASED), "utf-8")
-    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false}', "utf-8")
+    write_vocabulary(tmp_path, CASED, lowercase=False)
     return tmp_path

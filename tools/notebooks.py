@@ -2,26 +2,36 @@
 
 import argparse
 import ast
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 from tqdm.auto import tqdm
+from traitlets.config import Config
+
+from utils.saving import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
-MODULES = {
-    "01": ("tokenization",),
-    "02": ("embeddings",),
-    "03": ("attention",),
-    "04": ("attention",),
-    "05": ("encoder_layer",),
-    "06": ("encoder",),
-    "08": ("classifier", "training", "evaluation"),
-    "09": ("packing", "search"),
+MODULES = {  # each notebook's modules in utils, with the names that it must finish; it may copy others from them
+    "01": {"tokenization": ("WordPieceTokenizer", "normalize", "pre_tokenize", "word_pieces", "pad_batch")},
+    "02": {"embeddings": ("Embeddings",)},
+    "03": {"attention": ("compute_attention_weights", "scaled_dot_product_attention", "AttentionHead")},
+    "04": {"attention": ("MultiHeadAttention",)},
+    "05": {"encoder_layer": ("FeedForward", "TransformerEncoderLayer")},
+    "06": {"encoder": ("TransformerEncoder",)},
+    "08": {
+        "classifier": ("TransformerForSequenceClassification",),
+        "training": ("rate_factor",),
+        "evaluation": (),
+        "statistics": ("wilson_interval",),
+    },
+    "09": {
+        "search": ("mean_pooling", "embed", "search"),
+        "inference": ("TextBoundaries", "encode_packed"),
+        "batches": (),
+    },
 }
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -38,8 +48,7 @@ def notebook_paths(names: list[str]) -> list[Path]:
 def execute(path: Path) -> None:
     """Run a notebook from a fresh kernel and save it with its outputs; an error leaves the file as it was."""
     notebook = nbformat.read(path, as_version=4)
-    options = {"timeout": 3600, "kernel_name": "python3", "record_timing": False}
-    NotebookClient(notebook, resources={"metadata": {"path": path.parent}}, **options).execute()
+    run(notebook, path.parent)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(
@@ -50,6 +59,16 @@ def execute(path: Path) -> None:
         for output in cell.get("outputs", []):  # a view's payload appears where its cell is run
             output.get("data", {}).pop("text/html", None)
     save(notebook, path)
+
+
+def run(notebook, folder: Path, timeout: int = 3600) -> None:
+    """Run the cells of a notebook in a folder, on a fresh kernel, with so many seconds for each cell.
+
+    The kernel is handed keys to encrypt what it says, without which ipykernel warns on every start.
+    """
+    encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
+    options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
+    NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute()
 
 
 def without_progress(cell) -> list:
@@ -71,62 +90,91 @@ def join_streams(outputs: list) -> list:
 
 def save(notebook, path: Path) -> None:
     """Write a notebook whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with draft.open("w", encoding="utf-8") as file:
-            nbformat.write(notebook, file)
-        draft.replace(path)
-    except OSError as error:
-        raise OSError(
-            f"{path} could not be saved and is as it was ({error}): use a folder that you may write, "
-            "on a disk with room for it"
-        ) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    write_file(path, nbformat.writes(notebook) + "\n")
 
 
-def definitions(source: str) -> dict[str, str]:
-    """The top-level functions and classes of a Python source by name, each without its docstrings."""
+def definitions(source: str) -> list[tuple[str, ast.stmt]]:
+    """The functions, classes and constants at the top level of a Python source, each with its name."""
     try:
-        tree = ast.parse(source)
+        body = ast.parse(source).body
     except SyntaxError:  # a cell with an IPython magic defines nothing of ours
-        return {}
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    return {node.name: without_docstrings(node, source) for node in tree.body if isinstance(node, kinds)}
+        return []
+    return [(name, node) for node in body if (name := name_of(node))]
 
 
-def without_docstrings(node: ast.stmt, source: str) -> str:
-    """The source lines of a definition, decorators and comments included, docstrings and the blanks after them not."""
-    lines, skip = source.splitlines(), set()
-    for part in ast.walk(node):
-        if isinstance(part, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(part) is not None:
-            docstring = part.body[0]
-            skip.update(range(docstring.lineno, docstring.end_lineno + 1))
-            if not lines[docstring.end_lineno : docstring.end_lineno + 1][0].strip():
-                skip.add(docstring.end_lineno + 1)
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    kept = [lines[number - 1] for number in range(first, node.end_lineno + 1) if number not in skip]
-    return "\n".join(kept)
+def name_of(node: ast.stmt) -> str | None:
+    """The name that a statement gives to a function, a class or an UPPER_CASE constant; None for any other."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name
+        case (
+            ast.Assign(targets=[ast.Name(id=name)])
+            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr())
+        ) if name.isupper():
+            return name
+    return None
 
 
-def finished(path: Path) -> dict[str, str]:
-    """The definitions that the utils modules of a notebook hold, by name."""
-    modules = MODULES.get(path.name[:2], ())
-    sources = [(ROOT / "utils" / f"{module}.py").read_text("utf-8") for module in modules]
-    return {name: text for source in sources for name, text in definitions(source).items()}
+def has_docstring(node: ast.AST) -> bool:
+    """Whether a node is a function or a class with a docstring and, since a body must not be empty, more."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return isinstance(node, kinds) and ast.get_docstring(node) is not None and len(node.body) > 1
+
+
+def place(node: ast.stmt, lines: list[str]) -> slice:
+    """Where a top-level statement stands among the lines of its source, decorators included."""
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+    rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+    if node.col_offset or rest[:1] not in (b"", b"#"):
+        raise ValueError(f"a statement shares a line with {lines[first - 1]!r}: give each lines of its own")
+    return slice(first - 1, node.end_lineno)
+
+
+def without_docstrings(node: ast.stmt, lines: list[str]) -> list[str]:
+    """The lines of a statement, decorators and comments included, docstrings and the blanks after them not."""
+    where, skip = place(node, lines), set()
+    for docstring in (part.body[0] for part in ast.walk(node) if has_docstring(part)):
+        skip.update(range(docstring.lineno - 1, docstring.end_lineno))
+        if not lines[docstring.end_lineno].strip():
+            skip.add(docstring.end_lineno)
+    return [lines[number] for number in range(where.start, where.stop) if number not in skip]
+
+
+def read_module(module: str) -> str:
+    """The source of a module of utils."""
+    path = ROOT / "utils" / f"{module}.py"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: correct its name in MODULES, tools/notebooks.py")
+    return path.read_text("utf-8")
+
+
+def finished(path: Path) -> dict[str, list[str]]:
+    """The lines of each definition that the utils modules of a notebook hold, by name."""
+    sources = [read_module(module) for module in MODULES.get(path.name[:2], {})]
+    return {
+        name: without_docstrings(node, source.split("\n"))
+        for source in sources
+        for name, node in definitions(source)
+    }
+
+
+def with_homes(source: str, homes: dict[str, list[str]]) -> str:
+    """The source of a cell, with the lines of its home in place of each definition that has one."""
+    lines = source.split("\n")  # as ast counts them; str.splitlines would end lines at more characters
+    for name, node in reversed(definitions(source)):  # from below, so that line numbers above stay right
+        if name in homes:
+            lines[place(node, lines)] = homes[name]
+    return "\n".join(lines)
 
 
 def sync(path: Path, write: bool = True) -> bool:
-    """Replace each definition in a notebook that has a home in its utils module; return whether any differed."""
+    """Replace each definition in a notebook that has a home in its utils modules; return whether any differed."""
     notebook, homes, changed = nbformat.read(path, as_version=4), finished(path), False
     for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        for name, text in definitions(cell.source).items():
-            if name in homes and text != homes[name]:
-                cell.source = cell.source.replace(text, homes[name])
-                changed = True
+        if cell.cell_type == "code":
+            source = with_homes(cell.source, homes)
+            changed |= source != cell.source
+            cell.source = source
     if changed and write:
         save(notebook, path)
     return changed

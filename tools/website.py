@@ -14,12 +14,11 @@ from pathlib import Path
 from posixpath import normpath
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from tools.badges import current_slug
-from tools.notebooks import NOTEBOOKS, ROOT, join_streams, notebook_paths, save
+from tools.notebooks import NOTEBOOKS, ROOT, join_streams, notebook_paths, run, save
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
@@ -62,9 +61,8 @@ def execute_one(path: Path, copy: Path) -> None:
     """Write an executed copy of a notebook, its views included."""
     notebook = nbformat.read(path, as_version=4)
     copy.parent.mkdir(parents=True, exist_ok=True)
-    options = {"timeout": 900, "kernel_name": "python3", "record_timing": False}
     try:
-        NotebookClient(notebook, resources={"metadata": {"path": copy.parent}}, **options).execute()
+        run(notebook, copy.parent, timeout=900)
     except CellExecutionError as error:
         raise RuntimeError(f"{path.name} fails, so there is no page to make of it") from error
     save(notebook, copy)  # whole, since a copy that is there counts as done
@@ -173,10 +171,10 @@ def mathjax() -> Path:
     """MathJax from the installed package, which is not MathJax's own: refused unless it is the published file."""
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     if spec is None:
-        raise ModuleNotFoundError("formulas need MathJax: pip install -r requirements-site.txt")
+        raise ModuleNotFoundError("formulas need MathJax: pip install -r requirements-dev.txt")
     path = Path(spec.submodule_search_locations[0]) / "static" / "mathjax" / MATHJAX
     if sha256(path.read_bytes()).hexdigest() != MATHJAX_SHA256:
-        raise ValueError(f"{path} is not MathJax 3.2.2 as published: pip install -r requirements-site.txt")
+        raise ValueError(f"{path} is not MathJax 3.2.2 as published: pip install -r requirements-dev.txt")
     return path
 
 

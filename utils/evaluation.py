@@ -1,16 +1,16 @@
 """How good a classifier is, and what it says of a text: evaluation and prediction. Built in notebook 08."""
 
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from numbers import Integral
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.datasets import Examples, collate, sorted_batches, token_ids
+from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
+from utils.checking import require_labels
+from utils.datasets import Examples
+from utils.statistics import wilson_interval
 
 
 class Evaluation(NamedTuple):
@@ -80,7 +80,7 @@ def predict(
     max_length: int | None = None,
 ) -> Predictions:
     """Classify a list of texts of any length, in evaluation mode; each is cut to `max_length` and to the positions."""
-    rows = token_ids(texts, tokenizer, usable_length(model, max_length))
+    rows = model_ids(texts, model, tokenizer, max_length)
     probabilities = compute_logits(model, rows, batch_size).softmax(dim=-1)
     return Predictions(probabilities.argmax(dim=-1), probabilities)
 
@@ -89,23 +89,8 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
     """The examples' ids; ValueError unless there are some, and each label is one of the model's classes."""
     if not isinstance(examples, Examples):
         raise TypeError(f"examples must be Examples(texts, labels), got {type(examples).__name__}")
-    classes = model.config.num_labels
-    for number, label in enumerate(examples.labels):
-        if not isinstance(label, Integral) or not 0 <= label < classes:
-            raise ValueError(
-                f"label {label!r} of text {number} is outside the classes 0 … {classes - 1} of the model"
-            )
-    return token_ids(examples.texts, tokenizer, usable_length(model, max_length))
-
-
-def usable_length(model: nn.Module, max_length: int | None) -> int:
-    """How many tokens of a text the model reads: `max_length`, and never more than it has positions."""
-    positions = model.config.max_position_embeddings
-    if max_length is not None and max_length < 3:
-        raise ValueError(
-            f"max_length={max_length} leaves no room for a word between [CLS] and [SEP]: use 3 or more"
-        )
-    return positions if max_length is None else min(max_length, positions)
+    require_labels(examples.labels, model.config.num_labels)
+    return model_ids(examples.texts, model, tokenizer, max_length)
 
 
 def summed(logits: Tensor, labels: Tensor) -> Tensor:
@@ -129,42 +114,3 @@ def compute_logits(model: nn.Module, rows: list[list[int]], batch_size: int) -> 
         for batch in sorted_batches(rows, batch_size):
             logits[batch] = model(**collate([rows[index] for index in batch], device_of(model))).float().cpu()
     return logits
-
-
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Switch dropout off, and afterwards back to what it was."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where the model's weights are."""
-    return next(model.parameters()).device
-
-
-def wilson_interval(right: int, total: int) -> tuple[float, float]:
-    """95 % interval of a share such as an accuracy (Wilson 1927): never below 0 nor above 1, right for few too."""
-    if not 0 <= right <= total or total == 0:
-        raise ValueError(
-            f"{right} right answers of {total}: the count must lie between 0 and a total above 0"
-        )
-    z, share = 1.96, right / total
-    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
-    half = z / (1 + z**2 / total) * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 2000) -> tuple[float, float]:
-    """95 % interval of a mean, by drawing as many values again with replacement (Efron 1979)."""
-    values = torch.as_tensor(values, dtype=torch.float64)
-    if values.dim() != 1 or not len(values) or not values.isfinite().all():
-        raise ValueError("values must be a list of one finite number or more: leave out those that have none")
-    generator = torch.Generator().manual_seed(seed)
-    draws = torch.randint(len(values), (samples, len(values)), generator=generator)
-    low, high = values[draws].mean(dim=1).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-    return low, high

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from utils.attention import extend_attention_mask
+from utils.checking import require_input
 from utils.encoder import TransformerEncoder
 
 
@@ -48,15 +48,16 @@ def encode_packed(
     The layers get the real tokens of all texts as one row (1, N, H). ValueError for a bad mask, and for an encoder
     whose attention is not torch's fused one, which alone knows here where a text ends.
     """
+    require_input(input_ids, attention_mask, token_type_ids, encoder.config)
     embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
-    real = extend_attention_mask(attention_mask, *input_ids.shape)[:, 0, 0]  # (B, S)
+    real = attention_mask != 0  # (B, S)
     packed = embedded[real][None]  # (1, N, H)
     with TextBoundaries(real.sum(dim=1).tolist()) as boundaries:
         for layer in encoder.layers:
             packed, _ = layer(packed)
     if boundaries.calls != len(encoder.layers):
+        fused = f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention"
         raise ValueError(
-            f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention, so texts were mixed: "
-            "pad them, as encoder(input_ids, attention_mask) does"
+            f"{fused}, so texts were mixed: pad them, as encoder(input_ids, attention_mask) does"
         )
     return torch.zeros_like(embedded).masked_scatter(real[:, :, None], packed)

@@ -1,5 +1,6 @@
-"""What the setup cell of every notebook calls."""
+"""What every notebook calls: `start` in its set-up cell, then comparisons that print the same text on every machine."""
 
+import math
 import os
 import random
 import warnings
@@ -8,6 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import transformers
+from torch import Tensor
+
+from utils.checkpoints import DEFAULT_CHECKPOINT, checkpoint_name
 
 
 def start(seed: int = 0) -> torch.device:
@@ -32,3 +36,26 @@ def start(seed: int = 0) -> torch.device:
         }
     )
     return torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def largest_difference(ours: Tensor, official: Tensor) -> float:
+    """Largest absolute difference of two tensors; ValueError if their shapes differ."""
+    if ours.shape != official.shape:
+        shapes = f"ours is {tuple(ours.shape)}, the official one {tuple(official.shape)}"
+        raise ValueError(f"shapes differ: {shapes}")
+    return (ours.detach() - official.detach()).abs().max().item()
+
+
+def compare(name: str, ours: Tensor, official: Tensor, tolerance: float = 1e-5) -> None:
+    """Print and assert that two tensors differ by `tolerance` at most, to the tolerance's last digit."""
+    difference = largest_difference(ours, official)
+    digits = max(0, round(-math.log10(tolerance)))
+    print(f"{name:<30} {tuple(ours.shape)!s:<18} largest difference {difference:.{digits}f}")
+    assert difference <= tolerance, f"{name}: largest difference {difference:.2e} is above {tolerance:.0e}"
+
+
+def finding(statement: str, holds: bool) -> None:
+    """Assert what the default checkpoint has learned; with another checkpoint only print whether it holds there."""
+    if checkpoint_name() == DEFAULT_CHECKPOINT:
+        assert holds, f"not so: {statement}"
+    print(f"{'✓' if holds else '✗ not with this checkpoint:'} {statement}")

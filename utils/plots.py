@@ -22,23 +22,20 @@ def heatmap(
     """
     values = to_numpy(values)
     if values.shape != (len(rows), len(columns)):
-        raise ValueError(
-            f"values have the shape {values.shape}, but there are {len(rows)} rows, {len(columns)} columns"
-        )
+        labels = f"{len(rows)} rows, {len(columns)} columns"
+        raise ValueError(f"values have the shape {values.shape}, but there are {labels}")
     ax, own_figure = axes_for(options.get("ax"), width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
     lowest, highest = options.get("limits") or (None, None)
     image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto")
     ax.set_xticks(range(len(columns)), columns, rotation=45 if max(map(len, columns)) > 2 else 0)
     ax.set_yticks(range(len(rows)), rows)
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
     ax.figure.colorbar(image, ax=ax, label=options.get("colorbar", ""))
     if options.get("annotate"):
         middle = np.nanmean([np.nanmin(values), np.nanmax(values)])
         for (row, column), value in np.ndenumerate(values):
             color = "white" if value < middle else "black"
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize=8)
-    if own_figure:
-        plt.show()
+    finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 
 
 def curves(lines: Mapping[str, Sequence], *, x=None, title="", xlabel="", ylabel="", **options) -> None:
@@ -48,21 +45,14 @@ def curves(lines: Mapping[str, Sequence], *, x=None, title="", xlabel="", ylabel
     """
     ax, own_figure = axes_for(options.get("ax"), width=6.4, height=3.6)
     for name, values in lines.items():
-        values = to_numpy(values)
-        ax.plot(
-            range(len(values)) if x is None else to_numpy(x),
-            values,
-            marker=options.get("marker", "o"),
-            label=name,
-        )
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+        positions = range(len(values)) if x is None else to_numpy(x)
+        ax.plot(positions, to_numpy(values), marker=options.get("marker", "o"), label=name)
     if options.get("log_y"):
         ax.set_yscale("log")
     if options.get("limits"):
         ax.set_ylim(*options["limits"])
     ax.legend(frameon=False)
-    if own_figure:
-        plt.show()
+    finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 
 
 def bars(values: Mapping[str, float], *, title="", xlabel="", ylabel="", **options) -> None:
@@ -70,13 +60,11 @@ def bars(values: Mapping[str, float], *, title="", xlabel="", ylabel="", **optio
     ax, own_figure = axes_for(options.get("ax"), width=6.4, height=1.2 + 0.34 * len(values))
     ax.barh(list(values), list(values.values()))
     ax.invert_yaxis()
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
     if options.get("log_x"):
         ax.set_xscale("log")
     if options.get("limit") is not None:
         ax.axvline(options["limit"], color="black", linestyle="--", linewidth=1)
-    if own_figure:
-        plt.show()
+    finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 
 
 def axes_for(ax, width: float, height: float):
@@ -84,3 +72,10 @@ def axes_for(ax, width: float, height: float):
     if ax is not None:
         return ax, False
     return plt.subplots(figsize=(width, height))[1], True
+
+
+def finish(ax, own_figure: bool, **labels: str) -> None:
+    """Title and axis labels; a figure of its own is shown."""
+    ax.set(**labels)
+    if own_figure:
+        plt.show()

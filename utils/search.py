@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.datasets import collate, sorted_batches, token_ids
+from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
+from utils.checking import require_queries, require_vectors
 from utils.encoder import TransformerEncoder
-from utils.evaluation import device_of, evaluation_mode, usable_length
-from utils.packing import encode_packed
+from utils.inference import encode_packed
 
 
 class Neighbours(NamedTuple):
@@ -42,7 +42,7 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
     In evaluation mode whatever the encoder's own, and cut to its positions. ValueError for no texts, an empty one, and
     an encoder that `encode_packed` refuses.
     """
-    rows = token_ids(texts, tokenizer, usable_length(encoder, None))
+    rows = model_ids(texts, encoder, tokenizer)
     vectors = torch.empty(len(rows), encoder.config.hidden_size)
     with evaluation_mode(encoder):
         for numbers in sorted_batches(rows, batch_size, max_padding=1):
@@ -54,8 +54,8 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
 
 def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
     """The k of `vectors` (N, H) nearest to each of `queries` (Q, H), all unit vectors, by comparing with every one."""
-    check_vectors(vectors)
-    check_query(queries, vectors.size(1), k, len(vectors))
+    require_vectors(vectors)
+    require_queries(queries, vectors.size(1), k, len(vectors))
     return Neighbours(*(queries @ vectors.T).topk(k))
 
 
@@ -67,7 +67,7 @@ def hnsw_index(
     `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
     and while searching: more find more, later.
     """
-    check_vectors(vectors)
+    require_vectors(vectors)
     index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
     index.add(vectors.numpy())
@@ -76,25 +76,5 @@ def hnsw_index(
 
 def search_index(queries: Tensor, index: faiss.Index, k: int = 10) -> Neighbours:
     """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
-    check_query(queries, index.d, k, index.ntotal)
+    require_queries(queries, index.d, k, index.ntotal)
     return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))
-
-
-def check_vectors(vectors: Tensor) -> None:
-    """ValueError unless there are vectors, (N, H), and all of them have length 1."""
-    if vectors.dim() != 2 or not len(vectors):
-        raise ValueError(
-            f"vectors must be (N, H) with one or more, got {tuple(vectors.shape)}: embed some texts first"
-        )
-    if not torch.allclose(vectors.norm(dim=-1), torch.ones(len(vectors)), atol=1e-3):
-        raise ValueError(
-            "vectors must have length 1, so that a dot product is the cosine: take them from embed()"
-        )
-
-
-def check_query(queries: Tensor, size: int, k: int, total: int) -> None:
-    """ValueError for queries of another width than the vectors, and for more neighbours than there are vectors."""
-    if queries.dim() != 2 or queries.size(1) != size:
-        raise ValueError(f"queries must be (Q, {size}) as the vectors are, got {tuple(queries.shape)}")
-    if not 1 <= k <= total:
-        raise ValueError(f"k={k}, but there are {total} vectors to search: use k from 1 to {total}")

@@ -1,5 +1,6 @@
 """WordPiece tokenization in pure Python, id for id BERT's official tokenizer. Built in notebook 01."""
 
+import json
 import re
 import unicodedata
 from functools import cache
@@ -7,11 +8,52 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from utils.characters import CJK_RANGES, character_category, in_ranges
-from utils.checkpoints import load_vocabulary
-from utils.text_input import SPECIAL_TOKENS, check_known_ids, check_special_tokens, match_pairs, room_for_text
+from utils.checking import (
+    SPECIAL_TOKENS,
+    match_pairs,
+    require_known_ids,
+    require_special_tokens,
+    require_string,
+    room_for_text,
+)
+from utils.checkpoints import load_tokenizer, read_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
+
+# The official tokenizer knows the characters of Unicode 7.0 (2014). The marks, signs and format characters that
+# later versions brought lie in these ranges, and there it sees no category at all ...
+# fmt: off
+LATER_CHARACTERS = (
+    (0x5C8, 0x5C9), (0x61D, 0x61D), (0x7FD, 0x7FD), (0x890, 0x8E2), (0x9FD, 0x9FE), (0xA76, 0xA76), (0xAFA, 0xAFF),
+    (0xB53, 0xB55), (0xC04, 0xC3C), (0xC77, 0xC77), (0xC84, 0xC84), (0xD00, 0xD00), (0xD3B, 0xD3C), (0xD81, 0xD81),
+    (0xEBA, 0xEBA), (0xECE, 0xECE), (0x180F, 0x1886), (0x1ABF, 0x1AF0), (0x1B4E, 0x1B4F), (0x1B7D, 0x1B7F),
+    (0x1DF6, 0x1DFB), (0x2E43, 0x2E63), (0xA82C, 0xA82C), (0xA8C5, 0xA8C5), (0xA8FF, 0xA8FF), (0xA9BD, 0xA9BD),
+    (0x10D24, 0x10F89), (0x11070, 0x11074), (0x110C2, 0x110CD), (0x111CF, 0x111CF), (0x1123E, 0x11241),
+    (0x1133B, 0x1133B), (0x113BB, 0x1145E), (0x11660, 0x1166C), (0x116B9, 0x116B9), (0x1182F, 0x11FFF),
+    (0x12FF1, 0x1612F), (0x16D6D, 0x16F4F), (0x16FE2, 0x16FE4), (0x1CF00, 0x1D128), (0x1D25B, 0x1D25C),
+    (0x1E000, 0x1E6F5), (0x1E944, 0x1E95F),
+)
+# ... and these four have changed category since.
+EARLIER_CATEGORY = {"\u166d": "Po", "\u1734": "Mn", "\U000111c9": "Po", "\U0001171e": "Mn"}
+
+CJK_RANGES = (  # the fifth starts 256 characters late in the official tokenizer, so it does here
+    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
+)
+# fmt: on
+
+
+def in_ranges(character: str, ranges: tuple) -> bool:
+    """Whether the character's code point lies in one of the (first, last) ranges."""
+    return any(first <= ord(character) <= last for first, last in ranges)
+
+
+@cache
+def character_category(character: str) -> str:
+    """Unicode general category such as "Ll" or "Mn", as of Unicode 7.0; "Cn" (not assigned) for later characters."""
+    if in_ranges(character, LATER_CHARACTERS):
+        return "Cn"
+    return EARLIER_CATEGORY.get(character) or unicodedata.category(character)
 
 
 @cache
@@ -34,9 +76,7 @@ def clean_character(character: str) -> str:
 
 def split_special_tokens(text: str) -> list[str]:
     """The text in parts, special tokens such as [MASK] parts of their own. TypeError if it is no string."""
-    if not isinstance(text, str):
-        raise TypeError(f"text must be a string, got {type(text).__name__}: pass one string or a list")
-    return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
+    return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", require_string(text))
 
 
 def normalize(text: str, lowercase: bool = True) -> str:
@@ -101,14 +141,14 @@ class WordPieceTokenizer:
 
     def __init__(self, vocab: dict[str, int], lowercase: bool = True):
         """`vocab` maps token to id; raises ValueError where one of the five special tokens is missing."""
-        check_special_tokens(vocab)
+        require_special_tokens(vocab)
         self.vocab, self.lowercase = vocab, lowercase
         self.tokens = {token_id: token for token, token_id in vocab.items()}
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
         """Take vocabulary and case from a checkpoint: the embedded one, a local folder or a name on the Hub."""
-        return cls(*load_vocabulary(checkpoint))
+        return cls(*read_vocabulary(load_tokenizer(checkpoint)))
 
     def tokenize(self, text: str) -> list[str]:
         """Text to word pieces; special tokens written in the text stay whole. TypeError if it is no string."""
@@ -131,13 +171,14 @@ class WordPieceTokenizer:
         first = self.encode(text, add_special_tokens=False)
         second = [] if pair is None else self.encode(pair, add_special_tokens=False)
         if max_length is not None:
-            first, second = truncate(first, second, room_for_text(max_length, pair))
+            room = room_for_text(max_length, special=2 if pair is None else 3)
+            first, second = truncate(first, second, room)
         cls_id, sep_id = self.vocab["[CLS]"], self.vocab["[SEP]"]
         return [cls_id, *first, sep_id], [] if pair is None else [*second, sep_id]
 
     def decode(self, ids) -> str:
         """Ids (a list or a tensor) back to text; ValueError for an id without a token."""
-        check_known_ids(ids, self.tokens)
+        require_known_ids(ids, self.tokens)
         return join_pieces([self.tokens[int(token_id)] for token_id in ids])
 
     def __call__(self, texts, pairs=None, max_length: int | None = None) -> dict[str, Tensor]:
@@ -147,3 +188,11 @@ class WordPieceTokenizer:
         """
         rows = [self.segments(text, pair, max_length) for text, pair in match_pairs(texts, pairs)]
         return pad_batch(rows, self.vocab["[PAD]"])
+
+
+def tokenizer_files(tokenizer: WordPieceTokenizer, max_length: int) -> dict[str, str]:
+    """The files, name to content, that this class and transformers read it from; `max_length` is the model's."""
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": tokenizer.lowercase}
+    settings["model_max_length"] = max_length
+    tokens = "".join(f"{tokenizer.tokens[token_id]}\n" for token_id in sorted(tokenizer.tokens))
+    return {"vocab.txt": tokens, "tokenizer_config.json": json.dumps(settings, indent=2) + "\n"}

@@ -8,19 +8,25 @@ import argparse
 import math
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from utils.batches import collate, device_of, shuffled_batches
+from utils.checking import require_finite
+from utils.checkpoints import load_config
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples, collate, reviews, shuffled_batches
-from utils.evaluation import Evaluation, Team, device_of, encode, evaluate, predict, summarize, summed
+from utils.datasets import LABELS, Examples, reviews
+from utils.evaluation import Evaluation, Team, encode, evaluate, predict, summarize, summed
 from utils.tokenization import WordPieceTokenizer
 
 __all__ = ["Evaluation", "History", "evaluate", "fine_tune", "predict"]
 
-MAX_GRADIENT_NORM, WEIGHT_DECAY, WARMUP = 1.0, 0.01, 0.1  # BERT's own (Devlin et al. 2019, appendix A.2)
+WARMUP = 0.1  # of all steps, as in the code that Google published for fine-tuning BERT
+MAX_GRADIENT_NORM = 1.0  # from there too
+WEIGHT_DECAY = 0.01  # Devlin et al. 2019, appendix A.2
 
 
 @dataclass
@@ -64,9 +70,7 @@ class Learner:
         total = self.team.sum(sums.detach()).cpu()
         if total[0].isfinite():
             self.optimizer.zero_grad()
-            mean = (
-                sums[0] / len(batch) * self.team.size
-            )  # times its size, since the team averages the gradients
+            mean = sums[0] / len(batch) * self.team.size  # the team averages its members' gradients
             mean.backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
             self.optimizer.step()
@@ -82,7 +86,7 @@ class Learner:
             total += step_total
             loss = summarize(step_total).loss
             history.step_losses.append(loss)
-            check_finite(loss, len(history.step_losses), self.schedule.get_last_lr()[0])
+            require_finite(loss, len(history.step_losses), self.schedule.get_last_lr()[0])
             bar.set_postfix(loss=f"{loss:.3f}")
         return summarize(total)
 
@@ -122,7 +126,7 @@ def fine_tune(
             progress = {"desc": f"epoch {epoch}/{epochs}", "disable": quiet or team.rank > 0}
             learned = learner.epoch(batches, history, **progress)
             validated = evaluate(model, tokenizer, validation, max_length=max_length, accelerator=accelerator)
-            check_finite(validated.loss, len(history.step_losses), learning_rate)
+            require_finite(validated.loss, len(history.step_losses), learning_rate)
             weights = snapshot(model)
             if history.record(learned, validated):
                 best = weights
@@ -148,9 +152,7 @@ def plan_batches(
     plan = [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
     smallest = min(len(batch) for batch in plan[0])
     if smallest < team.size:
-        raise ValueError(
-            f"a batch of {smallest} examples cannot be shared by {team.size} processes: use larger batches"
-        )
+        raise ValueError(f"{team.size} processes cannot share a batch of {smallest} examples: use more")
     return plan
 
 
@@ -158,10 +160,9 @@ def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
     """AdamW on the weights that require gradients, and its schedule; biases and LayerNorm are not decayed."""
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     if not trained or not 0 < learning_rate < math.inf:
-        raise ValueError(
-            f"nothing to train with learning_rate={learning_rate} and {len(trained)} weights that require gradients: "
-            "use a small positive rate such as 5e-5, and leave the head trainable at least"
-        )
+        given = f"learning_rate={learning_rate} and {len(trained)} weights that require gradients"
+        remedy = "use a small positive rate such as 5e-5, and leave the head trainable at least"
+        raise ValueError(f"nothing to train with {given}: {remedy}")
     matrices = {"params": [weight for weight in trained if weight.dim() > 1], "weight_decay": WEIGHT_DECAY}
     vectors = {"params": [weight for weight in trained if weight.dim() <= 1], "weight_decay": 0.0}
     optimizer = torch.optim.AdamW([matrices, vectors], lr=learning_rate)
@@ -184,13 +185,12 @@ def has_bfloat16(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
-def check_finite(loss: float, step: int, learning_rate: float) -> None:
-    """FloatingPointError, with the step and the remedy, for a loss that is infinite or not a number."""
-    if not math.isfinite(loss):
-        raise FloatingPointError(
-            f"the loss is {loss} at step {step}, with a learning rate of {learning_rate:.2g}: "
-            "train again with a lower one (2e-5 … 1e-4 suits BERT)"
-        )
+def starting_model(checkpoint: str | None) -> TransformerForSequenceClassification:
+    """A saved classifier with the head it has, any other checkpoint under an untrained one."""
+    is_folder = checkpoint and Path(checkpoint).is_dir()
+    if is_folder and "BertForSequenceClassification" in (load_config(checkpoint).architectures or ()):
+        return TransformerForSequenceClassification.load(checkpoint)
+    return TransformerForSequenceClassification.from_checkpoint(checkpoint)
 
 
 def main() -> None:
@@ -199,7 +199,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(prog="python -m utils.training", description=main.__doc__)
     parser.add_argument("--checkpoint", help="a local folder or a name on the Hub; else the embedded one")
-    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--epochs", type=int, default=2, help="0 only measures what the checkpoint can do")
     parser.add_argument("--batch-size", type=int, default=32, help="of all processes together (default: 32)")
     parser.add_argument("--learning-rate", type=float, default=5e-5)
     parser.add_argument("--seed", type=int, default=0)
@@ -210,19 +210,22 @@ def main() -> None:
     accelerator = Accelerator(cpu=options.cpu, mixed_precision="no")  # the loop itself chooses bfloat16
     parts = [part[: options.limit] for part in reviews()]
     torch.manual_seed(options.seed)
-    model = TransformerForSequenceClassification.from_checkpoint(options.checkpoint).to(accelerator.device)
+    model = starting_model(options.checkpoint).to(accelerator.device)
     tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
-    names = ("epochs", "batch_size", "learning_rate", "seed")
-    settings = {name: getattr(options, name) for name in names}
-    history = fine_tune(model, tokenizer, *parts[:2], **settings, accelerator=accelerator)
+    if options.epochs:
+        names = ("epochs", "batch_size", "learning_rate", "seed")
+        settings = {name: getattr(options, name) for name in names}
+        history = fine_tune(model, tokenizer, *parts[:2], **settings, accelerator=accelerator)
+        accelerator.print(
+            f"{accelerator.num_processes} processes, {history.ended}, best epoch {history.best_epoch}"
+        )
     tested = evaluate(model, tokenizer, parts[2], accelerator=accelerator)
     low, high = tested.interval
     accelerator.print(
-        f"{accelerator.num_processes} processes, {history.ended}, best epoch {history.best_epoch}"
+        f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}, loss {tested.loss:.4f}"
     )
-    accelerator.print(f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}")
     if options.save and accelerator.is_main_process:
-        model.save(options.save)
+        model.save(options.save, tokenizer, LABELS)
     accelerator.end_training()
 
 

@@ -18,8 +18,8 @@ from bs4 import BeautifulSoup
 
 from tests.browser import reader
 
-pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-site.txt")
-pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-site.txt")
+pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
+pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
 from tools import slides, website
 from tools.notebooks import METADATA

@@ -6,12 +6,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from utils.exercises import CHECKS, check
+from exercises import CHECKS, check
+from tests.helpers import ROOT
 
-NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+NOTEBOOKS = ROOT / "notebooks"
 CASES = {
-    path.stem: importlib.import_module(f"tests.exercise_cases.{path.stem}")
-    for path in sorted((Path(__file__).parent / "exercise_cases").glob("notebook_*.py"))
+    path.stem: importlib.import_module(f"tests.exercises.cases.{path.stem}")
+    for path in sorted((Path(__file__).parent / "cases").glob("notebook_*.py"))
 }
 RIGHT = [
     (number, answer)

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from utils.exercises import Hint, call, close, expect, expect_tensor, verdict
+from exercises import Hint, call, close, expect, expect_tensor, verdict
 
 
 def double(answer):

@@ -1,191 +1,332 @@
-"""Bad input to the encoder and its parts gets an error that names the thing, the value and the remedy."""
+"""Bad input gets an error that names the thing, the value and the remedy, at each door that it can come through."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
 from transformers import BertConfig
 
-from utils import memory
-from utils.attention import (
-    AttentionHead,
-    MultiHeadAttention,
-    check_weights_fit,
-    scaled_dot_product_attention,
-)
-from utils.checkpoints import DEFAULT_CHECKPOINT
-from utils.checks import compare, finding, largest_difference
+from tests.helpers import SMALL
+from utils import checking
+from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward
-from utils.plots import heatmap
+from utils.inference import encode_packed
+from utils.tokenization import WordPieceTokenizer
 
-SMALL = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 16}
-SMALL |= {"vocab_size": 30, "max_position_embeddings": 10}
+IDS = torch.tensor([[5, 6, 7], [8, 9, 1]])
+HIDDEN_ROW = "attention_mask masks every token of a row: leave at least one 1 in each"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small() -> TransformerEncoder:
     return TransformerEncoder(BertConfig(**SMALL)).eval()
 
 
-def test_more_tokens_than_positions(small):
-    with pytest.raises(ValueError, match=r"11 tokens, but only 10 positions: tokenize with max_length=10"):
-        small(torch.ones(1, 11, dtype=torch.long))
+def outside(name: str, value: int, size: int) -> str:
+    return f"{name} hold {value}, outside 0 … {size - 1}: the table has {size} entries"
 
 
-@pytest.mark.parametrize("wrong", [30, 31, 10**6, -1])
-def test_id_outside_the_vocabulary(small, wrong):
-    with pytest.raises(ValueError, match=rf"input_ids hold {wrong}, outside 0 … 29: the vocabulary has 30"):
-        small(torch.tensor([[1, wrong, 2]]))
+def another_shape(name: str, shape: tuple, wanted: tuple = (2, 3)) -> str:
+    return f"{name} must have the shape {wanted} of the input, got {shape}"
 
 
-def test_token_type_outside_its_table(small):
-    ids = torch.ones(1, 3, dtype=torch.long)
-    with pytest.raises(ValueError, match=r"token_type_ids hold 2, outside 0 … 1"):
-        small(ids, token_type_ids=ids * 2)
+def not_a_batch(shape: tuple) -> str:
+    return f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]"
 
 
-@pytest.mark.parametrize("shape", [(3,), (1, 3, 1), (0, 3), (1, 0)])
-def test_ids_of_another_shape(small, shape):
-    message = f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        small(torch.ones(shape, dtype=torch.long))
+# what is wrong with ids, mask and token types, and what is said about it
+BAD_INPUT = [
+    *(({"input_ids": torch.tensor([[1, id_, 2]])}, outside("input_ids", id_, 30)) for id_ in (30, 10**6, -1)),
+    *(
+        ({"input_ids": torch.ones(shape).long()}, not_a_batch(shape))
+        for shape in [(3,), (1, 3, 1), (0, 3), (1, 0)]
+    ),
+    (
+        {"input_ids": torch.ones(1, 11).long()},
+        "11 tokens, but only 10 positions: tokenize with max_length=10",
+    ),
+    ({"token_type_ids": IDS * 0 + 2}, outside("token_type_ids", 2, 2)),
+    ({"token_type_ids": IDS * 0 - 1}, outside("token_type_ids", -1, 2)),
+    ({"token_type_ids": torch.ones(1, 2).long()}, another_shape("token_type_ids", (1, 2))),
+    *(
+        ({"attention_mask": torch.ones(shape)}, another_shape("attention_mask", shape))
+        for shape in [(2, 4), (1, 3), (3,), (2, 1, 1, 3)]
+    ),
+    ({"attention_mask": torch.tensor([[1, 1, 0], [0, 0, 0]])}, HIDDEN_ROW),
+    ({"attention_mask": torch.zeros(2, 3, dtype=torch.bool)}, HIDDEN_ROW),
+]
 
 
-def test_token_types_of_another_shape(small):
-    with pytest.raises(
-        ValueError, match=r"token_type_ids have the shape \(1, 2\), input_ids \(1, 3\): the two must agree"
-    ):
-        small(torch.ones(1, 3, dtype=torch.long), token_type_ids=torch.ones(1, 2, dtype=torch.long))
+def names(cases: list[tuple]) -> list[str]:
+    return [message.split(":")[0] for _, message in cases]
+
+
+@pytest.mark.parametrize(("wrong", "message"), BAD_INPUT, ids=names(BAD_INPUT))
+def test_the_encoder_and_the_packed_row_refuse_the_same(small, wrong, message):
+    batch = {"input_ids": IDS} | wrong
+    for options in ({}, {"output_attentions": True}):
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            small(**batch, **options)
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        encode_packed(small, **{"attention_mask": torch.ones_like(batch["input_ids"])} | batch)
+
+
+def test_the_first_and_the_last_row_of_each_table_are_no_bad_input(small):
+    ids = torch.tensor([[0, 29] * 5])
+    assert small(ids, torch.tensor([[0] * 9 + [1]]), ids.clamp(max=1)).last_hidden_state.isfinite().all()
 
 
 @pytest.mark.parametrize("shape", [(2, 4), (1, 3), (3,), (2, 1, 1, 3)])
-def test_mask_of_another_shape(small, shape):
-    hidden_states = torch.zeros(2, 3, 8)
-    found = re.escape(str(shape))
-    with pytest.raises(
-        ValueError, match=rf"attention_mask has the shape {found}, input_ids \(2, 3\): the two must agree"
-    ):
-        small(torch.ones(2, 3, dtype=torch.long), attention_mask=torch.ones(shape))
-    with pytest.raises(
-        ValueError, match=rf"attention_mask must have the shape \(2, 3\) of the input, got {found}"
-    ):
-        small.layers[0](hidden_states, torch.ones(shape))
+def test_a_layer_alone_checks_the_shape_of_the_mask(small, shape):
+    with pytest.raises(ValueError, match=re.escape(another_shape("attention_mask", shape))):
+        small.layers[0](torch.zeros(2, 3, 8), torch.ones(shape))
 
 
-@pytest.mark.parametrize("output_attentions", [False, True])
-def test_a_row_that_masks_every_token(small, output_attentions):
-    mask = torch.tensor([[1, 1, 0], [0, 0, 0]])
-    ids = torch.ones(2, 3, dtype=torch.long)
-    with pytest.raises(ValueError, match="masks every token of a row: leave at least one 1"):
-        small(ids, mask, output_attentions=output_attentions)
-    head = AttentionHead(8, 4)
-    with pytest.raises(ValueError, match="masks every token"):
-        head(torch.zeros(2, 3, 8), mask)
-
-
-def test_mask_that_does_not_fit_the_scores():
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 2), (2, 3, 3), (1, 1, 3, 3)])
+def test_a_mask_that_does_not_fit_the_scores(shape):
     query = torch.zeros(1, 3, 4)
-    with pytest.raises(ValueError, match=r"shape \(2, 2\) does not fit scores of shape \(1, 3, 3\)"):
-        scaled_dot_product_attention(query, query, query, torch.ones(2, 2))
+    message = f"attention_mask of shape {shape} does not fit scores of shape (1, 3, 3)"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        scaled_dot_product_attention(query, query, query, torch.ones(shape))
 
 
-def test_causal_and_boolean_masks_fit():
-    query = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0))
-    causal = torch.ones(5, 5).tril()
-    _, weights = scaled_dot_product_attention(query, query, query, causal)
-    assert torch.equal(weights.triu(1), torch.zeros(2, 5, 5))
-    assert torch.equal(scaled_dot_product_attention(query, query, query, causal.bool())[1], weights)
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)]
+)
+def test_a_mask_that_broadcasts_to_the_scores_fits(shape):
+    query, key = torch.zeros(4, 1, 2, 6), torch.zeros(5, 3, 6)
+    _, weights = scaled_dot_product_attention(query, key, key, torch.ones(shape))
+    assert weights.shape == (4, 5, 2, 3)
 
 
-def test_heads_that_do_not_divide_the_hidden_size():
+def test_a_mask_that_leaves_a_query_nothing_to_see():
+    query = torch.zeros(1, 3, 4)
+    for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0)):
+        with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
+            scaled_dot_product_attention(query, query, query, mask)
+
+
+def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
+    head, hidden_states = AttentionHead(8, 4), torch.zeros(2, 3, 8)
+    with pytest.raises(
+        ValueError, match=re.escape("of shape (2, 1, 4) does not fit scores of shape (2, 3, 3)")
+    ):
+        head(hidden_states, torch.ones(2, 4))
+    with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
+        head(hidden_states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
+
+
+def test_a_mask_comes_back_only_if_it_hides_something():
+    config, mask = BertConfig(**SMALL), torch.tensor([[1, 1, 1], [1, 1, 0]])
+    assert checking.require_input(IDS, mask, None, config) is mask
+    for full in (None, torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)):
+        assert checking.require_input(IDS, full, None, config) is None
+
+
+def decoder(**changes) -> BertConfig:
     config = BertConfig(**SMALL)
-    config.num_attention_heads = 3
-    with pytest.raises(
-        ValueError, match=r"hidden_size=8 is not divisible by num_attention_heads=3: change one"
+    for field, value in changes.items():  # afterwards: some releases of transformers refuse them at once
+        setattr(config, field, value)
+    return config
+
+
+VOCAB = {token: number for number, token in enumerate([*checking.SPECIAL_TOKENS, "a"])}
+UNIT = torch.eye(3)
+
+# a call, and the whole of what it says
+BAD_CALLS = [
+    (
+        lambda: TransformerEncoder(decoder(is_decoder=True)),
+        "is_decoder=True makes a decoder, and this is an encoder: use is_decoder=False",
+    ),
+    (
+        lambda: TransformerEncoder(decoder(add_cross_attention=True)),
+        "add_cross_attention=True makes a decoder, and this is an encoder: use add_cross_attention=False",
+    ),
+    (
+        lambda: TransformerEncoder(decoder(position_embedding_type="relative_key")),
+        'position_embedding_type="relative_key" is not built here: use "absolute"',
+    ),
+    (
+        lambda: MultiHeadAttention(decoder(num_attention_heads=3)),
+        "hidden_size=8 is not divisible by num_attention_heads=3: change one",
+    ),
+    (
+        lambda: FeedForward(decoder(hidden_act="silu")),
+        'hidden_act="silu" is not built here: use one of gelu, gelu_new, relu',
+    ),
+    (
+        lambda: checking.require_weight_names(["d", "b"], ["x"], []),
+        "weights do not fit the configuration; missing: b, d; unexpected: x",
+    ),
+    (
+        lambda: checking.require_weight_names([], [], ["w (9,) for (8,)"]),
+        "weights do not fit the configuration; mis-shaped: w (9,) for (8,)",
+    ),
+    (
+        lambda: checking.require_head(3, 2),
+        "the stored head has 3 labels, and 2 are wanted: "
+        "ask for num_labels=3, or from_checkpoint(…, num_labels=2) with an untrained head",
+    ),
+    (
+        lambda: checking.require_num_labels(1),
+        "num_labels=1: a classifier needs two classes or more",
+    ),
+    *(
+        (
+            lambda names=names: checking.require_label_names(names, 2),
+            f"labels={names!r} must be 2 different names, one a class",
+        )
+        for names in ("ab", ["a"], ["a", "a"], ["a", "b", "b"])
+    ),
+    (
+        lambda: WordPieceTokenizer({"[PAD]": 0, "[SEP]": 1, "[MASK]": 2}),
+        "the vocabulary lacks [UNK], [CLS]: pass BERT's whole, token to id",
+    ),
+    (
+        lambda: WordPieceTokenizer(VOCAB).decode([5, 6]),
+        "id 6 is outside the vocabulary of 6 tokens",
+    ),
+    *(
+        (
+            lambda vocab=vocab, size=size: checking.require_vocabulary(vocab, size),
+            f"the tokenizer has {len(vocab)} tokens with ids up to {last}, and the model's vocab_size is {size}: "
+            "take both from one checkpoint with its vocabulary",
+        )
+        for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5), ({}, -1, 1)]
+    ),
+    (
+        lambda: WordPieceTokenizer(VOCAB)("a", max_length=1),
+        "max_length=1 is too small for 2 special tokens: use 2 or more",
+    ),
+    (
+        lambda: WordPieceTokenizer(VOCAB)("a", "a", max_length=2),
+        "max_length=2 is too small for 3 special tokens: use 3 or more",
+    ),
+    (
+        lambda: checking.room_for_text(2, special=2, least=1),
+        "max_length=2 is too small for 2 special tokens and 1 of text: use 3 or more",
+    ),
+    *(
+        (
+            lambda texts=texts, pairs=pairs: WordPieceTokenizer(VOCAB)(texts, pairs),
+            f"got {counts}: pass one text or more, and a pair for each",
+        )
+        for texts, pairs, counts in [
+            ([], None, "0 texts and 0 pairs"),
+            (["a"], ["a", "a"], "1 texts and 2 pairs"),
+            (["a", "a"], "a", "2 texts and 1 pairs"),
+        ]
+    ),
+    (lambda: checking.require_texts([]), "got an empty list: pass one text or more"),
+    (
+        lambda: checking.require_texts(["a", " \n"]),
+        "text 1 is empty, so there is nothing to read in it: leave it out",
+    ),
+    *(
+        (
+            lambda label=label: checking.require_labels([0, label], 2),
+            f"label {label!r} of text 1 is outside the classes 0 … 1 of the model",
+        )
+        for label in (2, -1, 0.5, "1", None)
+    ),
+    *(
+        (
+            lambda shape=shape: checking.require_vectors(torch.ones(shape)),
+            f"vectors must be (N, H) with one or more, got {shape}: embed some texts first",
+        )
+        for shape in [(3,), (0, 3), (1, 1, 3)]
+    ),
+    (
+        lambda: checking.require_vectors(UNIT * 1.01),
+        "vectors must have length 1, so that products are cosines: take them from embed()",
+    ),
+    *(
+        (
+            lambda shape=shape: checking.require_queries(torch.ones(shape), 3, k=1, total=5),
+            f"queries must be (Q, 3) as the vectors are, got {shape}",
+        )
+        for shape in [(3,), (1, 4), (1, 1, 3)]
+    ),
+    *(
+        (
+            lambda k=k: checking.require_queries(UNIT, 3, k, total=5),
+            f"k={k}, but there are 5 vectors to search: use k from 1 to 5",
+        )
+        for k in (0, 6)
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD_CALLS, ids=names(BAD_CALLS))
+def test_bad_configurations_weights_texts_and_vectors(call, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        call()
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf")])
+def test_a_loss_that_is_no_number(loss):
+    message = f"the loss is {loss} at step 7, with a learning rate of 0.0012: train again with a lower one"
+    with pytest.raises(FloatingPointError, match=f"^{re.escape(message)} .*BERT.$"):
+        checking.require_finite(loss, 7, 0.00123)
+
+
+def test_the_smallest_and_the_largest_that_is_right_passes():
+    assert checking.require_num_labels(2) == 2
+    assert checking.require_label_names(("good", 1), 2) == ["good", "1"]
+    assert checking.require_heads(8, 8) == 8
+    assert checking.require_activation("relu", ["relu"]) == "relu"
+    assert checking.room_for_text(3, special=2, least=1) == 1
+    assert checking.room_for_text(2, special=2) == 0
+    for nothing in (
+        checking.require_head(2, 2),
+        checking.require_weight_names([], set(), ()),
+        checking.require_labels([0, torch.tensor([1]).numpy()[0]], 2),
+        checking.require_vocabulary(VOCAB, 6),
+        checking.require_finite(1e30, 1, 1e-5),
+        checking.require_vectors(UNIT * 1.0009),
+        checking.require_queries(UNIT[:1], 3, k=1, total=1),
+        checking.require_queries(UNIT, 3, k=5, total=5),
+        checking.require_texts(["a"]),
+        checking.require_texts(("a", "b")),
     ):
-        MultiHeadAttention(config)
+        assert nothing is None
 
 
-def test_activation_that_is_not_built():
-    with pytest.raises(
-        ValueError, match=r'hidden_act="silu" is not built here: use one of gelu, gelu_new, relu'
-    ):
-        FeedForward(BertConfig(**SMALL, hidden_act="silu"))
+def test_a_configuration_without_decoder_fields_is_an_encoders():
+    config = SimpleNamespace(hidden_size=8)
+    assert checking.require_config(config) is config
 
 
-@pytest.mark.parametrize("field", ["is_decoder", "add_cross_attention"])
-def test_decoders(field):
-    with pytest.raises(ValueError, match=rf"{field}=True makes a decoder, .*: use {field}=False"):
-        TransformerEncoder(BertConfig(**SMALL, **{field: True}))
+def test_texts_and_pairs_are_matched():
+    assert checking.match_pairs("a", None) == [("a", None)]
+    assert checking.match_pairs("a", "b") == [("a", "b")]
+    assert checking.match_pairs(("a", "b"), ["c", ""]) == [("a", "c"), ("b", "")]
 
 
-def test_relative_positions():
-    config = BertConfig(**SMALL)
-    config.position_embedding_type = "relative_key"
-    with pytest.raises(
-        ValueError, match='position_embedding_type="relative_key" is not built here: use "absolute"'
-    ):
-        TransformerEncoder(config)
+@pytest.mark.parametrize(
+    ("text", "kind"), [(None, "NoneType"), (7, "int"), (b"bytes", "bytes"), ([1], "list")], ids=str
+)
+def test_a_text_that_is_no_string(text, kind):
+    tokenizer = WordPieceTokenizer(VOCAB)
+    message = f"^text must be a string, got {kind}: pass one string or a list$"
+    for call in (tokenizer.tokenize, tokenizer.encode, lambda text: tokenizer(["a", text])):
+        with pytest.raises(TypeError, match=message):
+            call(text)
 
 
-def test_weights_that_do_not_fit(small):
-    names = {f"embeddings.{name}": tensor for name, tensor in [("LayerNorm.weight", torch.ones(9))]}
-    with pytest.raises(ValueError, match=r"missing: .*layers\.1.feed_forward_norm\.weight") as error:
-        small.load_bert_weights(names | {"encoder.layer.2.output.dense.bias": torch.ones(8)})
-    message = str(error.value)
-    assert "unexpected: layers.2.feed_forward.output.bias" in message
-    assert "mis-shaped: embeddings.layer_norm.weight (9,) for (8,)" in message
+@pytest.mark.parametrize(("texts", "kind"), [(None, "NoneType"), (7, "int"), ({"a"}, "set")], ids=str)
+def test_texts_that_are_no_list(texts, kind):
+    with pytest.raises(TypeError, match=f"^texts must be a string or a list of strings, got {kind}$"):
+        WordPieceTokenizer(VOCAB)(texts)
+    with pytest.raises(TypeError, match=f"^texts must be a list of strings, got {kind}: wrap one text in a"):
+        checking.require_texts(texts)
 
 
-def test_the_caller_keeps_what_it_passed(small):
-    ids, mask = torch.tensor([[1, 2, 0]]), torch.tensor([[1, 1, 0]])
-    config = small.config.to_dict()
-    small(ids, mask, output_attentions=True, output_hidden_states=True)
-    assert (ids.tolist(), mask.tolist()) == ([[1, 2, 0]], [[1, 1, 0]])
-    assert small.config.to_dict() == config
-
-
-def test_comparisons_fail_when_they_should():
-    with pytest.raises(ValueError, match=r"ours is \(2,\), the official one \(3,\)"):
-        largest_difference(torch.zeros(2), torch.zeros(3))
-    with pytest.raises(AssertionError, match=r"largest difference 1\.00e-04 is above 1e-05"):
-        compare("weights", torch.tensor([0.0001]), torch.tensor([0.0]))
-
-
-def test_findings_are_asserted_for_the_default_checkpoint_only(monkeypatch, capsys):
-    monkeypatch.setenv("CHECKPOINT", DEFAULT_CHECKPOINT)
-    finding("head 3 looks back", True)
-    with pytest.raises(AssertionError, match="not so: head 3 looks back"):
-        finding("head 3 looks back", False)
-    monkeypatch.setenv("CHECKPOINT", "another")
-    finding("head 3 looks back", False)
-    printed = capsys.readouterr().out.splitlines()
-    assert printed == ["✓ head 3 looks back", "✗ not with this checkpoint: head 3 looks back"]
-
-
-def test_heatmap_with_too_few_labels():
-    with pytest.raises(ValueError, match=r"shape \(2, 3\), but there are 2 rows, 2 columns"):
-        heatmap(torch.zeros(2, 3), ["a", "b"], ["a", "b"])
-
-
-def test_attention_weights_that_would_not_fit_into_memory(small, monkeypatch):
-    ids, asked = torch.ones(3, 9, dtype=torch.long), []
-    needed = 3 * (3 * 2 * 9 * 9) * 4  # scores, masked scores and weights, (B, A, S, S) in float32
-    monkeypatch.setattr(memory, "free_memory", lambda: asked.append("layer") or needed)
-    assert len(small(ids, output_attentions=True).attentions) == len(asked) == 2
-    monkeypatch.setattr(memory, "free_memory", lambda: needed - 1)
-    message = (
-        r"^computing attention weights of shape \(3, 2, 9, 9\) needs about 0 MB, and 0 MB are free: "
-        r"take fewer or shorter texts at once, or do without output_attentions$"
-    )
-    with pytest.raises(MemoryError, match=message):
-        small(ids, output_attentions=True)
-    assert small(ids).last_hidden_state.shape[:2] == (3, 9), "the fused kernel needs no such room"
-
-
-def test_the_memory_of_a_gpu_is_its_own_affair(monkeypatch):
-    monkeypatch.setattr(memory, "free_memory", lambda: 0)
-    check_weights_fit(torch.empty(1, 2, 9, 4, device="meta"))
-    with pytest.raises(MemoryError):
-        check_weights_fit(torch.empty(1, 2, 9, 4))
+def test_one_text_where_a_list_is_wanted():
+    with pytest.raises(TypeError, match=r"^texts must be a list of strings, got str: wrap one"):
+        checking.require_texts("a film")
+    with pytest.raises(TypeError, match=r"^text 1 must be a string, got int$"):
+        checking.require_texts(["a film", 7])

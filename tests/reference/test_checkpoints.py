@@ -1,13 +1,14 @@
 """Checkpoints load by name or folder, and what cannot be trusted or built is refused with a reason."""
 
-import json
 import shutil
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers.normalizers import NFKC, BertNormalizer
 from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertModel, RobertaConfig
 
+from tests.helpers import SMALL, tiny_tokenizer, write_vocabulary
 from utils import checkpoints
 from utils.checkpoints import (
     DEFAULT_CHECKPOINT,
@@ -15,19 +16,17 @@ from utils.checkpoints import (
     load_config,
     load_reference_model,
     load_tokenizer,
+    read_vocabulary,
 )
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
-SMALL = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 16}
-SMALL |= {"vocab_size": 30, "max_position_embeddings": 10}
-
 
 @pytest.fixture
 def folder(tmp_path):
-    """A saved, randomly initialised BERT with the embedded tokenizer."""
+    """A saved, randomly initialised BERT with a vocabulary of 30 tokens."""
     BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path)
-    load_tokenizer(DEFAULT_CHECKPOINT).save_pretrained(tmp_path)
+    write_vocabulary(tmp_path, [*tiny_tokenizer(30).vocab])
     return tmp_path
 
 
@@ -53,18 +52,19 @@ def test_environment_and_argument_choose_the_checkpoint(folder, monkeypatch):
     assert load_config(DEFAULT_CHECKPOINT).hidden_size == 384
 
 
-def test_reference_model_is_ready_to_compare():
-    model = load_reference_model(DEFAULT_CHECKPOINT)
+def test_reference_model_is_ready_to_compare(folder):
+    model = load_reference_model(folder)
     assert not model.training
     assert next(model.parameters()).dtype == torch.float32
-    assert (
-        len(
-            model(
-                **load_tokenizer(DEFAULT_CHECKPOINT)("Hi", return_tensors="pt"), output_attentions=True
-            ).attentions
-        )
-        == 6
-    )
+    batch = load_tokenizer(folder)("a b", return_tensors="pt")
+    assert len(model(**batch, output_attentions=True).attentions) == 2
+
+
+def test_the_folder_of_a_checkpoint_holds_all_that_is_needed(folder):
+    tokenizer = WordPieceTokenizer.from_checkpoint(folder)
+    assert tokenizer.encode("A b") == load_tokenizer(folder).encode("A b") == [2, 5, 6, 3]
+    assert (len(tokenizer.vocab), tokenizer.lowercase) == (30, True)
+    assert not TransformerEncoder.from_checkpoint(folder).training
 
 
 def test_half_precision_folder_loads_in_float32(folder):
@@ -173,9 +173,56 @@ def test_embedded_package_not_installed(monkeypatch):
         load_config(DEFAULT_CHECKPOINT)
 
 
-def test_tokenizer_that_is_not_built(folder):
-    tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    tokenizer["normalizer"] = {"type": "NFKC"}
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), "utf-8")
-    with pytest.raises(ValueError, match="normalizes text in a way not built here"):
-        checkpoints.check_normalizer({"type": "NFKC"}, str(folder))
+@pytest.mark.parametrize("load", [load_tokenizer, WordPieceTokenizer.from_checkpoint])
+def test_no_vocabulary_in_the_folder(tmp_path, load):
+    BertConfig(vocab_size=30522).save_pretrained(tmp_path)
+    message = r"has 5 tokens with ids up to 4, and the model's vocab_size is 30522|Can't load tokenizer"
+    with pytest.raises((ValueError, OSError), match=message):  # older releases of transformers refuse it too
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("load", [load_tokenizer, WordPieceTokenizer.from_checkpoint])
+@pytest.mark.parametrize("size", [29, 31])
+def test_the_vocabulary_of_another_model(folder, load, size):
+    BertConfig(**SMALL | {"vocab_size": size}).save_pretrained(folder)
+    message = f"has 30 tokens with ids up to 29, and the model's vocab_size is {size}: take both from one checkpoint"
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    "normalizer",
+    [
+        NFKC(),
+        None,
+        BertNormalizer(clean_text=False),
+        BertNormalizer(handle_chinese_chars=False),
+        BertNormalizer(strip_accents=False),
+        BertNormalizer(strip_accents=True, lowercase=False),
+    ],
+    ids=str,
+)
+def test_tokenizer_that_is_not_built(folder, normalizer):
+    tokenizer = load_tokenizer(folder)
+    tokenizer.backend_tokenizer.normalizer = normalizer
+    with pytest.raises(ValueError, match=r"normalizes text in a way not built here, .*all-MiniLM-L6-v2"):
+        read_vocabulary(tokenizer)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("strip_accents", [None, "as case"])
+def test_the_case_is_the_normalizers(folder, lowercase, strip_accents):
+    tokenizer = load_tokenizer(folder)
+    accents = strip_accents and lowercase
+    tokenizer.backend_tokenizer.normalizer = BertNormalizer(lowercase=lowercase, strip_accents=accents)
+    vocab, found = read_vocabulary(tokenizer)
+    assert (vocab["[MASK]"], vocab["b"], found) == (4, 6, lowercase)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "\udcff"])
+def test_a_config_that_ends_too_early_or_was_altered(folder, content):
+    (folder / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(
+        ValueError, match=r"config\.json (cannot be read|holds a list).*: fetch or save it again"
+    ):
+        load_config(folder)

@@ -1,14 +1,19 @@
-"""Every intermediate of our encoder equals the official BertModel's."""
+"""Every intermediate of our encoder equals the official BertModel's, and what must hold for any batch holds."""
 
 import copy
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from transformers import BertConfig, BertModel
 
-from utils.encoder import TransformerEncoder
+from tests.helpers import SMALL, ragged_batch, shaken
+from utils.batches import collate
+from utils.encoder import TransformerEncoder, initialize, rename_weights
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+IDS = st.lists(st.integers(0, 29), min_size=1, max_size=20)
 
 # (layers, heads, hidden size, intermediate size, positions, token types, vocabulary, activation)
 SIZES = [
@@ -24,7 +29,7 @@ SIZES = [
     (4, 16, 64, 128, 64, 2, 77, "gelu_new"),
     (4, 2, 100, 300, 50, 5, 200, "gelu"),
     (5, 5, 80, 160, 25, 2, 99, "gelu"),
-    (6, 12, 384, 1536, 64, 2, 128, "gelu"),
+    (6, 12, 192, 768, 64, 2, 128, "gelu"),
     (6, 6, 192, 768, 128, 2, 128, "relu"),
     (7, 7, 112, 224, 31, 3, 61, "gelu"),
     (8, 8, 64, 64, 100, 2, 2000, "gelu"),
@@ -49,26 +54,10 @@ def random_models(size) -> tuple[TransformerEncoder, BertModel]:
         hidden_act=activation,
     )
     torch.manual_seed(0)
-    official = BertModel._from_config(config, attn_implementation="eager").eval()
-    with torch.no_grad():
-        for parameter in official.parameters():
-            parameter.add_(torch.randn_like(parameter) * 0.05)
+    official = shaken(BertModel._from_config(config, attn_implementation="eager"), std=0.05)
     ours = TransformerEncoder(config).eval()
     ours.load_bert_weights(official.state_dict())
     return ours, official
-
-
-def random_batches(config: BertConfig) -> dict[str, dict[str, torch.Tensor]]:
-    """Ids for a single sentence, a pair and a padded batch, as long as the positions allow."""
-    S = min(config.max_position_embeddings, 40)
-    ids = torch.randint(1, config.vocab_size, (3, S))
-    types = (torch.arange(S) >= S // 2).long().expand(3, S).clamp(max=config.type_vocab_size - 1)
-    mask = (torch.arange(S) < torch.tensor([[S], [S // 2], [1]])).long()
-    return {
-        "single sentence": {"input_ids": ids[:1]},
-        "sentence pair": {"input_ids": ids[:1], "token_type_ids": types[:1]},
-        "padded batch": {"input_ids": ids * mask, "token_type_ids": types * mask, "attention_mask": mask},
-    }
 
 
 def official_queries_keys(model: BertModel, batch: dict) -> tuple[list, list]:
@@ -111,79 +100,209 @@ def assert_parity(ours: TransformerEncoder, official: BertModel, batch: dict, to
         assert (mine - theirs).transpose(1, 2)[real].abs().max() <= tolerance
 
 
+@pytest.fixture(scope="module")
+def models(encoder, reference) -> dict[torch.dtype, tuple[TransformerEncoder, BertModel]]:
+    """The pretrained encoder, ours and the official one, in both precisions."""
+    doubled = copy.deepcopy(encoder).double(), copy.deepcopy(reference).double()
+    return {torch.float32: (encoder, reference), torch.float64: doubled}
+
+
+@pytest.fixture(scope="module")
+def small() -> TransformerEncoder:
+    """Random weights large enough that attention looks at some tokens and not at others."""
+    torch.manual_seed(0)
+    return shaken(TransformerEncoder(BertConfig(**SMALL | {"max_position_embeddings": 40})), std=0.5)
+
+
+def last_hidden_state(encoder, **batch) -> torch.Tensor:
+    with torch.no_grad():
+        return encoder(**batch).last_hidden_state
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", ["single sentence", "sentence pair", "padded batch"])
-def test_pretrained(encoder, reference, batches, name, dtype):
-    ours, official = copy.deepcopy(encoder).to(dtype), copy.deepcopy(reference).to(dtype)
-    assert_parity(ours, official, batches[name], TOLERANCE[dtype])
+def test_pretrained(models, batches, name, dtype):
+    assert_parity(*models[dtype], batches[name], TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "-".join(map(str, size)))
-def test_random_configurations(size, dtype):
+def test_random_configurations(size):
     ours, official = random_models(size)
-    for batch in random_batches(ours.config).values():
-        assert_parity(ours.to(dtype), official.to(dtype), batch, TOLERANCE[dtype])
+    S = min(ours.config.max_position_embeddings, 40)
+    padded = ragged_batch([S, S // 2, 1], ours.config.vocab_size)
+    padded["token_type_ids"].clamp_(max=ours.config.type_vocab_size - 1)
+    single = padded["input_ids"][:1]
+    pair = {"input_ids": single, "token_type_ids": padded["token_type_ids"][:1]}
+    for dtype, tolerance in TOLERANCE.items():
+        for batch in ({"input_ids": single}, pair, padded):
+            assert_parity(ours.to(dtype), official.to(dtype), batch, tolerance)
 
 
 @pytest.mark.parametrize("name", ["single sentence", "sentence pair", "padded batch"])
-@pytest.mark.parametrize("output_attentions", [False, True])
-def test_gradients(encoder, reference, batches, name, output_attentions):
-    ours, official, batch = copy.deepcopy(encoder), copy.deepcopy(reference), batches[name]
+def test_gradients(encoder, reference, batches, name):
+    batch, weights = batches[name], dict(reference.named_parameters())
+    weights = {name: weight for name, weight in weights.items() if "pooler" not in name}
     real = batch["attention_mask"].bool()
-    direction = torch.randn(real.sum(), ours.config.hidden_size, generator=torch.Generator().manual_seed(0))
-    for model in (ours, official):
-        options = {"output_attentions": output_attentions} if model is ours else {}
-        (model(**batch, **options).last_hidden_state[real] * direction).sum().backward()
-    official_gradients = {
-        name: parameter.grad for name, parameter in official.named_parameters() if "pooler" not in name
-    }
-    renamed = TransformerEncoder(ours.config)
-    renamed.load_bert_weights(official_gradients)
-    for (name, parameter), wanted in zip(ours.named_parameters(), renamed.parameters(), strict=True):
-        if name.endswith(
-            "key.bias"
-        ):  # shifting every score of a row alike changes nothing: zero up to rounding
-            assert parameter.grad.norm() <= 1e-4
-            continue
-        error = (parameter.grad - wanted).norm() / wanted.norm()
-        assert error <= 1e-5, f"{name}: relative difference {error:.1e}"
+    direction = torch.randn(real.sum(), encoder.config.hidden_size, generator=torch.Generator().manual_seed(0))
+
+    def gradients(model, parameters, **options):
+        loss = (model(**batch, **options).last_hidden_state[real] * direction).sum()
+        return dict(zip(parameters, torch.autograd.grad(loss, [*parameters.values()]), strict=True))
+
+    wanted = rename_weights(gradients(reference, weights), encoder.state_dict())
+    for output_attentions in (False, True):
+        found = gradients(encoder, dict(encoder.named_parameters()), output_attentions=output_attentions)
+        for name, gradient in found.items():
+            if name.endswith("key.bias"):  # shifting all scores of a row changes nothing: zero up to rounding
+                assert gradient.norm() <= 1e-4
+                continue
+            error = (gradient - wanted[name]).norm() / wanted[name].norm()
+            assert error <= 1e-5, f"{name}: relative difference {error:.1e}"
 
 
 def test_bfloat16(encoder, batches):
-    batch = batches["padded batch"]
+    batch, halved = batches["padded batch"], copy.deepcopy(encoder).bfloat16()
     real = batch["attention_mask"].bool()
-    with torch.no_grad():
-        exact = encoder(**batch).last_hidden_state[real]
-        for asked in ({}, {"output_attentions": True}):
-            coarse = copy.deepcopy(encoder).bfloat16()(**batch, **asked).last_hidden_state
-            assert coarse.dtype == torch.bfloat16
-            similarity = torch.cosine_similarity(coarse[real].float(), exact, dim=-1)
-            assert similarity.min() > 0.99
+    exact = last_hidden_state(encoder, **batch)[real]
+    for asked in ({}, {"output_attentions": True}):
+        coarse = last_hidden_state(halved, **batch, **asked)
+        assert coarse.dtype == torch.bfloat16
+        assert torch.cosine_similarity(coarse[real].float(), exact, dim=-1).min() > 0.99
 
 
 def test_padding_changes_nothing(encoder, tokenizer):
     alone = tokenizer("time flies like an arrow")
     beside = tokenizer(["time flies like an arrow", "the bark of a palm tree is very rough, said the man"])
     S = alone["input_ids"].size(1)
-    with torch.no_grad():
-        difference = encoder(**alone).last_hidden_state[0] - encoder(**beside).last_hidden_state[0, :S]
+    difference = last_hidden_state(encoder, **alone)[0] - last_hidden_state(encoder, **beside)[0, :S]
     assert difference.abs().max() <= 1e-5
 
 
-def test_nothing_is_returned_unasked(encoder, batches):
-    output = encoder(**batches["sentence pair"])
+def test_a_mask_that_hides_nothing_reaches_no_layer(small):
+    seen, ids = [], torch.tensor([[5, 6, 7], [8, 9, 1]])
+    hooks = [layer.register_forward_pre_hook(lambda _, args: seen.append(args[1])) for layer in small.layers]
+    mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
+    for given_mask in (torch.ones(2, 3), mask):
+        small(ids, given_mask)
+    for hook in hooks:
+        hook.remove()
+    assert seen[:2] == [None, None]
+    assert all(torch.equal(found, mask) for found in seen[2:])
+
+
+@settings(max_examples=60)
+@given(ids=IDS, filler=IDS)
+def test_what_stands_at_padding_never_reaches_real_tokens(small, ids, filler):
+    S, rows = len(ids), [ids + filler, ids + [0] * len(filler)]
+    mask = torch.tensor([[1] * S + [0] * len(filler)] * 2)
+    padded = last_hidden_state(small, input_ids=torch.tensor(rows), attention_mask=mask)[:, :S]
+    alone = last_hidden_state(small, input_ids=torch.tensor([ids]))[0]
+    assert (padded[0] - padded[1]).abs().max() <= 1e-5
+    assert (padded[0] - alone).abs().max() <= 1e-5
+
+
+@settings(max_examples=60)
+@given(rows=st.lists(IDS, min_size=2, max_size=5), data=st.data())
+def test_neither_batch_nor_its_order_matters(small, rows, data):
+    order = data.draw(st.permutations(range(len(rows))))
+    batch = collate(rows)
+    states = last_hidden_state(small, **batch)
+    shuffled = last_hidden_state(small, **{name: values[order] for name, values in batch.items()})
+    real = batch["attention_mask"][order].bool()
+    assert (states[order] - shuffled)[real].abs().max() <= 1e-5
+    for number, row in enumerate(rows):
+        alone = last_hidden_state(small, input_ids=torch.tensor([row]))[0]
+        assert (states[number, : len(row)] - alone).abs().max() <= 1e-5
+
+
+@pytest.fixture(scope="module")
+def without_positions(small) -> TransformerEncoder:
+    """A copy that does not see the order of its tokens."""
+    encoder = copy.deepcopy(small)
+    torch.nn.init.zeros_(encoder.embeddings.position_embeddings.weight)
+    return encoder
+
+
+@settings(max_examples=60)
+@given(ids=IDS, data=st.data())
+def test_without_positions_a_permutation_passes_through(without_positions, ids, data):
+    order = data.draw(st.permutations(range(len(ids))))
+    input_ids = torch.tensor([ids])
+    states = last_hidden_state(without_positions, input_ids=input_ids)
+    permuted = last_hidden_state(without_positions, input_ids=input_ids[:, order])
+    assert (states[:, order] - permuted).abs().max() <= 1e-5
+
+
+def test_nothing_is_returned_unasked(small):
+    output = small(torch.ones(1, 3, dtype=torch.long))
     assert (output.hidden_states, output.attentions, output.queries, output.keys) == (None,) * 4
+
+
+def test_the_caller_keeps_what_it_passed(small):
+    batch, config = ragged_batch([4, 2]), small.config.to_dict()
+    kept = {name: tensor.clone() for name, tensor in batch.items()}
+    small(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
+    assert all(torch.equal(batch[name], kept[name]) for name in kept)
+    assert small.config.to_dict() == config
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_queries_and_keys_make_the_weights(small, norm_first):
+    encoder = TransformerEncoder(small.config, norm_first=norm_first).eval()
+    encoder.load_state_dict(small.state_dict())
+    output = encoder(torch.tensor([[5, 6, 7]]), output_attentions=True, output_queries_keys=True)
+    for query, key, weights in zip(output.queries, output.keys, output.attentions, strict=True):
+        assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
 
 
 def test_pre_layer_norm_is_another_network(encoder, batches):
     pre = TransformerEncoder(encoder.config, norm_first=True).eval()
     pre.load_state_dict(encoder.state_dict())
     batch = batches["single sentence"]
-    with torch.no_grad():
-        output = pre(**batch, output_attentions=True, output_queries_keys=True)
-        query, key, weights = output.queries[1], output.keys[1], output.attentions[1]
-        difference = output.last_hidden_state - encoder(**batch).last_hidden_state
-    assert difference.abs().max() > 0.1
-    scores = query @ key.transpose(-2, -1) * query.size(-1) ** -0.5
-    assert torch.allclose(scores.softmax(-1), weights, atol=1e-6)
+    assert (last_hidden_state(pre, **batch) - last_hidden_state(encoder, **batch)).abs().max() > 0.1
+
+
+@pytest.mark.parametrize("initializer_range", [0.02, 0.3])
+def test_a_new_encoder_starts_as_bert_does(initializer_range):
+    sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = BertConfig(**sizes, vocab_size=99, pad_token_id=7, initializer_range=initializer_range)
+    torch.manual_seed(0)
+    ours = TransformerEncoder(config)
+    official = rename_weights(BertModel(config).state_dict(), ours.state_dict())
+    for name, weight in ours.state_dict().items():
+        if len(official[name].unique()) == 1:
+            assert torch.equal(weight, official[name]), f"{name}: biases are 0, the scales of LayerNorm 1"
+            continue
+        for drawn in (weight, official[name]):
+            if name == "embeddings.word_embeddings.weight":
+                assert not drawn[7].any(), "the row of [PAD]"
+                drawn = torch.cat([drawn[:7], drawn[8:]])
+            error = initializer_range / drawn.numel() ** 0.5  # of a mean; that of a deviation is √2 smaller
+            assert abs(drawn.mean()) <= 5 * error, name
+            assert abs(drawn.std() - initializer_range) <= 5 * error / 2**0.5, name
+
+
+def test_weights_of_a_normal_distribution_without_a_row_of_padding():
+    table = torch.nn.Embedding(500, 40)
+    initialize(table, std=0.5)
+    assert abs(table.weight.std() - 0.5) <= 0.01
+    share = (table.weight.abs() < 0.5).float().mean()  # 68.3 % of a normal distribution lie within one deviation
+    assert abs(share - 0.683) <= 0.02
+
+
+def test_weights_that_do_not_fit(small):
+    names = {"embeddings.LayerNorm.weight": torch.ones(9), "encoder.layer.2.output.dense.bias": torch.ones(8)}
+    with pytest.raises(ValueError, match=r"missing: .*layers\.1.feed_forward_norm\.weight") as error:
+        small.load_bert_weights(names)
+    message = str(error.value)
+    assert "unexpected: layers.2.feed_forward.output.bias" in message
+    assert "mis-shaped: embeddings.layer_norm.weight (9,) for (8,)" in message
+
+
+def test_what_is_no_weight_of_the_encoder_is_left_out(small):
+    official = shaken(BertModel(small.config)).state_dict()
+    extra = {"embeddings.position_ids": torch.arange(40)[None], "cls.predictions.bias": torch.ones(30)}
+    encoder = TransformerEncoder(small.config)
+    encoder.load_bert_weights(official | extra)
+    wanted = official["encoder.layer.1.output.LayerNorm.bias"]
+    assert torch.equal(encoder.layers[1].feed_forward_norm.bias, wanted)

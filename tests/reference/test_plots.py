@@ -102,3 +102,8 @@ def test_bars_without_options_have_no_limit(shown):
     draw_bars()
     assert not shown[0].axes[0].lines
     assert shown[0].axes[0].get_xscale() == "linear"
+
+
+def test_heatmap_with_too_few_labels():
+    with pytest.raises(ValueError, match=r"shape \(2, 3\), but there are 2 rows, 2 columns"):
+        heatmap(torch.zeros(2, 3), ["a", "b"], ["a", "b"])

@@ -7,9 +7,9 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model
-from utils.checks import largest_difference
 from utils.datasets import companies, company_queries, reviews
 from utils.encoder import TransformerEncoder
+from utils.notebook import largest_difference
 from utils.search import embed, hnsw_index, mean_pooling, search, search_index
 
 TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée in 東京 :-)", "no", "word " * 100]
@@ -163,9 +163,7 @@ def test_nothing_to_search(unit_vectors):
     for build in (hnsw_index, lambda vectors: search(unit_vectors[:1], vectors)):
         with pytest.raises(ValueError, match=r"vectors must be \(N, H\) with one or more, got \(0, 16\)"):
             build(torch.empty(0, 16))
-        with pytest.raises(
-            ValueError, match=r"vectors must have length 1, so that a dot product is the cosine"
-        ):
+        with pytest.raises(ValueError, match=r"vectors must have length 1, so that products are cosines"):
             build(unit_vectors * 3)
     empty = hnsw_index(unit_vectors[:1])
     empty.reset()

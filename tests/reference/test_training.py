@@ -1,23 +1,21 @@
-"""Training learns, keeps the best weights whatever ends it, and is the same on one process and on two."""
+"""Training learns, keeps the best weights whatever ends it, and is the same in one process and in a team."""
 
-import os
-import subprocess
 import sys
+import threading
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, get_linear_schedule_with_warmup
 
 from utils import training
-from utils.checkpoints import load_tokenizer
-from utils.checks import largest_difference
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples
-from utils.evaluation import Team, bootstrap_interval, wilson_interval
-from utils.training import History, Learner, evaluate, fine_tune, make_optimizer, predict, rate_factor
+from utils.datasets import LABELS, Examples
+from utils.evaluation import Team
+from utils.notebook import largest_difference
+from utils.training import History, Learner, evaluate, fine_tune, make_optimizer, rate_factor
 
-TINY = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
-TINY |= {"vocab_size": 30522, "max_position_embeddings": 24}
+SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
+SMALL |= {"vocab_size": 30522, "max_position_embeddings": 24}
 GOOD = ["a good film", "good , just good", "what a good story this is , told well", "good !", "so good"]
 BAD = ["a bad film", "bad , just bad", "what a bad story this is , told badly", "bad !", "so bad"]
 TRAIN = Examples((GOOD + BAD) * 4, ([1] * 5 + [0] * 5) * 4)
@@ -27,7 +25,7 @@ SETTINGS = {"epochs": 3, "batch_size": 8, "learning_rate": 2e-2, "quiet": True}
 
 def new_model(**options) -> TransformerForSequenceClassification:
     torch.manual_seed(0)
-    return TransformerForSequenceClassification(BertConfig(**TINY, **options)).eval()
+    return TransformerForSequenceClassification(BertConfig(**SMALL, **options)).eval()
 
 
 def weights_of(model) -> torch.Tensor:
@@ -144,7 +142,7 @@ def test_a_loss_that_is_not_finite_stops_it(tokenizer, monkeypatch, good_steps):
 
     monkeypatch.setattr(training, "summed", spoiled)
     message = (
-        rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: train again with a lower one"
+        rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: train again with a lower"
     )
     with pytest.raises(FloatingPointError, match=message):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
@@ -167,7 +165,7 @@ def test_a_learning_rate_that_is_far_too_high_stops_it(tokenizer):
         ({"batch_size": 0}, r"epochs=3 and batch_size=0 must both be 1 or more"),
         ({"learning_rate": 0.0}, r"nothing to train with learning_rate=0.0"),
         ({"learning_rate": float("nan")}, r"nothing to train with learning_rate=nan"),
-        ({"max_length": 2}, r"max_length=2 leaves no room for a word"),
+        ({"max_length": 2}, r"max_length=2 is too small for 2 special tokens and 1 of text: use 3 or more"),
         ({"train": Examples([], [])}, r"got an empty list: pass one text or more"),
         ({"validation": Examples([], [])}, r"got an empty list: pass one text or more"),
         ({"train": Examples(["a", " "], [0, 1])}, r"text 1 is empty"),
@@ -194,52 +192,6 @@ def test_everything_frozen(tokenizer):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
 
 
-def test_examples_must_be_examples(tokenizer):
-    with pytest.raises(TypeError, match=r"examples must be Examples\(texts, labels\), got tuple"):
-        evaluate(new_model(), tokenizer, (["a"], [1]))
-
-
-def test_evaluation_counts_every_example(tokenizer):
-    model = new_model()
-    examples = Examples(TRAIN.texts[:7], [1, 1, 1, 1, 1, 1, 0])
-    labels, probabilities = predict(model, tokenizer, examples.texts)
-    loss, accuracy, total = evaluate(model, tokenizer, examples, batch_size=3)
-    targets = torch.tensor(examples.labels)
-    assert total == 7
-    assert accuracy == pytest.approx((labels == targets).float().mean().item())
-    assert loss == pytest.approx(-probabilities[torch.arange(7), targets].log().mean().item(), abs=1e-6)
-
-
-def test_two_hundred_sentences_in_one_call(tokenizer):
-    model = new_model(num_labels=3).train()
-    texts = [f"{'really ' * (number % 17)}good film number {number}" for number in range(200)]
-    labels, probabilities = predict(model, tokenizer, texts)
-    assert model.training  # dropout was off only while it predicted
-    assert labels.shape == (200,)
-    assert probabilities.shape == (200, 3)
-    assert torch.equal(labels, probabilities.argmax(dim=1))
-    assert torch.allclose(probabilities.sum(dim=1), torch.ones(200))
-    alone = torch.cat([predict(model, tokenizer, [text]).probabilities for text in texts[:20]])
-    assert largest_difference(probabilities[:20], alone) <= 1e-5
-
-
-def test_a_text_longer_than_the_positions_is_cut(tokenizer):
-    model, text = new_model(), "good bad " * 100
-    whole = predict(model, tokenizer, [text]).probabilities
-    assert torch.equal(
-        whole, predict(model, tokenizer, ["good bad " * 11]).probabilities
-    )  # 22 + 2 = 24 positions
-    assert torch.equal(predict(model, tokenizer, [text], max_length=99).probabilities, whole)
-    short = predict(model, tokenizer, [text], max_length=5).probabilities
-    assert torch.equal(short, predict(model, tokenizer, ["good bad good"]).probabilities)
-
-
-@pytest.mark.parametrize(("texts", "message"), [([], "empty list"), (["good", ""], "text 1 is empty")])
-def test_bad_input_to_prediction(tokenizer, texts, message):
-    with pytest.raises(ValueError, match=message):
-        predict(new_model(), tokenizer, texts)
-
-
 def test_the_learning_rate_rises_and_falls():
     factors = [rate_factor(step, 100) for step in range(101)]
     assert factors[0] == pytest.approx(0.1)
@@ -247,6 +199,17 @@ def test_the_learning_rate_rises_and_falls():
     assert factors[55] == pytest.approx(0.5)
     assert factors[100] == 0
     assert rate_factor(0, 1) == 1
+
+
+@pytest.mark.parametrize("steps", [2, 4, 15, 16, 100, 427])
+def test_the_learning_rate_is_that_of_transformers(steps):
+    """Which begins with a step at a rate of 0; ours leaves that one out, so in the warm-up it is a step ahead."""
+    warmup = max(1, round(0.1 * steps))
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
+    (theirs,) = get_linear_schedule_with_warmup(optimizer, warmup, steps).lr_lambdas
+    for step in range(steps + 1):
+        expected = theirs(step + 1) if step < warmup else theirs(step)
+        assert rate_factor(step, steps) == pytest.approx(expected, abs=1e-12), step
 
 
 def test_biases_and_norms_are_not_decayed():
@@ -258,83 +221,87 @@ def test_biases_and_norms_are_not_decayed():
     assert all(weight.dim() == 1 for weight in kept["params"])
 
 
-def test_intervals():
-    assert wilson_interval(0, 10) == pytest.approx(
-        (0, 0.2775), abs=1e-4
-    )  # Newcombe 1998, Wilson's score method
-    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
-    assert wilson_interval(1, 29) == pytest.approx((0.0061, 0.1718), abs=1e-4)
-    low, high = bootstrap_interval(torch.arange(100).tolist())
-    assert low == pytest.approx(49.5 - 1.96 * 2.887, abs=0.5)
-    assert high == pytest.approx(49.5 + 1.96 * 2.887, abs=0.5)
-    for right, total in ((0, 0), (3, 2), (-1, 2)):
-        with pytest.raises(ValueError, match=r"the count must lie between 0 and a total above 0"):
-            wilson_interval(right, total)
-    for values in ([], [1.0, float("nan")]):
-        with pytest.raises(ValueError, match=r"one finite number or more"):
-            bootstrap_interval(values)
+# A team
 
 
-class Pretended:
-    """An accelerator of three processes of which this is one."""
+class Member:
+    """One of several threads that share a run as an `Accelerator`'s processes do, exchanging tensors at a barrier."""
 
-    num_processes = 3
+    def __init__(self, process_index: int, num_processes: int, table: list, barrier: threading.Barrier):
+        self.process_index, self.num_processes = process_index, num_processes
+        self.table, self.barrier = table, barrier
 
-    def __init__(self, process_index: int):
-        self.process_index = process_index
+    def prepare(self, model):
+        """The model; the gradient of each of its weights will be the mean of all members'."""
+        for weight in model.parameters():
+            weight.register_post_accumulate_grad_hook(self.average)
+        return model
+
+    def average(self, weight):
+        weight.grad = self.reduce(weight.grad, "sum") / self.num_processes
+
+    def reduce(self, values, how):
+        assert how == "sum"
+        self.table[self.process_index] = values
+        self.barrier.wait()
+        total = torch.stack(self.table).sum(dim=0)
+        self.barrier.wait()
+        return total
+
+
+def team(size: int) -> list[Member]:
+    table, barrier = [None] * size, threading.Barrier(size, timeout=60)
+    return [Member(rank, size, table, barrier) for rank in range(size)]
 
 
 @pytest.mark.parametrize("count", [2, 3, 10])
 def test_a_team_shares_out_every_item_once(count):
-    shares = [Team(Pretended(rank)).share(list(range(count))) for rank in range(3)]
+    shares = [Team(member).share(list(range(count))) for member in team(3)]
     assert sorted(item for share in shares for item in share) == list(range(count))
 
 
-def test_batches_too_small_to_share(tokenizer):
-    with pytest.raises(ValueError, match=r"a batch of 2 examples cannot be shared by 3 processes"):
-        training.plan_batches([[1]] * 20, 1, batch_size=2, seed=0, team=Team(Pretended(0)))
+def test_batches_too_small_to_share():
+    with pytest.raises(ValueError, match=r"3 processes cannot share a batch of 2 examples: use more"):
+        training.plan_batches([[1]] * 20, 1, batch_size=2, seed=0, team=Team(team(3)[0]))
 
 
-def run_training(checkpoint, folder, processes: int) -> str:
-    """`accelerate launch -m utils.training`, with a time limit; what it printed."""
-    command = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--multi_gpu"]
-    command += ["--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no"]
-    command += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
-    command += [
-        "-m",
-        "utils.training",
-        "--cpu",
-        "--checkpoint",
-        str(checkpoint),
-        "--limit",
-        "41",
-        "--epochs",
-        "2",
-    ]
-    command += ["--batch-size", "8", "--learning-rate", "1e-3", "--save", str(folder)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ, check=False)
-    assert run.returncode == 0, run.stderr[-3000:]
-    return run.stdout
-
-
-def test_two_processes_train_to_the_weights_of_one(tmp_path, monkeypatch, capsys):
+def test_a_team_of_two_trains_to_the_weights_of_one(tokenizer):
     """Each example once an epoch, gradients averaged, metrics over all: otherwise the weights would differ."""
-    config = BertConfig(**TINY, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    one, *two = (new_model(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0) for _ in range(3))
+    before, examples = weights_of(one), (TRAIN[:39], VALIDATION[:3])
+    alone, together = fine_tune(one, tokenizer, *examples, **SETTINGS), {}
+
+    def train(member, model):
+        together[member.process_index] = fine_tune(
+            model, tokenizer, *examples, **SETTINGS, accelerator=member
+        )
+
+    threads = [threading.Thread(target=train, args=pair) for pair in zip(team(2), two, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert largest_difference(weights_of(one), before) > 1e-2
+    for rank, model in enumerate(two):
+        assert largest_difference(weights_of(model), weights_of(one)) <= 1e-4
+        assert together[rank].step_losses == pytest.approx(alone.step_losses, abs=1e-4)
+        assert [epoch.accuracy for epoch in together[rank].validation] == [
+            epoch.accuracy for epoch in alone.validation
+        ]
+
+
+# From the command line
+
+
+def test_the_command_line_trains_and_saves(tmp_path, official_tokenizer, monkeypatch, capsys):
     torch.manual_seed(0)
-    BertModel(config).save_pretrained(tmp_path / "tiny")
-    load_tokenizer().save_pretrained(tmp_path / "tiny")
-    printed = run_training(tmp_path / "tiny", tmp_path / "two", processes=2)
-    assert "2 processes" in printed
-    arguments = (
-        f"--cpu --checkpoint {tmp_path / 'tiny'} --limit 41 --epochs 2 --batch-size 8 --learning-rate 1e-3"
-    )
-    monkeypatch.setattr(sys, "argv", ["training", *arguments.split(), "--save", str(tmp_path / "one")])
+    BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path / "bert")
+    official_tokenizer.save_pretrained(tmp_path / "bert")
+    arguments = f"--cpu --checkpoint {tmp_path / 'bert'} --limit 20 --epochs 1 --save {tmp_path / 'model'}"
+    monkeypatch.setattr(sys, "argv", ["training", *arguments.split()])
     training.main()
-    alone = capsys.readouterr().out
-    assert "1 processes" in alone
-    assert printed.splitlines()[-1] == alone.splitlines()[-1]  # the test accuracy and its interval
-    one, two = (TransformerForSequenceClassification.load(tmp_path / name) for name in ("one", "two"))
-    torch.manual_seed(0)
-    untrained = TransformerForSequenceClassification.from_checkpoint(tmp_path / "tiny")
-    assert largest_difference(weights_of(one), weights_of(two)) <= 1e-4
-    assert largest_difference(weights_of(one), weights_of(untrained)) > 1e-3
+    printed = capsys.readouterr().out
+    assert "1 processes, finished, best epoch 1" in printed
+    assert "of 20, loss" in printed
+    model = TransformerForSequenceClassification.load(tmp_path / "model")
+    assert tuple(model.config.id2label.values()) == LABELS

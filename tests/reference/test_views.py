@@ -8,14 +8,13 @@ import warnings
 from types import SimpleNamespace
 
 import bertviz
-import matplotlib.pyplot as plt
 import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification, BertModel
 
-from utils import static_views
+from tests.helpers import TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.views import head_view, model_view, neuron_view
+from utils.views import head_view, inputs, model_view, neuron_view
 from utils.views import page as views_page
 from utils.views.inputs import pack
 
@@ -183,17 +182,12 @@ def test_model_view_is_small(L, A, S, limit):
     assert len(view.page.encode()) < limit
 
 
-@pytest.mark.parametrize(("L", "A", "S", "limit"), [(12, 12, 64, 16e6), (6, 12, 13, 1e6)])
-def test_neuron_view_is_small(L, A, S, limit, tokenizer):
-    config = BertConfig(
-        num_hidden_layers=L,
-        num_attention_heads=A,
-        hidden_size=64 * A if L == 12 else 32 * A,
-        intermediate_size=8,
-    )
-    encoder = TransformerEncoder(config).eval()
+@pytest.mark.parametrize(("L", "A", "S", "D", "limit"), [(12, 12, 64, 64, 16e6), (6, 12, 13, 32, 1e6)])
+def test_neuron_view_is_small(L, A, S, D, limit):
+    sizes = {"num_hidden_layers": L, "num_attention_heads": A, "hidden_size": A * D, "intermediate_size": 8}
+    encoder = TransformerEncoder(BertConfig(**sizes, vocab_size=50)).eval()
     words = (S - 3) // 2
-    view = neuron_view(encoder, tokenizer, "the " * words, "cat " * (S - 3 - words))
+    view = neuron_view(encoder, tiny_tokenizer(), "a " * words, "b " * (S - 3 - words))
     assert len(data_of(view)["attention"]["all"]["left_text"]) == S
     assert len(view._repr_html_().encode()) < limit
 
@@ -215,6 +209,27 @@ def test_long_input_warns_and_names_the_remedy():
         model_view(random_attention(2, 2, 96), tokens[:96])
     with pytest.warns(UserWarning, match=r"201 tokens.*include_layers"):
         head_view(random_attention(1, 1, 201), ["a"] * 201)
+
+
+def test_more_than_a_browser_can_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(inputs, "MOST_WEIGHTS", 6 * 2 * 10 * 10 - 1)
+    attention, tokens = random_attention(6, 2, 10), ["a"] * 10
+    message = r"6 layers × 2 heads × 10 × 10 weights is more than a browser can hold .*include_layers=\[…\]"
+    for draw in (head_view, model_view):
+        with pytest.raises(ValueError, match=message):
+            draw(attention, tokens)
+        assert draw(attention, tokens, include_layers=[1]).page
+    assert model_view(attention, tokens, include_heads=[1]).page
+
+
+def test_a_neuron_view_of_more_than_a_browser_can_hold_is_refused(monkeypatch):
+    monkeypatch.setattr(inputs, "MOST_WEIGHTS", 2 * 3 * 10 * 10 - 1)
+    encoder = TransformerEncoder(BertConfig(**TINY)).eval()
+    with pytest.raises(
+        ValueError, match=r"2 layers × 3 heads × 10 × 10 weights is more than a browser can hold"
+    ):
+        neuron_view(encoder, tiny_tokenizer(), "a " * 8)
+    assert neuron_view(encoder, tiny_tokenizer(), "a " * 7).page
 
 
 # Safe
@@ -392,22 +407,13 @@ def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
         neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
 
 
-TINY = {
-    "vocab_size": 40000,
-    "hidden_size": 8,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 8,
-}
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (torch.nn.Linear(2, 2), "cannot read a Linear.*BertModel.*head_view"),
         (BertForSequenceClassification(BertConfig(**TINY)), r"BertForSequenceClassification.*\.bert"),
         (BertModel(BertConfig(**TINY, is_decoder=True)), "is_decoder=True"),
-        (TransformerEncoder(BertConfig(**TINY | {"vocab_size": 50})), "id 102.*ends at 49.*same checkpoint"),
+        (TransformerEncoder(BertConfig(**TINY)), "id 102.*ends at 49.*same checkpoint"),
     ],
 )
 def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
@@ -425,45 +431,6 @@ def test_a_bertviz_that_is_missing_or_draws_otherwise(monkeypatch):
         RuntimeError, match=r"bertviz .* draws in a way not known here: pip install bertviz=="
     ):
         views_page.drawing_code("head_view")
-
-
-# Static twins
-
-
-def test_static_twins_draw_the_weights_and_close(monkeypatch, pair):
-    figures = []
-    monkeypatch.setattr(plt, "show", lambda: figures.append(plt.gcf()))
-    layer, head, query = 5, 5, 8
-    static_views.head_lines(pair.attention, pair.tokens, layer=layer, heads=[head], title="a claim")
-    static_views.layer_head_grid(pair.attention, title="a claim")
-    queries, keys = pair.output.queries[layer][0, head], pair.output.keys[layer][0, head]
-    static_views.query_key_detail(queries, keys, pair.tokens, query, title="a claim")
-    lines, grid, detail = figures
-    weights = pair.attention[layer][0, head].numpy()
-    assert abs(lines.axes[0].collections[0].get_alpha().reshape(13, 13) - weights).max() < 1e-6
-    assert lines.axes[0].get_title() == grid.get_suptitle() == detail.get_suptitle() == "a claim"
-    maps = [ax.images[0].get_array() for ax in grid.axes if ax.images]
-    assert len(maps) == 72
-    assert abs(maps[12 * layer + head] - weights).max() < 1e-6
-    bars = [bar.get_width() for bar in detail.axes[4].patches]
-    assert abs(torch.tensor(bars) - pair.attention[layer][0, head, query]).max() < 1e-5
-    for figure in figures:
-        figure.canvas.draw()
-        plt.close(figure)
-
-
-def test_static_twins_name_bad_input(pair):
-    with pytest.raises(ValueError, match=r"13 positions.*2 tokens"):
-        static_views.head_lines(pair.attention, ["a", "b"])
-    with pytest.raises(ValueError, match="heads names 12"):
-        static_views.head_lines(pair.attention, pair.tokens, heads=[12])
-    with pytest.raises(ValueError, match="include_layers names 6"):
-        static_views.layer_head_grid(pair.attention, include_layers=[6])
-    vectors = torch.ones(3, 2)
-    with pytest.raises(ValueError, match=r"\(3, 2\).*2 tokens do not fit"):
-        static_views.query_key_detail(vectors, vectors, ["a", "b"], 0)
-    with pytest.raises(ValueError, match=r"query_index names 3.*0 to 2"):
-        static_views.query_key_detail(vectors, vectors, ["a", "b", "c"], 3)
 
 
 def test_pack_keeps_four_digits():

@@ -10,15 +10,15 @@ from torch import Tensor
 
 from utils.views.inputs import (
     Source,
-    check_indices,
-    check_layers,
-    check_sentence_b_start,
     describe,
     longest,
     pack,
     pack_panels,
     prettify,
     read_panels,
+    require_indices,
+    require_layers,
+    require_sentence_b_start,
     warn_if_long,
 )
 from utils.views.models import read_model, tokenize_for_view
@@ -57,7 +57,7 @@ def head_view(
         Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
         prettify_tokens=prettify_tokens,
     )
-    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
+    A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)
     if layer is not None and layer not in layers:
         raise ValueError(f"layer={layer} is not among the layers shown, {layers}: use one of them")
     warn_if_long("head view", longest(panels), 200, "shorten the text; include_layers makes the page smaller")
@@ -66,10 +66,10 @@ def head_view(
         pack_panels(panels, layers),
         display_mode=display_mode,
         summary=describe(len(layers), A, [panel.left_tokens for panel in panels]),
-        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
+        sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
         width=max(HEAD_VIEW.width, 20 * A),  # a tile a head
         layer=layer,
-        heads=check_indices("heads", heads, A),
+        heads=require_indices("heads", heads, A),
         include_layers=layers,
     )
 
@@ -101,8 +101,8 @@ def model_view(
         Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
         prettify_tokens=prettify_tokens,
     )
-    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
-    heads = check_indices("include_heads", include_heads, A)
+    A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)
+    heads = require_indices("include_heads", include_heads, A)
     if include_layers is None and include_heads is None:
         warn_if_long("model view", longest(panels), 96, "pass include_layers=[…] or include_heads=[…]")
     return make_view(
@@ -110,7 +110,7 @@ def model_view(
         pack_panels(panels, layers, heads),
         display_mode=display_mode,
         summary=describe(len(layers), len(heads), [panel.left_tokens for panel in panels]),
-        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
+        sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
         include_layers=layers,
         include_heads=heads,
         total_heads=A,
@@ -136,8 +136,8 @@ def neuron_view(
     tokens, input_ids, token_type_ids = tokenize_for_view(tokenizer, sentence_a, sentence_b)
     queries, keys, weights = read_model(encoder, input_ids, token_type_ids)
     L, A, S, _ = queries.shape
-    check_indices("layer", [layer], L)
-    check_indices("head", [head], A)
+    require_indices("layer", [layer], L)
+    require_indices("head", [head], A)
     warn_if_long("neuron view", S, 200, "shorten the text, or use head_view")
     tokens = [prettify(token) for token in tokens]
     panel = {"attn": weights, "queries": queries, "keys": keys}

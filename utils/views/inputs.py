@@ -7,10 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils import memory
-
 DIGITS = 4  # after the decimal point, in what a view draws
-BYTES_A_WEIGHT = 32  # at the peak of making a page, measured
+MOST_WEIGHTS = 20_000_000  # a page of about 120 MB
 NO_WEIGHTS = (
     "call the model with output_attentions=True; a transformers model returns weights only with the attention "
     'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
@@ -98,7 +96,7 @@ def prettify(token: str) -> str:
     return token.replace("Ġ", " ").replace("▁", " ").replace("</w>", "")
 
 
-def check_indices(argument: str, indices: Iterable[int] | None, count: int) -> list[int]:
+def require_indices(argument: str, indices: Iterable[int] | None, count: int) -> list[int]:
     """The indices, or all where they are None; ValueError for an index that does not exist, or for none."""
     if indices is None:
         return list(range(count))
@@ -111,7 +109,7 @@ def check_indices(argument: str, indices: Iterable[int] | None, count: int) -> l
     return indices
 
 
-def check_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> list[int]:
+def require_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> list[int]:
     """The layers to draw, the same of each panel; ValueError for a layer that one of them has not."""
     counts = {panel.name: panel.weights.size(0) for panel in panels}
     fewest = min(counts.values())
@@ -120,10 +118,10 @@ def check_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> l
             f"the numbers of layers differ, {counts}, but a view has one set of layers: pass "
             f"include_layers=range({fewest}), or show one at a time"
         )
-    return check_indices("include_layers", include_layers, fewest)
+    return require_indices("include_layers", include_layers, fewest)
 
 
-def check_sentence_b_start(start: int | None, panel: Panel) -> int | None:
+def require_sentence_b_start(start: int | None, panel: Panel) -> int | None:
     """The index of sentence B's first token, or None; ValueError unless both sentences have a token."""
     if start is None:
         return None
@@ -146,9 +144,9 @@ def pack(values: Tensor) -> list:
 
 
 def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None = None) -> dict[str, dict]:
-    """The chosen layers and heads of each panel, as bertviz's templates read them. MemoryError for far too many."""
+    """The chosen layers and heads of each panel, as bertviz's templates read them. ValueError for far too many."""
     for panel in panels:
-        check_panel_memory(panel, len(layers), panel.weights.size(1) if heads is None else len(heads))
+        require_drawable(panel, len(layers), panel.weights.size(1) if heads is None else len(heads))
     heads = slice(None) if heads is None else heads
     return {
         panel.name: {
@@ -160,14 +158,14 @@ def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None 
     }
 
 
-def check_panel_memory(panel: Panel, layers: int, heads: int) -> None:
-    """MemoryError, before the kernel dies of it, for weights that would not fit into memory as numbers of a page."""
+def require_drawable(panel: Panel, layers: int, heads: int) -> None:
+    """ValueError for so many weights that no browser would show the page, which would be hundreds of megabytes."""
     S, T = panel.weights.shape[2:]
-    memory.check_memory(
-        layers * heads * S * T * BYTES_A_WEIGHT,
-        f"a view of {layers} layers × {heads} heads × {S} × {T} weights",
-        "pass include_layers=[…], or shorten the text",
-    )
+    if layers * heads * S * T > MOST_WEIGHTS:
+        raise ValueError(
+            f"a view of {layers} layers × {heads} heads × {S} × {T} weights is more than a browser can hold "
+            f"({MOST_WEIGHTS:,} weights): pass include_layers=[…], or shorten the text"
+        )
 
 
 def describe(layers: int, heads: int, texts: Iterable[list[str]]) -> str:

@@ -1,13 +1,11 @@
 """What the neuron view reads from a model: tokens, queries, keys and attention weights."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from torch import Tensor
 from transformers import BertModel
 
 from utils.attention import scaled_dot_product_attention
+from utils.batches import device_of, evaluation_mode
 from utils.encoder import TransformerEncoder
 
 
@@ -29,15 +27,15 @@ def tokenize_for_view(tokenizer, sentence_a: str, sentence_b: str | None) -> tup
 
 def read_model(model, input_ids: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries and keys (L, A, S, D) and attention weights (L, A, S, S) of our encoder or of a `BertModel`."""
-    check_model(model)
-    check_input(model.config, input_ids)
-    device = next(model.parameters()).device
-    with evaluating(model), torch.no_grad():
+    require_model(model)
+    require_ids(model.config, input_ids)
+    device = device_of(model)
+    with evaluation_mode(model), torch.no_grad():
         read = read_encoder if isinstance(model, TransformerEncoder) else read_bert_model
         return read(model, input_ids.to(device), token_type_ids.to(device))
 
 
-def check_model(model) -> None:
+def require_model(model) -> None:
     """Raise ValueError for a model whose attention is not the softmax of its queries and keys, or is not known here."""
     if not isinstance(model, (TransformerEncoder, BertModel)):
         raise ValueError(
@@ -53,7 +51,7 @@ def check_model(model) -> None:
         )
 
 
-def check_input(config, input_ids: Tensor) -> None:
+def require_ids(config, input_ids: Tensor) -> None:
     """Raise ValueError for a text longer than the model's positions, or an id beyond its vocabulary."""
     if input_ids.size(1) > config.max_position_embeddings:
         raise ValueError(
@@ -86,15 +84,3 @@ def read_bert_model(model: BertModel, input_ids: Tensor, token_type_ids: Tensor)
             vectors.append(projection(x).unflatten(-1, (A, -1)).transpose(1, 2))  # (1, A, S, D)
     queries, keys = torch.cat(queries), torch.cat(keys)
     return queries, keys, scaled_dot_product_attention(queries, keys, keys)[1]
-
-
-@contextmanager
-def evaluating(model) -> Iterator[None]:
-    """Dropout off inside; every module's mode is as before afterwards."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode

@@ -5,11 +5,12 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from utils.saving import write_file
 
 FOLDER = Path(__file__).parent
 # Nothing may be fetched, from this page's own site either
@@ -83,20 +84,7 @@ class View:
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a page that any browser opens without internet, whole or not at all, and return its path."""
-        path = Path(path)
-        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            draft.write_text(self.page, encoding="utf-8")
-            draft.replace(path)
-        except OSError as error:
-            raise OSError(
-                f"the view could not be saved in {path} ({error}): choose a file in a folder that you may write, "
-                "on a disk with room for it"
-            ) from error
-        finally:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-        return path
+        return write_file(path, self.page)
 
 
 def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str, summary: str, **params) -> View:

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from torch import Tensor
 
 from utils.plots import to_numpy
-from utils.views.inputs import Source, check_indices, read_panel, stack_layers
+from utils.views.inputs import Source, read_panel, require_indices, stack_layers
 
 
 def head_lines(
@@ -25,8 +25,8 @@ def head_lines(
     ValueError as in `head_view`.
     """
     _, weights, tokens, _ = read_panel(Source("attention", attention, tokens, tokens), prettify_tokens=True)
-    check_indices("layer", [layer], weights.size(0))
-    heads = check_indices("heads", heads, weights.size(1))
+    require_indices("layer", [layer], weights.size(0))
+    heads = require_indices("heads", heads, weights.size(1))
     _, ax = plt.subplots(figsize=(4.6, 1.1 + 0.26 * len(tokens)), layout="constrained")
     for head in heads:
         draw_lines(ax, to_numpy(weights[layer, head]), color=f"C{head % 10}", label=f"head {head}")
@@ -65,8 +65,8 @@ def layer_head_grid(
     `attention` holds one tensor (1, A, S, S) a layer. All maps share one scale, from 0 to 1.
     """
     weights = stack_layers("attention", attention)
-    layers = check_indices("include_layers", include_layers, weights.size(0))
-    heads = check_indices("include_heads", include_heads, weights.size(1))
+    layers = require_indices("include_layers", include_layers, weights.size(0))
+    heads = require_indices("include_heads", include_heads, weights.size(1))
     size = (1.6 + 0.72 * len(heads), 1.1 + 0.76 * len(layers))
     figure, axes = plt.subplots(len(layers), len(heads), figsize=size, layout="constrained", squeeze=False)
     for row, layer in enumerate(layers):
@@ -99,7 +99,7 @@ def query_key_detail(
             f"queries {queries.shape}, keys {keys.shape} and {len(tokens)} tokens do not fit: pass one head's "
             "vectors, (tokens, head size)"
         )
-    check_indices("query_index", [query_index], S)
+    require_indices("query_index", [query_index], S)
     query = np.full_like(keys, np.nan)
     query[query_index] = queries[query_index]
     products = queries[query_index] * keys

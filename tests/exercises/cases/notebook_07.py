@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from utils.exercises.notebook_07 import possessive_accuracy
+from exercises.notebook_07 import possessive_accuracy
 
 
 def before(weights):

@@ -3,7 +3,7 @@
 import nbformat
 import pytest
 
-pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-site.txt")
+pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
 from tools import slides, website
 from tools.badges import current_slug

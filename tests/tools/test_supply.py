@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.helpers import ROOT
+
 FOLDERS = ("utils", "exercises", "tools", "benchmarks", "notebooks")
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))

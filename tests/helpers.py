@@ -1,0 +1,98 @@
+"""What several tests need: small models, the project's folder, and an environment of no user's."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig
+
+from utils.classifier import TransformerForSequenceClassification
+from utils.tokenization import WordPieceTokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+SENTENCE = "I called Ian. I got his answering machine."
+CASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "A", "##b"]
+SMALL = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 16}
+SMALL |= {"vocab_size": 30, "max_position_embeddings": 10}
+TINY = {"hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 20}
+TINY |= {"vocab_size": 50, "max_position_embeddings": 16}
+unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals, limits and users")
+
+
+def tiny_tokenizer(size: int = TINY["vocab_size"]) -> WordPieceTokenizer:
+    """The five special tokens, and letters and numbers up to a vocabulary of this size."""
+    words = [*"abcdefghijklmnopqrstuvwxyz", *(str(number) for number in range(size))]
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words][:size]
+    return WordPieceTokenizer({token: number for number, token in enumerate(tokens)})
+
+
+def write_vocabulary(folder: Path, tokens: Sequence[str], lowercase: bool = True) -> None:
+    """A tokenizer of these tokens, in files that every release of transformers reads."""
+    (folder / "vocab.txt").write_text("\n".join(tokens), "utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}), "utf-8")
+
+
+def filled(number: float) -> TransformerForSequenceClassification:
+    """A model that can be told from another: all its weights are one number."""
+    model = TransformerForSequenceClassification(BertConfig(**TINY))
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.fill_(number)
+    return model
+
+
+def saved_number(folder: Path) -> float:
+    """The number that all weights of the saved model are; more than one would be a mixture of models."""
+    weights = TransformerForSequenceClassification.load(folder).state_dict().values()
+    (number,) = {value for weight in weights for value in weight.unique().tolist()}
+    return number
+
+
+def names(folder: Path) -> list[str]:
+    """What lies in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables for a server or kernel that finds the project's packages and keeps its files in `folder`."""
+    variables = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    own = {name: str(folder / name.lower()) for name in variables}
+    return os.environ | own | {"PYTHONPATH": str(ROOT)}
+
+
+def torch_names(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """One of our layers' weights under the names of nn.TransformerEncoderLayer, which stacks query, key and value."""
+    renamed = {
+        "self_attn.out_proj": "attention.output",
+        "linear1": "feed_forward.intermediate",
+        "linear2": "feed_forward.output",
+        "norm1": "attention_norm",
+        "norm2": "feed_forward_norm",
+    }
+    kinds = ("weight", "bias")
+    found = {f"{new}.{kind}": weights[f"{old}.{kind}"] for new, old in renamed.items() for kind in kinds}
+    for kind in kinds:
+        parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
+        found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
+    return found
+
+
+def shaken(model: torch.nn.Module, std: float = 0.3) -> torch.nn.Module:
+    """The model in evaluation mode, noise on every weight, so that no bias is 0 and no two LayerNorms are alike."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) * std)
+    return model.eval()
+
+
+def ragged_batch(lengths: list[int], vocab_size: int = 30) -> dict[str, torch.Tensor]:
+    """Random ids of these lengths, padded, the second half of each row of token type 1."""
+    generator = torch.Generator().manual_seed(sum(lengths))
+    column, length = torch.arange(max(lengths)), torch.tensor(lengths)[:, None]
+    mask = (column < length).long()
+    ids = torch.randint(1, vocab_size, mask.shape, generator=generator)
+    types = (column >= length // 2).long()
+    return {"input_ids": ids * mask, "token_type_ids": types * mask, "attention_mask": mask}

@@ -1,0 +1,295 @@
+"""The notebooks themselves: saved whole, clean, executed in order, and one definition with one home."""
+
+import ast
+import re
+import shutil
+import statistics
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.helpers import ROOT
+from tools import notebooks
+
+SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
+EXEMPT = {"nbval-ignore-output"}  # progress bars, timings and interactive views
+TAGS = {"exercise", "raises-exception"} | EXEMPT
+CONSTANTS = (ast.Assign, ast.AnnAssign)
+every_notebook = pytest.mark.parametrize("path", SERIES + SOLUTIONS, ids=lambda path: path.stem)
+every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
+
+
+def read(path: Path):
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(path: Path) -> list:
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
+
+
+def sources(path: Path) -> list[str]:
+    return [cell.source for cell in code_cells(path)]
+
+
+def notebook_of(folder: Path, *cells: str, name: str = "02_embeddings.ipynb") -> Path:
+    """A notebook with code cells of these sources."""
+    path = folder / name
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
+    return path
+
+
+def outputs(path: Path) -> list:
+    return [output for cell in code_cells(path) for output in cell.outputs]
+
+
+def top_level(source: str) -> list[tuple[str, str]]:
+    """Functions, classes and constants of a source with their names, parsed, without docstrings."""
+    return [(name, ast.dump(undocumented(node))) for name, node in notebooks.definitions(source)]
+
+
+def undocumented(node: ast.stmt) -> ast.stmt:
+    """The statement without the docstrings in it, which its AST loses here, not its text as in the tool."""
+    for part in ast.walk(node):
+        if notebooks.has_docstring(part):
+            del part.body[0]
+    return node
+
+
+def own(path: Path) -> dict[str, str]:
+    """What the utils modules of a notebook hold, by name."""
+    modules = notebooks.MODULES.get(path.name[:2], {})
+    return {name: code for module in modules for name, code in top_level(notebooks.read_module(module))}
+
+
+@cache
+def homes() -> set[str]:
+    """The names of all functions and classes of utils; a constant such as DATA is its module's own affair."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "utils").rglob("*.py")]
+    found = [item for text in texts for item in notebooks.definitions(text)]
+    return {name for name, node in found if not isinstance(node, CONSTANTS)}
+
+
+def test_series_is_complete():
+    numbers = [path.name[:2] for path in SERIES]
+    assert set(notebooks.MODULES) <= set(numbers)
+    assert [path.name for path in SOLUTIONS] == [f"{number}_solutions.ipynb" for number in numbers]
+
+
+@every_notebook
+def test_saved_executed_from_top_to_bottom(path):
+    cells = code_cells(path)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+
+
+@every_notebook
+def test_saved_without_errors_warnings_and_traces_of_the_machine(path):
+    for output in outputs(path):
+        assert output.output_type != "error"
+        assert output.get("name") != "stderr"
+        text = "".join(output.get("data", {}).get("text/plain", "")) + output.get("text", "")
+        assert not re.search(r"Warning|site-packages|ipykernel_\d+|0x[0-9a-f]{8,}|/home/|/root/", text)
+
+
+@every_notebook
+def test_small(path):
+    assert path.stat().st_size <= 1_000_000
+    assert not any("text/html" in output.get("data", {}) for output in outputs(path))
+
+
+@every_notebook
+def test_cells_are_short(path):
+    lengths = [len(cell.source.splitlines()) for cell in code_cells(path)]
+    assert max(lengths) <= 42
+    assert statistics.median(lengths) <= 8
+
+
+@every_notebook
+def test_only_known_tags(path):
+    assert {tag for cell in read(path).cells for tag in cell.metadata.get("tags", [])} <= TAGS
+
+
+@every_notebook
+def test_metadata_is_normalised(path):
+    notebook = read(path)
+    assert notebook.metadata == notebooks.METADATA
+    assert all(set(cell.metadata) <= {"tags"} for cell in notebook.cells)
+
+
+def test_one_setup_cell():
+    assert len({code_cells(path)[0].source for path in SERIES + SOLUTIONS}) == 1
+
+
+@every_chapter
+def test_a_notebook_finishes_what_its_modules_hold(path):
+    found = [name for source in sources(path) for name, _ in notebooks.definitions(source)]
+    for module, names in notebooks.MODULES.get(path.name[:2], {}).items():
+        held = dict(notebooks.definitions(notebooks.read_module(module)))
+        for name in names:
+            assert name in held, f"utils/{module}.py holds no {name}: correct MODULES in tools/notebooks.py"
+            assert found.count(name) == 1, f"{name} must stand once in {path.name}"
+
+
+@every_notebook
+def test_no_notebook_redefines_what_utils_holds(path):
+    ours, theirs = own(path), homes()
+    for name, code in [item for source in sources(path) for item in top_level(source)]:
+        if name in ours:
+            assert code == ours[name], f"{name} differs from utils: run `make sync`, or give it another name"
+        else:
+            assert name not in theirs, f"{path.name} defines {name}, which has its home in utils: import it"
+
+
+@every_notebook
+def test_copies_have_the_text_of_utils(path):
+    assert not notebooks.sync(path, write=False), "a copy's text differs from utils: run `make sync`"
+
+
+@every_chapter
+def test_every_pitfall_is_measured(path):
+    """Below each heading with ☠ code runs, and an assert or a finding pins its damage."""
+    section, code = None, {}
+    for cell in read(path).cells:
+        for line in cell.source.splitlines() if cell.cell_type == "markdown" else []:
+            if line.startswith("#"):
+                section = line
+        if cell.cell_type == "code" and section and "☠" in section:
+            code[section] = code.get(section, "") + cell.source
+    headings = {
+        line
+        for cell in read(path).cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("###") and "☠" in line
+    }
+    assert headings or path.name[:2] == "00"
+    for heading in headings:
+        assert re.search(r"\bassert\b|finding\(", code.get(heading, "")), heading
+
+
+@every_notebook
+def test_links_between_files_resolve(path):
+    for cell in read(path).cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", cell.source):
+                assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_executing_twice_changes_no_byte(tmp_path):
+    for name in ("utils", "exercises"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks" / "02_embeddings.ipynb"
+    shutil.copy(ROOT / "notebooks" / path.name, path)
+    contents = []
+    for _ in range(2):
+        notebooks.execute(path)
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1]
+
+
+def test_a_failing_notebook_is_left_as_it_was(tmp_path):
+    path = notebook_of(tmp_path, "1 / 0")
+    content = path.read_bytes()
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        notebooks.execute(path)
+    assert path.read_bytes() == content
+    assert [item.name for item in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_kernel_starts_without_a_warning(tmp_path, capfd):
+    path = notebook_of(tmp_path, "1 + 1")
+    notebooks.execute(path)
+    assert outputs(path)[0].data["text/plain"] == "2"
+    assert "encryption" not in capfd.readouterr().err
+
+
+def test_sync_copies_a_definition_without_its_docstrings(tmp_path):
+    wrong = "class Embeddings(nn.Module):\n    def forward(self):\n        return 1\n\n\nkept = 2"
+    path = notebook_of(tmp_path, wrong)
+    assert notebooks.sync(path, write=False)
+    assert sources(path) == [wrong]
+    assert notebooks.sync(path)
+    [source] = sources(path)
+    assert source.endswith("kept = 2")
+    assert '"""' not in source
+    assert dict(top_level(source))["Embeddings"] == own(path)["Embeddings"]
+    assert not notebooks.sync(path)
+
+
+def documented(lines: list[str], node: ast.stmt) -> list[str]:
+    if isinstance(node, CONSTANTS):
+        return lines
+    first, indent = node.body[0].lineno - 1, " " * node.body[0].col_offset
+    return [*lines[:first], f'{indent}"""Said', "", f'{indent}once more."""', "", *lines[first:]]
+
+
+def altered(lines: list[str], node: ast.stmt) -> list[str]:
+    where, name = notebooks.place(node, lines), notebooks.name_of(node)
+    text = f"{name}: dict = {{}}" if isinstance(node, CONSTANTS) else f"class {name}:\n    altered = True"
+    return [*lines[: where.start], text, *lines[where.stop :]]
+
+
+def decorated_otherwise(lines: list[str], node: ast.stmt) -> list[str]:
+    if isinstance(node, CONSTANTS):
+        return lines
+    first = notebooks.place(node, lines).start
+    return [*lines[:first], *([] if node.decorator_list else ["@another"]), *lines[node.lineno - 1 :]]
+
+
+def remarked(lines: list[str], node: ast.stmt) -> list[str]:
+    last = node.end_lineno - 1
+    return [*lines[:last], f"{lines[last]}  # 🤔 a remark", *lines[last + 1 :]]
+
+
+def spread(lines: list[str], node: ast.stmt) -> list[str]:
+    last = node.end_lineno - 1
+    return lines if last < node.lineno else [*lines[:last], "", "", *lines[last:]]
+
+
+def damage(path: Path, how) -> bool:
+    """Damage all copies in a notebook; whether there were any to damage so."""
+    notebook, names, before = read(path), own(path), sources(path)
+    for cell in notebook.cells:
+        for name, node in reversed(notebooks.definitions(cell.source) if cell.cell_type == "code" else []):
+            if name in names:
+                cell.source = "\n".join(how(cell.source.split("\n"), node))
+    nbformat.write(notebook, path)
+    return sources(path) != before
+
+
+@pytest.mark.parametrize("how", [documented, altered, decorated_otherwise, remarked, spread])
+@pytest.mark.parametrize("number", notebooks.MODULES)
+def test_sync_mends_damaged_copies_and_nothing_else(tmp_path, number, how):
+    path = Path(shutil.copy(next(path for path in SERIES if path.name.startswith(number)), tmp_path))
+    notebooks.sync(path)
+    whole = path.read_bytes()
+    assert damage(path, how)
+    assert notebooks.sync(path)
+    assert path.read_bytes() == whole
+    assert not notebooks.sync(path)
+
+
+def test_sync_compares_constants(tmp_path):
+    wrong = ["# above\nRENAMES: dict = {}  # none\nkept = 1", "%matplotlib inline\nRENAMES = 1", "S = 2"]
+    path = notebook_of(tmp_path, *wrong, name="06.ipynb")
+    assert notebooks.sync(path)
+    first, *others = sources(path)
+    above, *table, kept = first.split("\n")
+    assert (above, kept, others) == ("# above", "kept = 1", wrong[1:])
+    assert "\n".join(["", *table, ""]) in notebooks.read_module("encoder")
+    assert not notebooks.sync(path)
+
+
+def test_sync_refuses_a_line_with_two_statements(tmp_path):
+    path = notebook_of(tmp_path, "kept = 1; ACTIVATIONS = {}", name="05.ipynb")
+    with pytest.raises(ValueError, match=r"shares a line with .kept = 1; ACTIVATIONS"):
+        notebooks.sync(path)
+
+
+def test_sync_names_a_module_that_does_not_exist(tmp_path, monkeypatch):
+    monkeypatch.setitem(notebooks.MODULES, "02", {"embedings": ()})
+    with pytest.raises(FileNotFoundError, match=r"embedings\.py does not exist: correct its name in MODULES"):
+        notebooks.sync(notebook_of(tmp_path, "1"))

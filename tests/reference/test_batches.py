@@ -1,0 +1,171 @@
+"""Batches hold every row once, pad little, and leave a model's modes as they were."""
+
+import pytest
+import torch
+from transformers import BertConfig
+
+from tests.helpers import TINY, tiny_tokenizer
+from utils.batches import (
+    collate,
+    device_of,
+    evaluation_mode,
+    model_ids,
+    shuffled_batches,
+    sorted_batches,
+    token_ids,
+)
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples
+from utils.evaluation import evaluate, predict
+from utils.search import embed
+from utils.views import neuron_view
+
+# Ids
+
+
+def test_ids_by_our_tokenizer_and_the_official_one(tokenizer, official_tokenizer):
+    texts = ["A fine film !", "the bark of a palm tree " * 200, "ok"]
+    ours = token_ids(texts, tokenizer, 512)
+    assert ours == token_ids(texts, official_tokenizer, 512)
+    assert [len(row) for row in ours] == [6, 512, 3]
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ([], ValueError, r"got an empty list: pass one text or more"),
+        (["fine", ""], ValueError, r"text 1 is empty, so there is nothing to read in it: leave it out"),
+        (["fine", " \n"], ValueError, r"text 1 is empty"),
+        ("fine", TypeError, r"texts must be a list of strings, got str: wrap one text in a list"),
+        (None, TypeError, r"texts must be a list of strings, got NoneType"),
+        (["fine", 3], TypeError, r"text 1 must be a string, got int"),
+    ],
+)
+def test_texts_that_cannot_be_read(texts, error, message):
+    with pytest.raises(error, match=message):
+        token_ids(texts, tiny_tokenizer(), 512)
+
+
+def test_ids_for_a_model_are_cut_to_its_positions():
+    model, text = TransformerForSequenceClassification(BertConfig(**TINY)), "a b c " * 20
+    lengths = [len(model_ids([text], model, tiny_tokenizer(), limit)[0]) for limit in (None, 99, 5, 3)]
+    assert lengths == [16, 16, 5, 3]
+    with pytest.raises(ValueError, match=r"max_length=2 is too small for 2 special tokens and 1 of text"):
+        model_ids([text], model, tiny_tokenizer(), 2)
+
+
+# Batches
+
+
+def test_collate_pads_to_the_longest():
+    batch = collate([[5, 6, 7], [8]])
+    assert batch["input_ids"].tolist() == [[5, 6, 7], [8, 0, 0]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_collate_takes_batches_to_the_device_of_a_model():
+    model = TransformerForSequenceClassification(BertConfig(**TINY)).to("meta")
+    assert {tensor.device for tensor in collate([[5]], device_of(model)).values()} == {torch.device("meta")}
+
+
+def lengths_of_rows(count: int) -> list[list[int]]:
+    lengths = torch.randint(3, 60, (count,), generator=torch.Generator().manual_seed(0))
+    return [[1] * length for length in lengths.tolist()]
+
+
+@pytest.mark.parametrize("count", [1, 2, 31, 32, 33, 500])
+def test_batches_hold_every_row_once(count):
+    rows = lengths_of_rows(count)
+    for batches in (list(sorted_batches(rows, 32)), shuffled_batches(rows, 32, seed=3)):
+        assert sorted(index for batch in batches for index in batch) == list(range(count))
+        assert max(map(len, batches)) <= 32
+    assert len(shuffled_batches(rows, 32, seed=3)) == -(-count // 32)
+
+
+def test_sorted_batches_are_at_most_a_quarter_padding():
+    rows = lengths_of_rows(100)
+    lengths = [[len(rows[index]) for index in batch] for batch in sorted_batches(rows, 32)]
+    assert all(batch[0] == max(batch) and batch[-1] == min(batch) >= 0.75 * batch[0] for batch in lengths)
+    assert len(lengths) < 20
+    assert list(sorted_batches([[1] * 8, [1] * 4, [1] * 6, [1] * 7], 2)) == [[0, 3], [2], [1]]
+    assert list(sorted_batches([], 2)) == []
+
+
+def test_shuffled_batches_pad_little_and_depend_on_the_seed():
+    rows = lengths_of_rows(500)
+    first, again, other = (shuffled_batches(rows, 32, seed) for seed in (0, 0, 1))
+    assert first == again != other
+    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in other}
+    longest = [max(len(rows[index]) for index in batch) for batch in first]
+    padded = sum(size * len(batch) for size, batch in zip(longest, first, strict=True))
+    assert padded < 1.2 * sum(map(len, rows))
+    assert longest not in (sorted(longest), sorted(longest, reverse=True))
+
+
+def test_a_batch_of_nothing():
+    with pytest.raises(ValueError, match=r"batch_size=0 takes no text: use 1 or more"):
+        next(sorted_batches([[1]], 0))
+
+
+# Evaluation mode
+
+
+@pytest.fixture
+def half_frozen() -> TransformerForSequenceClassification:
+    """A model in training mode whose encoder is in evaluation mode, but for its second layer."""
+    model = TransformerForSequenceClassification(BertConfig(**TINY)).train()
+    model.encoder.eval()
+    model.encoder.layers[1].train()
+    return model
+
+
+def modes(model) -> list[bool]:
+    return [module.training for module in model.modules()]
+
+
+def test_every_part_gets_its_own_mode_back(half_frozen):
+    before = modes(half_frozen)
+    assert len(set(before)) == 2
+    with evaluation_mode(half_frozen):
+        assert not any(modes(half_frozen))
+    assert modes(half_frozen) == before
+
+
+def test_every_part_gets_its_own_mode_back_after_an_error(half_frozen):
+    before = modes(half_frozen)
+    with pytest.raises(KeyboardInterrupt), evaluation_mode(half_frozen):
+        raise KeyboardInterrupt
+    assert modes(half_frozen) == before
+
+
+USES = {
+    "predict": lambda model, tokenizer: predict(model, tokenizer, ["a b"]),
+    "evaluate": lambda model, tokenizer: evaluate(model, tokenizer, Examples(["a b"], [1])),
+    "embed": lambda model, tokenizer: embed(["a b"], model.encoder, tokenizer),
+    "neuron_view": lambda model, tokenizer: neuron_view(model.encoder, tokenizer, "a b"),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_whatever_switches_dropout_off_puts_every_part_back(half_frozen, monkeypatch, name):
+    before, inside = modes(half_frozen), []
+    layer = type(half_frozen.encoder.layers[0])
+    forward = layer.forward
+    monkeypatch.setattr(
+        layer,
+        "forward",
+        lambda self, *args, **options: inside.append(self.training) or forward(self, *args, **options),
+    )
+    USES[name](half_frozen, tiny_tokenizer())
+    assert inside == [False, False]
+    assert modes(half_frozen) == before
+
+
+@pytest.mark.parametrize("name", USES)
+def test_and_so_it_does_when_the_model_fails(half_frozen, monkeypatch, name):
+    monkeypatch.setattr(half_frozen.encoder.layers[1], "feed_forward", None)
+    before = modes(half_frozen)
+    with pytest.raises(TypeError):
+        USES[name](half_frozen, tiny_tokenizer())
+    assert modes(half_frozen) == before

@@ -1,0 +1,176 @@
+"""What torch makes of the model: one graph without breaks, a program for any length, and at most one wait a pass."""
+
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import BertConfig
+
+from tests.helpers import SMALL, ragged_batch, shaken
+from utils.attention import AttentionHead
+from utils.classifier import TransformerForSequenceClassification
+from utils.encoder import TransformerEncoder
+
+ONE_LAYER = SMALL | {"num_hidden_layers": 1}
+EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
+PADDED, FULL = [7, 4], [7, 7]
+MODELS = [
+    (TransformerEncoder, "no mask"),
+    (TransformerEncoder, "mask"),
+    (TransformerEncoder, "everything"),
+    (TransformerForSequenceClassification, "mask"),
+]
+
+
+class Counter:
+    """A backend for torch.compile that keeps the graphs it is given and runs them as they are."""
+
+    def __init__(self):
+        self.graphs = []
+
+    def __call__(self, graph, inputs):
+        self.graphs.append(graph)
+        return graph.forward
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """Nothing compiled before, and nothing left behind."""
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def new_model(family) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return shaken(family(BertConfig(**ONE_LAYER)))
+
+
+def inputs(case: str, lengths: list[int]) -> tuple[dict[str, torch.Tensor], dict[str, bool]]:
+    """Tensors and options of one way to call a model on texts of these lengths."""
+    batch = ragged_batch(lengths)
+    if case == "no mask":
+        return {"input_ids": batch["input_ids"]}, {}
+    return batch, EVERYTHING if case == "everything" else {}
+
+
+def assert_same(found, wanted) -> None:
+    """Every tensor of two outputs agrees, and what is None in one is None in the other."""
+    found, wanted = (torch.utils._pytree.tree_leaves(output) for output in (found, wanted))
+    assert len(found) == len(wanted)
+    for mine, eager in zip(found, wanted, strict=True):
+        assert (mine is None) == (eager is None)
+        assert mine is None or (mine.shape == eager.shape and (mine - eager).abs().max() <= 1e-5)
+
+
+@torch.no_grad()
+def assert_compiles(model, case: str) -> None:
+    """One graph for a full and a padded batch (fullgraph=True raises where it would break), equal to eager."""
+    counter = Counter()
+    compiled = torch.compile(model, fullgraph=True, backend=counter)
+    for lengths in (FULL, PADDED):
+        tensors, options = inputs(case, lengths)
+        assert_same(compiled(**tensors, **options), model(**tensors, **options))
+    assert len(counter.graphs) == 1
+
+
+@torch.no_grad()
+def assert_exports(model, case: str) -> None:
+    """A program made from one batch gives what the model gives for other numbers of texts and tokens too."""
+    tensors, options = inputs(case, PADDED)
+    sizes = {0: torch.export.Dim("B", max=64), 1: torch.export.Dim("S", max=10)}
+    shapes = dict.fromkeys(tensors, sizes) | dict.fromkeys(options)
+    program = torch.export.export(model, (), tensors | options, dynamic_shapes=shapes).module()
+    for lengths in (PADDED, FULL, [9, 2, 5], [10, 1]):
+        tensors, options = inputs(case, lengths)
+        assert_same(program(**tensors, **options), model(**tensors, **options))
+
+
+@pytest.mark.parametrize(("family", "case"), MODELS)
+def test_one_graph(family, case):
+    assert_compiles(new_model(family), case)
+
+
+@pytest.mark.parametrize(("family", "case"), MODELS)
+def test_an_exported_program_takes_any_length(family, case):
+    assert_exports(new_model(family), case)
+
+
+@pytest.mark.parametrize(("family", "case"), MODELS[-2:])
+def test_nothing_breaks_a_graph(family, case):
+    tensors, options = inputs(case, PADDED)
+    explained = torch._dynamo.explain(new_model(family))(**tensors, **options)
+    assert (explained.graph_count, explained.graph_break_count) == (1, 0), explained.break_reasons
+
+
+def test_the_pretrained_encoder_in_one_graph(encoder):
+    assert_compiles(encoder, "everything")
+
+
+def test_one_head_compiles_with_its_mask():
+    head, states, mask = AttentionHead(8, 4), torch.randn(2, 3, 8), torch.tensor([[1, 1, 1], [1, 0, 0]])
+    assert_same(torch.compile(head, fullgraph=True, backend="eager")(states, mask), head(states, mask))
+
+
+class Reads(TorchDispatchMode):
+    """Counts the operations for which a GPU has to be waited for: values, or sizes that depend on values."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.conversions = [], Conversions(self)
+
+    def __enter__(self):
+        self.conversions.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        self.conversions.__exit__(*error)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.name().removeprefix("aten::").split(".")[0]
+        by_mask = name == "index" and any(x is not None and x.dtype == torch.bool for x in args[1])
+        if by_mask or name in ("_local_scalar_dense", "nonzero", "masked_select", "equal", "_unique2"):
+            self.found.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+class Conversions(TorchFunctionMode):
+    """Adds the conversions that on a CPU are no operation of torch's."""
+
+    def __init__(self, reads: Reads):
+        super().__init__()
+        self.reads = reads
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if getattr(function, "__name__", "") in ("tolist", "cpu", "numpy", "__array__"):
+            self.reads.found.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+def reads(call, **batch) -> list[str]:
+    with torch.no_grad(), Reads() as counted:
+        call(**batch)
+    return counted.found
+
+
+@pytest.mark.parametrize("lengths", [PADDED, FULL], ids=["padded", "full"])
+@pytest.mark.parametrize("case", ["no mask", "mask", "everything"])
+def test_a_pass_reads_from_the_device_once(case, lengths):
+    config = BertConfig(**SMALL | {"num_hidden_layers": 12})
+    tensors, options = inputs(case, lengths)
+    assert reads(TransformerEncoder(config).eval(), **tensors, **options) == ["tolist"]
+
+
+def test_every_way_of_reading_is_counted():
+    x = torch.tensor([1, 0, 1])
+    ways = [x.tolist, x.sum().item, x.nonzero, x.all().__bool__, x.numpy, x.cpu]
+    ways += [
+        lambda: x[x != 0],
+        lambda: torch.where(x),
+        lambda: x.masked_select(x != 0),
+        lambda: torch.equal(x, x),
+    ]
+    for way in ways:
+        assert len(reads(way)) == 1
+    assert reads(lambda: x[1:] + x.sum()) == []

@@ -1,0 +1,72 @@
+"""One layer used alone, as notebook 05 uses it: the same as torch's own, in both orders of LayerNorm."""
+
+import pytest
+import torch
+from torch import nn
+from transformers import BertConfig
+
+from tests.helpers import SMALL, shaken, torch_names
+from utils.encoder_layer import ACTIVATIONS, FeedForward, TransformerEncoderLayer
+
+MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+
+
+@pytest.fixture
+def hidden_states() -> torch.Tensor:
+    torch.manual_seed(0)
+    return torch.randn(2, 4, 8)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("options", [{}, {"norm_first": False}, {"norm_first": True}], ids=str)
+def test_post_and_pre_layer_norm_equal_those_of_torch(hidden_states, options):
+    layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL), **options))
+    settings = {"activation": "gelu", "layer_norm_eps": 1e-12, "batch_first": True}
+    official = nn.TransformerEncoderLayer(8, 2, 16, **settings, **options).eval()
+    official.load_state_dict(torch_names(layer.state_dict()))
+    with torch.no_grad():
+        wanted = official(hidden_states, src_key_padding_mask=MASK == 0)
+        found, _ = layer(hidden_states, MASK)
+    assert torch.allclose(found[MASK == 1], wanted[MASK == 1], atol=1e-5)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_query_and_key_are_those_that_make_the_weights(hidden_states, norm_first):
+    layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL), norm_first))
+    query, key = layer.project(hidden_states)
+    _, weights = layer(hidden_states, output_attentions=True)
+    assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
+
+
+def test_weights_are_returned_only_when_asked_for(hidden_states):
+    layer = TransformerEncoderLayer(BertConfig(**SMALL))
+    assert layer(hidden_states)[1] is None
+    assert layer(hidden_states, output_attentions=True)[1].shape == (2, 2, 4, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("gelu", nn.functional.gelu),
+        ("gelu_new", lambda x: nn.functional.gelu(x, approximate="tanh")),
+        ("relu", torch.relu),
+    ],
+)
+def test_the_activation_is_the_configurations(hidden_states, name, function):
+    feed_forward = FeedForward(BertConfig(**SMALL, hidden_act=name))
+    wanted = feed_forward.output(function(feed_forward.intermediate(hidden_states)))
+    assert torch.allclose(feed_forward(hidden_states), wanted, atol=1e-6)
+    assert name in ACTIVATIONS
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_dropout_of_one_leaves_the_residual_stream_alone(hidden_states, norm_first):
+    layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL, hidden_dropout_prob=1.0), norm_first))
+    found, _ = layer.train()(hidden_states)
+    wanted = hidden_states if norm_first else layer.feed_forward_norm(layer.attention_norm(hidden_states))
+    assert torch.allclose(found, wanted, atol=1e-6)
+
+
+def test_the_epsilon_of_both_layer_norms_is_the_configurations():
+    layer = TransformerEncoderLayer(BertConfig(**SMALL, layer_norm_eps=0.125))
+    assert layer.attention_norm.eps == layer.feed_forward_norm.eps == 0.125

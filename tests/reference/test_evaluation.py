@@ -1,0 +1,121 @@
+"""Evaluation counts every example, and prediction classifies texts of any length, with dropout off."""
+
+import pytest
+import torch
+from transformers import BertConfig
+
+from tests.helpers import TINY, tiny_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples
+from utils.evaluation import Evaluation, evaluate, predict
+from utils.notebook import largest_difference
+from utils.search import embed
+from utils.statistics import wilson_interval
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fine_tune
+
+
+@pytest.fixture
+def tokenizer():
+    return tiny_tokenizer()
+
+
+def new_model(**options) -> TransformerForSequenceClassification:
+    torch.manual_seed(0)
+    model = TransformerForSequenceClassification(BertConfig(**TINY, **options)).eval()
+    for weight in model.parameters():
+        if weight.dim() > 1:  # BERT starts with weights too small to tell texts apart
+            torch.nn.init.normal_(weight)
+    return model
+
+
+def test_evaluation_counts_every_example(tokenizer):
+    model = new_model()
+    examples = Examples(["a", "b c", "d e f g", "h", "i j", "k", "l m n o p q"], [1, 1, 1, 1, 1, 1, 0])
+    labels, probabilities = predict(model, tokenizer, examples.texts)
+    loss, accuracy, total = evaluate(model, tokenizer, examples, batch_size=3)
+    targets = torch.tensor(examples.labels)
+    assert total == 7
+    assert accuracy == pytest.approx((labels == targets).float().mean().item())
+    assert loss == pytest.approx(-probabilities[torch.arange(7), targets].log().mean().item(), abs=1e-6)
+
+
+def test_the_interval_is_wilsons():
+    assert Evaluation(loss=0.5, accuracy=81 / 263, total=263).interval == wilson_interval(81, 263)
+
+
+def test_two_hundred_texts_in_one_call(tokenizer):
+    model = new_model(num_labels=3).train()
+    texts = [f"{'a ' * (number % 17)}b c {number % 20}" for number in range(200)]
+    labels, probabilities = predict(model, tokenizer, texts)
+    assert labels.shape == (200,)
+    assert probabilities.shape == (200, 3)
+    assert torch.equal(labels, probabilities.argmax(dim=1))
+    assert len(labels.unique()) > 1
+    assert torch.allclose(probabilities.sum(dim=1), torch.ones(200))
+    alone = torch.cat([predict(model, tokenizer, [text]).probabilities for text in texts[:20]])
+    assert largest_difference(probabilities[:20], alone) <= 1e-5
+
+
+def test_a_text_longer_than_the_positions_is_cut(tokenizer):
+    model, text = new_model(), "a b " * 100
+    whole = predict(model, tokenizer, [text]).probabilities
+    assert torch.equal(whole, predict(model, tokenizer, ["a b " * 7]).probabilities)  # 14 + 2 = 16 positions
+    assert torch.equal(predict(model, tokenizer, [text], max_length=99).probabilities, whole)
+    short = predict(model, tokenizer, [text], max_length=5).probabilities
+    assert torch.equal(short, predict(model, tokenizer, ["a b a"]).probabilities)
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ([], ValueError, "empty list"),
+        (["a", ""], ValueError, "text 1 is empty"),
+        ("a", TypeError, "wrap one text in a list"),
+    ],
+)
+def test_texts_that_cannot_be_classified(tokenizer, texts, error, message):
+    with pytest.raises(error, match=message):
+        predict(new_model(), tokenizer, texts)
+
+
+def test_examples_must_be_examples(tokenizer):
+    with pytest.raises(TypeError, match=r"examples must be Examples\(texts, labels\), got tuple"):
+        evaluate(new_model(), tokenizer, (["a"], [1]))
+
+
+@pytest.mark.parametrize("label", [2, -1, 0.5, "1"])
+def test_a_label_that_is_no_class_is_named(tokenizer, label):
+    with pytest.raises(ValueError, match=rf"label {label!r} of text 1 is outside the classes 0 … 1"):
+        evaluate(new_model(), tokenizer, Examples(["a", "b"], [0, label]))
+
+
+USES = {
+    "predict": lambda model, tokenizer: predict(model, tokenizer, ["a"]),
+    "evaluate": lambda model, tokenizer: evaluate(model, tokenizer, Examples(["a"], [1])),
+    "fine_tune": lambda model, tokenizer: fine_tune(model, tokenizer, *[Examples(["a"], [1])] * 2, epochs=1),
+    "embed": lambda model, tokenizer: embed(["a"], model.encoder, tokenizer),
+    "save": lambda model, tokenizer: model.save("nowhere", tokenizer),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (40, r"the tokenizer has 40 tokens with ids up to 39, and the model's vocab_size is 50"),
+        (51, r"the tokenizer has 51 tokens with ids up to 50, and the model's vocab_size is 50"),
+    ],
+)
+def test_a_tokenizer_of_another_model_is_refused(name, size, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        USES[name](new_model(), tiny_tokenizer(size))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tokenizer_with_a_gap_in_its_ids_is_refused():
+    vocab = tiny_tokenizer(50).vocab
+    with_gap = WordPieceTokenizer({token: number + (number > 30) for token, number in vocab.items()})
+    with pytest.raises(ValueError, match=r"50 tokens with ids up to 50, and the model's vocab_size is 50"):
+        predict(new_model(), with_gap, ["a"])

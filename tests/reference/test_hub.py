@@ -1,0 +1,101 @@
+"""A Hub that is silent or talks nonsense: an end in bounded time, and words that help."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from utils import checkpoints
+
+
+class Hub(BaseHTTPRequestHandler):
+    """A server that answers a status, nonsense or, while `silence` is not set, nothing at all."""
+
+    answer, silence = b"", threading.Event()
+
+    def do_GET(self):
+        if self.answer == b"nothing":
+            self.silence.wait(60)
+        elif self.answer.isdigit():
+            self.send_error(int(self.answer))
+        else:
+            self.wfile.write(self.answer)
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """Let huggingface_hub talk to a server here, from an empty cache; the class that answers."""
+    handler = type("OneHub", (Hub,), {"silence": threading.Event()})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    for name, value in {
+        "ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_HUB_CACHE": str(tmp_path / "cache"),
+        "HF_HUB_OFFLINE": False,
+    }.items():
+        monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    yield handler
+    handler.silence.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def head(content: bytes) -> bytes:
+    return b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"500", "500"),
+        (b"503", "503"),
+        (b"401", "401"),
+        (b"429", "429"),
+        (b"404", "404"),
+        (head(b"<html>"), "Expecting value"),
+        (head(b"[]"), "list"),
+        (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),
+    ],
+)
+def test_a_hub_that_answers_errors_or_nonsense(hub, answer, reason):
+    hub.answer = answer
+    started = time.perf_counter()
+    with pytest.raises(
+        OSError, match=rf'"someone/bert" is no local folder .*({reason}).*use the embedded checkpoint='
+    ):
+        checkpoints.load_config("someone/bert")
+    assert time.perf_counter() - started < 20
+
+
+def test_a_hub_that_is_silent_is_not_waited_for_without_end(hub, monkeypatch):
+    hub.answer = b"nothing"
+    monkeypatch.setattr(checkpoints, "PATIENCE", 1)
+    started = time.perf_counter()
+    with pytest.raises(OSError, match=r"could not be fetched \(.*timed out.*use the embedded checkpoint="):
+        checkpoints.load_config("someone/bert")
+    assert time.perf_counter() - started < 20
+
+
+def test_a_name_in_the_cache_needs_no_hub(hub, tmp_path, monkeypatch):
+    hub.answer = b"nothing"
+    monkeypatch.setattr(checkpoints, "PATIENCE", 0.2)
+    repository = tmp_path / "cache" / "models--someone--bert"
+    (repository / "snapshots" / "abc").mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
+    settings = json.dumps({"model_type": "bert", "hidden_size": 24})
+    (repository / "snapshots" / "abc" / "config.json").write_text(settings)
+    assert checkpoints.load_config("someone/bert").hidden_size == 24

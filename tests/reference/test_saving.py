@@ -1,0 +1,574 @@
+"""A saved classifier is the same in every hand, and is written whole or not at all, whatever goes wrong."""
+
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForSequenceClassification,
+    BertModel,
+    pipeline,
+)
+
+from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
+from tools import notebooks
+from utils import classifier, saving, training
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples, reviews
+from utils.evaluation import evaluate, predict
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fine_tune
+from utils.views import head_view
+
+REAL = TINY | {"vocab_size": 30522, "max_position_embeddings": 24}
+TEXTS = ["A good film!", "Bad.", "Crème brûlée in 東京 :-) – unaffable", "good bad " * 30, "[MASK] of it"]
+WHOLE = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """What a file or the files of a folder hold, by name."""
+    return {file.name: file.read_bytes() for file in ([path] if path.is_file() else path.iterdir())}
+
+
+# The same in every hand
+
+
+@pytest.fixture(scope="module")
+def trained(tokenizer) -> TransformerForSequenceClassification:
+    """A small model that has learned a little."""
+    torch.manual_seed(0)
+    model = TransformerForSequenceClassification(BertConfig(**REAL))
+    examples = Examples(["a good film", "a bad film", "so good", "so bad"] * 10, [1, 0, 1, 0] * 10)
+    settings = {"epochs": 6, "batch_size": 8, "learning_rate": 2e-2, "quiet": True}
+    fine_tune(model, tokenizer, examples, examples, **settings)
+    return model
+
+
+@pytest.fixture(scope="module")
+def before(trained, tokenizer) -> torch.Tensor:
+    """The probabilities of TEXTS before saving, (N, 2): texts of both classes, and none of them at a half."""
+    labels, probabilities = predict(trained, tokenizer, TEXTS)
+    assert set(labels.tolist()) == {0, 1}
+    return probabilities
+
+
+@pytest.fixture(scope="module")
+def folder(trained, tokenizer, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("saved") / "new" / "model"
+    trained.save(folder, tokenizer, ["bad", "good"])
+    return folder
+
+
+def test_only_the_files_of_a_checkpoint_are_written(folder):
+    assert names(folder) == WHOLE
+    assert names(folder.parent) == ["model"]
+
+
+def test_our_own_classes_read_it(folder, before):
+    model = TransformerForSequenceClassification.load(folder)
+    assert not model.training
+    labels, probabilities = predict(model, WordPieceTokenizer.from_checkpoint(folder), TEXTS)
+    assert torch.equal(probabilities, before)
+    assert torch.equal(labels, before.argmax(dim=-1))
+
+
+def test_transformers_reads_it(folder, before):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    options = {"output_loading_info": True}
+    model, report = AutoModelForSequenceClassification.from_pretrained(folder, **options)
+    assert type(model) is BertForSequenceClassification
+    assert not any(report[kind] for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    assert model.dtype == torch.float32
+    with torch.no_grad():
+        logits = model(**tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")).logits
+    assert (logits.softmax(dim=-1) - before).abs().max() <= 1e-5
+
+
+def test_a_pipeline_of_transformers_reads_it_with_the_names_of_the_classes(folder, before):
+    classify = pipeline("text-classification", str(folder), device="cpu")
+    found = classify(TEXTS, truncation=True)
+    assert [answer["label"] for answer in found] == [
+        ["bad", "good"][label] for label in before.argmax(dim=-1)
+    ]
+    assert [answer["score"] for answer in found] == pytest.approx(before.amax(dim=-1).tolist(), abs=1e-5)
+
+
+def test_the_command_line_measures_it(folder, trained, tokenizer, monkeypatch, capsys):
+    expected = evaluate(trained, tokenizer, reviews().test[:50])
+    arguments = f"--cpu --checkpoint {folder} --epochs 0 --limit 50"
+    monkeypatch.setattr(sys, "argv", ["training", *arguments.split()])
+    training.main()
+    printed = capsys.readouterr().out
+    assert f"test accuracy {expected.accuracy:.1%} (" in printed
+    assert f") of 50, loss {expected.loss:.4f}\n" in printed
+
+
+def test_a_tokenizer_that_keeps_the_case_comes_back_so(tmp_path):
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "e", "A", "a", "##b", "!", "東", "B"]
+    cased = WordPieceTokenizer({token: number for number, token in enumerate(tokens)}, lowercase=False)
+    config = BertConfig(**TINY | {"vocab_size": len(tokens)})
+    TransformerForSequenceClassification(config).save(tmp_path, cased)
+    wanted = cased.encode("É a Ab! 東 é B")
+    assert WordPieceTokenizer.from_checkpoint(tmp_path).encode("É a Ab! 東 é B") == wanted
+    assert AutoTokenizer.from_pretrained(tmp_path).encode("É a Ab! 東 é B") == wanted
+
+
+def test_what_transformers_saved_loads_here(tmp_path):
+    torch.manual_seed(0)
+    official = BertForSequenceClassification(BertConfig(**TINY, num_labels=4)).eval()
+    official.save_pretrained(tmp_path)
+    ours = TransformerForSequenceClassification.load(tmp_path, num_labels=4)
+    ids = torch.tensor([[2, 7, 9, 3]])
+    assert (ours(ids) - official(ids).logits).abs().max() <= 1e-5
+    with pytest.raises(ValueError, match=r"stored head has 4 labels, and 2 are wanted"):
+        TransformerForSequenceClassification.load(tmp_path, num_labels=2)
+
+
+def test_a_half_precision_config_does_not_reach_the_saved_model(tmp_path):
+    config = BertConfig(**TINY, torch_dtype=torch.float16)  # the name that transformers 4 and 5 both take
+    TransformerForSequenceClassification(config).save(tmp_path / "model", tiny_tokenizer())
+    assert BertForSequenceClassification.from_pretrained(tmp_path / "model").dtype == torch.float32
+
+
+# Whose vocabulary
+
+
+@pytest.fixture
+def bert(tmp_path, official_tokenizer) -> Path:
+    """A checkpoint as transformers saves one: an encoder without a head, and the official tokenizer."""
+    torch.manual_seed(0)
+    BertModel(BertConfig(**REAL)).save_pretrained(tmp_path / "bert")
+    official_tokenizer.save_pretrained(tmp_path / "bert")
+    return tmp_path / "bert"
+
+
+def test_an_official_tokenizer_is_saved_as_ours_is(trained, folder, official_tokenizer, tmp_path):
+    trained.save(tmp_path, official_tokenizer, ["bad", "good"])
+    assert content(tmp_path) == content(folder)
+
+
+def test_without_a_tokenizer_the_checkpoints_own_is_saved(bert, tokenizer, tmp_path):
+    TransformerForSequenceClassification.from_checkpoint(bert).save(tmp_path / "one")
+    TransformerForSequenceClassification.load(tmp_path / "one").save(tmp_path / "two")
+    for place in ("one", "two"):
+        assert WordPieceTokenizer.from_checkpoint(tmp_path / place).vocab == tokenizer.vocab
+
+
+def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path):
+    trained.save(tmp_path, tokenizer)
+    first = content(tmp_path)
+    TransformerForSequenceClassification.load(tmp_path).save(tmp_path)
+    second = content(tmp_path)
+    settings = [json.loads(files.pop("config.json")) for files in (first, second)]
+    assert settings[0] == settings[1]
+    assert second == first
+
+
+def test_a_model_made_from_a_config_must_be_given_a_tokenizer(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"made from a configuration, which has no vocabulary: pass tokenizer="
+    ):
+        filled(1.0).save(tmp_path / "model")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "sizes"),
+    [(40, r"40 tokens with ids up to 39, .* is 50"), (51, r"51 tokens with ids up to 50, .* is 50")],
+)
+def test_a_tokenizer_of_another_model_is_refused(tmp_path, size, sizes):
+    with pytest.raises(ValueError, match=sizes):
+        filled(1.0).save(tmp_path / "model", tiny_tokenizer(size))
+    assert names(tmp_path) == []
+
+
+def test_an_official_tokenizer_of_another_model_is_refused(tmp_path, official_tokenizer):
+    with pytest.raises(
+        ValueError, match=r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"
+    ):
+        filled(1.0).save(tmp_path / "model", official_tokenizer)
+    assert names(tmp_path) == []
+
+
+def test_the_tokenizer_that_was_in_the_folder_gives_way(bert, tmp_path, trained, tokenizer):
+    """Its tokenizer.json would be read before our vocab.txt."""
+    swapped = dict(tokenizer.vocab)
+    swapped["good"], swapped["bad"] = swapped["bad"], swapped["good"]
+    ours = WordPieceTokenizer(swapped)
+    trained.save(bert, ours)
+    assert WordPieceTokenizer.from_checkpoint(bert).encode("good or bad") == ours.encode("good or bad")
+    assert AutoTokenizer.from_pretrained(bert).encode("good or bad") == ours.encode("good or bad")
+
+
+# The names of the classes
+
+
+def test_names_of_classes_are_kept(tmp_path):
+    filled(1.0).save(tmp_path, tiny_tokenizer(), ["no", "yes"])
+    TransformerForSequenceClassification.load(tmp_path).save(tmp_path)
+    config = TransformerForSequenceClassification.load(tmp_path).config
+    assert (config.id2label, config.label2id) == ({0: "no", 1: "yes"}, {"no": 0, "yes": 1})
+
+
+@pytest.mark.parametrize("labels", [["one"], ["a", "b", "c"], ["same", "same"], "no"])
+def test_names_that_do_not_fit_the_classes(tmp_path, labels):
+    with pytest.raises(ValueError, match=rf"labels={re.escape(repr(labels))} must be 2 different names"):
+        filled(1.0).save(tmp_path / "model", tiny_tokenizer(), labels)
+    assert names(tmp_path) == []
+
+
+# Where it may be saved
+
+FOREIGN = {
+    "files without a config.json": {"thesis.txt": "mine"},
+    "a model of another family": {"config.json": '{"model_type": "gpt2"}'},
+    "a config.json that is no JSON": {"config.json": "a = 1"},
+    "a config.json of a web site": {"config.json": "{}", "index.html": ""},
+    "a config.json that is a list": {"config.json": "[1]"},
+    "weights among other files": {"model.safetensors": "", "thesis.txt": "mine"},
+}
+
+
+@pytest.mark.parametrize("case", FOREIGN)
+def test_a_folder_of_something_else_is_left_alone(tmp_path, case):
+    for name, text in FOREIGN[case].items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r"holds other files than a model's: save into a folder of its own"):
+        filled(1.0).save(tmp_path, tiny_tokenizer())
+    assert content(tmp_path) == {name: text.encode() for name, text in FOREIGN[case].items()}
+
+
+def test_a_checkpoint_of_bert_may_be_saved_over(bert):
+    (bert / "README.md").write_text("mine")
+    model = TransformerForSequenceClassification.from_checkpoint(bert)
+    model.save(bert)
+    assert (bert / "README.md").read_text() == "mine"
+    loaded = TransformerForSequenceClassification.load(bert)
+    assert all(torch.equal(weight, model.state_dict()[name]) for name, weight in loaded.state_dict().items())
+
+
+def test_saving_again_replaces_the_model_and_keeps_other_files(tmp_path):
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    (tmp_path / "notes.txt").write_text("mine")
+    filled(2.0).save(tmp_path, tiny_tokenizer())
+    assert saved_number(tmp_path) == 2
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert names(tmp_path) == sorted([*WHOLE, "notes.txt"])
+
+
+# Loading what is not whole
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"is no folder: pass one that save\(\) has written"):
+        TransformerForSequenceClassification.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_half_written_folder(tmp_path, name):
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    whole = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(
+        ValueError, match=rf"{name} cannot be read \(.*\): (fetch or save it|save the model) again"
+    ):
+        TransformerForSequenceClassification.load(tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(ValueError, match=rf"lacks {name}, so it holds no whole model: save it again"):
+        TransformerForSequenceClassification.load(tmp_path)
+
+
+def test_a_folder_whose_parts_disagree(tmp_path):
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    config = tmp_path / "config.json"
+    settings = json.loads(config.read_text())
+    config.write_text(json.dumps(settings | {"model_type": "gpt2"}))
+    with pytest.raises(ValueError, match=r'model_type="gpt2", and this series builds "bert"'):
+        TransformerForSequenceClassification.load(tmp_path)
+    config.write_text(json.dumps(settings | {"num_hidden_layers": 3}))
+    with pytest.raises(ValueError, match=r"missing: encoder.layers.2"):
+        TransformerForSequenceClassification.load(tmp_path)
+    config.write_text(json.dumps(settings))
+    weights = load_file(tmp_path / "model.safetensors")
+    save_file(weights | {"classifier.weight": torch.zeros(5, 12)}, tmp_path / "model.safetensors")
+    with pytest.raises(ValueError, match=r"stored head has 5 labels, and 2 are wanted"):
+        TransformerForSequenceClassification.load(tmp_path)
+
+
+# A save that breaks off
+
+PHASES = {  # the function that ends in an error, at which of its calls, and which model is found then
+    "before the first draft is whole": ("fsync", 1, 1.0),
+    "before the last draft is whole": ("fsync", 4, 1.0),
+    "before the first move": ("replace", 1, None),
+    "between the moves": ("replace", 3, None),
+    "before the last move": ("replace", 4, None),
+}
+
+
+@pytest.fixture
+def break_off(monkeypatch):
+    """A function that lets the n-th call of os.fsync or Path.replace raise an error, from then on."""
+
+    def prepare(name: str, number: int, error: BaseException) -> None:
+        place, calls = {"fsync": os, "replace": Path}[name], []
+        real = getattr(place, name)
+
+        def failing(*arguments):
+            calls.append(arguments)
+            if len(calls) == number:
+                raise error
+            return real(*arguments)
+
+        monkeypatch.setattr(place, name, failing)
+
+    return prepare
+
+
+@pytest.mark.parametrize("error", [OSError("input/output error"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_save_that_breaks_off_leaves_the_old_model_or_an_unfinished_one(tmp_path, break_off, phase, error):
+    name, number, found = PHASES[phase]
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    break_off(name, number, error)
+    message = r"could not be saved \(input/output error\): choose a place that you may write"
+    with pytest.raises(type(error), match=message if isinstance(error, OSError) else None):
+        filled(2.0).save(tmp_path, tiny_tokenizer())
+    assert not [name for name in names(tmp_path) if name.startswith(".")]
+    if found:
+        assert saved_number(tmp_path) == found
+    else:
+        with pytest.raises(
+            ValueError, match=r"lacks config\.json, so it holds no whole model: save it again"
+        ):
+            TransformerForSequenceClassification.load(tmp_path)
+    filled(3.0).save(tmp_path, tiny_tokenizer())
+    assert saved_number(tmp_path) == 3
+    assert names(tmp_path) == WHOLE
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_first_save_that_breaks_off_does_not_stand_in_the_way_of_the_next(tmp_path, break_off, phase):
+    name, number, _ = PHASES[phase]
+    break_off(name, number, OSError("input/output error"))
+    with pytest.raises(OSError, match=r"could not be saved"):
+        filled(2.0).save(tmp_path / "model", tiny_tokenizer())
+    with pytest.raises((FileNotFoundError, ValueError), match=r"is no folder|lacks config\.json"):
+        TransformerForSequenceClassification.load(tmp_path / "model")
+    filled(3.0).save(tmp_path / "model", tiny_tokenizer())
+    assert saved_number(tmp_path / "model") == 3
+
+
+def test_what_a_killed_process_left_is_written_over(tmp_path):
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    (tmp_path / "config.json").unlink()
+    (tmp_path / saving.DRAFTS).mkdir()
+    (tmp_path / saving.DRAFTS / "model.safetensors").write_text("half")
+    (tmp_path / saving.LOCK).touch()
+    filled(2.0).save(tmp_path, tiny_tokenizer())
+    assert saved_number(tmp_path) == 2
+    assert names(tmp_path) == WHOLE
+
+
+def test_what_a_killed_process_left_among_other_files_is_written_over(tmp_path):
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "config.json").unlink()
+    (tmp_path / saving.LOCK).touch()
+    filled(2.0).save(tmp_path, tiny_tokenizer())
+    assert saved_number(tmp_path) == 2
+
+
+# Two at a time
+
+
+def save_named(folder: Path, number: int) -> None:
+    """Save a model whose weights and whose names of classes tell it from the others."""
+    filled(number).save(folder, tiny_tokenizer(), [f"{number} no", f"{number} yes"])
+
+
+def load_whole(folder: Path) -> int | None:
+    """Which model was loaded, weights and names of one; None for an error that says that the folder is not whole."""
+    try:
+        model = TransformerForSequenceClassification.load(folder)
+    except ValueError as error:
+        assert re.search(r"config\.json.*again", str(error))  # noqa: PT017 - there is none as a rule
+        return None
+    number = int(model.pooler.weight[0, 0])
+    assert model.config.id2label == {0: f"{number} no", 1: f"{number} yes"}
+    return number
+
+
+def test_threads_that_save_and_load_at_once_see_whole_models(tmp_path):
+    save_named(tmp_path, 1)
+    stop, problems, found = threading.Event(), [], []
+
+    def guarded(function) -> None:
+        try:
+            function()
+        except BaseException as error:
+            problems.append(error)
+
+    def save_often(number: int) -> None:
+        for _ in range(15):
+            save_named(tmp_path, number)
+
+    def load_often() -> None:
+        while not stop.is_set():
+            found.append(load_whole(tmp_path))
+
+    savers = [threading.Thread(target=guarded, args=[lambda n=number: save_often(n)]) for number in (2, 3)]
+    loader = threading.Thread(target=guarded, args=[load_often])
+    for thread in (loader, *savers):
+        thread.start()
+    for thread in savers:
+        thread.join()
+    stop.set()
+    loader.join()
+    assert problems == []
+    assert {2, 3} & set(found)
+    assert load_whole(tmp_path) in (2, 3)
+    assert names(tmp_path) == WHOLE
+
+
+def test_a_save_in_the_middle_of_a_load(tmp_path, monkeypatch):
+    """After the old configuration is read and before the weights are: they must not be taken for its own."""
+    save_named(tmp_path, 1)
+    read, later = classifier.load_file, [2]
+
+    def read_late(path):
+        while later:
+            save_named(tmp_path, later.pop())
+        return read(path)
+
+    monkeypatch.setattr(classifier, "load_file", read_late)
+    assert load_whole(tmp_path) in (2, None)
+
+
+def test_a_save_that_begins_in_the_middle_of_a_load(tmp_path, monkeypatch):
+    """config.json goes once it was looked at: transformers would take BERT's default configuration instead."""
+    save_named(tmp_path, 1)
+    read = Path.read_text
+
+    def read_last(self, *arguments, **options):
+        text = read(self, *arguments, **options)
+        if self.name == "config.json":
+            self.unlink()
+        return text
+
+    monkeypatch.setattr(Path, "read_text", read_last)
+    assert load_whole(tmp_path) in (1, None)
+
+
+# A disk that is full, and a place that nobody may write
+
+VIEW = head_view([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
+SAVERS = {
+    "classifier": lambda path: filled(2.0).save(path, tiny_tokenizer()),
+    "view": VIEW.save,
+    "notebook": lambda path: notebooks.save(nbformat.v4.new_notebook(metadata={"long": "x" * 9000}), path),
+}
+REMEDY = r"saved.* could not be saved.*\(.*\): (choose|use) .* that you may write, on a disk with room for it"
+
+
+@contextmanager
+def full_disk(size: int = 4000):
+    """No file can grow beyond so many bytes: the system itself refuses, in the middle of a write."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@contextmanager
+def somebody_else():
+    """As root, be a user without rights, since root may write everywhere; a normal user stays as he is."""
+    root = os.geteuid() == 0
+    if root:
+        try:
+            os.seteuid(65534)
+        except OSError:
+            pytest.skip("this root can be nobody else, so nothing is unwritable")
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@unix_only
+@pytest.mark.parametrize("name", SAVERS)
+def test_a_full_disk_keeps_what_was_saved(tmp_path, name):
+    if name == "classifier":
+        filled(1.0).save(tmp_path / "saved", tiny_tokenizer())
+    else:
+        (tmp_path / "saved").write_text("old")
+    before = content(tmp_path / "saved")
+    with pytest.raises(OSError, match=REMEDY), full_disk():
+        SAVERS[name](tmp_path / "saved")
+    assert content(tmp_path / "saved") == before
+    assert names(tmp_path) == ["saved"]
+
+
+@unix_only
+@pytest.mark.parametrize("name", SAVERS)
+def test_a_full_disk_is_left_as_it_was(tmp_path, name):
+    with pytest.raises(OSError, match=r"File too large"), full_disk():
+        SAVERS[name](tmp_path / "saved")
+    assert names(tmp_path) == []
+
+
+@unix_only
+@pytest.mark.parametrize("name", SAVERS)
+def test_an_unwritable_folder_is_named(name):
+    with tempfile.TemporaryDirectory() as folder:  # tmp_path cannot be read by another user, and this one can
+        path = Path(folder)
+        path.chmod(0o555)
+        with somebody_else(), pytest.raises(OSError, match=REMEDY) as error:
+            SAVERS[name](path / "saved")
+        path.chmod(0o755)
+        assert "Permission denied" in str(error.value)
+        assert folder in str(error.value)
+        assert names(path) == []
+
+
+@pytest.mark.parametrize("name", SAVERS)
+def test_a_file_where_a_folder_should_be(tmp_path, name):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OSError, match=REMEDY):
+        SAVERS[name](tmp_path / "file" / "saved")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_file_in_the_place_of_the_folder(tmp_path):
+    (tmp_path / "saved").write_text("mine")
+    with pytest.raises(OSError, match=REMEDY):
+        filled(1.0).save(tmp_path / "saved", tiny_tokenizer())
+    assert (tmp_path / "saved").read_text() == "mine"
+
+
+@pytest.mark.parametrize("error", [OSError("input/output error"), KeyboardInterrupt()], ids=repr)
+def test_a_file_that_breaks_off_stays_as_it_was(tmp_path, break_off, error):
+    VIEW.save(tmp_path / "view.html")
+    before = content(tmp_path)
+    break_off("fsync", 1, error)
+    with pytest.raises(type(error)):
+        head_view([torch.full((1, 2, 3, 3), 1 / 3)], ["x", "y", "z"]).save(tmp_path / "view.html")
+    assert content(tmp_path) == before

@@ -1,0 +1,128 @@
+"""A set-up that is interrupted starts over, and one that is done is not done again."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import ROOT
+
+pytestmark = pytest.mark.skipif(os.name == "nt" or not shutil.which("make"), reason="needs make and signals")
+
+# The real Makefile, with a Python, a pip, a jupyter and the rest that only note that they were called
+
+STUB = """\
+#!/bin/sh
+# usage as the real one; notes what it was asked for, and in the phase that the file "hang" names it does not end
+name=$(basename "$0")
+case "$name $*" in
+    *"sys.version_info"*) phase=version ;;
+    *"-m venv"*) phase=venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    *"-m pip install"*) phase=pip; cp "$0" .venv/bin/jupyter ;;
+    *"-m pytest"*) phase=pytest ;;
+    *labextension*) phase=extension ;;
+    *"jupyter lab "*) phase=lab ;;
+    *"check ."*) phase=lint ;;
+    *) phase=other ;;
+esac
+echo $phase >> log
+if [ "$(cat hang)" = $phase ]; then touch hanging; exec sleep 60; fi
+for tool in python ruff check-jsonschema; do
+    if [ $phase = pip ]; then cp "$0" .venv/bin/$tool.new; mv .venv/bin/$tool.new .venv/bin/$tool; fi
+done
+"""
+SET_UP = ["version", "venv", "pip", "extension"]
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "python").write_text(STUB)
+    (tmp_path / "python").chmod(0o755)
+    (tmp_path / "hang").touch()
+    return tmp_path
+
+
+def make(project: Path, target: str) -> subprocess.Popen:
+    """`make`, in a process group of its own, with Ctrl-C as in a terminal even where this runs in the background."""
+    (project / "log").write_text("")
+    return subprocess.Popen(
+        ["make", f"PYTHON={project / 'python'}", target],
+        cwd=project,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_for(folder: Path, pattern: str) -> None:
+    deadline = time.monotonic() + 20
+    while not any(folder.glob(pattern)):
+        assert time.monotonic() < deadline, f"{pattern} did not come"
+        time.sleep(0.01)
+
+
+def interrupt(project: Path, target: str, phase: str, sign: int = signal.SIGINT) -> None:
+    """Run a target until it is in a phase, and then press Ctrl-C, which reaches all that it started, or kill it all."""
+    (project / "hang").write_text(phase)
+    process = make(project, target)
+    try:
+        wait_for(project, "hanging")
+        os.killpg(process.pid, sign)
+        assert process.wait(timeout=20) != 0
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    (project / "hanging").unlink()
+    (project / "hang").write_text("")
+
+
+def phases(project: Path, target: str) -> list[str]:
+    """What a whole run of a target did, in order."""
+    assert make(project, target).wait(timeout=20) == 0
+    return (project / "log").read_text().split()
+
+
+@pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
+@pytest.mark.parametrize("phase", SET_UP)
+def test_make_lab_ended_in_the_set_up_starts_over(project, phase, sign):
+    interrupt(project, "lab", phase, getattr(signal, sign))
+    assert not (project / ".venv" / ".installed").exists()
+    assert phases(project, "lab") == [*SET_UP, "lab"]
+    assert phases(project, "lab") == ["lab"]
+
+
+@pytest.mark.parametrize("phase", [*SET_UP, "lint", "pytest"])
+def test_make_test_interrupted_goes_on(project, phase):
+    interrupt(project, "test", phase)
+    done = phases(project, "test")
+    assert done[-1] == "pytest"
+    assert "lint" in done
+    assert done[: len(SET_UP)] == SET_UP if phase in SET_UP else "venv" not in done
+    again = phases(project, "test")
+    assert "pip" not in again
+    assert again[-1] == "pytest"
+
+
+def test_make_test_interrupted_in_the_second_installation(project):
+    assert phases(project, "lab") == [*SET_UP, "lab"]
+    interrupt(project, "test", "pip")
+    assert not (project / ".venv" / ".installed-dev").exists()
+    assert "pip" in phases(project, "test")
+    assert "pip" not in phases(project, "test")
+
+
+def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(project):
+    interrupt(project, "lab", "lab")
+    assert phases(project, "lab") == ["lab"]
+    later = time.time() + 10
+    os.utime(project / "requirements.txt", (later, later))
+    interrupt(project, "lab", "pip")
+    assert "pip" in phases(project, "lab")

@@ -1,0 +1,67 @@
+"""Intervals equal scipy's, cover what they should, and refuse what has none."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from utils.statistics import bootstrap_interval, wilson_interval
+
+
+@pytest.mark.parametrize("total", [1, 2, 10, 29, 263, 1000])
+def test_wilsons_interval_is_scipys(total):
+    for right in range(0, total + 1, max(1, total // 10)):
+        expected = binomtest(right, total).proportion_ci(confidence_level=0.95, method="wilson")
+        assert wilson_interval(right, total) == pytest.approx((expected.low, expected.high), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("right", "total", "expected"),
+    [(0, 10, (0, 0.2775)), (81, 263, (0.2553, 0.3662)), (1, 29, (0.0061, 0.1718))],
+)
+def test_wilsons_interval_is_the_published_one(right, total, expected):
+    """Newcombe 1998, method 3."""
+    assert wilson_interval(right, total) == pytest.approx(expected, abs=1e-4)
+
+
+def test_wilsons_interval_stays_within_0_and_1():
+    for total in (1, 3, 50):
+        assert wilson_interval(0, total)[0] == 0
+        assert wilson_interval(total, total)[1] == 1
+
+
+@pytest.mark.parametrize(("right", "total"), [(0, 0), (3, 2), (-1, 2)])
+def test_counts_that_are_no_share(right, total):
+    with pytest.raises(ValueError, match=rf"{right} right answers of {total}: use 0 to the total"):
+        wilson_interval(right, total)
+
+
+def test_a_bootstrap_interval_is_about_the_normal_one():
+    low, high = bootstrap_interval(range(100))
+    assert low == pytest.approx(49.5 - 1.96 * 2.887, abs=0.5)
+    assert high == pytest.approx(49.5 + 1.96 * 2.887, abs=0.5)
+
+
+def test_a_bootstrap_interval_depends_on_the_seed_alone():
+    values = np.random.default_rng(0).normal(size=20)
+    np.random.seed(1)  # noqa: NPY002 - the global generator must not matter
+    first = bootstrap_interval(values)
+    np.random.seed(2)  # noqa: NPY002
+    assert bootstrap_interval(values.tolist()) == first
+    assert bootstrap_interval(values, seed=1) != first
+
+
+def test_a_bootstrap_interval_covers_the_mean_19_times_in_20():
+    """Of 400 samples of 50 values; a share of 0.95 has a standard error of 0.011 there."""
+    generator = np.random.default_rng(0)
+    samples = generator.normal(3, 2, size=(400, 50))
+    intervals = [
+        bootstrap_interval(sample, seed=number, samples=500) for number, sample in enumerate(samples)
+    ]
+    covered = sum(low <= 3 <= high for low, high in intervals) / len(intervals)
+    assert 0.91 <= covered <= 0.975
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], [[1.0, 2.0]]])
+def test_values_without_a_bootstrap_interval(values):
+    with pytest.raises(ValueError, match=r"values must be two finite numbers or more"):
+        bootstrap_interval(values)

@@ -1,0 +1,71 @@
+"""The command line, as a reader calls it: training in two processes, and measuring what was saved."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from tests.helpers import ROOT, TINY
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import LABELS, reviews
+from utils.evaluation import evaluate
+from utils.notebook import largest_difference
+
+MODULE = ["-m", "utils.training", "--cpu", "--limit", "41"]
+TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
+LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
+LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
+LAUNCH += ["--multi_gpu", "--num_processes", "2"]
+
+
+def run(*arguments) -> str:
+    """What Python printed, with a time limit."""
+    command = [sys.executable, "-W", "ignore", *map(str, arguments)]
+    variables = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, official_tokenizer):
+    """The folder of a checkpoint and of what one and two processes made of it, and what they printed."""
+    folder = tmp_path_factory.mktemp("trained")
+    config = BertConfig(**TINY | {"vocab_size": 30522, "max_position_embeddings": 24})
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    torch.manual_seed(0)
+    BertModel(config).save_pretrained(folder / "tiny")
+    official_tokenizer.save_pretrained(folder / "tiny")
+    common = [*MODULE, *TRAINING, "--checkpoint", folder / "tiny", "--save"]
+    return folder, run(*common, folder / "one"), run(*LAUNCH, *common, folder / "two")
+
+
+def weights_of(model) -> torch.Tensor:
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def test_two_processes_train_to_the_weights_of_one(trained):
+    """Each example once an epoch, gradients averaged, metrics over all: otherwise the weights would differ."""
+    folder, alone, together = trained
+    assert "1 processes, finished" in alone
+    assert "2 processes, finished" in together
+    assert together.splitlines()[-1] == alone.splitlines()[-1]  # the test accuracy and its interval
+    one, two = (TransformerForSequenceClassification.load(folder / name) for name in ("one", "two"))
+    torch.manual_seed(0)
+    untrained = TransformerForSequenceClassification.from_checkpoint(folder / "tiny")
+    assert largest_difference(weights_of(one), weights_of(two)) <= 1e-4
+    assert largest_difference(weights_of(one), weights_of(untrained)) > 1e-3
+    assert tuple(one.config.id2label.values()) == LABELS
+
+
+def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
+    folder, alone, _ = trained
+    printed = run(*MODULE, "--epochs", "0", "--checkpoint", folder / "one")
+    assert printed.splitlines() == alone.splitlines()[-1:]
+    model = TransformerForSequenceClassification.load(folder / "one")
+    expected = evaluate(model, tokenizer, reviews().test[:41])
+    assert f"test accuracy {expected.accuracy:.1%} (" in printed
+    assert f"of 41, loss {expected.loss:.4f}" in printed

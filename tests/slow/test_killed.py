@@ -1,0 +1,261 @@
+"""Kernels and processes killed, and several that save at once: a model is whole or unfinished, and can be saved."""
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+from tests.helpers import ROOT, TINY, environment, filled, names, saved_number, tiny_tokenizer, unix_only
+from utils.classifier import TransformerForSequenceClassification
+
+WHOLE = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
+
+# A kernel that is killed, and two at a time
+
+CELLS = [
+    "from utils.notebook import start\ndevice = start()",
+    f"""\
+from transformers import BertConfig
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import reviews
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fine_tune
+train, validation, test = reviews()
+tokenizer = WordPieceTokenizer.from_checkpoint("all-MiniLM-L6-v2")
+model = TransformerForSequenceClassification(BertConfig(**{TINY | {"vocab_size": 30522}}))""",
+    "history = fine_tune(model, tokenizer, train[:400], validation[:20], epochs=4, batch_size=8)",
+    "model.save('model', tokenizer)",
+]
+SAVE_OFTEN = """\
+for weight in model.parameters():
+    weight.data.fill_({number})
+for _ in range(15):
+    model.save('model', tokenizer)"""
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch, tmp_path_factory):
+    """Jupyter finds and writes no settings of the user's, and needs no home to be there."""
+    for name, value in environment(tmp_path_factory.mktemp("jupyter")).items():
+        if name.startswith(("JUPYTER_", "IPYTHON")):
+            monkeypatch.setenv(name, value)
+
+
+@contextmanager
+def kernel(folder: Path):
+    """A kernel of a notebook in this folder, and its client; dead afterwards."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(folder), env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=60)
+        yield manager, client
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def finish(client, request: str) -> None:
+    """Wait for a cell to end, without an error."""
+    while True:
+        reply = client.get_shell_msg(timeout=60)
+        if reply["parent_header"]["msg_id"] == request:
+            break
+    assert reply["content"]["status"] == "ok", reply["content"].get("traceback")
+
+
+def run_cells(client, cells: list[str]) -> None:
+    for cell in cells:
+        finish(client, client.execute(cell))
+
+
+def test_a_kernel_killed_in_training_and_the_notebook_run_again(tmp_path):
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    with kernel(tmp_path) as (manager, client):
+        run_cells(client, CELLS[:2])
+        request = client.execute(CELLS[2])
+        while True:  # until the progress bar has counted a step
+            message = client.get_iopub_msg(timeout=60)
+            if "/50" in message["content"].get("text", "") and " 0/50" not in message["content"]["text"]:
+                break
+        assert message["parent_header"]["msg_id"] == request
+        manager.provisioner.process.kill()
+        assert manager.provisioner.process.wait(timeout=10) != 0
+    assert saved_number(tmp_path / "model") == 1
+    with kernel(tmp_path) as (_, client):
+        run_cells(client, CELLS)
+    trained = TransformerForSequenceClassification.load(tmp_path / "model").pooler.weight
+    assert trained.unique().numel() > 1
+    assert names(tmp_path / "model") == WHOLE
+
+
+def test_two_notebooks_save_into_the_same_folder_at_once(tmp_path):
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    with kernel(tmp_path) as (_, first), kernel(tmp_path) as (_, second):
+        for cell in CELLS[:2]:
+            requests = [(client, client.execute(cell)) for client in (first, second)]
+            for client, request in requests:
+                finish(client, request)
+        requests = [
+            (client, client.execute(SAVE_OFTEN.format(number=number)))
+            for client, number in ((first, 2), (second, 3))
+        ]
+        for client, request in requests:
+            finish(client, request)
+    assert saved_number(tmp_path / "model") in (2, 3)
+    assert (tmp_path / "model" / "notes.txt").read_text() == "mine"
+    assert names(tmp_path / "model") == sorted([*WHOLE, "notes.txt"])
+
+
+# Processes. One forks for each moment, so that torch is imported once.
+
+COMMON = """\
+import json, os, random, re, shutil, signal, sys, time
+from pathlib import Path
+from tests.helpers import filled, tiny_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+
+place, tokenizer = Path(sys.argv[1]), tiny_tokenizer()
+
+def save(folder, number):
+    filled(number).save(folder, tokenizer, [f"{number} no", f"{number} yes"])
+
+def load(folder):
+    "The number of the model, or None for an error that says that it is not whole; a mixture ends the program."
+    try:
+        model = TransformerForSequenceClassification.load(folder)
+    except ValueError as error:
+        assert re.search(r"config\\.json.*again", str(error)), error
+        return None
+    (number,) = {value for weight in model.parameters() for value in weight.unique().tolist()}
+    assert model.config.id2label == {0: f"{number:.0f} no", 1: f"{number:.0f} yes"}, (number, model.config.id2label)
+    return int(number)
+
+def child(function, *arguments):
+    "The number of a process that runs a function, and ends with status 1 if that raises."
+    number = os.fork()
+    if number:
+        return number
+    try:
+        function(*arguments)
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+def status(number):
+    return os.waitpid(number, 0)[1]
+"""
+# kills a save at its first step that changes a file, at its second, and so on until one is not killed
+EVERY_STEP = """
+STEPS = [(os, "fsync"), (Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (Path, "rmdir"), (shutil, "rmtree")]
+
+def save_until(step, folder):
+    taken = []
+    def counting(name, real):
+        def stand_in(*arguments, **options):
+            taken.append(name)
+            if len(taken) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **options)
+        return stand_in
+    for owner, name in STEPS:
+        setattr(owner, name, counting(name, getattr(owner, name)))
+    save(folder, 2)
+
+found = []
+for step in range(1, 100):
+    folder = place / str(step)
+    save(folder, 1)
+    if "notes" in sys.argv:
+        (folder / "notes.txt").write_text("mine")
+    ended = status(child(save_until, step, folder))
+    found.append(load(folder))
+    if not ended:
+        break
+    assert ended == signal.SIGKILL
+print(json.dumps(found))
+"""
+# kills a process that saves all the time, at any moment
+ANY_MOMENT = """
+def save_often():
+    while True:
+        for number in (2, 3):
+            save(place / "model", number)
+
+random.seed(0)
+save(place / "model", 1)
+found = []
+for _ in range(40):
+    process = child(save_often)
+    time.sleep(random.uniform(0.01, 0.1))
+    os.kill(process, signal.SIGKILL)
+    assert status(process) == signal.SIGKILL
+    found.append(load(place / "model"))
+print(json.dumps(found))
+"""
+# three processes save at once, and one loads meanwhile
+AT_ONCE = """
+def save_often(number):
+    for _ in range(40):
+        save(place / "model", number)
+
+save(place / "model", 1)
+savers = [child(save_often, number) for number in (2, 3, 4)]
+found = []
+while savers:
+    found.append(load(place / "model"))
+    for process in savers:
+        ended, how = os.waitpid(process, os.WNOHANG)
+        if ended:
+            assert how == 0
+            savers = [other for other in savers if other != process]
+found.append(load(place / "model"))
+print(json.dumps(found))
+"""
+
+
+def run(program: str, folder: Path, *arguments: str) -> list[int | None]:
+    """What the program found each time that it loaded."""
+    command = [sys.executable, "-W", "ignore", "-c", COMMON + program, str(folder), *arguments]
+    variables = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@unix_only
+@pytest.mark.parametrize("others", [(), ("notes",)], ids=["alone", "among other files"])
+def test_a_save_killed_at_any_of_its_steps(tmp_path, others):
+    """Before it moves anything the old model is there, then none, then the new one; and the next save works."""
+    found = run(EVERY_STEP, tmp_path, *others)
+    assert found == sorted(found, key=[1, None, 2].index)
+    assert {1, None, 2} <= set(found)
+    for folder in tmp_path.iterdir():
+        filled(3.0).save(folder, tiny_tokenizer())
+        assert saved_number(folder) == 3
+        assert names(folder) == sorted([*WHOLE, *(["notes.txt"] if others else [])])
+
+
+@unix_only
+def test_a_process_killed_at_any_moment(tmp_path):
+    found = run(ANY_MOMENT, tmp_path)
+    assert set(found) <= {1, 2, 3, None}
+    filled(5.0).save(tmp_path / "model", tiny_tokenizer())
+    assert saved_number(tmp_path / "model") == 5
+    assert names(tmp_path / "model") == WHOLE
+
+
+@unix_only
+def test_three_processes_save_while_one_loads(tmp_path):
+    found = run(AT_ONCE, tmp_path)
+    assert set(found) <= {1, 2, 3, 4, None}
+    assert found[-1] in (2, 3, 4)
+    assert names(tmp_path / "model") == WHOLE

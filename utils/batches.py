@@ -1,0 +1,82 @@
+"""How texts reach a model: as rows of ids, in padded batches of similar length, with dropout off. Used from 08 on."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from utils.checking import require_texts, require_vocabulary, room_for_text
+from utils.tokenization import WordPieceTokenizer, pad_batch
+
+
+def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
+    """Each text as ids from [CLS] to [SEP], cut to `max_length` ids, by our tokenizer or an official one."""
+    require_texts(texts)
+    room_for_text(max_length, special=2, least=1)
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return [tokenizer.segments(text, None, max_length)[0] for text in texts]
+    return tokenizer(list(texts), padding=False, truncation=True, max_length=max_length)["input_ids"]
+
+
+def model_ids(
+    texts: Sequence[str], model: nn.Module, tokenizer, max_length: int | None = None
+) -> list[list[int]]:
+    """Each text as ids for a model: cut to `max_length`, and never longer than the model has positions.
+
+    ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
+    """
+    vocab = tokenizer.vocab if isinstance(tokenizer, WordPieceTokenizer) else tokenizer.get_vocab()
+    require_vocabulary(vocab, model.config.vocab_size)
+    positions = model.config.max_position_embeddings
+    return token_ids(texts, tokenizer, positions if max_length is None else min(max_length, positions))
+
+
+def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
+    """Rows of ids as one padded batch on a device: input_ids, token_type_ids, attention_mask, each (B, S)."""
+    batch = pad_batch([(row, []) for row in rows], pad_id=0)  # which id pads is no matter: the mask hides it
+    return {name: tensor.to(device) for name, tensor in batch.items()}
+
+
+def sorted_batches(
+    rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25
+) -> Iterator[list[int]]:
+    """Indices of the rows, longest first, up to `batch_size` at a time; at most `max_padding` of a row is padding."""
+    if batch_size < 1:
+        raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")
+    batch = []
+    for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
+        if len(batch) == batch_size or (batch and len(rows[index]) < (1 - max_padding) * len(rows[batch[0]])):
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> list[list[int]]:
+    """Every index once, in batches of about the same size whose rows have similar lengths, in random order.
+
+    Lengths are jittered by up to four tokens before sorting, so that another seed also mixes other rows.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.tensor([len(row) for row in rows]) + 4 * torch.rand(len(rows), generator=generator)
+    batches = lengths.argsort().tensor_split(-(-len(rows) // batch_size))
+    return [batches[number].tolist() for number in torch.randperm(len(batches), generator=generator)]
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Dropout off inside; every module's own mode is as before afterwards."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where the model's weights are."""
+    return next(model.parameters()).device

@@ -1,0 +1,34 @@
+"""How sure a number is: 95 % intervals of a share and of a mean. Used from notebook 07 on."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import bootstrap
+
+
+def wilson_interval(right: int, total: int) -> tuple[float, float]:
+    """95 % interval of a share such as an accuracy (Wilson 1927): never below 0 nor above 1, right for few too.
+
+    Written by hand because notebook 08 teaches it; scipy.stats.binomtest(right, total).proportion_ci(method="wilson")
+    gives the same. ValueError for a count outside 0 … total.
+    """
+    if not 0 <= right <= total or total == 0:
+        raise ValueError(f"{right} right answers of {total}: use 0 to the total, and a total above 0")
+    z, share = 1.96, right / total
+    middle = (share + z**2 / (2 * total)) / (1 + z**2 / total)
+    half = z / (1 + z**2 / total) * math.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 2000) -> tuple[float, float]:
+    """95 % interval of a mean, by drawing as many values again with replacement (Efron 1979), as scipy does it.
+
+    ValueError for fewer than two values, and for values that are not finite.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError("values must be two finite numbers or more: leave out those that have none")
+    options = {"n_resamples": samples, "confidence_level": 0.95, "method": "percentile"}
+    interval = bootstrap((values,), np.mean, **options, random_state=seed).confidence_interval
+    return float(interval.low), float(interval.high)
