@@ -20,7 +20,9 @@ transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
 
 # no example has a time limit, since two processes share the machine; fixtures that hypothesis meets are never altered
-settings.register_profile("series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+settings.register_profile(
+    "series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 settings.load_profile("series")
 
 

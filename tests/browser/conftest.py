@@ -46,9 +46,9 @@ def browser():
         browser.close()
 
 
-@pytest.fixture
-def page(browser):
-    """A page in a 1300-pixel window; `page.heard` lists its errors, dialogs and requests that would leave it."""
+@pytest.fixture(scope="module")
+def window(browser):
+    """A page that the tests of a module share, since a new one takes longer than most of them."""
     context = browser.new_context(viewport=WINDOW)
     page = context.new_page()
     page.set_default_timeout(20_000)
@@ -59,8 +59,11 @@ def page(browser):
         route.abort()
 
     def answer(dialog):
-        page.heard.append(("dialog", dialog.message, ""))
-        dialog.dismiss()
+        if dialog.type == "beforeunload":  # of JupyterLab, on the way to the next test
+            dialog.accept()
+        else:
+            page.heard.append(("dialog", dialog.message, ""))
+            dialog.dismiss()
 
     def listen(message):
         if message.type == "error":
@@ -72,6 +75,16 @@ def page(browser):
     page.on("pageerror", lambda error: page.heard.append(("error", str(error), "")))
     yield page
     context.close()
+
+
+@pytest.fixture
+def page(window):
+    """An empty page in a 1300-pixel window; `page.heard` lists its errors, dialogs and requests that would leave it."""
+    window.goto("about:blank")
+    window.set_viewport_size(WINDOW)
+    window.emulate_media(color_scheme="light")
+    window.heard.clear()
+    return window
 
 
 @pytest.fixture(scope="session")

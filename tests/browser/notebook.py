@@ -1,11 +1,9 @@
-"""A small notebook with four views, and an environment to run it in that touches no settings of the user's."""
+"""A small notebook with four views."""
 
-import os
 from pathlib import Path
 
 import nbformat
 
-REPOSITORY = Path(__file__).parents[2]
 SETUP = """\
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
@@ -32,10 +30,3 @@ def write_notebook(folder: Path) -> Path:
     path = folder / "views.ipynb"
     nbformat.write(notebook, path)
     return path
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Variables for a server or kernel that finds `utils` and keeps its files in `folder`."""
-    names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    own = {name: str(folder / name.lower()) for name in names}
-    return os.environ | own | {"PYTHONPATH": str(REPOSITORY)}

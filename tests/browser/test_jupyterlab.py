@@ -14,7 +14,8 @@ import nbformat
 import pytest
 
 from tests.browser import reader
-from tests.browser.notebook import VIEWS, environment, write_notebook
+from tests.browser.notebook import VIEWS, write_notebook
+from tests.helpers import environment
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,9 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
     reader.use_head_view(head, pair)
     reader.use_model_view(model, pair)
     reader.use_neuron_view(first, pair, 1, 3)
-    reader.use_neuron_view(second, pair, 4, 9)
+    reader.check_neuron_lines(second, pair.attention[4, 9])
+    reader.open_query(second, 2)
+    reader.check_computation(second, pair, 4, 9, 2)
     reader.check_neuron_lines(first, pair.attention[1, 3])
     for view in (head, model, first, second):
         assert reader.cropped(view) == []

@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 from tests.browser import reader
-from tests.browser.notebook import environment, write_notebook
+from tests.browser.notebook import write_notebook
+from tests.helpers import environment
 
 
 def test_a_reader_uses_the_views_of_a_converted_notebook(page, pair, tmp_path):

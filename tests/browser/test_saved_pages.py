@@ -23,6 +23,26 @@ HOSTILE = [
 ]
 
 
+# how often a view fits itself to its frame in a quarter of a second
+RESTLESS = """() => new Promise((done) => {
+  let changes = 0;
+  new MutationObserver((all) => { changes += all.length; }).observe(document.body, {attributes: true});
+  setTimeout(() => done(changes), 250);
+})"""
+
+
+def open_in_frames(page, views, folder) -> list:
+    """A page with each view in a frame, as a notebook shows it; the frames, once they are drawn."""
+    file = folder / "page.html"
+    body = "".join(view._repr_html_() for view in views)
+    file.write_text("<!doctype html><meta charset=utf-8>" + body, encoding="utf-8")
+    page.goto(file.as_uri())
+    frames = [page.frame_locator("iframe").nth(index) for index in range(len(views))]
+    for frame in frames:
+        frame.locator("#vis > svg").wait_for()
+    return frames
+
+
 def open_saved(page, view, folder) -> None:
     page.goto(view.save(folder / "view.html").as_uri())
     page.locator("#vis > svg").wait_for()
@@ -58,10 +78,7 @@ def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name
 
 def test_two_neuron_views_in_one_page_are_independent(page, draw, pair, tmp_path):
     views = [draw["neuron"](layer=1, head=3), draw["neuron"](layer=4, head=9, display_mode="dark")]
-    file = tmp_path / "page.html"
-    file.write_text("<!doctype html><meta charset=utf-8>" + "".join(view._repr_html_() for view in views))
-    page.goto(file.as_uri())
-    first, second = (page.frame_locator("iframe").nth(index) for index in (0, 1))
+    first, second = open_in_frames(page, views, tmp_path)
     reader.use_neuron_view(first, pair, 1, 3)
     reader.check_neuron_lines(second, pair.attention[4, 9])
     reader.open_query(second, 2)
@@ -120,13 +137,18 @@ def test_hostile_tokens_are_drawn_and_run_nothing(page, hostile, tmp_path, name)
 
 
 def test_hostile_tokens_run_nothing_in_frames_nor_beside_them(page, hostile, tmp_path):
-    file = tmp_path / "page.html"
-    body = "".join(view._repr_html_() for view in hostile.values())
-    file.write_text("<!doctype html><meta charset=utf-8>" + body, encoding="utf-8")
-    page.goto(file.as_uri())
-    for index, name in enumerate(hostile):
-        view = page.frame_locator("iframe").nth(index)
-        view.locator("#vis > svg").wait_for()
+    frames = open_in_frames(page, list(hostile.values()), tmp_path)
+    for view, name in zip(frames, hostile, strict=True):
         check_hostile_tokens(view, name)
     assert page.locator("body img, body script").count() == 0
     assert page.heard == []
+
+
+@pytest.mark.parametrize("width", [1300, 700])
+@pytest.mark.parametrize("name", USES)
+def test_a_view_with_long_tokens_comes_to_rest(page, hostile, tmp_path, name, width):
+    """Text is drawn a little wider or narrower when it is zoomed, so fitting it must not begin again without end."""
+    page.set_viewport_size({"width": width, "height": 900})
+    (frame,) = open_in_frames(page, [hostile[name]], tmp_path)
+    page.wait_for_timeout(200)
+    assert frame.locator("html").evaluate(RESTLESS) <= 2

@@ -125,13 +125,13 @@ def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
 
 
 @every_page
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_stands_out(page, site, name, scheme):
-    page.emulate_media(color_scheme=scheme)
+def test_all_text_stands_out(page, site, name):
     page.goto((site / name).as_uri())
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
-    assert page.evaluate(CONTRAST) == []
+    for scheme, expected in (("light", True), ("dark", False)):
+        page.emulate_media(color_scheme=scheme)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == expected
+        assert page.evaluate(CONTRAST) == [], scheme
 
 
 @functools.cache

@@ -60,7 +60,7 @@ BAD_INPUT = [
 
 
 def names(cases: list[tuple]) -> list[str]:
-    return [message.split(":")[0] for _, message in cases]
+    return [message.split(":")[0].replace("…", "to") for _, message in cases]
 
 
 @pytest.mark.parametrize(("wrong", "message"), BAD_INPUT, ids=names(BAD_INPUT))
@@ -195,7 +195,7 @@ BAD_CALLS = [
             f"the tokenizer has {len(vocab)} tokens with ids up to {last}, and the model's vocab_size is {size}: "
             "take both from one checkpoint with its vocabulary",
         )
-        for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5), ({}, -1, 1)]
+        for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5)]
     ),
     (
         lambda: WordPieceTokenizer(VOCAB)("a", max_length=1),

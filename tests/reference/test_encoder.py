@@ -1,6 +1,8 @@
 """Every intermediate of our encoder equals the official BertModel's, and what must hold for any batch holds."""
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -60,7 +62,8 @@ def random_models(size) -> tuple[TransformerEncoder, BertModel]:
     return ours, official
 
 
-def official_queries_keys(model: BertModel, batch: dict) -> tuple[list, list]:
+@contextmanager
+def caught_queries_keys(model: BertModel) -> Iterator[tuple[list, list]]:
     """The official projections (B, A, S, D) of each layer, caught as they leave their linear maps."""
     queries, keys, hooks = [], [], []
 
@@ -74,20 +77,19 @@ def official_queries_keys(model: BertModel, batch: dict) -> tuple[list, list]:
     for layer in model.encoder.layer:
         hooks.append(layer.attention.self.query.register_forward_hook(catch(queries)))
         hooks.append(layer.attention.self.key.register_forward_hook(catch(keys)))
-    model(**batch)
+    yield queries, keys
     for hook in hooks:
         hook.remove()
-    return queries, keys
 
 
+@torch.no_grad()
 def assert_parity(ours: TransformerEncoder, official: BertModel, batch: dict, tolerance: float) -> None:
     """Hidden states, attention weights, queries and keys agree at every real token; rows at padding mean nothing."""
     asked = {"output_attentions": True, "output_hidden_states": True}
-    with torch.no_grad():
-        found = ours(**batch, **asked, output_queries_keys=True)
+    with caught_queries_keys(official) as (queries, keys):
         wanted = official(**batch, **asked)
-        queries, keys = official_queries_keys(official, batch)
-        fused = ours(**batch).last_hidden_state
+    found = ours(**batch, **asked, output_queries_keys=True)
+    fused = ours(**batch).last_hidden_state
     real = batch.get("attention_mask", torch.ones_like(batch["input_ids"])).bool()
     assert torch.equal(found.last_hidden_state, found.hidden_states[-1])
     assert (fused - wanted.last_hidden_state)[real].abs().max() <= tolerance
@@ -143,7 +145,9 @@ def test_gradients(encoder, reference, batches, name):
     batch, weights = batches[name], dict(reference.named_parameters())
     weights = {name: weight for name, weight in weights.items() if "pooler" not in name}
     real = batch["attention_mask"].bool()
-    direction = torch.randn(real.sum(), encoder.config.hidden_size, generator=torch.Generator().manual_seed(0))
+    direction = torch.randn(
+        real.sum(), encoder.config.hidden_size, generator=torch.Generator().manual_seed(0)
+    )
 
     def gradients(model, parameters, **options):
         loss = (model(**batch, **options).last_hidden_state[real] * direction).sum()
@@ -286,7 +290,9 @@ def test_weights_of_a_normal_distribution_without_a_row_of_padding():
     table = torch.nn.Embedding(500, 40)
     initialize(table, std=0.5)
     assert abs(table.weight.std() - 0.5) <= 0.01
-    share = (table.weight.abs() < 0.5).float().mean()  # 68.3 % of a normal distribution lie within one deviation
+    share = (
+        (table.weight.abs() < 0.5).float().mean()
+    )  # 68.3 % of a normal distribution lie within one deviation
     assert abs(share - 0.683) <= 0.02
 
 

@@ -9,11 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import BertConfig
 
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
 from utils.checkpoints import load_tokenizer
-from utils.tokenization import WordPieceTokenizer, normalize, truncate
+from utils.tokenization import WordPieceTokenizer, normalize, tokenizer_files, truncate
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -102,6 +103,21 @@ def test_cased_vocabulary(cased):
     assert not ours.lowercase
     for text in ("É Ab A\u0301b 北 ab", "[MASK] É!"):
         assert ours.encode(text) == official.encode(text)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_the_files_of_a_tokenizer_are_read_by_ours_and_by_the_official_one(tmp_path, lowercase):
+    vocab = dict(
+        zip(CASED, reversed(range(len(CASED))), strict=True)
+    )  # in another order than that of its ids
+    for name, content in tokenizer_files(WordPieceTokenizer(vocab, lowercase), max_length=6).items():
+        (tmp_path / name).write_text(content, "utf-8")
+    BertConfig(vocab_size=len(CASED)).save_pretrained(tmp_path)
+    official, ours = load_tokenizer(tmp_path), WordPieceTokenizer.from_checkpoint(tmp_path)
+    assert official.get_vocab() == ours.vocab == vocab
+    assert (ours.lowercase, official.model_max_length) == (lowercase, 6)
+    assert type(official).__name__.startswith("BertTokenizer")
+    assert official.encode("Ab É") == ours.encode("Ab É")
 
 
 def test_a_vocabulary_is_taken_for_lower_case_unless_said_otherwise():

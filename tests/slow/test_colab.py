@@ -11,28 +11,31 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.helpers import ROOT
+from tests.repository import address, publish
 from tools import badges
 
-ROOT = Path(__file__).resolve().parents[1]
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-FULL = (
-    SERIES if os.environ.get("COLAB") == "all" else [path for path in SERIES if path.name[:2] in ("00", "02")]
-)
+SHORTEST = [path for path in SERIES if path.name[:2] in ("00", "02")]
+FULL = SERIES if os.environ.get("COLAB") == "all" else SHORTEST
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> dict[str, str]:
+    return publish(tmp_path_factory.mktemp("repository") / "published")
 
 
 @pytest.fixture
-def colab(tmp_path, monkeypatch):
+def colab(tmp_path, monkeypatch, published) -> Path:
     """An empty folder, a stub of google.colab, and a git that finds this repository at its public address."""
     stub = tmp_path / "stub" / "google" / "colab"
     stub.mkdir(parents=True)
     (stub / "__init__.py").touch()
     folder = tmp_path / "content"
     folder.mkdir()
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stub"))
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{ROOT.as_uri()}.insteadOf")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", f"https://github.com/{badges.current_slug()}")
-    monkeypatch.setenv("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+    own = {"PYTHONPATH": str(tmp_path / "stub"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    for name, value in (own | published).items():
+        monkeypatch.setenv(name, value)
     return folder
 
 
@@ -44,7 +47,7 @@ def run(path: Path, folder: Path, cells: slice) -> None:
     NotebookClient(notebook, timeout=3600, resources={"metadata": {"path": folder}}).execute()
 
 
-@pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in SERIES if path not in FULL], ids=lambda path: path.stem)
 def test_setup_and_imports(path, colab):
     run(path, colab, slice(2))
     assert (colab / badges.current_slug().split("/")[1] / "utils").is_dir()
@@ -57,5 +60,6 @@ def test_from_top_to_bottom(path, colab):
 
 def test_a_second_run_uses_what_the_first_fetched(colab, monkeypatch):
     run(SERIES[0], colab, slice(1))
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "url.file:///nowhere.insteadOf")
+    for name, value in address("file:///nowhere").items():
+        monkeypatch.setenv(name, value)
     run(SERIES[0], colab, slice(1))

@@ -1,0 +1,181 @@
+"""The house: small, mostly the model that the notebooks build, and each room stands on those before it."""
+
+import ast
+import io
+import tokenize
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.helpers import ROOT
+from tools.notebooks import definitions, has_docstring
+
+UTILS = ROOT / "utils"
+# A module imports only those before it; the number is that of the notebook that builds it.
+ORDER = (
+    *("checking", "saving", "statistics", "datasets", "plots", "checkpoints", "notebook"),
+    "tokenization",  # 01
+    "embeddings",  # 02
+    "attention",  # 03, 04
+    "encoder_layer",  # 05
+    "encoder",  # 06
+    "batches",
+    *("views.inputs", "views.page", "views.models", "views.still", "views"),  # 07
+    *("classifier", "evaluation", "training"),  # 08
+    *("inference", "search"),  # 09
+)
+LINES, LINES_OF_A_FILE, SHARE = 1300, 250, 1 / 3
+NOT_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+
+
+def module_name(path: Path, folder: Path) -> str:
+    """A file's name as a module of the folder: "views.page", and "views" for its __init__.py."""
+    parts = path.relative_to(folder).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules(folder: Path) -> dict[str, str]:
+    """The source of each module in a folder, by name, but for the folder itself."""
+    found = {module_name(path, folder): path.read_text("utf-8") for path in sorted(folder.rglob("*.py"))}
+    return {name: source for name, source in found.items() if name}
+
+
+def imported(source: str) -> set[str]:
+    """What a source imports anywhere, with the names that it takes from there: "utils.views", "utils.views.page"."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"a relative import of {node.module}: name the package"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def code_lines(source: str) -> set[int]:
+    """The numbers of the lines that hold code: no blank ones, comments and docstrings."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    lines = {line for t in tokens if t.type not in NOT_CODE for line in range(t.start[0], t.end[0] + 1)}
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, kinds) and ast.get_docstring(node, clean=False) is not None:
+            lines -= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+@cache
+def counted() -> dict[str, str]:
+    """The modules that are held to the limit: without the views, which hold pages, and the fast inference beyond."""
+    return {
+        name: source
+        for name, source in modules(UTILS).items()
+        if not name.startswith("views") and name != "inference"
+    }
+
+
+COUNTED = '''"""Text
+and more."""
+
+X = """4
+5"""  # why
+# a comment
+def f():  # 7
+    """Doc."""
+    return (  # 9
+        1
+
+    )  # 12
+'''
+
+
+def test_code_lines_are_counted_without_blanks_comments_and_docstrings():
+    assert code_lines(COUNTED) == {4, 5, 7, 9, 10, 12}
+
+
+def test_every_module_has_its_place():
+    assert sorted(modules(UTILS)) == sorted(ORDER)
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_module_imports_only_those_before_it(name):
+    before = {f"utils.{other}" for other in ORDER[: ORDER.index(name)]}
+    wanted = {item for item in imported(modules(UTILS)[name]) if item.startswith("utils")}
+    known = {f"utils.{other}" for other in ORDER}
+    assert "utils" not in wanted  # from utils import attention would hide which
+    assert wanted & known <= before
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_utils_stands_alone(name):
+    roots = {item.split(".")[0] for item in imported(modules(UTILS)[name])}
+    assert not roots & {"exercises", "tools", "tests", "benchmarks"}
+
+
+def test_exercises_stand_on_utils_alone():
+    for name, source in modules(ROOT / "exercises").items():
+        roots = {item.split(".")[0] for item in imported(source)}
+        assert not roots & {"tools", "tests", "benchmarks"}, name
+
+
+def test_tests_stand_alone():
+    """They share helpers, not each other, and pass without the benchmarks."""
+    for name, source in modules(ROOT / "tests").items():
+        for item in imported(source):
+            parts = item.split(".")
+            assert parts[0] != "benchmarks", f"tests/{name} imports {item}"
+            if parts[0] == "tests":
+                assert not [part for part in parts if part.startswith(("test_", "conftest"))], (
+                    f"{name}: {item}"
+                )
+
+
+def test_utils_is_small():
+    lengths = {name: len(code_lines(source)) for name, source in counted().items()}
+    assert sum(lengths.values()) <= LINES, lengths
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_a_file_is_short(name):
+    assert len(code_lines(modules(UTILS)[name])) <= LINES_OF_A_FILE
+
+
+def meaning(node: ast.stmt) -> str:
+    """A definition without its docstrings and its place."""
+    for part in ast.walk(node):
+        if has_docstring(part):
+            del part.body[0]
+    return ast.dump(node)
+
+
+@cache
+def built() -> set[tuple[str, str]]:
+    """Name and meaning of each function, class and constant at the top level of a notebook's cell."""
+    paths = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    cells = [cell for path in paths for cell in nbformat.read(path, as_version=4).cells]
+    sources = [cell.source for cell in cells if cell.cell_type == "code"]
+    return {(name, meaning(node)) for source in sources for name, node in definitions(source)}
+
+
+def lines_of(node: ast.stmt) -> set[int]:
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+    return set(range(first, node.end_lineno + 1))
+
+
+def test_a_third_of_utils_is_what_the_notebooks_build():
+    total, shared = 0, {}
+    for name, source in counted().items():
+        lines = code_lines(source)
+        total += len(lines)
+        found = [(lines_of(node), (item, meaning(node))) for item, node in definitions(source)]
+        shared[name] = sum(len(lines & where) for where, definition in found if definition in built())
+    share = sum(shared.values()) / total
+    assert share >= SHARE, f"{share:.1%} of {total} lines: {shared}"
