@@ -18,7 +18,7 @@ from transformers import (
 )
 
 from benchmarks.classifier import trainer_data
-from benchmarks.peers import IN_PLACE, require_agreement, forward_contestants, matrix_products
+from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, require_agreement
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, sorted_batches, token_ids
 from utils.checkpoints import load_reference_model, load_tokenizer

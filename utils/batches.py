@@ -26,8 +26,7 @@ def model_ids(
 
     ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
     """
-    vocab = tokenizer.vocab if isinstance(tokenizer, WordPieceTokenizer) else tokenizer.get_vocab()
-    require_vocabulary(vocab, model.config.vocab_size)
+    require_vocabulary(tokenizer.vocab, model.config.vocab_size)
     positions = model.config.max_position_embeddings
     return token_ids(texts, tokenizer, positions if max_length is None else min(max_length, positions))
 

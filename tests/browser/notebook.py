@@ -15,9 +15,10 @@ pair = ("I called Ian.", "I got his answering machine.")
 batch = tokenizer(*pair)
 attentions = encoder(**batch, output_attentions=True).attentions
 tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]"""
+LAYERS = [0, 5]  # of the model view, which draws 2,028 lines a layer
 VIEWS = {
     "head": "head_view(attentions, tokens, 6)",
-    "model": "model_view(attentions, tokens, 6)",
+    "model": f"model_view(attentions, tokens, 6, include_layers={LAYERS})",
     "neuron": "neuron_view(encoder, tokenizer, *pair, layer=1, head=3)",
     "second neuron": 'neuron_view(encoder, tokenizer, *pair, layer=4, head=9, display_mode="dark")',
 }

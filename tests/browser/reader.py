@@ -74,15 +74,16 @@ def use_head_view(view, pair) -> None:
     view.locator("#filter").select_option("all")
 
 
-def use_model_view(view, pair) -> None:
-    A = pair.attention.size(1)
+def use_model_view(view, pair, layers=range(6)) -> None:
+    """`layers` are those that the view includes."""
+    attention, A = pair.attention[list(layers)], pair.attention.size(1)
     cells = "#vis > svg > g:has(> rect.attn_background)"
     lines, detail = f"{cells} line", ".attn-line-group"
-    assert close(numbers(view, lines, "stroke-opacity"), pair.attention)
+    assert close(numbers(view, lines, "stroke-opacity"), attention)
     expect(view.locator(detail)).to_have_count(0)
     # one head enlarged, hovered over and closed
     layer, head = 5, 5
-    cell = view.locator(f"{cells} > rect:last-child").nth(layer * A + head)
+    cell = view.locator(f"{cells} > rect:last-child").nth(list(layers).index(layer) * A + head)
     cell.click(position={"x": 10, "y": 10})
     expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
     assert close(numbers(view, f"{detail} line", "stroke-opacity"), pair.attention[layer, head])
@@ -97,7 +98,7 @@ def use_model_view(view, pair) -> None:
     for name in (*LEFT_PARTS, "all"):
         rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
         view.locator("#filter").select_option(name)
-        assert close(numbers(view, lines, "stroke-opacity"), pair.attention[:, :, rows, columns])
+        assert close(numbers(view, lines, "stroke-opacity"), attention[:, :, rows, columns])
 
 
 def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:

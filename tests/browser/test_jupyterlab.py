@@ -14,7 +14,7 @@ import nbformat
 import pytest
 
 from tests.browser import reader
-from tests.browser.notebook import VIEWS, write_notebook
+from tests.browser.notebook import LAYERS, VIEWS, write_notebook
 from tests.helpers import environment
 
 
@@ -88,7 +88,7 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
     cells.nth(len(VIEWS)).locator("iframe").wait_for(timeout=60_000)
     head, model, first, second = (cells.nth(index + 1).frame_locator("iframe") for index in range(4))
     reader.use_head_view(head, pair)
-    reader.use_model_view(model, pair)
+    reader.use_model_view(model, pair, LAYERS)
     reader.use_neuron_view(first, pair, 1, 3)
     reader.check_neuron_lines(second, pair.attention[4, 9])
     reader.open_query(second, 2)

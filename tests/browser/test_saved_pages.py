@@ -79,11 +79,16 @@ def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name
 def test_two_neuron_views_in_one_page_are_independent(page, draw, pair, tmp_path):
     views = [draw["neuron"](layer=1, head=3), draw["neuron"](layer=4, head=9, display_mode="dark")]
     first, second = open_in_frames(page, views, tmp_path)
-    reader.use_neuron_view(first, pair, 1, 3)
+    reader.check_neuron_lines(first, pair.attention[1, 3])
+    reader.open_query(first, 8)
+    reader.check_computation(first, pair, 1, 3, 8)
+    reader.close_query(first, 8)
+    first.locator("#layer").select_option("2")
+    reader.check_neuron_lines(first, pair.attention[2, 3])
     reader.check_neuron_lines(second, pair.attention[4, 9])
     reader.open_query(second, 2)
     reader.check_computation(second, pair, 4, 9, 2)
-    reader.check_neuron_lines(first, pair.attention[1, 3])
+    reader.check_neuron_lines(first, pair.attention[2, 3])
     assert first.locator("#expanded").get_attribute("visibility") == "hidden"
     for frame in (first, second):
         assert reader.cropped(frame) == []

@@ -47,8 +47,10 @@ BAD_INPUT = [
         {"input_ids": torch.ones(1, 11).long()},
         "11 tokens, but only 10 positions: tokenize with max_length=10",
     ),
-    ({"token_type_ids": IDS * 0 + 2}, outside("token_type_ids", 2, 2)),
-    ({"token_type_ids": IDS * 0 - 1}, outside("token_type_ids", -1, 2)),
+    *(
+        ({"token_type_ids": torch.tensor([[0, 1, 0], [0, wrong, 1]])}, outside("token_type_ids", wrong, 2))
+        for wrong in (2, 10**6, -1)
+    ),
     ({"token_type_ids": torch.ones(1, 2).long()}, another_shape("token_type_ids", (1, 2))),
     *(
         ({"attention_mask": torch.ones(shape)}, another_shape("attention_mask", shape))
@@ -195,7 +197,7 @@ BAD_CALLS = [
             f"the tokenizer has {len(vocab)} tokens with ids up to {last}, and the model's vocab_size is {size}: "
             "take both from one checkpoint with its vocabulary",
         )
-        for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5)]
+        for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5), ({}, None, 1)]
     ),
     (
         lambda: WordPieceTokenizer(VOCAB)("a", max_length=1),
@@ -240,7 +242,7 @@ BAD_CALLS = [
         for shape in [(3,), (0, 3), (1, 1, 3)]
     ),
     (
-        lambda: checking.require_vectors(UNIT * 1.01),
+        lambda: checking.require_vectors(UNIT[:2] * 1.01),
         "vectors must have length 1, so that products are cosines: take them from embed()",
     ),
     *(
@@ -286,7 +288,7 @@ def test_the_smallest_and_the_largest_that_is_right_passes():
         checking.require_labels([0, torch.tensor([1]).numpy()[0]], 2),
         checking.require_vocabulary(VOCAB, 6),
         checking.require_finite(1e30, 1, 1e-5),
-        checking.require_vectors(UNIT * 1.0009),
+        checking.require_vectors(UNIT[:2] * 1.0009),
         checking.require_queries(UNIT[:1], 3, k=1, total=1),
         checking.require_queries(UNIT, 3, k=5, total=5),
         checking.require_texts(["a"]),

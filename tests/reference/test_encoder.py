@@ -259,11 +259,11 @@ def test_queries_and_keys_make_the_weights(small, norm_first):
         assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
 
 
-def test_pre_layer_norm_is_another_network(encoder, batches):
-    pre = TransformerEncoder(encoder.config, norm_first=True).eval()
-    pre.load_state_dict(encoder.state_dict())
-    batch = batches["single sentence"]
-    assert (last_hidden_state(pre, **batch) - last_hidden_state(encoder, **batch)).abs().max() > 0.1
+def test_pre_layer_norm_is_another_network(small):
+    pre = TransformerEncoder(small.config, norm_first=True).eval()
+    pre.load_state_dict(small.state_dict())
+    batch = ragged_batch([4, 2])
+    assert (last_hidden_state(pre, **batch) - last_hidden_state(small, **batch)).abs().max() > 0.1
 
 
 @pytest.mark.parametrize("initializer_range", [0.02, 0.3])

@@ -49,10 +49,11 @@ def test_pairs_and_pretrained_weights(encoder, tokenizer):
 
 @pytest.mark.parametrize("kind", [torch.long, torch.bool, torch.float])
 def test_padding_may_stand_anywhere(small, kind):
-    ids = ragged_batch([6, 6])["input_ids"]
+    ids, types, _ = ragged_batch([6, 6]).values()
     mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 1, 0]])
     with torch.no_grad():
-        packed, padded = encode_packed(small, ids, mask.to(kind)), small(ids, mask).last_hidden_state
+        packed = encode_packed(small, ids, mask.to(kind), types)
+        padded = small(ids, mask, types).last_hidden_state
     assert largest_difference(packed[mask.bool()], padded[mask.bool()]) <= 1e-5
 
 

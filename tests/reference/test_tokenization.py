@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import json
 import unicodedata
 from pathlib import Path
 
@@ -82,6 +83,11 @@ def test_pairs_and_truncation(tokenizer, official_tokenizer, reviews, max_length
         assert all(torch.equal(ours[name], official[name]) for name in ours)
 
 
+def test_the_first_and_the_last_ideograph_of_a_range_stand_alone():
+    assert normalize("\u3400\u4dbf") == " \u3400  \u4dbf "
+    assert normalize("\u33ff\u4dc0") == "\u33ff\u4dc0"
+
+
 def test_truncate_matches_popping_the_longer():
     for first in range(8):
         for second in range(8):
@@ -110,13 +116,15 @@ def test_the_files_of_a_tokenizer_are_read_by_ours_and_by_the_official_one(tmp_p
     vocab = dict(
         zip(CASED, reversed(range(len(CASED))), strict=True)
     )  # in another order than that of its ids
-    for name, content in tokenizer_files(WordPieceTokenizer(vocab, lowercase), max_length=6).items():
+    files = tokenizer_files(WordPieceTokenizer(vocab, lowercase), max_length=6)
+    for name, content in files.items():
         (tmp_path / name).write_text(content, "utf-8")
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": 6}
+    assert json.loads(files["tokenizer_config.json"]) == settings
     BertConfig(vocab_size=len(CASED)).save_pretrained(tmp_path)
     official, ours = load_tokenizer(tmp_path), WordPieceTokenizer.from_checkpoint(tmp_path)
     assert official.get_vocab() == ours.vocab == vocab
     assert (ours.lowercase, official.model_max_length) == (lowercase, 6)
-    assert type(official).__name__.startswith("BertTokenizer")
     assert official.encode("Ab É") == ours.encode("Ab É")
 
 
