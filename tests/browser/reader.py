@@ -9,14 +9,16 @@ import torch
 from playwright.sync_api import expect
 
 DRAWN = 1e-4  # numbers are drawn to four digits
+CELLS = "#vis > svg > g:has(> rect.attn_background)"  # of the model view
 LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
 
 
 def numbers(view, selector: str, attribute: str) -> torch.Tensor:
-    values = view.locator(selector).evaluate_all(
-        "(elements, name) => elements.map((e) => +(e.getAttribute(name) ?? e.style[name]))", attribute
+    values = view.locator(selector).evaluate_all(  # as one text, which comes here faster than many numbers
+        "(elements, name) => elements.map((e) => +(e.getAttribute(name) ?? e.style[name])).join(' ')",
+        attribute,
     )
-    return torch.tensor(values, dtype=torch.float64)
+    return torch.tensor([float(value) for value in values.split()], dtype=torch.float64)
 
 
 def close(found: torch.Tensor, wanted: torch.Tensor, tolerance: float = DRAWN) -> bool:
@@ -39,8 +41,7 @@ def part(pair, name: str) -> tuple[slice, slice]:
 def use_head_view(view, pair) -> None:
     L, A, S, _ = pair.attention.shape
     lines, opacity = "#attention line", "stroke-opacity"
-    expect(view.locator(lines)).to_have_count(A * S * S)
-    assert close(numbers(view, lines, opacity), pair.attention[0] / A)
+    check_head_lines(view, pair.attention[0])
     # hover
     view.locator("#left text").nth(8).hover()
     expect(view.locator(f"{lines}[visibility=visible]")).to_have_count(A * S)
@@ -64,7 +65,7 @@ def use_head_view(view, pair) -> None:
     # drop-downs
     for layer in (L - 1, 2):
         view.locator("#layer").select_option(str(layer))
-        assert close(numbers(view, lines, opacity), pair.attention[layer] / A)
+        check_head_lines(view, pair.attention[layer])
     for name in LEFT_PARTS:
         rows, columns = part(pair, name)
         view.locator("#filter").select_option(name)
@@ -74,16 +75,20 @@ def use_head_view(view, pair) -> None:
     view.locator("#filter").select_option("all")
 
 
+def check_head_lines(view, weights: torch.Tensor) -> None:
+    expect(view.locator("#attention line")).to_have_count(weights.numel())
+    assert close(numbers(view, "#attention line", "stroke-opacity"), weights / len(weights))
+
+
 def use_model_view(view, pair, layers=range(6)) -> None:
     """`layers` are those that the view includes."""
     attention, A = pair.attention[list(layers)], pair.attention.size(1)
-    cells = "#vis > svg > g:has(> rect.attn_background)"
-    lines, detail = f"{cells} line", ".attn-line-group"
-    assert close(numbers(view, lines, "stroke-opacity"), attention)
+    detail = ".attn-line-group"
+    check_model_lines(view, attention)
     expect(view.locator(detail)).to_have_count(0)
     # one head enlarged, hovered over and closed
     layer, head = 5, 5
-    cell = view.locator(f"{cells} > rect:last-child").nth(list(layers).index(layer) * A + head)
+    cell = view.locator(f"{CELLS} > rect:last-child").nth(list(layers).index(layer) * A + head)
     cell.click(position={"x": 10, "y": 10})
     expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
     assert close(numbers(view, f"{detail} line", "stroke-opacity"), pair.attention[layer, head])
@@ -98,7 +103,11 @@ def use_model_view(view, pair, layers=range(6)) -> None:
     for name in (*LEFT_PARTS, "all"):
         rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
         view.locator("#filter").select_option(name)
-        assert close(numbers(view, lines, "stroke-opacity"), attention[:, :, rows, columns])
+        check_model_lines(view, attention[:, :, rows, columns])
+
+
+def check_model_lines(view, weights: torch.Tensor) -> None:
+    assert close(numbers(view, f"{CELLS} line", "stroke-opacity"), weights)
 
 
 def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
