@@ -99,25 +99,25 @@ def _folder_with_bert(checkpoint: str | None) -> Path:
 
 def require_bert(folder: Path) -> Path:
     """Return the folder; ValueError unless its config.json says that it holds a BERT."""
-    config = folder / CONFIG_FILE
-    if not config.is_file():
+    if not (folder / CONFIG_FILE).is_file():
         raise ValueError(f"{folder} holds no {CONFIG_FILE}, so it is no checkpoint: {REMEDY}")
-    model_type = _read_config(config).get("model_type")
-    if model_type != "bert":
-        family = f'the family model_type="{model_type}", and this series builds "bert"'
-        raise ValueError(f"{folder} is of {family}: {REMEDY}")
+    read_config(folder)
     return folder
 
 
-def _read_config(path: Path) -> dict:
-    """A config.json's content; ValueError for a file that ends too early or was altered."""
+def read_config(folder: Path) -> dict:
+    """The settings in a folder's config.json; ValueError unless it is whole and a BERT's."""
+    path = folder / CONFIG_FILE
     try:
         content = json.loads(path.read_text("utf-8"))
-    except ValueError as error:  # no JSON, or no text at all
+    except (OSError, ValueError) as error:  # gone or closed; no JSON, or no text at all
         raise ValueError(f"{path} cannot be read ({error}): fetch or save it again") from error
     if not isinstance(content, dict):
         kind = type(content).__name__
         raise ValueError(f"{path} holds a {kind}, not settings by name: fetch or save it again")
+    if (model_type := content.get("model_type")) != "bert":
+        family = f'the family model_type="{model_type}", and this series builds "bert"'
+        raise ValueError(f"{folder} is of {family}: {REMEDY}")
     return content
 
 

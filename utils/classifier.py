@@ -22,11 +22,12 @@ from utils.checkpoints import (
     load_config,
     load_reference_model,
     load_tokenizer,
+    read_config,
     read_vocabulary,
     require_bert,
 )
 from utils.encoder import TransformerEncoder, initialize, rename_weight, require_fit
-from utils.saving import write_folder
+from utils.saving import LOCK, write_folder
 from utils.tokenization import WordPieceTokenizer, tokenizer_files
 
 
@@ -156,8 +157,9 @@ def config_file(config: BertConfig, labels: Sequence[str] | None) -> dict[str, s
 
 def require_own_folder(folder: Path) -> Path:
     """Return the folder to save in; ValueError if it holds something else, among which a model would be lost."""
-    if {path.name for path in folder.glob("[!.]*")} <= {WEIGHTS_FILE, *TOKENIZER_FILES}:
-        return folder  # nothing there, or what a save left that was cut off
+    others = {path.name for path in folder.glob("[!.]*")} - {WEIGHTS_FILE, *TOKENIZER_FILES}
+    if not others or (folder / LOCK).exists():
+        return folder  # nothing there, or a save that has not ended, or was cut off
     try:
         return require_bert(folder)
     except ValueError as error:
@@ -173,9 +175,13 @@ def read_folder(folder: Path, num_labels: int | None) -> tuple[BertConfig, dict[
     lacks = [name for name in (CONFIG_FILE, WEIGHTS_FILE) if not (folder / name).is_file()]
     if lacks:
         raise ValueError(f"{folder} lacks {' and '.join(lacks)}, so it holds no whole model: save it again")
-    config = load_config(folder)
+    content = read_config(folder)
+    config = BertConfig.from_dict(dict(content))
     require_head(config.num_labels, num_labels or config.num_labels)
     try:
-        return config, load_file(folder / WEIGHTS_FILE)
-    except SafetensorError as error:
+        weights = load_file(folder / WEIGHTS_FILE)
+    except (OSError, SafetensorError) as error:
         raise ValueError(f"{folder / WEIGHTS_FILE} cannot be read ({error}): save the model again") from error
+    if read_config(folder) != content:
+        raise ValueError(f"{folder / CONFIG_FILE} changed while the weights were read: load the model again")
+    return config, weights

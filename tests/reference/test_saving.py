@@ -422,7 +422,7 @@ def test_threads_that_save_and_load_at_once_see_whole_models(tmp_path):
             problems.append(error)
 
     def save_often(number: int) -> None:
-        for _ in range(15):
+        for _ in range(10):
             save_named(tmp_path, number)
 
     def load_often() -> None:

@@ -36,13 +36,13 @@ def unit_vectors() -> torch.Tensor:
 
 def test_embeddings_equal_sentence_transformers(peer, encoder, tokenizer, official_tokenizer):
     peer.max_seq_length = 512
-    texts = TEXTS + reviews().test.texts[:50]
+    texts = TEXTS + reviews().test.texts[:15]
     expected = torch.from_numpy(peer.encode(texts, normalize_embeddings=True))
     for its_tokenizer in (tokenizer, official_tokenizer):
         vectors = embed(texts, encoder, its_tokenizer)
-        assert vectors.shape == (55, 384)
+        assert vectors.shape == (20, 384)
         assert largest_difference(vectors, expected) <= 1e-5
-    assert largest_difference(vectors.norm(dim=1), torch.ones(55)) <= 1e-5
+    assert largest_difference(vectors.norm(dim=1), torch.ones(20)) <= 1e-5
 
 
 def test_a_text_longer_than_the_positions_is_cut(peer, encoder, tokenizer):

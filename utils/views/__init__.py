@@ -16,6 +16,7 @@ from utils.views.inputs import (
     pack_panels,
     prettify,
     read_panels,
+    require_drawable,
     require_indices,
     require_layers,
     require_sentence_b_start,
@@ -138,6 +139,7 @@ def neuron_view(
     L, A, S, _ = queries.shape
     require_indices("layer", [layer], L)
     require_indices("head", [head], A)
+    require_drawable(L, A, S, S)
     warn_if_long("neuron view", S, 200, "shorten the text, or use head_view")
     tokens = [prettify(token) for token in tokens]
     panel = {"attn": weights, "queries": queries, "keys": keys}

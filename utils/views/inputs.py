@@ -146,7 +146,8 @@ def pack(values: Tensor) -> list:
 def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None = None) -> dict[str, dict]:
     """The chosen layers and heads of each panel, as bertviz's templates read them. ValueError for far too many."""
     for panel in panels:
-        require_drawable(panel, len(layers), panel.weights.size(1) if heads is None else len(heads))
+        A, S, T = panel.weights.shape[1:]
+        require_drawable(len(layers), A if heads is None else len(heads), S, T)
     heads = slice(None) if heads is None else heads
     return {
         panel.name: {
@@ -158,13 +159,12 @@ def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None 
     }
 
 
-def require_drawable(panel: Panel, layers: int, heads: int) -> None:
+def require_drawable(layers: int, heads: int, S: int, T: int) -> None:
     """ValueError for so many weights that no browser would show the page, which would be hundreds of megabytes."""
-    S, T = panel.weights.shape[2:]
     if layers * heads * S * T > MOST_WEIGHTS:
         raise ValueError(
             f"a view of {layers} layers × {heads} heads × {S} × {T} weights is more than a browser can hold "
-            f"({MOST_WEIGHTS:,} weights): pass include_layers=[…], or shorten the text"
+            f"({MOST_WEIGHTS:,} weights): shorten the text, or pass include_layers=[…] where a view has it"
         )
 
 
