@@ -61,13 +61,17 @@ window.PYTHON_PARAMS = window.bertviz_params = unpack(JSON.parse(document.getEle
 
 // Make room for tokens longer than bertviz's columns, zoom out where the window is narrow, and give the frame, if
 // this page is in one, the drawing's height. Once something is drawn the text beside the frame is not needed.
+let fitted = 0; // the width it was made for: zoomed text is a little wider or narrower, which must not begin it again
 function fit() {
   const texts = Array.from(document.querySelectorAll("svg text:not([transform])"), (text) => text.getBBox());
   const left = Math.min(0, ...texts.map((box) => box.x));
   const right = Math.max(window.bertviz_params.width, ...texts.map((box) => box.x + box.width));
-  document.getElementById("view").style.paddingLeft = `${-left}px`;
   const needed = right - left + 24; // 8 px of padding on either side, and a little air
-  document.body.style.zoom = Math.min(1, document.documentElement.clientWidth / needed) || 1;
+  if (Math.abs(needed - fitted) > 8) {
+    fitted = needed;
+    document.getElementById("view").style.paddingLeft = `${-left}px`;
+  }
+  document.body.style.zoom = Math.min(1, document.documentElement.clientWidth / fitted) || 1;
   const frame = window.frameElement;
   const height = Math.ceil(document.body.getBoundingClientRect().bottom);
   if (frame && height > 0) {
