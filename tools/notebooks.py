@@ -33,6 +33,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "batches": (),
     },
 }
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -51,9 +52,8 @@ def execute(path: Path) -> None:
     run(notebook, path.parent)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict(
-            {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
-        )
+        tags = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        cell.metadata = nbformat.from_dict(tags | (FOLDED if is_folded(cell) else {}))
         if cell.cell_type == "code":
             cell.outputs = join_streams(without_progress(cell))
         for output in cell.get("outputs", []):  # a view's payload appears where its cell is run
@@ -69,6 +69,25 @@ def run(notebook, folder: Path, timeout: int = 3600) -> None:
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
     NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute()
+
+
+def is_folded(cell) -> bool:
+    """Whether a cell is shown by its title alone: what a reader runs and need not read, such as imports."""
+    return cell.cell_type == "code" and cell.source.startswith("# @title ")
+
+
+def minutes(notebook) -> tuple[int, int]:
+    """How long a notebook takes to read, and with its exercises, rounded to five minutes.
+
+    180 words of prose or 25 lines of code a minute, folded cells left out, and 12 minutes an exercise.
+    """
+    prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_folded(cell)]
+    words = sum(len(cell.source.split()) for cell in prose)
+    lines = sum(bool(line.strip()) for cell in code for line in cell.source.splitlines())
+    exercises = sum("exercise" in cell.metadata.get("tags", []) for cell in code)
+    read = words / 180 + lines / 25
+    return 5 * round(read / 5), 5 * round((read + 12 * exercises) / 5)
 
 
 def without_progress(cell) -> list:

@@ -15,7 +15,7 @@ from utils.checkpoints import DEFAULT_CHECKPOINT, checkpoint_name
 
 
 def start(seed: int = 0) -> torch.device:
-    """Seed, silence progress reports, set the figures' style; return the environment's DEVICE, else cuda, else cpu."""
+    """Seed, silence reports, set the figures' style, say what runs; the device is DEVICE's, else cuda, else cpu."""
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - libraries still draw from the global generator
     torch.manual_seed(seed)
@@ -35,7 +35,10 @@ def start(seed: int = 0) -> torch.device:
             "font.size": 10,
         }
     )
-    return torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
+    print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
+    return device
 
 
 def largest_difference(ours: Tensor, official: Tensor) -> float:
@@ -52,6 +55,14 @@ def compare(name: str, ours: Tensor, official: Tensor, tolerance: float = 1e-5) 
     digits = max(0, round(-math.log10(tolerance)))
     print(f"{name:<30} {tuple(ours.shape)!s:<18} largest difference {difference:.{digits}f}")
     assert difference <= tolerance, f"{name}: largest difference {difference:.2e} is above {tolerance:.0e}"
+
+
+def reveal(prediction, actual) -> None:
+    """Print what came out, and beside it what the reader had predicted; None is no prediction."""
+    if prediction is None:
+        print(f"{actual}; you predicted nothing: write it above and run both cells again")
+    else:
+        print(f"{actual}; you predicted {prediction}" + (", and so it is" * (prediction == actual)))
 
 
 def finding(statement: str, holds: bool) -> None:

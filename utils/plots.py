@@ -6,6 +6,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
+SIGNED = "RdBu"  # for numbers of either sign: blue above zero, red below, white at it
+
 
 def to_numpy(values) -> np.ndarray:
     """A tensor (any device, with or without gradient), list or array as a float array."""
@@ -18,22 +20,24 @@ def heatmap(
     """A matrix (R, C) as coloured squares with a colour bar, one label a row and a column; nothing is drawn as nan.
 
     Options: `colorbar` label of the colour bar; `annotate` writes each value; `limits` (lowest, highest) of the scale;
-    `ax` draws into an existing axes. ValueError if the labels do not fit the matrix.
+    `signed` for blue above zero and red below; `ax` draws into an existing axes. ValueError if labels do not fit.
     """
     values = to_numpy(values)
     if values.shape != (len(rows), len(columns)):
         labels = f"{len(rows)} rows, {len(columns)} columns"
         raise ValueError(f"values have the shape {values.shape}, but there are {labels}")
     ax, own_figure = axes_for(options.get("ax"), width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
-    lowest, highest = options.get("limits") or (None, None)
-    image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto")
+    largest = np.nanmax(np.abs(values)) if options.get("signed") else None
+    lowest, highest = options.get("limits") or ((-largest, largest) if largest else (None, None))
+    image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap=SIGNED if largest else None)
     ax.set_xticks(range(len(columns)), columns, rotation=45 if max(map(len, columns)) > 2 else 0)
     ax.set_yticks(range(len(rows)), rows)
     ax.figure.colorbar(image, ax=ax, label=options.get("colorbar", ""))
     if options.get("annotate"):
-        middle = np.nanmean([np.nanmin(values), np.nanmax(values)])
         for (row, column), value in np.ndenumerate(values):
-            color = "white" if value < middle else "black"
+            color = (
+                "black" if np.dot(image.to_rgba(value)[:3], (0.3, 0.6, 0.1)) > 0.5 else "white"
+            )  # by brightness
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize=8)
     finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 

@@ -17,6 +17,7 @@ PIP = "import os, sys\nwith open(os.environ['NOTED'], 'a') as file:\n    print(*
 TWICE = """
 import os, sys
 set_up = sys.stdin.read()
+sys.prefix = os.getcwd()  # this Python belongs to a checkout
 exec(set_up, {})
 import utils
 print(utils.__file__)

@@ -115,66 +115,49 @@ def test_only_known_tags(path):
 def test_metadata_is_normalised(path):
     notebook = read(path)
     assert notebook.metadata == notebooks.METADATA
-    assert all(set(cell.metadata) <= {"tags"} for cell in notebook.cells)
-
-
-def test_one_setup_cell():
-    assert len({code_cells(path)[0].source for path in SERIES + SOLUTIONS}) == 1
-
-
-@every_chapter
-def test_a_notebook_finishes_what_its_modules_hold(path):
-    found = [name for source in sources(path) for name, _ in notebooks.definitions(source)]
-    for module, names in notebooks.MODULES.get(path.name[:2], {}).items():
-        held = dict(notebooks.definitions(notebooks.read_module(module)))
-        for name in names:
-            assert name in held, f"utils/{module}.py holds no {name}: correct MODULES in tools/notebooks.py"
-            assert found.count(name) == 1, f"{name} must stand once in {path.name}"
-
-
-@every_notebook
-def test_no_notebook_redefines_what_utils_holds(path):
-    ours, theirs = own(path), homes()
-    for name, code in [item for source in sources(path) for item in top_level(source)]:
-        if name in ours:
-            assert code == ours[name], f"{name} differs from utils: run `make sync`, or give it another name"
-        else:
-            assert name not in theirs, f"{path.name} defines {name}, which has its home in utils: import it"
-
-
-@every_notebook
-def test_copies_have_the_text_of_utils(path):
-    assert not notebooks.sync(path, write=False), "a copy's text differs from utils: run `make sync`"
+    for cell in notebook.cells:
+        folded = {name: value for name, value in cell.metadata.items() if name != "tags"}
+        assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else {})
 
 
 @every_chapter
-def test_every_pitfall_is_measured(path):
-    """Below each heading with ☠ code runs, and an assert or a finding pins its damage."""
-    section, code = None, {}
-    for cell in read(path).cells:
-        for line in cell.source.splitlines() if cell.cell_type == "markdown" else []:
-            if line.startswith("#"):
-                section = line
-        if cell.cell_type == "code" and section and "☠" in section:
-            code[section] = code.get(section, "") + cell.source
-    headings = {
-        line
-        for cell in read(path).cells
-        if cell.cell_type == "markdown"
-        for line in cell.source.splitlines()
-        if line.startswith("###") and "☠" in line
-    }
-    assert headings or path.name[:2] == "00"
-    for heading in headings:
-        assert re.search(r"\bassert\b|finding\(", code.get(heading, "")), heading
+def test_set_up_and_imports_are_folded(path):
+    first, second = code_cells(path)[:2]
+    assert notebooks.is_folded(first)
+    assert notebooks.is_folded(second)
+
+
+@every_chapter
+def test_length_and_times_are_as_it_says(path):
+    notebook = read(path)
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert sum(len(text.split()) for text in texts) <= 2600
+    read_only, with_exercises = notebooks.minutes(notebook)
+    assert f"Read {read_only} minutes, with exercises {with_exercises}" in texts[0]
 
 
 @every_notebook
-def test_links_between_files_resolve(path):
-    for cell in read(path).cells:
-        if cell.cell_type == "markdown":
-            for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", cell.source):
-                assert (path.parent / target).exists(), f"{path.name} links to {target}"
+def test_a_badge_opens_this_notebook_in_colab(path):
+    assert f"/blob/main/{path.relative_to(ROOT).as_posix()})" in read(path).cells[0].source
+
+
+@every_chapter
+def test_a_finding_prints_its_number(path):
+    for source in sources(path):
+        for node in ast.walk(ast.parse(source)) if "finding(" in source else []:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "finding":
+                assert isinstance(node.args[0], ast.JoinedStr), f"no number in {ast.unparse(node)}"
+
+
+@every_chapter
+def test_sources_can_be_clicked(path):
+    """At the end, a line a source: - [Author year, *Title*](https://…), section 3."""
+    last = read(path).cells[-1].source
+    assert last.startswith("## Recap")
+    sources = [line for line in last.split("**Sources**")[1].splitlines() if line.startswith("- ")]
+    assert sources
+    for line in sources:
+        assert re.match(r"- \[.+\]\(https://", line), line
 
 
 def test_executing_twice_changes_no_byte(tmp_path):

@@ -44,6 +44,8 @@ def run(path: Path, folder: Path, cells: slice) -> None:
     shutil.copy(path, folder)
     notebook = nbformat.read(folder / path.name, as_version=4)
     notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"][cells]
+    elsewhere = "import sys; sys.prefix = '/'"  # this Python belongs to a checkout, Colab's does not
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(elsewhere))
     NotebookClient(notebook, timeout=3600, resources={"metadata": {"path": folder}}).execute()
 
 

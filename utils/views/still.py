@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from torch import Tensor
 
-from utils.plots import to_numpy
+from utils.plots import SIGNED, to_numpy
 from utils.views.inputs import Source, read_panel, require_indices, stack_layers
 
 
@@ -128,7 +128,7 @@ def query_key_detail(
 def draw_vectors(ax, vectors: np.ndarray, title: str) -> None:
     """Rows (S, D) of blue (positive) and red (negative) squares; nothing is drawn where they are nan."""
     limit = np.nanmax(np.abs(vectors))
-    image = ax.imshow(vectors, aspect="auto", cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
+    image = ax.imshow(vectors, aspect="auto", cmap=SIGNED, vmin=-limit, vmax=limit, interpolation="nearest")
     ax.set_title(title, parse_math=False)
     ax.set_xlabel("neuron")
     ax.spines[:].set_visible(False)
