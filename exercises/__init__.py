@@ -36,16 +36,15 @@ def exercise(number: str) -> Callable:
 
 def check(number: str, answer) -> None:
     """Print one line on the answer to exercise `number`, such as "3.1"; nothing the reader's code does raises here."""
-    chapter = str(number).split(".")[0]
+    number = str(number)
+    chapter = number.split(".")[0]
     if f"notebook_{chapter:0>2}" in {module.name for module in pkgutil.iter_modules(__path__)}:
         importlib.import_module(f"exercises.notebook_{chapter:0>2}")
-    known = [name for name in CHECKS if name.split(".")[0] == chapter]
-    if number in known:
+    if number in CHECKS:
         print(f"Exercise {number}: {verdict(CHECKS[number], answer)}")
     else:
-        print(
-            f"There is no exercise {number!r}: {', '.join(known) or 'write its number as in check("3.1", …)'}"
-        )
+        known = ", ".join(name for name in CHECKS if name.split(".")[0] == chapter)
+        print(f"There is no exercise {number}. " + (f"There are {known}." if known else "Write it as “3.1”."))
 
 
 def verdict(check_answer: Callable, answer) -> str:
