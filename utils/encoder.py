@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checking import require_config, require_input, require_weight_names
+from utils.checking import require_config, require_finite_weights, require_fit, require_input
 from utils.checkpoints import is_encoder_weight, load_config, load_reference_model
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
@@ -49,8 +49,9 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
         """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
+        official = load_reference_model(checkpoint)
         encoder = cls(load_config(checkpoint))
-        encoder.load_bert_weights(load_reference_model(checkpoint).state_dict())
+        encoder.load_bert_weights(official.state_dict())
         return encoder.eval()
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
@@ -99,17 +100,8 @@ def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> 
     """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
     found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
     require_fit(found, wanted)
+    require_finite_weights(found)
     return found
-
-
-def require_fit(found: dict[str, Tensor], wanted: dict[str, Tensor]) -> None:
-    """Raise a ValueError that lists missing, unexpected and mis-shaped weights, unless names and shapes agree."""
-    misshaped = [
-        f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
-        for name in found.keys() & wanted.keys()
-        if found[name].shape != wanted[name].shape
-    ]
-    require_weight_names(wanted.keys() - found.keys(), found.keys() - wanted.keys(), misshaped)
 
 
 def rename_weight(name: str) -> str:

@@ -40,7 +40,7 @@ class TextBoundaries(TorchFunctionMode):
 def encode_packed(
     encoder: TransformerEncoder,
     input_ids: Tensor,
-    attention_mask: Tensor,
+    attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
 ) -> Tensor:
     """The encoder's last_hidden_state (B, S, H) of a padded batch, whose padding skips the layers and comes out as 0.
@@ -50,7 +50,7 @@ def encode_packed(
     """
     require_input(input_ids, attention_mask, token_type_ids, encoder.config)
     embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
-    real = attention_mask != 0  # (B, S)
+    real = torch.ones_like(input_ids) != 0 if attention_mask is None else attention_mask != 0  # (B, S)
     packed = embedded[real][None]  # (1, N, H)
     with TextBoundaries(real.sum(dim=1).tolist()) as boundaries:
         for layer in encoder.layers:

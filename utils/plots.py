@@ -30,9 +30,9 @@ def heatmap(
     largest = np.nanmax(np.abs(values)) if options.get("signed") else None
     lowest, highest = options.get("limits") or ((-largest, largest) if largest else (None, None))
     image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap=SIGNED if largest else None)
-    ax.set_xticks(range(len(columns)), columns, rotation=45 if max(map(len, columns)) > 2 else 0)
-    ax.set_yticks(range(len(rows)), rows)
-    ax.figure.colorbar(image, ax=ax, label=options.get("colorbar", ""))
+    ax.set_xticks(range(len(columns)), map(plain, columns), rotation=45 if max(map(len, columns)) > 2 else 0)
+    ax.set_yticks(range(len(rows)), map(plain, rows))
+    ax.figure.colorbar(image, ax=ax, label=plain(options.get("colorbar", "")))
     if options.get("annotate"):
         for (row, column), value in np.ndenumerate(values):
             color = (
@@ -50,7 +50,7 @@ def curves(lines: Mapping[str, Sequence], *, x=None, title="", xlabel="", ylabel
     ax, own_figure = axes_for(options.get("ax"), width=6.4, height=3.6)
     for name, values in lines.items():
         positions = range(len(values)) if x is None else to_numpy(x)
-        ax.plot(positions, to_numpy(values), marker=options.get("marker", "o"), label=name)
+        ax.plot(positions, to_numpy(values), marker=options.get("marker", "o"), label=plain(name))
     if options.get("log_y"):
         ax.set_yscale("log")
     if options.get("limits"):
@@ -62,13 +62,18 @@ def curves(lines: Mapping[str, Sequence], *, x=None, title="", xlabel="", ylabel
 def bars(values: Mapping[str, float], *, title="", xlabel="", ylabel="", **options) -> None:
     """One horizontal bar a name, largest value first as given. Options: `log_x`; `limit` a dashed line; `ax`."""
     ax, own_figure = axes_for(options.get("ax"), width=6.4, height=1.2 + 0.34 * len(values))
-    ax.barh(list(values), list(values.values()))
+    ax.barh([plain(name) for name in values], list(values.values()))
     ax.invert_yaxis()
     if options.get("log_x"):
         ax.set_xscale("log")
     if options.get("limit") is not None:
         ax.axvline(options["limit"], color="black", linestyle="--", linewidth=1)
     finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
+
+
+def plain(text) -> str:
+    """A label as it reads: matplotlib would take what stands between two dollars for mathematics."""
+    return str(text).replace("$", r"\$")
 
 
 def axes_for(ax, width: float, height: float):
@@ -80,6 +85,6 @@ def axes_for(ax, width: float, height: float):
 
 def finish(ax, own_figure: bool, **labels: str) -> None:
     """Title and axis labels; a figure of its own is shown."""
-    ax.set(**labels)
+    ax.set(**{name: plain(text) for name, text in labels.items()})
     if own_figure:
         plt.show()

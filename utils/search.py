@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
-from utils.checking import require_queries, require_vectors
+from utils.checking import require_queries, require_size, require_vectors
 from utils.encoder import TransformerEncoder
 from utils.inference import encode_packed
 
@@ -54,8 +54,8 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
 
 def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
     """The k of `vectors` (N, H) nearest to each of `queries` (Q, H), all unit vectors, by comparing with every one."""
-    require_vectors(vectors)
-    require_queries(queries, vectors.size(1), k, len(vectors))
+    vectors = require_vectors(vectors)
+    queries = require_queries(queries, vectors.size(1), k, len(vectors))
     return Neighbours(*(queries @ vectors.T).topk(k))
 
 
@@ -65,9 +65,12 @@ def hnsw_index(
     """A graph in which a search walks from neighbour to neighbour instead of comparing all (Malkov and Yashunin 2018).
 
     `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
-    and while searching: more find more, later.
+    and while searching: more find more, later. ValueError for settings that faiss does not survive.
     """
-    require_vectors(vectors)
+    vectors = require_vectors(vectors)
+    require_size("M", M, most=512, least=2)
+    for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
+        require_size(name, candidates, most=100_000)
     index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
     index.add(vectors.numpy())
@@ -76,5 +79,7 @@ def hnsw_index(
 
 def search_index(queries: Tensor, index: faiss.Index, k: int = 10) -> Neighbours:
     """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
-    require_queries(queries, index.d, k, index.ntotal)
+    if index.metric_type != faiss.METRIC_INNER_PRODUCT:
+        raise ValueError("the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT")
+    queries = require_queries(queries, index.d, k, index.ntotal)
     return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))

@@ -12,8 +12,8 @@ from utils.checking import (
     SPECIAL_TOKENS,
     match_pairs,
     require_known_ids,
-    require_special_tokens,
     require_string,
+    require_tokens,
     room_for_text,
 )
 from utils.checkpoints import load_tokenizer, read_vocabulary
@@ -140,8 +140,8 @@ class WordPieceTokenizer:
     """BERT's tokenizer: text to tokens, ids and padded batches, and back (Devlin et al. 2019, section 3)."""
 
     def __init__(self, vocab: dict[str, int], lowercase: bool = True):
-        """`vocab` maps token to id; raises ValueError where one of the five special tokens is missing."""
-        require_special_tokens(vocab)
+        """`vocab` maps token to id; ValueError where a special token is missing or two tokens share an id."""
+        require_tokens(vocab)
         self.vocab, self.lowercase = vocab, lowercase
         self.tokens = {token_id: token for token, token_id in vocab.items()}
 

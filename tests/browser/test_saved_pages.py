@@ -107,6 +107,7 @@ def hostile(encoder) -> dict:
     class Tokenizer:
         def __init__(self):
             self.tokens = dict(enumerate(HOSTILE))
+            self.vocab = {str(number): number for number in range(encoder.config.vocab_size)}
 
         def __call__(self, *texts):
             ids = torch.arange(S)[None]

@@ -160,11 +160,11 @@ BAD_CALLS = [
         'hidden_act="silu" is not built here: use one of gelu, gelu_new, relu',
     ),
     (
-        lambda: checking.require_weight_names(["d", "b"], ["x"], []),
+        lambda: checking.require_fit({"a": UNIT, "x": UNIT}, dict.fromkeys("dab", UNIT)),
         "weights do not fit the configuration; missing: b, d; unexpected: x",
     ),
     (
-        lambda: checking.require_weight_names([], [], ["w (9,) for (8,)"]),
+        lambda: checking.require_fit({"w": torch.ones(9)}, {"w": torch.ones(8)}),
         "weights do not fit the configuration; mis-shaped: w (9,) for (8,)",
     ),
     (
@@ -237,7 +237,7 @@ BAD_CALLS = [
     *(
         (
             lambda shape=shape: checking.require_vectors(torch.ones(shape)),
-            f"vectors must be (N, H) with one or more, got {shape}: embed some texts first",
+            f"vectors must be (N, H) with one or more, got {shape}: take them from embed()",
         )
         for shape in [(3,), (0, 3), (1, 1, 3)]
     ),
@@ -248,7 +248,7 @@ BAD_CALLS = [
     *(
         (
             lambda shape=shape: checking.require_queries(torch.ones(shape), 3, k=1, total=5),
-            f"queries must be (Q, 3) as the vectors are, got {shape}",
+            f"queries must be (Q, 3) as the vectors are, got {shape}: take them from embed()",
         )
         for shape in [(3,), (1, 4), (1, 1, 3)]
     ),
@@ -284,21 +284,27 @@ def test_the_smallest_and_the_largest_that_is_right_passes():
     assert checking.room_for_text(2, special=2) == 0
     for nothing in (
         checking.require_head(2, 2),
-        checking.require_weight_names([], set(), ()),
+        checking.require_fit({"a": UNIT}, {"a": UNIT}),
         checking.require_labels([0, torch.tensor([1]).numpy()[0]], 2),
         checking.require_vocabulary(VOCAB, 6),
         checking.require_finite(1e30, 1, 1e-5),
-        checking.require_vectors(UNIT[:2] * 1.0009),
-        checking.require_queries(UNIT[:1], 3, k=1, total=1),
-        checking.require_queries(UNIT, 3, k=5, total=5),
         checking.require_texts(["a"]),
         checking.require_texts(("a", "b")),
     ):
         assert nothing is None
 
 
+def test_vectors_that_are_right_come_back():
+    for vectors in (UNIT[:2] * 1.0009, UNIT.double(), UNIT.half(), UNIT.numpy(), UNIT.tolist(), list(UNIT)):
+        assert torch.allclose(checking.require_vectors(vectors), UNIT[: len(vectors)], atol=1e-3)
+    for number in (1, 5):
+        assert torch.equal(checking.require_queries(UNIT, 3, k=number, total=5), UNIT)
+
+
 def test_a_configuration_without_decoder_fields_is_an_encoders():
-    config = SimpleNamespace(hidden_size=8)
+    config = SimpleNamespace(**BertConfig(**SMALL).to_dict())
+    for field in ("is_decoder", "add_cross_attention", "classifier_dropout"):
+        vars(config).pop(field, None)
     assert checking.require_config(config) is config
 
 

@@ -205,7 +205,7 @@ def test_the_vocabulary_of_another_model(folder, load, size):
 def test_tokenizer_that_is_not_built(folder, normalizer):
     tokenizer = load_tokenizer(folder)
     tokenizer.backend_tokenizer.normalizer = normalizer
-    with pytest.raises(ValueError, match=r"normalizes text in a way not built here, .*all-MiniLM-L6-v2"):
+    with pytest.raises(ValueError, match=r"has a normalizer that is not built here, .*all-MiniLM-L6-v2"):
         read_vocabulary(tokenizer)
 
 

@@ -237,6 +237,8 @@ def test_a_neuron_view_of_more_than_a_browser_can_hold_is_refused(monkeypatch):
 
 def hostile_views(encoder, tokenizer) -> list:
     class Tokenizer:
+        vocab = tokenizer.vocab
+
         def __call__(self, *texts, **options):
             return tokenizer("one two three four five six seven")
 
@@ -413,7 +415,7 @@ def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
         (torch.nn.Linear(2, 2), "cannot read a Linear.*BertModel.*head_view"),
         (BertForSequenceClassification(BertConfig(**TINY)), r"BertForSequenceClassification.*\.bert"),
         (BertModel(BertConfig(**TINY, is_decoder=True)), "is_decoder=True"),
-        (TransformerEncoder(BertConfig(**TINY)), "id 102.*ends at 49.*same checkpoint"),
+        (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: take both from one checkpoint"),
     ],
 )
 def test_model_the_neuron_view_cannot_read(model, message, tokenizer):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from utils.checking import is_whole
 from utils.views.inputs import (
     Source,
     describe,
@@ -21,13 +22,15 @@ from utils.views.inputs import (
     require_layers,
     require_sentence_b_start,
     warn_if_long,
+    without_html_action,
 )
-from utils.views.models import read_model, tokenize_for_view
+from utils.views.models import read_model, require_model, tokenize_for_view
 from utils.views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, View, make_view
 
 __all__ = ["View", "head_view", "model_view", "neuron_view"]
 
 
+@without_html_action
 def head_view(
     attention: Sequence[Tensor] | None = None,
     tokens: Sequence[str] | None = None,
@@ -59,8 +62,8 @@ def head_view(
         prettify_tokens=prettify_tokens,
     )
     A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)
-    if layer is not None and layer not in layers:
-        raise ValueError(f"layer={layer} is not among the layers shown, {layers}: use one of them")
+    if layer is not None and (not is_whole(layer) or layer not in layers):
+        raise ValueError(f"layer={layer!r} is not among the layers shown, {layers}: use one of them")
     warn_if_long("head view", longest(panels), 200, "shorten the text; include_layers makes the page smaller")
     return make_view(
         HEAD_VIEW,
@@ -69,12 +72,13 @@ def head_view(
         summary=describe(len(layers), A, [panel.left_tokens for panel in panels]),
         sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
         width=max(HEAD_VIEW.width, 20 * A),  # a tile a head
-        layer=layer,
+        layer=None if layer is None else int(layer),
         heads=require_indices("heads", heads, A),
         include_layers=layers,
     )
 
 
+@without_html_action
 def model_view(
     attention: Sequence[Tensor] | None = None,
     tokens: Sequence[str] | None = None,
@@ -118,6 +122,7 @@ def model_view(
     )
 
 
+@without_html_action
 def neuron_view(
     encoder,
     tokenizer,
@@ -134,11 +139,11 @@ def neuron_view(
     ours or the official one, of the same checkpoint. `layer` and `head` are shown at first. ValueError for another
     model, a layer or head that does not exist, and a text that the model cannot take.
     """
-    tokens, input_ids, token_type_ids = tokenize_for_view(tokenizer, sentence_a, sentence_b)
+    require_model(encoder)
+    tokens, input_ids, token_type_ids = tokenize_for_view(encoder, tokenizer, sentence_a, sentence_b)
     queries, keys, weights = read_model(encoder, input_ids, token_type_ids)
     L, A, S, _ = queries.shape
-    require_indices("layer", [layer], L)
-    require_indices("head", [head], A)
+    [layer], [head] = require_indices("layer", [layer], L), require_indices("head", [head], A)
     require_drawable(L, A, S, S)
     warn_if_long("neuron view", S, 200, "shorten the text, or use head_view")
     tokens = [prettify(token) for token in tokens]

@@ -1,11 +1,15 @@
 """The attentions that a view is given, checked and packed."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from numbers import Integral
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from utils.checking import is_whole
 
 DIGITS = 4  # after the decimal point, in what a view draws
 MOST_WEIGHTS = 20_000_000  # a page of about 120 MB
@@ -57,6 +61,8 @@ def read_panel(source: Source, prettify_tokens: bool) -> Panel:
     weights = stack_layers(source.argument, source.attention)
     texts = []
     for tokens, size in zip((source.left_tokens, source.right_tokens), weights.shape[2:], strict=True):
+        if isinstance(tokens, str):
+            raise TypeError(f"tokens must be a list, got the text {tokens!r:.60}: tokenize it first")
         if tokens is None or len(tokens) != size:
             found = "none were passed" if tokens is None else f"there are {len(tokens)} tokens"
             raise ValueError(
@@ -70,9 +76,13 @@ def read_panel(source: Source, prettify_tokens: bool) -> Panel:
 
 def stack_layers(argument: str, attention: Sequence[Tensor]) -> Tensor:
     """L times (1, A, S, T), on any device and in any precision, to (L, A, S, T) float64; ValueError if it is not so."""
+    if isinstance(attention, str) or not isinstance(attention, Iterable):
+        kind = type(attention).__name__
+        raise TypeError(f"{argument} must be one tensor a layer, got {kind}: pass the model's attentions")
     layers = list(attention)
     if not layers or any(layer is None for layer in layers):
         raise ValueError(f"{argument} holds no weights, {tuple(layers)!r:.60}: {NO_WEIGHTS}")
+    layers = [torch.as_tensor(layer) for layer in layers]
     shapes = [tuple(layer.shape) for layer in layers]
     for index, shape in enumerate(shapes):
         if len(shape) != 4 or shape != shapes[0]:
@@ -96,17 +106,17 @@ def prettify(token: str) -> str:
     return token.replace("Ġ", " ").replace("▁", " ").replace("</w>", "")
 
 
-def require_indices(argument: str, indices: Iterable[int] | None, count: int) -> list[int]:
+def require_indices(argument: str, indices: int | Iterable[int] | None, count: int) -> list[int]:
     """The indices, or all where they are None; ValueError for an index that does not exist, or for none."""
     if indices is None:
         return list(range(count))
-    indices = [int(index) for index in indices]
+    indices = [indices] if isinstance(indices, (Integral, str)) else list(indices)
     for index in indices:
-        if not 0 <= index < count:
-            raise ValueError(f"{argument} names {index}, but there are {count}: use 0 to {count - 1}")
+        if not is_whole(index) or not 0 <= index < count:
+            raise ValueError(f"{argument} names {index!r}, but there are {count}: use 0 to {count - 1}")
     if not indices:
         raise ValueError(f"{argument}=[] names none of the {count}: leave it out for all")
-    return indices
+    return [int(index) for index in indices]
 
 
 def require_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> list[int]:
@@ -186,4 +196,18 @@ def warn_if_long(view: str, tokens: int, limit: int, remedy: str) -> None:
     """Warn that a view of so many tokens will hardly respond."""
     if tokens > limit:
         message = f"a {view} of {tokens} tokens draws slowly and responds late (above {limit}): {remedy}"
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message, UserWarning, stacklevel=4)  # the caller of the view
+
+
+def without_html_action(draw: Callable) -> Callable:
+    """The view function, answering bertviz's `html_action` in words: a view displays and saves itself."""
+
+    @wraps(draw)
+    def view(*arguments, **options):
+        if "html_action" in options:
+            raise TypeError(
+                "html_action= is not needed here: the view shows itself, .save(path) writes its page"
+            )
+        return draw(*arguments, **options)
+
+    return view

@@ -6,11 +6,15 @@ from transformers import BertModel
 
 from utils.attention import scaled_dot_product_attention
 from utils.batches import device_of, evaluation_mode
+from utils.checking import require_tokenizer
 from utils.encoder import TransformerEncoder
 
 
-def tokenize_for_view(tokenizer, sentence_a: str, sentence_b: str | None) -> tuple[list[str], Tensor, Tensor]:
+def tokenize_for_view(
+    model, tokenizer, sentence_a: str, sentence_b: str | None
+) -> tuple[list[str], Tensor, Tensor]:
     """Tokens, input_ids and token_type_ids (1, S) of a text or pair, from our tokenizer or transformers' own."""
+    require_tokenizer(tokenizer, model.config.vocab_size)
     for name, text in (("sentence_a", sentence_a), ("sentence_b", sentence_b)):
         if not isinstance(text, str) and (name == "sentence_a" or text is not None):
             raise ValueError(
@@ -27,8 +31,7 @@ def tokenize_for_view(tokenizer, sentence_a: str, sentence_b: str | None) -> tup
 
 def read_model(model, input_ids: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries and keys (L, A, S, D) and attention weights (L, A, S, S) of our encoder or of a `BertModel`."""
-    require_model(model)
-    require_ids(model.config, input_ids)
+    require_positions(model.config, input_ids)
     device = device_of(model)
     with evaluation_mode(model), torch.no_grad():
         read = read_encoder if isinstance(model, TransformerEncoder) else read_bert_model
@@ -51,17 +54,12 @@ def require_model(model) -> None:
         )
 
 
-def require_ids(config, input_ids: Tensor) -> None:
-    """Raise ValueError for a text longer than the model's positions, or an id beyond its vocabulary."""
+def require_positions(config, input_ids: Tensor) -> None:
+    """Raise ValueError for a text longer than the model's positions."""
     if input_ids.size(1) > config.max_position_embeddings:
         raise ValueError(
             f"the text has {input_ids.size(1)} tokens and the model {config.max_position_embeddings} positions "
             "(max_position_embeddings): shorten the text"
-        )
-    if input_ids.max() >= config.vocab_size:
-        raise ValueError(
-            f"the tokenizer gives the id {int(input_ids.max())}, but the model's vocabulary ends at "
-            f"{config.vocab_size - 1}: take both from the same checkpoint"
         )
 
 

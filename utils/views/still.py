@@ -37,7 +37,7 @@ def head_lines(
     ax.set_xticklabels(["token (query)", "attends to (key)"])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    ax.set_title(title)
+    ax.set_title(title, parse_math=False)
     ax.legend(handles=legend_lines(heads), title=f"layer {layer}", loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()
 
@@ -77,7 +77,7 @@ def layer_head_grid(
         axes[row, 0].set_ylabel(layer, rotation=0, ha="right", va="center")
     for column, head in enumerate(heads):
         axes[0, column].set_title(head, fontsize="medium")
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     figure.supxlabel("head (above each column); in each map, keys from left to right", fontsize="medium")
     figure.supylabel("layer; in each map, queries downwards", fontsize="medium")
     figure.colorbar(image, ax=axes, label="attention weight", fraction=0.03)
@@ -121,7 +121,7 @@ def query_key_detail(
     draw_bars(axes[4], weights, "softmax")
     axes[0].set_yticks(range(S), tokens, parse_math=False)  # a token may be "$"
     axes[0].get_yticklabels()[query_index].set_fontweight("bold")
-    figure.suptitle(title)
+    figure.suptitle(title, parse_math=False)
     plt.show()
 
 
