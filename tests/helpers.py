@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -96,3 +98,15 @@ def ragged_batch(lengths: list[int], vocab_size: int = 30) -> dict[str, torch.Te
     ids = torch.randint(1, vocab_size, mask.shape, generator=generator)
     types = (column >= length // 2).long()
     return {"input_ids": ids * mask, "token_type_ids": types * mask, "attention_mask": mask}
+
+
+def run_mutants(count: int, seed: int, folder: Path) -> dict:
+    """What tests/mutants.py found in a process of its own, where nothing took longer or more than it may."""
+    command = [sys.executable, "-m", "tests.mutants", str(count), str(seed), str(folder)]
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 60 + 2 * count, "check": False}
+    done = subprocess.run(command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, **options)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["seconds"] <= 5
+    assert found["megabytes"] <= 500
+    return found

@@ -46,6 +46,7 @@ def require_config(config):
         raise ValueError(
             f"this configuration has {parameters:,} weights, above {MOST_PARAMETERS:,}: make it smaller"
         )
+    require_heads(H, sizes["num_attention_heads"])
     for field in PROBABILITIES:
         require_range(field, getattr(config, field, None) or 0, 0, 1)
     require_range("layer_norm_eps", config.layer_norm_eps, 1e-30, 1)

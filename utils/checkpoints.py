@@ -51,6 +51,7 @@ def load_tokenizer(checkpoint: str | None = None):
     ValueError if it cannot be read, lacks the model's vocabulary, or has other special tokens than BERT's five.
     """
     folder = _folder_with_bert(checkpoint)
+    config = make_config(read_config(folder), folder)
     for path in (folder / name for name in TOKENIZER_FILES if (folder / name).exists()):
         require_text(path) if path.suffix == ".txt" else read_json(path)
     try:
@@ -67,7 +68,7 @@ def load_tokenizer(checkpoint: str | None = None):
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ValueError(f"the tokenizer in {folder} cannot be read ({reason:.200}): {REMEDY}") from error
     require_no_added_tokens(added, tokenizer.special_tokens_map)
-    require_vocabulary(vocab, load_config(checkpoint).vocab_size)
+    require_vocabulary(vocab, config.vocab_size)
     return tokenizer
 
 
@@ -112,7 +113,9 @@ def make_config(content: dict, folder: Path) -> BertConfig:
     """The `BertConfig` that a folder's settings describe; ValueError, naming the field, unless they make sense."""
     settings = {name: value for name, value in content.items() if name not in NOT_THE_MODELS}
     try:
-        return require_config(BertConfig.from_dict(settings))
+        config = require_config(BertConfig.from_dict(settings))
+        official_shapes(config)
+        return config
     except Exception as error:  # each release has other types for it
         reason = str(error).strip().splitlines()[-1] if str(error) else type(error).__name__
         raise ValueError(f"{folder / CONFIG_FILE} describes no model: {reason.strip()}") from error
@@ -125,14 +128,18 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
     """
     folder = _folder_with_bert(checkpoint)
     config = make_config(read_config(folder), folder)
-    with torch.device("meta"):  # names and shapes only, no memory
-        wanted = BertModel(config).state_dict()
-    weights = read_weights(folder, wanted, official_name, optional="pooler.")
+    weights = read_weights(folder, official_shapes(config), official_name, optional="pooler.")
     weights = {name: weight.float() for name, weight in weights.items()}
     options = {"config": config, "state_dict": weights, "attn_implementation": "eager"}
     model = BertModel.from_pretrained(None, **options).float().eval()
     model.name_or_path = str(folder)
     return model
+
+
+def official_shapes(config: BertConfig) -> dict[str, torch.Tensor]:
+    """The names and shapes of a `BertModel`'s weights, without memory for them."""
+    with torch.device("meta"):
+        return BertModel(config).state_dict()
 
 
 def official_name(name: str) -> str | None:

@@ -43,7 +43,9 @@ def test_the_set_up_cell_fetches_the_repository_once(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, **options)
     assert done.returncode == 0, done.stderr
     clone = folder / current_slug().split("/")[1]
-    assert done.stdout.strip() == str(clone / "utils" / "__init__.py")
+    fetching, _, module, _ = done.stdout.splitlines()
+    assert fetching == f"The series is not here: fetching {current_slug()} from GitHub, and what it needs"
+    assert module == str(clone / "utils" / "__init__.py")
     requirements = clone.relative_to(folder) / "requirements-colab.txt"
     assert noted.read_text() == f"install --quiet -r {requirements}\n"
     assert (folder / requirements).is_file()

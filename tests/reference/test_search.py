@@ -1,11 +1,15 @@
 """Embeddings equal sentence-transformers', companies are found by what they do, and bad searches are refused."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from torch.nn import functional as F
 from transformers import BertConfig
 
+from tests.helpers import ROOT
 from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model
 from utils.datasets import companies, company_queries, reviews
 from utils.encoder import TransformerEncoder
@@ -169,3 +173,31 @@ def test_nothing_to_search(unit_vectors):
     empty.reset()
     with pytest.raises(ValueError, match=r"k=10, but there are 0 vectors to search"):
         search_index(unit_vectors[:1], empty)
+
+
+SETTINGS = """
+import resource, torch
+from torch.nn import functional as F
+from utils.search import hnsw_index, search_index
+
+resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))  # address space, most of it torch's own libraries
+vectors = F.normalize(torch.randn(300, 8, generator=torch.Generator().manual_seed(0)), dim=1)
+refused = 0
+for M in (-4, 0, 1, 2, 3, 512, 513, 10**9):
+    for candidates in (-1, 0, 1, 100_000, 10**9):
+        try:
+            index = hnsw_index(vectors, M=M, ef_construction=candidates, ef_search=candidates)
+            assert search_index(vectors, index, k=1).indices.max() < 300
+        except ValueError as error:
+            assert "must be a whole number from" in str(error)
+            refused += 1
+print(refused)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
+def test_no_setting_of_the_graph_ends_the_process():
+    """In a process of its own with limited memory: a kernel would be gone with everything in it."""
+    command = [sys.executable, "-W", "ignore", "-c", SETTINGS]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, str(8 * 5 - 3 * 2)), done.stderr

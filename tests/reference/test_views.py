@@ -415,7 +415,10 @@ def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
         (torch.nn.Linear(2, 2), "cannot read a Linear.*BertModel.*head_view"),
         (BertForSequenceClassification(BertConfig(**TINY)), r"BertForSequenceClassification.*\.bert"),
         (BertModel(BertConfig(**TINY, is_decoder=True)), "is_decoder=True"),
-        (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: take both from one checkpoint"),
+        (
+            TransformerEncoder(BertConfig(**TINY)),
+            "30522 tokens .*vocab_size is 50: take both from one checkpoint",
+        ),
     ],
 )
 def test_model_the_neuron_view_cannot_read(model, message, tokenizer):

@@ -1,0 +1,1414 @@
+"""One table of what readers may bring, and what they get: a right result, or an error in words.
+
+`tests/reference/test_bad_input.py` tries every case; `python -m tests.bad_input` writes the README's summary of them.
+"""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import faiss
+import matplotlib.pyplot as plt
+import torch
+from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
+from transformers import BertConfig, BertForSequenceClassification
+
+from tests.helpers import ROOT, TINY, tiny_tokenizer, write_vocabulary
+from utils import datasets
+from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples
+from utils.encoder import TransformerEncoder
+from utils.evaluation import predict
+from utils.files import MOST_BYTES
+from utils.inference import encode_packed
+from utils.plots import heatmap
+from utils.search import embed, hnsw_index, search, search_index
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fine_tune
+from utils.views import head_view, model_view, neuron_view
+from utils.views.still import head_lines
+
+START, END = "<!-- bad input: written by python -m tests.bad_input -->", "<!-- end of bad input -->"
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+class Case(NamedTuple):
+    """What is brought, what is done with it in the folder of a tiny checkpoint, and what comes of it."""
+
+    group: str
+    given: str
+    call: Callable[[Path], object]
+    error: type[Exception] | None  # None: it is taken right, and the call returns whether it was
+    words: str = ""
+
+
+# The tiny checkpoint, and ways to change it
+
+
+def write_checkpoint(folder: Path) -> Path:
+    """A classifier of random weights with a vocabulary of 50 tokens, as transformers saves it."""
+    torch.manual_seed(0)
+    BertForSequenceClassification(BertConfig(**TINY)).save_pretrained(folder)
+    write_vocabulary(folder, [*tiny_tokenizer().vocab])
+    return folder
+
+
+def load(folder: Path) -> TransformerEncoder:
+    """Everything that a checkpoint holds, read as the series reads it."""
+    WordPieceTokenizer.from_checkpoint(str(folder))
+    return TransformerEncoder.from_checkpoint(str(folder))
+
+
+def alter(file: str, **changes):
+    """Load after changing settings of a JSON file in the folder; `...` removes one."""
+
+    def call(folder: Path):
+        path = folder / file
+        content = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        content |= changes
+        path.write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
+        return load(folder)
+
+    return call
+
+
+def rewrite(file: str, content: bytes | str | int):
+    """Load after giving a file other content; a number is the size of an empty one."""
+
+    def call(folder: Path):
+        if isinstance(content, int):
+            with (folder / file).open("wb") as whole:
+                whole.truncate(content)
+        else:
+            (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+        return load(folder)
+
+    return call
+
+
+def with_weights(change: Callable[[dict], object], reader: Callable[[Path], object] = load):
+    """Load after `change` has altered the dictionary of weights."""
+
+    def call(folder: Path):
+        weights = load_file(folder / "model.safetensors")
+        change(weights)
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+        return reader(folder)
+
+    return call
+
+
+def fill(value: float, name: str = "bert.encoder.layer.0.attention.self.query.weight"):
+    return lambda weights: weights[name].view(-1)[3:4].fill_(value)
+
+
+def cast(dtype: torch.dtype):
+    return lambda weights: weights.update({name: weight.to(dtype) for name, weight in weights.items()})
+
+
+def equals_before(change: Callable[[dict], object], tolerance: float):
+    """Whether the encoder gives what it gave before the weights were changed."""
+
+    def call(folder: Path) -> bool:
+        ids = torch.tensor([[2, 7, 9, 3]])
+        before = load(folder)(ids).last_hidden_state
+        after = with_weights(change)(folder)(ids).last_hidden_state
+        return torch.allclose(before, after, atol=tolerance)
+
+    return call
+
+
+def old_names(weights: dict) -> None:
+    for name in list(weights):
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        weights[old] = weights.pop(name)
+
+
+def shard(folder: Path, *names: str, links: Path | None = None) -> Path:
+    """Put the weights into files of these names, relative to the folder, and an index that names them."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    parts = {name: {} for name in names}
+    for number, (weight, tensor) in enumerate(weights.items()):
+        parts[names[number % len(names)]][weight] = tensor
+    for name, part in parts.items():
+        save_file(part, folder / name, metadata={"format": "pt"})
+    index = {weight: name for name, part in parts.items() for weight in part}
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {"total_size": 1}, "weight_map": index})
+    )
+    return folder
+
+
+class Bomb:
+    """Unpickled, it writes a file."""
+
+    def __init__(self, place: Path):
+        self.place = place
+
+    def __reduce__(self):
+        return (Path.touch, (self.place,))
+
+
+def pickled_shard(folder: Path):
+    """The index names a pickled file, which would write a file if anybody unpickled it."""
+    shard(folder, "model-1.safetensors")
+    torch.save({"bomb": Bomb(folder / "went-off")}, folder / "pytorch_model.bin")
+    path = folder / "model.safetensors.index.json"
+    path.write_text(path.read_text().replace("model-1.safetensors", "pytorch_model.bin"))
+    try:
+        return load(folder)
+    finally:
+        assert not (folder / "went-off").exists()
+
+
+def linked_out(folder: Path):
+    """A link to weights elsewhere."""
+    outside = folder.parent / f"{folder.name}-elsewhere.safetensors"
+    (folder / "model.safetensors").replace(outside)
+    (folder / "model.safetensors").symlink_to(outside)
+    return load(folder)
+
+
+def hub_cache(folder: Path) -> bool:
+    """Files in `blobs`, and links to them in `snapshots`, as the Hub's cache has them."""
+    blobs, snapshot = folder / "blobs", folder / "snapshots" / "1234"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    for path in [path for path in folder.iterdir() if path.is_file()]:
+        path.replace(blobs / path.name)
+        (snapshot / path.name).symlink_to(os.path.relpath(blobs / path.name, snapshot))
+    return load(snapshot).config.hidden_size == TINY["hidden_size"]
+
+
+def tokenizer_json(change: Callable[[dict], object]):
+    """Load after `change` has altered the parts of tokenizer.json."""
+
+    def call(folder: Path):
+        official = load_tokenizer(str(folder))
+        official.save_pretrained(folder)
+        path = folder / "tokenizer.json"
+        parts = json.loads(path.read_text("utf-8"))
+        change(parts)
+        path.write_text(json.dumps(parts), "utf-8")
+        tokenizer = WordPieceTokenizer.from_checkpoint(str(folder))
+        official = load_tokenizer(str(folder))
+        texts = ["a b 7 [MASK] é zz", "17 <new> x"]
+        assert [tokenizer.encode(text) for text in texts] == [official.encode(text) for text in texts]
+        return True
+
+    return call
+
+
+ADDED = {
+    "content": "<new>",
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": False,
+    "special": True,
+}
+DEEP = "[" * 100_000
+
+# Groups
+
+SETTINGS = "a checkpoint's settings"
+WEIGHTS = "a checkpoint's weights"
+TOKENIZER = "a checkpoint's tokenizer"
+VOCABULARY = "texts and a vocabulary of your own"
+MODEL_INPUT = "ids, masks and token types"
+TRAINING = "labels and settings for training"
+VECTORS = "vectors and an index"
+VIEW = "what a view or figure draws"
+TABLE = "a table of your own"
+
+CONFIGS = [
+    ("num_attention_heads", 0, "num_attention_heads=0 must be a whole number from 1"),
+    *(
+        (field, value, f"{field}={value!r} must be a whole number from 1")
+        for field in (
+            "num_attention_heads",
+            "hidden_size",
+            "num_hidden_layers",
+            "vocab_size",
+            "intermediate_size",
+        )
+        for value in (-1, 0, 10**12)
+        if (field, value) != ("num_attention_heads", 0)
+    ),
+    ("max_position_embeddings", 0, "max_position_embeddings=0 must be"),
+    ("type_vocab_size", -3, "type_vocab_size=-3 must be"),
+    ("hidden_size", "12", "hidden_size"),
+    ("hidden_size", 12.5, "hidden_size"),
+    ("num_hidden_layers", None, "num_hidden_layers"),
+    ("num_hidden_layers", True, "num_hidden_layers"),
+    ("vocab_size", [50], "vocab_size"),
+    ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5"),
+    ("hidden_size", 100_000, "weights, above 4,000,000,000: make it smaller"),
+    ("layer_norm_eps", -1.0, "layer_norm_eps=-1.0 must be a number from 1e-30 to 1"),
+    ("layer_norm_eps", float("nan"), "layer_norm_eps=nan must be"),
+    ("layer_norm_eps", "1e-12", "layer_norm_eps"),
+    ("hidden_dropout_prob", 1.5, "hidden_dropout_prob=1.5 must be a number from 0 to 1"),
+    ("attention_probs_dropout_prob", -0.1, "attention_probs_dropout_prob=-0.1 must be"),
+    ("classifier_dropout", float("nan"), "classifier_dropout=nan must be"),
+    ("initializer_range", -0.02, "initializer_range=-0.02 must be"),
+    ("pad_token_id", 50, "pad_token_id=50 is no id of the vocabulary, 0 … 49"),
+    ("pad_token_id", "0", "pad_token_id"),
+    ("hidden_act", "silu", 'hidden_act="silu" is not built here: use one of gelu'),
+    ("is_decoder", True, "is_decoder=True makes a decoder"),
+    ("add_cross_attention", True, "makes a decoder, and this is an encoder"),
+    ("position_embedding_type", "relative_key", 'position_embedding_type="relative_key" is not built here'),
+    (
+        "pruned_heads",
+        {"0": [1]},
+        "is not built here: save the model with all its heads",
+    ),
+    ("model_type", "roberta", 'model_type="roberta", and this series builds "bert"'),
+    ("model_type", ..., "model_type"),
+    (
+        "quantization_config",
+        {"bits": 8},
+        "quantized weights (quantization_config): save the model as float32",
+    ),
+    ("id2label", {"a": "b"}, "config.json describes no model"),
+    ("id2label", 3, "config.json describes no model"),
+    ("hidden_size", 24, "weights do not fit the configuration; mis-shaped"),
+    ("num_hidden_layers", 3, "missing: encoder.layer.2"),
+    ("num_hidden_layers", 1, "unexpected: encoder.layer.1"),
+]
+BROKEN_JSON = [
+    ("an empty file", b"", "cannot be read"),
+    ("half a file", b'{"model_type": "be', "cannot be read"),
+    ("a list", b"[]", "holds a list, not settings by name: fetch or save it again"),
+    ("null", b"null", "holds a NoneType"),
+    ("a number", b"42", "holds a int"),
+    ("bytes that are no UTF-8", b"\xff\xfe{", "cannot be read"),
+    ("100,000 brackets", DEEP.encode(), "nested too deeply"),
+    ("a file of gigabytes", 3 * 10**9, f"more than the {MOST_BYTES:,} that such a file may have"),
+]
+CASES = [
+    *(
+        Case(
+            SETTINGS,
+            f"`{name}: {value!r}`" if value is not ... else f"no `{name}`",
+            alter("config.json", **{name: value}),
+            ValueError,
+            words,
+        )
+        for name, value, words in CONFIGS
+    ),
+    *(
+        Case(
+            SETTINGS,
+            f"config.json: {given}",
+            rewrite("config.json", content),
+            ValueError,
+            f"config.json {words}" if not words.startswith(("nested", "more")) else words,
+        )
+        for given, content, words in BROKEN_JSON
+    ),
+    *(
+        Case(
+            SETTINGS,
+            f"a classifier's config.json: {content}",
+            lambda folder, content=content: rewrite_and_load(folder, content),
+            ValueError,
+            "not settings by name",
+        )
+        for content in ("[]", "null", "42")
+    ),
+    *(
+        Case(
+            SETTINGS,
+            f"`{name}: {value!r}`, which says how a program used it",
+            lambda folder, setting={name: value}: (
+                alter("config.json", **setting)(folder).config.hidden_size == 12
+            ),
+            None,
+        )
+        for name, value in [
+            ("torch_dtype", "float16"),
+            ("dtype", "bfloat16"),
+            ("return_dict", False),
+            ("transformers_version", "9"),
+        ]
+    ),
+    Case(
+        SETTINGS,
+        "a folder without config.json",
+        lambda folder: (folder / "config.json").unlink() or load(folder),
+        ValueError,
+        "holds no config.json, so it is no checkpoint",
+    ),
+    Case(
+        SETTINGS,
+        "a name that is neither a folder nor on the Hub",
+        lambda folder: load(folder / "nowhere"),
+        OSError,
+        "is no local folder and could not be fetched",
+    ),
+]
+
+
+def rewrite_and_load(folder: Path, content: str):
+    (folder / "config.json").write_text(content)
+    return TransformerForSequenceClassification.load(folder)
+
+
+QUERY = "bert.encoder.layer.0.attention.self.query.weight"
+CASES += [
+    Case(
+        WEIGHTS,
+        "NaN in one weight",
+        with_weights(fill(float("nan"))),
+        ValueError,
+        "encoder.layer.0.attention.self.query.weight holds NaN or inf",
+    ),
+    *(
+        Case(
+            WEIGHTS,
+            f"{value} in `{name}`",
+            with_weights(fill(value, name)),
+            ValueError,
+            "holds NaN or inf: take the weights from before",
+        )
+        for value in (float("inf"), -float("inf"), float("nan"))
+        for name in ("bert.embeddings.word_embeddings.weight", "bert.encoder.layer.1.output.LayerNorm.bias")
+    ),
+    Case(
+        WEIGHTS,
+        "NaN in the head of a classifier",
+        with_weights(fill(float("nan"), "classifier.weight"), TransformerForSequenceClassification.load),
+        ValueError,
+        "classifier.weight holds NaN or inf",
+    ),
+    *(
+        Case(
+            WEIGHTS,
+            f"weights stored as {dtype}",
+            with_weights(cast(dtype)),
+            ValueError,
+            "not as one of F64, F32, F16, BF16: save it as float32",
+        )
+        for dtype in (torch.int8, torch.int64, torch.uint8, torch.bool, torch.float8_e4m3fn)
+    ),
+    *(
+        Case(WEIGHTS, f"weights stored as {dtype}", equals_before(cast(dtype), tolerance), None)
+        for dtype, tolerance in [(torch.float64, 1e-6), (torch.float16, 0.02), (torch.bfloat16, 0.1)]
+    ),
+    Case(WEIGHTS, "the names of old checkpoints, LayerNorm.gamma", equals_before(old_names, 1e-7), None),
+    Case(
+        WEIGHTS,
+        "a weight too few",
+        with_weights(lambda weights: weights.pop(QUERY)),
+        ValueError,
+        "missing: encoder.layer.0.attention.self.query.weight",
+    ),
+    Case(
+        WEIGHTS,
+        "a layer too many",
+        with_weights(lambda weights: weights.update({QUERY.replace("layer.0", "layer.7"): torch.ones(3)})),
+        ValueError,
+        "unexpected: encoder.layer.7",
+    ),
+    Case(
+        WEIGHTS,
+        "a weight of another shape",
+        with_weights(lambda weights: weights.update({QUERY: torch.ones(12, 11)})),
+        ValueError,
+        "mis-shaped: encoder.layer.0.attention.self.query.weight (12, 11) for (12, 12)",
+    ),
+    Case(
+        WEIGHTS,
+        "a weight under two names",
+        with_weights(lambda weights: weights.update({QUERY.removeprefix("bert."): torch.ones(12, 12)})),
+        ValueError,
+        "a second time: save the model again",
+    ),
+    Case(
+        WEIGHTS,
+        "no pooler, which no layer needs",
+        lambda folder: (
+            with_weights(
+                lambda weights: [weights.pop(f"bert.pooler.dense.{kind}") for kind in ("weight", "bias")]
+            )(folder).config.hidden_size
+            == 12
+        ),
+        None,
+    ),
+    Case(
+        WEIGHTS,
+        "an empty file",
+        rewrite("model.safetensors", b""),
+        ValueError,
+        "model.safetensors cannot be read",
+    ),
+    Case(
+        WEIGHTS,
+        "half a file",
+        lambda folder: rewrite("model.safetensors", (folder / "model.safetensors").read_bytes()[:5000])(
+            folder
+        ),
+        ValueError,
+        "model.safetensors cannot be read",
+    ),
+    Case(
+        WEIGHTS,
+        "a header that says it is of exabytes",
+        rewrite("model.safetensors", b"\xff" * 8 + b"{}"),
+        ValueError,
+        "model.safetensors cannot be read",
+    ),
+    Case(
+        WEIGHTS,
+        "a file of gigabytes that holds nothing",
+        rewrite("model.safetensors", 3 * 10**9),
+        ValueError,
+        "model.safetensors cannot be read",
+    ),
+    Case(
+        WEIGHTS,
+        "pickled weights only",
+        lambda folder: (
+            (folder / "model.safetensors").unlink(),
+            torch.save({}, folder / "pytorch_model.bin"),
+            load(folder),
+        ),
+        ValueError,
+        "only pickled weights (pytorch_model.bin), which can run code",
+    ),
+    Case(
+        WEIGHTS,
+        "no weights",
+        lambda folder: (folder / "model.safetensors").unlink() or load(folder),
+        ValueError,
+        "holds no weights",
+    ),
+    Case(
+        WEIGHTS,
+        "an index that names a pickled file, a bomb",
+        pickled_shard,
+        ValueError,
+        "names 'pytorch_model.bin', which is no safetensors file",
+    ),
+    Case(
+        WEIGHTS,
+        "an index that leads out of the folder",
+        lambda folder: load(shard(folder, f"../{folder.name}-1.safetensors")),
+        ValueError,
+        "leads out of",
+    ),
+    Case(
+        WEIGHTS,
+        "an index with an absolute path",
+        lambda folder: load(shard(folder, str(folder.parent / f"{folder.name}-2.safetensors"))),
+        ValueError,
+        "leads out of",
+    ),
+    Case(WEIGHTS, "a link to a file elsewhere", linked_out, ValueError, "leads out of"),
+    Case(WEIGHTS, "the Hub's cache, with its links", hub_cache, None),
+    Case(
+        WEIGHTS,
+        "two shards",
+        lambda folder: load(shard(folder, "a.safetensors", "b.safetensors")).config.hidden_size == 12,
+        None,
+    ),
+    Case(
+        WEIGHTS,
+        "a shard that is missing",
+        lambda folder: ((shard(folder, "a.safetensors") / "a.safetensors").unlink(), load(folder)),
+        ValueError,
+        "a.safetensors cannot be read",
+    ),
+    *(
+        Case(
+            WEIGHTS,
+            f"an index that holds {content:.20}",
+            lambda folder, content=content: (
+                (shard(folder, "a.safetensors") / "model.safetensors.index.json").write_text(content)
+                and load(folder)
+            ),
+            ValueError,
+            words,
+        )
+        for content, words in [
+            ("{}", "names no file for each weight"),
+            ('{"weight_map": []}', "names no file for each weight"),
+            ('{"weight_map": {"a": 3}}', "names no file for each weight"),
+            ("[1]", "holds a list"),
+            (DEEP, "nested too deeply"),
+        ]
+    ),
+    Case(
+        WEIGHTS,
+        "a state dict with NaN",
+        lambda folder: TransformerEncoder(BertConfig(**TINY)).load_bert_weights(
+            {
+                name: weight * float("nan")
+                for name, weight in load_reference_model(str(folder)).state_dict().items()
+            }
+        ),
+        ValueError,
+        "holds NaN or inf",
+    ),
+    Case(
+        WEIGHTS,
+        "a state dict of whole numbers",
+        lambda folder: TransformerEncoder(BertConfig(**TINY)).load_bert_weights(
+            {name: weight.long() for name, weight in load_reference_model(str(folder)).state_dict().items()}
+        ),
+        ValueError,
+        "holds torch.int64, no floating-point numbers: convert it with .float()",
+    ),
+]
+
+
+def words_in(folder: Path, words: list[str]):
+    write_vocabulary(folder, words)
+    return load(folder)
+
+
+CASES += [
+    Case(
+        TOKENIZER,
+        "a folder without vocabulary",
+        lambda folder: (folder / "vocab.txt").unlink() or load(folder),
+        ValueError,
+        "the tokenizer",
+    ),
+    Case(
+        TOKENIZER,
+        "a vocabulary smaller than the model's",
+        lambda folder: words_in(folder, [*tiny_tokenizer(40).vocab]),
+        ValueError,
+        "has 40 tokens with ids up to 39, and the model's vocab_size is 50",
+    ),
+    Case(
+        TOKENIZER,
+        "a vocabulary larger than the model's",
+        lambda folder: words_in(folder, [*tiny_tokenizer(60).vocab]),
+        ValueError,
+        "has 60 tokens with ids up to 59",
+    ),
+    Case(
+        TOKENIZER,
+        "a vocabulary with a token twice",
+        lambda folder: words_in(folder, [*tiny_tokenizer(49).vocab, "a"]),
+        ValueError,
+        "tokens with ids up to",
+    ),
+    Case(
+        TOKENIZER,
+        "a special token added",
+        alter("tokenizer_config.json", additional_special_tokens=["<new>"]),
+        ValueError,
+        "'<new>'",
+    ),
+    Case(
+        TOKENIZER,
+        "a token of the vocabulary made special",
+        alter("tokenizer_config.json", additional_special_tokens=["17"]),
+        ValueError,
+        "other special tokens than BERT's, ",
+    ),
+    Case(
+        TOKENIZER,
+        "another mask token",
+        alter("tokenizer_config.json", mask_token="17"),
+        ValueError,
+        "mask_token '17'",
+    ),
+    Case(
+        TOKENIZER,
+        "another padding token",
+        alter("special_tokens_map.json", pad_token="a"),
+        ValueError,
+        "pad_token 'a'",
+    ),
+    Case(
+        TOKENIZER,
+        "padding on the left",
+        alter("tokenizer_config.json", padding_side="left"),
+        ValueError,
+        "frames or pads texts in a way not built here",
+    ),
+    Case(
+        TOKENIZER,
+        "a tokenizer that strips no accents",
+        alter("tokenizer_config.json", strip_accents=False),
+        ValueError,
+        "a normalizer that is not built here",
+    ),
+    Case(
+        TOKENIZER,
+        "a tokenizer that leaves Chinese whole",
+        alter("tokenizer_config.json", tokenize_chinese_chars=False),
+        ValueError,
+        "a normalizer that is not built here",
+    ),
+    Case(
+        TOKENIZER,
+        "the tokenizer of another family",
+        alter("tokenizer_config.json", tokenizer_class="GPT2Tokenizer"),
+        ValueError,
+        "tokenizer",
+    ),
+    Case(
+        TOKENIZER,
+        "tokenizer_config.json: a list",
+        rewrite("tokenizer_config.json", "[]"),
+        ValueError,
+        "tokenizer_config.json holds a list",
+    ),
+    Case(
+        TOKENIZER,
+        "tokenizer_config.json: 100,000 brackets",
+        rewrite("tokenizer_config.json", DEEP),
+        ValueError,
+        "nested too deeply",
+    ),
+    Case(
+        TOKENIZER,
+        "tokenizer.json: an empty file",
+        rewrite("tokenizer.json", b""),
+        ValueError,
+        "tokenizer.json cannot be read",
+    ),
+    Case(TOKENIZER, "tokenizer.json: no parts", rewrite("tokenizer.json", "{}"), ValueError, "tokenizer"),
+    Case(
+        TOKENIZER,
+        "vocab.txt: bytes that are no UTF-8",
+        rewrite("vocab.txt", b"\xff\xfe"),
+        ValueError,
+        "vocab.txt cannot be read",
+    ),
+    Case(
+        TOKENIZER,
+        "vocab.txt: gigabytes",
+        rewrite("vocab.txt", 3 * 10**9),
+        ValueError,
+        "vocab.txt cannot be read",
+    ),
+    Case(
+        TOKENIZER,
+        "tokenizer.json as the official tokenizer writes it",
+        tokenizer_json(lambda parts: None),
+        None,
+    ),
+    Case(
+        TOKENIZER,
+        "tokenizer.json with another mask token",
+        tokenizer_json(lambda parts: parts["added_tokens"].append(ADDED | {"id": 50})),
+        ValueError,
+        "<new>",
+    ),
+    Case(
+        TOKENIZER,
+        "tokenizer.json of byte pairs",
+        tokenizer_json(lambda parts: parts.update(model={"type": "BPE", "vocab": {}, "merges": []})),
+        ValueError,
+        "tokenizer",
+    ),
+    Case(
+        VOCABULARY,
+        "a list for a vocabulary",
+        lambda folder: WordPieceTokenizer(SPECIAL),
+        TypeError,
+        "must be a dictionary, token to id, got list",
+    ),
+    Case(
+        VOCABULARY,
+        "None for a vocabulary",
+        lambda folder: WordPieceTokenizer(None),
+        TypeError,
+        "must be a dictionary",
+    ),
+    Case(
+        VOCABULARY,
+        "a vocabulary without [SEP] and [MASK]",
+        lambda folder: WordPieceTokenizer({token: number for number, token in enumerate(SPECIAL[:3])}),
+        ValueError,
+        "the vocabulary lacks [SEP], [MASK]",
+    ),
+    *(
+        Case(
+            VOCABULARY,
+            f"a token with the id {token_id!r}",
+            lambda folder, token_id=token_id: WordPieceTokenizer(tiny_tokenizer().vocab | {"new": token_id}),
+            ValueError,
+            words,
+        )
+        for token_id, words in [
+            (7, "'c' and 'new' the id 7: each token needs one of its own"),
+            (-1, "the id -1: ids are whole numbers from 0"),
+            (50.5, "the id 50.5"),
+            ("50", "the id '50'"),
+            (None, "the id None"),
+            (True, "the id True"),
+        ]
+    ),
+    *(
+        Case(
+            VOCABULARY,
+            f"a text that is {text!r}",
+            lambda folder, text=text: tiny_tokenizer().tokenize(text),
+            TypeError,
+            f"text must be a string, got {type(text).__name__}",
+        )
+        for text in (None, 7, b"a", ["a"])
+    ),
+    *(
+        Case(
+            VOCABULARY,
+            f"texts that are {texts!r}",
+            lambda folder, texts=texts: tiny_tokenizer()(texts),
+            TypeError,
+            "texts must be a string or a list of strings",
+        )
+        for texts in (None, 7, {"a"})
+    ),
+    Case(VOCABULARY, "no texts", lambda folder: tiny_tokenizer()([]), ValueError, "pass one text or more"),
+    Case(
+        VOCABULARY,
+        "two texts and one pair",
+        lambda folder: tiny_tokenizer()(["a", "b"], ["c"]),
+        ValueError,
+        "got 2 texts and 1 pairs",
+    ),
+    Case(
+        VOCABULARY,
+        "`max_length=1`",
+        lambda folder: tiny_tokenizer()("a", max_length=1),
+        ValueError,
+        "max_length=1 is too small for 2 special tokens: use 2 or more",
+    ),
+    Case(
+        VOCABULARY,
+        "an id beyond the vocabulary, to decode",
+        lambda folder: tiny_tokenizer().decode([50]),
+        ValueError,
+        "id 50 is outside the vocabulary of 50 tokens",
+    ),
+    Case(VOCABULARY, "an empty text", lambda folder: tiny_tokenizer().encode("") == [2, 3], None),
+    Case(
+        VOCABULARY,
+        "a text of a million letters",
+        lambda folder: tiny_tokenizer().encode("a" * 10**6) == [2, 1, 3],
+        None,
+    ),
+    Case(
+        VOCABULARY,
+        "half a surrogate pair",
+        lambda folder: tiny_tokenizer().encode("a \ud800") == [2, 5, 3],
+        None,
+    ),
+]
+
+IDS = torch.tensor([[2, 7, 3], [2, 8, 3]])
+
+
+def encode(**changes):
+    batch = {"input_ids": IDS} | changes
+    return lambda folder: TransformerEncoder(BertConfig(**TINY)).eval()(**batch)
+
+
+def same(**changes):
+    """Whether the encoder takes the changed batch as it takes the ids alone."""
+
+    def call(folder: Path) -> bool:
+        model = TransformerEncoder(BertConfig(**TINY)).eval()
+        changed = model(**{"input_ids": IDS} | changes).last_hidden_state
+        return torch.allclose(changed, model(IDS).last_hidden_state, atol=1e-6)
+
+    return call
+
+
+CASES += [
+    *(
+        Case(
+            MODEL_INPUT,
+            f"the id {wrong} of 50",
+            encode(input_ids=torch.tensor([[2, wrong, 3]])),
+            ValueError,
+            f"input_ids hold {wrong}, outside 0 … 49",
+        )
+        for wrong in (50, -1, 10**9)
+    ),
+    *(
+        Case(
+            MODEL_INPUT,
+            f"ids of the shape {shape}",
+            encode(input_ids=torch.ones(shape).long()),
+            ValueError,
+            "input_ids must be (B, S), got",
+        )
+        for shape in [(3,), (0, 3), (1, 0), (1, 1, 3)]
+    ),
+    *(
+        Case(
+            MODEL_INPUT,
+            f"ids of {dtype}",
+            encode(input_ids=IDS.to(dtype)),
+            ValueError,
+            f"input_ids are of {dtype}, not whole numbers: convert them with .long()",
+        )
+        for dtype in (torch.float32, torch.bool, torch.float16)
+    ),
+    Case(MODEL_INPUT, "ids of torch.int32", same(input_ids=IDS.int()), None),
+    Case(
+        MODEL_INPUT,
+        "17 tokens for 16 positions",
+        encode(input_ids=torch.ones(1, 17).long()),
+        ValueError,
+        "17 tokens, but only 16 positions: tokenize with max_length=16",
+    ),
+    Case(
+        MODEL_INPUT,
+        "the token type 2 of 2",
+        encode(token_type_ids=torch.tensor([[0, 2, 0], [0, 0, 0]])),
+        ValueError,
+        "token_type_ids hold 2, outside 0 … 1",
+    ),
+    Case(
+        MODEL_INPUT,
+        "token types of another shape",
+        encode(token_type_ids=torch.zeros(1, 2).long()),
+        ValueError,
+        "token_type_ids must have the shape (2, 3) of the input",
+    ),
+    Case(
+        MODEL_INPUT,
+        "token types of torch.float32",
+        encode(token_type_ids=torch.zeros(2, 3)),
+        ValueError,
+        "token_type_ids are of torch.float32",
+    ),
+    *(
+        Case(
+            MODEL_INPUT,
+            f"a mask of the shape {shape}",
+            encode(attention_mask=torch.ones(shape)),
+            ValueError,
+            "attention_mask must have the shape (2, 3) of the input",
+        )
+        for shape in [(2, 4), (3,), (2, 1, 1, 3)]
+    ),
+    Case(
+        MODEL_INPUT,
+        "a mask that hides a whole row",
+        encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
+        ValueError,
+        "attention_mask masks every token of a row: leave at least one 1",
+    ),
+    *(
+        Case(MODEL_INPUT, f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)), None)
+        for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)
+    ),
+    Case(
+        MODEL_INPUT,
+        "no mask, packed",
+        lambda folder: encode_packed(TransformerEncoder(BertConfig(**TINY)).eval(), IDS).shape == (2, 3, 12),
+        None,
+    ),
+]
+
+SAMPLE = Examples(["a b", "c"], [0, 1])
+
+
+def tune(**changes):
+    """Fine-tune a tiny model with changed arguments."""
+
+    def call(folder: Path):
+        arguments = {
+            "tokenizer": tiny_tokenizer(),
+            "train": SAMPLE,
+            "validation": SAMPLE,
+            "epochs": 1,
+            "quiet": True,
+        }
+        return fine_tune(TransformerForSequenceClassification(BertConfig(**TINY)), **arguments | changes)
+
+    return call
+
+
+CASES += [
+    Case(
+        TRAINING,
+        "the label 2 of two classes",
+        tune(train=Examples(["a"], [2])),
+        ValueError,
+        "label 2 of text 0 is outside the classes 0 … 1 of the model",
+    ),
+    *(
+        Case(
+            TRAINING,
+            f"the label {label!r}",
+            tune(train=Examples(["a"], [label])),
+            ValueError,
+            f"label {label!r} of text 0",
+        )
+        for label in ("1", None, 0.5, -1)
+    ),
+    Case(
+        TRAINING,
+        "two texts and one label",
+        lambda folder: Examples(["a", "b"], [0]),
+        ValueError,
+        "got 2 texts and 1 labels",
+    ),
+    Case(
+        TRAINING,
+        "an empty text among them",
+        tune(train=Examples(["a", " "], [0, 1])),
+        ValueError,
+        "text 1 is empty",
+    ),
+    Case(
+        TRAINING,
+        "a pair of lists instead of Examples",
+        tune(train=(["a"], [0])),
+        TypeError,
+        "examples must be Examples(texts, labels), got tuple",
+    ),
+    *(
+        Case(TRAINING, f"`{name}={value}`", tune(**{name: value}), ValueError, f"{name}={value}")
+        for name, value in [
+            ("epochs", 0),
+            ("batch_size", 0),
+            ("learning_rate", 0.0),
+            ("learning_rate", float("nan")),
+            ("learning_rate", -1.0),
+        ]
+    ),
+    Case(
+        TRAINING,
+        "a tokenizer of another model",
+        tune(tokenizer=tiny_tokenizer(40)),
+        ValueError,
+        "has 40 tokens with ids up to 39, and the model's vocab_size is 50",
+    ),
+    Case(
+        TRAINING,
+        "a text where the tokenizer belongs",
+        tune(tokenizer="a text"),
+        TypeError,
+        "tokenizer must be a WordPieceTokenizer or transformers' own, got str",
+    ),
+    Case(
+        TRAINING,
+        "one text to classify, not a list",
+        lambda folder: predict(
+            TransformerForSequenceClassification(BertConfig(**TINY)), tiny_tokenizer(), "a film"
+        ),
+        TypeError,
+        "wrap one text in a list",
+    ),
+    Case(
+        TRAINING,
+        "one class",
+        lambda folder: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=1)),
+        ValueError,
+        "num_labels=1: a classifier needs two classes or more",
+    ),
+]
+
+UNIT = F.normalize(torch.randn(40, 8, generator=torch.Generator().manual_seed(0)), dim=1)
+NAN = UNIT * float("nan")
+
+
+def nearest(queries=UNIT[:3], vectors=UNIT, k=2):
+    return lambda folder: search(queries, vectors, k)
+
+
+def finds_itself(queries, vectors=UNIT):
+    """Whether exact search and the graph give each of these queries itself first."""
+    return lambda folder: (
+        [
+            found.indices[:, 0].tolist()
+            for found in (search(queries, vectors, 1), search_index(queries, hnsw_index(vectors), 1))
+        ]
+        == [[0, 1, 2]] * 2
+    )
+
+
+CASES += [
+    Case(
+        VECTORS,
+        "queries that are not of length 1",
+        nearest(UNIT[:3] * 2),
+        ValueError,
+        "queries must have length 1, so that products are cosines: take them from embed()",
+    ),
+    Case(VECTORS, "queries with NaN", nearest(NAN[:3]), ValueError, "queries hold NaN or inf"),
+    Case(VECTORS, "queries with inf", nearest(UNIT[:3] / 0), ValueError, "queries hold NaN or inf"),
+    Case(VECTORS, "vectors with NaN", nearest(vectors=NAN), ValueError, "vectors hold NaN or inf"),
+    Case(
+        VECTORS,
+        "vectors that are not of length 1",
+        nearest(vectors=UNIT * 0.5),
+        ValueError,
+        "vectors must have length 1",
+    ),
+    Case(
+        VECTORS,
+        "one query that is no row",
+        nearest(UNIT[0]),
+        ValueError,
+        "queries must be (Q, 8) as the vectors are, got (8,)",
+    ),
+    Case(
+        VECTORS,
+        "queries of another width",
+        nearest(UNIT[:3, :7]),
+        ValueError,
+        "queries must be (Q, 8) as the vectors are, got (3, 7)",
+    ),
+    Case(
+        VECTORS,
+        "words for queries",
+        nearest(["a film"]),
+        TypeError,
+        "queries must be numbers, (N, H), as embed() returns them",
+    ),
+    *(
+        Case(
+            VECTORS,
+            f"`k={k!r}` of 40 vectors",
+            nearest(k=k),
+            ValueError,
+            f"k={k!r}, but there are 40 vectors to search: use k from 1 to 40",
+        )
+        for k in (0, -1, 41, 2.5, "2", None)
+    ),
+    Case(VECTORS, "queries of float64", finds_itself(UNIT[:3].double()), None),
+    Case(VECTORS, "queries of float16", finds_itself(UNIT[:3].half()), None),
+    Case(VECTORS, "a NumPy array", finds_itself(UNIT[:3].numpy(), UNIT.double().numpy()), None),
+    Case(VECTORS, "a list of vectors", finds_itself(list(UNIT[:3]), [row.numpy() for row in UNIT]), None),
+    Case(VECTORS, "a list of lists", finds_itself(UNIT[:3].tolist(), UNIT.tolist()), None),
+    Case(
+        VECTORS,
+        "vectors that require gradients",
+        finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_()),
+        None,
+    ),
+    Case(VECTORS, "a transposed view", finds_itself(UNIT.T.contiguous().T[:3], UNIT.T.contiguous().T), None),
+    Case(
+        VECTORS,
+        "an index of distances, not cosines",
+        lambda folder: search_index(UNIT[:3], distances(), 1),
+        ValueError,
+        "the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT",
+    ),
+    Case(
+        VECTORS,
+        "queries with NaN, in an index",
+        lambda folder: search_index(NAN[:3], hnsw_index(UNIT), 1),
+        ValueError,
+        "queries hold NaN or inf",
+    ),
+    *(
+        Case(
+            VECTORS,
+            f"`M={M!r}`",
+            lambda folder, M=M: hnsw_index(UNIT, M=M),
+            ValueError,
+            f"M={M!r} must be a whole number from 2 to 512",
+        )
+        for M in (1, 0, -4, 10**6, 2.5, "32", None)
+    ),
+    *(
+        Case(
+            VECTORS,
+            f"`{name}={value!r}`",
+            lambda folder, options={name: value}: hnsw_index(UNIT, **options),
+            ValueError,
+            f"{name}={value!r} must be a whole number from 1 to 100,000",
+        )
+        for name in ("ef_construction", "ef_search")
+        for value in (0, -1, 10**9)
+    ),
+    Case(
+        VECTORS,
+        "no texts to embed",
+        lambda folder: embed([], TransformerEncoder(BertConfig(**TINY)), tiny_tokenizer()),
+        ValueError,
+        "got an empty list",
+    ),
+    Case(
+        VECTORS,
+        "a tokenizer of another model, to embed",
+        lambda folder: embed(["a"], TransformerEncoder(BertConfig(**TINY)), tiny_tokenizer(40)),
+        ValueError,
+        "vocab_size is 50",
+    ),
+]
+
+
+def distances() -> faiss.Index:
+    index = faiss.IndexFlatL2(8)
+    index.add(UNIT.numpy())
+    return index
+
+
+GOOD = [torch.full((1, 3, 4, 4), 0.25)] * 2
+WORDS = ["[CLS]", "a", "b", "[SEP]"]
+
+
+def drawn(text: str):
+    """Whether a figure with this text as its label draws, and draws it as it stands."""
+
+    def call(folder: Path) -> bool:
+        heatmap([[1.0]], [text], [text], title=text)
+        ax = plt.gcf().axes[0]
+        plt.gcf().canvas.draw()
+        return all(
+            label.get_text().replace(r"\$", "$") == text for label in (ax.title, ax.get_xticklabels()[0])
+        )
+
+    return call
+
+
+def encoder() -> TransformerEncoder:
+    return TransformerEncoder(BertConfig(**TINY)).eval()
+
+
+CASES += [
+    *(
+        Case(
+            VIEW,
+            f"`html_action=` for {draw.__name__}",
+            lambda folder, draw=draw: draw(GOOD, WORDS, html_action="return"),
+            TypeError,
+            "html_action= is not needed here: the view shows itself, .save(path) writes",
+        )
+        for draw in (head_view, model_view, neuron_view)
+    ),
+    Case(
+        VIEW,
+        "`heads=3` of 3",
+        lambda folder: head_view(GOOD, WORDS, heads=3),
+        ValueError,
+        "heads names 3, but there are 3: use 0 to 2",
+    ),
+    Case(
+        VIEW,
+        "`heads=2`, not in a list",
+        lambda folder: head_view(GOOD, WORDS, heads=2).page == head_view(GOOD, WORDS, heads=[2]).page,
+        None,
+    ),
+    Case(
+        VIEW,
+        "`heads='2'`",
+        lambda folder: head_view(GOOD, WORDS, heads="2"),
+        ValueError,
+        "heads names '2', but there are 3: use 0 to 2",
+    ),
+    Case(
+        VIEW,
+        "`layer='1'`",
+        lambda folder: head_view(GOOD, WORDS, layer="1"),
+        ValueError,
+        "layer='1' is not among the layers shown, [0, 1]",
+    ),
+    Case(
+        VIEW,
+        "a layer that does not exist",
+        lambda folder: model_view(GOOD, WORDS, include_layers=[2]),
+        ValueError,
+        "include_layers names 2, but there are 2: use 0 to 1",
+    ),
+    Case(
+        VIEW,
+        "a text for tokens",
+        lambda folder: head_view(GOOD, "a text"),
+        TypeError,
+        "tokens must be a list, got the text 'a text': tokenize it first",
+    ),
+    Case(
+        VIEW,
+        "three tokens for four positions",
+        lambda folder: head_view(GOOD, WORDS[:3]),
+        ValueError,
+        "attention has 4 positions, but there are 3 tokens",
+    ),
+    Case(
+        VIEW,
+        "a model that returned no weights",
+        lambda folder: head_view((None, None), WORDS),
+        ValueError,
+        'attn_implementation="eager"',
+    ),
+    Case(
+        VIEW,
+        "a number for attention",
+        lambda folder: head_view(3, WORDS),
+        TypeError,
+        "attention must be one tensor a layer, got int",
+    ),
+    Case(
+        VIEW,
+        "attention as NumPy arrays",
+        lambda folder: (
+            head_view([layer.numpy() for layer in GOOD], WORDS).page == head_view(GOOD, WORDS).page
+        ),
+        None,
+    ),
+    Case(
+        VIEW,
+        "a batch of two texts",
+        lambda folder: head_view([torch.ones(2, 3, 4, 4)], WORDS),
+        ValueError,
+        "is of a batch of 2, and a view shows one text",
+    ),
+    Case(
+        VIEW,
+        "attention with NaN",
+        lambda folder: model_view([torch.full((1, 1, 4, 4), float("nan"))], WORDS),
+        ValueError,
+        "attention holds nan or inf",
+    ),
+    Case(
+        VIEW,
+        "a text where the tokenizer belongs",
+        lambda folder: neuron_view(encoder(), "a", "b"),
+        TypeError,
+        "tokenizer must be a WordPieceTokenizer or transformers' own, got str",
+    ),
+    Case(
+        VIEW,
+        "a tokenizer smaller than the model",
+        lambda folder: neuron_view(encoder(), tiny_tokenizer(40), "a"),
+        ValueError,
+        "has 40 tokens with ids up to 39, and the model's vocab_size is 50",
+    ),
+    Case(
+        VIEW,
+        "a list of sentences for one",
+        lambda folder: neuron_view(encoder(), tiny_tokenizer(), ["a", "b"]),
+        ValueError,
+        "sentence_a must be one string",
+    ),
+    Case(
+        VIEW,
+        "a text longer than the model",
+        lambda folder: neuron_view(encoder(), tiny_tokenizer(), "a " * 20),
+        ValueError,
+        "22 tokens and the model 16 positions",
+    ),
+    Case(
+        VIEW,
+        "another model",
+        lambda folder: neuron_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a"),
+        ValueError,
+        "cannot read a Linear",
+    ),
+    *(
+        Case(VIEW, f"the label {text}", drawn(text), None)
+        for text in ("from $5 to $10", r"$\bad{$", "$", r"\$1")
+    ),
+    Case(
+        VIEW,
+        "tokens with dollars, as a picture",
+        lambda folder: head_lines(GOOD, ["$a$", "$", r"$\bad{$", "b"], title="$x$ $") is None,
+        None,
+    ),
+]
+
+
+def table(content: bytes):
+    """The rows of a CSV file with these bytes."""
+
+    def call(folder: Path):
+        path = folder / "companies.csv"
+        path.write_bytes(content)
+        return [*datasets.read_csv(path, ("name", "ticker"))[0].values()] == ["Café", "C"]
+
+    return call
+
+
+CASES += [
+    Case(
+        TABLE,
+        "a byte order mark, as Excel writes it",
+        table("\ufeffname,ticker\r\nCafé,C\r\n".encode()),
+        None,
+    ),
+    Case(TABLE, "semicolons, as Excel writes them in Europe", table("name;ticker\nCafé;C\n".encode()), None),
+    Case(TABLE, "a column too many", table("more,name,ticker\n1,Café,C\n".encode()), None),
+    Case(
+        TABLE,
+        "a column that is missing",
+        table(b"name,symbol\nA,B\n"),
+        ValueError,
+        "the column 'ticker' is missing from ['name', 'symbol']",
+    ),
+    Case(
+        TABLE, "a row that is too short", table(b"name,ticker\nA\n"), ValueError, "line 2 has not 2 columns"
+    ),
+    Case(
+        TABLE,
+        "a row that is too long",
+        table(b"name,ticker\nA,B,C\n"),
+        ValueError,
+        "line 2 has not 2 columns",
+    ),
+    Case(
+        TABLE,
+        "Latin-1",
+        table("name,ticker\nCafé,C\n".encode("latin-1")),
+        ValueError,
+        "save it as CSV, UTF-8",
+    ),
+    Case(TABLE, "an empty file", table(b""), ValueError, "is missing from"),
+]
+
+
+# The README's summary
+
+
+def message(case: Case) -> str:
+    """What a reader sees, without this machine's folders."""
+    with TemporaryDirectory() as folder:
+        place = write_checkpoint(Path(folder) / "checkpoint")
+        try:
+            case.call(place)
+        except case.error as error:
+            return (
+                re.sub(r"\s*\n\s*", " ", str(error))
+                .replace(f"{place}{os.sep}", "")
+                .replace(str(place), "the folder")
+            )
+    raise AssertionError(f"{case.given} raised nothing")
+
+
+def summary() -> str:
+    """A row a group: how many cases, how many are refused, and the first of those with its words."""
+    groups = {}
+    for case in CASES:
+        groups.setdefault(case.group, []).append(case)
+    lines = ["| what you bring | cases | such as | what you read |", "|---|---|---|---|"]
+    for group, cases in groups.items():
+        refused = [case for case in cases if case.error]
+        first = refused[0]
+        lines.append(f"| {group} | {len(cases)} | {first.given} | {message(first)} |")
+    taken = sum(case.error is None for case in CASES)
+    counts = f"{len(CASES)} cases: {len(CASES) - taken} are refused in words, {taken} are taken right."
+    return "\n".join([START, counts, "", *lines, END])
+
+
+def main() -> None:
+    """Write the summary into the README."""
+    path = ROOT / "README.md"
+    text = path.read_text("utf-8")
+    path.write_text(text[: text.index(START)] + summary() + text[text.index(END) + len(END) :], "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
