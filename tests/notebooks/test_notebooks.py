@@ -134,6 +134,13 @@ def test_length_and_times_are_as_it_says(path):
     assert sum(len(text.split()) for text in texts) <= 2600
     read_only, with_exercises = notebooks.minutes(notebook)
     assert f"Read {read_only} minutes, with exercises {with_exercises}" in texts[0]
+    assert (
+        f"| {read_only} / {with_exercises} |" in (ROOT / "README.md").read_text("utf-8").split(path.name)[1]
+    )
+
+
+def test_the_notebook_of_the_views_leaves_room_to_look():
+    assert len(read(next(path for path in SERIES if path.name.startswith("07"))).cells) <= 90
 
 
 @every_notebook
