@@ -1,6 +1,5 @@
 """Make reveal.js slides of a notebook: where each slide starts is worked out from headings and heights."""
 
-import ast
 import base64
 import re
 import shutil
@@ -14,7 +13,7 @@ import sphinx_revealjs
 from nbconvert import SlidesExporter
 from pygments.formatters import HtmlFormatter
 
-from tools.notebooks import notebook_paths
+from tools.notebooks import is_folded, notebook_paths
 from tools.website import SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
@@ -73,25 +72,20 @@ def output_height(output) -> float:
     return len((output.get("text") or data.get("text/plain", "")).splitlines()) + 1
 
 
-def only_imports(source: str) -> bool:
-    """Whether a cell does nothing but import."""
-    return all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in ast.parse(source).body)
-
-
 def slide_types(cells: list) -> list[str]:
     """Each cell's slide type, by Jupyter's names for them.
 
     ## starts a slide and ### one below it, and so does what no longer fits: code, or a text with the code it leads to.
-    The rest appears step by step. The setup cell and imports are skipped. A type stored in a cell's own metadata comes
+    The rest appears step by step. Folded cells are skipped. A type stored in a cell's own metadata comes
     first.
     """
-    types, used, setup = [], 0.0, True
+    types, used = [], 0.0
     for cell, following in pairwise([*cells, None]):
         chosen, lines = cell.metadata.get("slideshow", {}).get("slide_type"), height(cell)
         leads_on = cell.cell_type == "markdown" and following and following.cell_type == "code"
         wanted = lines + height(following) if leads_on else lines
-        if cell.cell_type == "code" and (setup or only_imports(cell.source)):
-            kind, setup = "skip", False
+        if is_folded(cell):
+            kind = "skip"
         elif cell.cell_type == "markdown" and HEADING.match(cell.source):
             kind = "subslide" if cell.source.startswith("### ") else "slide"
         else:

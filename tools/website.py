@@ -18,7 +18,7 @@ from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from tools.badges import current_slug
-from tools.notebooks import NOTEBOOKS, ROOT, join_streams, notebook_paths, run, save
+from tools.notebooks import NOTEBOOKS, ROOT, is_folded, join_streams, notebook_paths, run, save
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
@@ -154,8 +154,8 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path) -> Non
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = relink(cell.source, folder, lambda link: link in places.values())
-        setup = next(cell for cell in notebook.cells if cell.cell_type == "code")
-        setup.metadata.setdefault("tags", []).append("hide-input")
+        for cell in filter(is_folded, notebook.cells):
+            cell.metadata.setdefault("tags", []).append("hide-input")
         nbformat.write(notebook, source / place)
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places.values())
     for caption, solved in (("Notebooks", False), ("Solutions", True)):

@@ -58,8 +58,8 @@ def test_what_does_not_fit_starts_a_slide_of_its_own():
     long = "\n".join(f"x = {number}" for number in range(20))
     cells = [
         text("# Title"),
-        code("setup()"),
-        code("import a"),
+        code("# @title Set-up\nsetup()"),
+        code("# @title Imports\nimport a"),
         text("## One"),
         code(long),
         code("y"),
