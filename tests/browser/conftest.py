@@ -94,6 +94,7 @@ def pair(tokenizer, encoder) -> SimpleNamespace:
     with torch.no_grad():
         output = encoder(**batch, output_attentions=True, output_queries_keys=True)
     return SimpleNamespace(
+        sentences=PAIR,
         tokens=[tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]],
         start=int((batch["token_type_ids"] == 0).sum()),
         attentions=output.attentions,

@@ -21,6 +21,63 @@ PARTS_OF_A_PAIR = {
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
+# What is changed in bertviz's drawing code: a view of very many lines leaves out what nobody can see, by functions of
+# page.js, and the neuron view's column is named after what it holds. Each of the old texts must be there.
+ALTERED = {
+    "head_view": (
+        (
+            """.selectAll("line")
+            .data(d => d)""",
+            """.selectAll("line")
+            .data(function (row) { return visible(row, shownHeads(config, this.parentNode)); })""",
+        ),
+        (
+            "(d, rightTokenIndex) => TEXT_TOP + rightTokenIndex",
+            "(d, i) => TEXT_TOP + placeOf(d, i)",
+        ),
+        ('"right-token-index", (d, i) => i)', '"right-token-index", placeOf)'),
+        (
+            """            updateCheckboxes();
+            updateAttention(svg);""",
+            """            updateCheckboxes();
+            MANY ? renderAttention(svg, config.attention[config.filter].attn[config.layer_seq]) : updateAttention(svg);""",
+        ),
+    ),
+    "model_view": (
+        (
+            """            attnContainer.selectAll("g")
+                .data(att)
+                .enter()
+                .append("g") // Add group for each source token
+                .attr""",
+            """            const place = { x1, x2, y1, box: config.thumbnailBoxHeight, color: getLayerColor(layerIndex) };
+            if (!painted(config.svg.node(), att, place)) attnContainer.selectAll("g")
+                .data(att)
+                .enter()
+                .append("g") // Add group for each source token
+                .attr""",
+        ),
+    ),
+    "neuron_view": (
+        (
+            """function (d) { // Loop over all target tokens
+                    return d;""",
+            """function (d) { // Loop over all target tokens
+                    return visible(d);""",
+        ),
+        ("function (d, targetIndex) {", "function (d, i) { const targetIndex = placeOf(d, i);"),
+        ("' \\u2219 k'", "' · k / √D'"),
+        (
+            "            renderVisExpanded(svg, leftText, rightText, queries, keys);",
+            """            config.expand = () => {
+                config.expand = null;
+                renderVisExpanded(svg, leftText, rightText, queries, keys);
+            };
+            if (!MANY || config.expanded) config.expand();""",
+        ),
+        ("function showExpanded() {", "function showExpanded() { if (config.expand) config.expand();"),
+    ),
+}
 INSTEAD = "The interactive view appears here once the cells above and this one are run."
 
 
@@ -146,13 +203,16 @@ def json_for_html(value) -> str:
 
 
 def drawing_code(template: str) -> str:
-    """bertviz's own drawing code, without the addresses it would fetch libraries from."""
+    """bertviz's own drawing code, altered where we say so, without the addresses it would fetch libraries from."""
     code = package_text("bertviz", f"{template}.js")
     start = code.find("requirejs([")
-    if start < 0:
+    if start < 0 or not all(old in code for old, _ in ALTERED[template]):
         version = importlib.metadata.version("bertviz")
         raise RuntimeError(f"bertviz {version} draws in a way not known here: pip install bertviz==1.4.1")
-    return code[start:]
+    code = code[start:]
+    for old, new in ALTERED[template]:
+        code = code.replace(old, new)
+    return code
 
 
 @cache
