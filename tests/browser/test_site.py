@@ -50,6 +50,17 @@ CONTRAST = """() => {
     .filter(([ratio]) => ratio < 3);
 }"""
 
+SLIDE = """() => {
+  const e = document.querySelector(".slides section.present:not(:has(section))");
+  return {
+    last: Reveal.isLastSlide() && !Reveal.availableFragments().next,
+    views: e.querySelectorAll("iframe").length,
+    right: e.scrollWidth - e.clientWidth,
+    height: e.scrollHeight * e.style.zoom,
+    scrolls: e.style.overflowY === "auto",
+  };
+}"""
+
 
 def with_view(path: Path, call: str, view, target: Path) -> None:
     """Copy a saved notebook and put a view into the output of the cell that makes such a call."""
@@ -207,19 +218,16 @@ def test_a_teacher_presents_a_notebook(page, executed, tmp_path):
     text = page.locator(".slides").evaluate("(e) => e.textContent")
     assert "REPOSITORY =" not in text
     assert "import torch" not in text
-    steps = 1
-    while not page.evaluate("Reveal.isLastSlide() && !Reveal.availableFragments().next"):
+    steps, state = 1, page.evaluate(SLIDE)
+    while not state["last"]:
         page.keyboard.press("ArrowRight")
-        steps += 1
-        slide = page.locator(".slides section.present:not(:has(section))")
-        if slide.locator("iframe").count():
+        steps, state = steps + 1, page.evaluate(SLIDE)
+        if state["views"]:
+            slide = page.locator(".slides section.present:not(:has(section))")
             slide.locator("iframe").content_frame.locator("#vis > svg").first.wait_for()
-        box = slide.evaluate(
-            "(e) => ({right: e.scrollWidth - e.clientWidth, height: e.scrollHeight * e.style.zoom,"
-            " scrolls: e.style.overflowY === 'auto'})"
-        )
-        assert box["right"] <= 1
-        assert box["height"] <= 722 or box["scrolls"]
+            state = page.evaluate(SLIDE)
+        assert state["right"] <= 1
+        assert state["height"] <= 722 or state["scrolls"]
         assert steps < 400
     assert steps > total
     unloaded = "(all) => all.filter((e) => !e.complete || !e.naturalWidth).length"
