@@ -578,17 +578,17 @@ def words_in(folder: Path, words: list[str]):
 CASES += [
     Case(
         TOKENIZER,
-        "a folder without vocabulary",
-        lambda folder: (folder / "vocab.txt").unlink() or load(folder),
-        ValueError,
-        "the tokenizer",
-    ),
-    Case(
-        TOKENIZER,
         "a vocabulary smaller than the model's",
         lambda folder: words_in(folder, [*tiny_tokenizer(40).vocab]),
         ValueError,
         "has 40 tokens with ids up to 39, and the model's vocab_size is 50",
+    ),
+    Case(
+        TOKENIZER,
+        "a folder without vocabulary",
+        lambda folder: (folder / "vocab.txt").unlink() or load(folder),
+        ValueError,
+        "the tokenizer",
     ),
     Case(
         TOKENIZER,
