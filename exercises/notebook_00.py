@@ -4,7 +4,13 @@ import torch
 
 from exercises import Hint, exercise, expect
 
-FOLLOWERS = [3, 2, 5, 4, 0, 1]  # the best next word for each last word; the end token, 0, would call for 3
+BATCHES = (  # beginnings, the end token, the limit: rows end at different times, never, or have no room at all
+    ([[5, 4], [2, 3]], 0, 9),
+    ([[3, 1, 2], [4, 4, 1]], 5, 8),
+    ([[1, 5, 1]], 2, 9),
+    ([[1], [2], [4]], 0, 4),
+    ([[2, 3, 4], [1, 1, 3]], 0, 3),
+)
 
 
 @exercise("0.1")
@@ -109,65 +115,74 @@ def as_mask(value) -> torch.Tensor:
 
 @exercise("0.3")
 def greedy_batch(answer):
-    """The answer writes a batch greedily; rows end at different times, or never."""
+    """The answer writes a batch greedily; rows end at different times, or never, and not always with the same token."""
     expect(callable(answer), "Write a function of next_scores, ids, end and limit.")
-    for beginnings, limit in (
-        ([[5, 4], [2, 3]], 7),
-        ([[2, 0 + 3], [3, 1]], 6),
-        ([[1, 5, 1]], 9),
-        ([[1], [2]], 4),
-    ):
+    for beginnings, end, limit in BATCHES:
         ids = torch.tensor(beginnings)
-        wanted = write_batch(ids, limit)
-        found = as_ids(answer(NextScores(), ids.clone(), 0, limit))
-        hints = {
-            "Rows that have ended go on writing: fill them up with `end`.": write_batch(
-                ids, limit, fill=False
-            ),
-            "It stops when the first row ends: go on until all have ended.": write_batch(
-                ids, limit, stop=any
-            ),
-            "Every row has ended before the limit: stop there.": write_batch(
-                ids, limit, stop=lambda rows: False
-            ),
-            "The limit counts the beginning as well.": write_batch(ids, limit + ids.size(1)),
-            "The beginning belongs to what is returned.": wanted[:, ids.size(1) :],
-            "It goes beyond the limit by one token: look before you write.": write_batch(ids, limit + 1),
-            "It stops one token short of the limit.": write_batch(ids, limit - 1),
-            "It takes the word with the lowest score.": write_batch(ids, limit, sign=-1),
-        }
-        for hint, wrong in hints.items():
+        given = ids.clone()
+        found = as_ids(answer(NextScores(ids.size(1), limit), given, end, limit))
+        wanted = write_batch(ids, end, limit)
+        for hint, wrong in wrong_batches(ids, end, limit, wanted).items():
             expect(wanted.equal(wrong) or not found.equal(wrong), hint)
-        shown = f"From {beginnings}, with limit {limit}, it should write {wanted.tolist()}"
+        shown = f"From {beginnings}, with end {end} and limit {limit}, it should write {wanted.tolist()}"
         expect(found.equal(wanted), f"{shown}, not {found.tolist()}.")
+        expect(given.equal(ids), "It changes the ids that it was given: make new ones, as torch.cat does.")
     return "One run of the model serves all rows."
 
 
-class NextScores:
-    """A decoder made by hand: scores of the next word (B, V) that depend on the last word of each row (B, S)."""
+def wrong_batches(ids: torch.Tensor, end: int, limit: int, wanted: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Hints for the usual mistakes, each with what it writes."""
+    beginning = ids.size(1)
+    one_more = write_batch(ids, end, beginning + 1) if beginning >= limit else wanted
+    return {
+        "Rows that have ended go on writing: fill them up with `end`.": write_batch(
+            ids, end, limit, fill=False
+        ),
+        "It stops when the first row ends: go on until all have ended.": write_batch(
+            ids, end, limit, stop=any
+        ),
+        "Every row has ended before the limit: stop there.": write_batch(
+            ids, end, limit, stop=lambda rows: False
+        ),
+        "It takes 0 for the end token: the end is what `end` says.": write_batch(ids, 0, limit),
+        "The rows are `limit` long already: look before you write.": one_more,
+        "The limit counts the beginning as well.": write_batch(ids, end, limit + beginning),
+        "The beginning belongs to what is returned.": wanted[:, beginning:],
+        "It goes beyond the limit by one token: look before you write.": write_batch(ids, end, limit + 1),
+        "It stops one token short of the limit.": write_batch(ids, end, limit - 1),
+        "It takes the word with the lowest score.": write_batch(ids, end, limit, sign=-1),
+    }
 
-    def __init__(self):
-        self.calls = 0
+
+class NextScores:
+    """A decoder made by hand: scores of the next word (B, V) that depend on the whole row of ids (B, S) so far."""
+
+    def __init__(self, beginning: int, limit: int):
+        """`beginning` is the length of the rows at first, `limit` the one at last."""
+        self.length, self.limit, self.calls = beginning, limit, 0
 
     def __call__(self, ids):
-        """The scores; a `Hint` for ids that are no batch, and where the loop does not end."""
-        self.calls += 1
-        expect(self.calls <= 50, "The loop does not stop: end it when the rows are `limit` tokens long.")
+        """The scores; a `Hint` for ids that are no batch, or not the whole text, and where the loop does not end."""
         batch = isinstance(ids, torch.Tensor) and ids.dim() == 2
         expect(batch, "next_scores takes the ids of all rows at once, a tensor (B, S).")
-        best = torch.tensor(FOLLOWERS)[ids[:, -1]]
+        self.calls += 1
+        stops = self.calls <= 50 and ids.size(1) <= self.limit + 20
+        expect(stops, "The loop does not stop: end it when the rows are `limit` tokens long.")
+        whole = ids.size(1) >= self.length
+        expect(whole, "Only a part of the text is passed on: the next word depends on all that came before.")
+        best = (ids * torch.arange(1, ids.size(1) + 1)).sum(dim=1) % 6
         return torch.nn.functional.one_hot(best, 6) * 3.0 - torch.arange(6) * 0.1 - 5.0  # (B, V), all below 0
 
 
-def write_batch(ids: torch.Tensor, limit: int, fill=True, stop=all, sign=1) -> torch.Tensor:
+def write_batch(ids: torch.Tensor, end: int, limit: int, fill=True, stop=all, sign=1) -> torch.Tensor:
     """Greedy writing, and its typical variants: without filling up, with another rule to stop, with other scores."""
     rows, ended = ids.tolist(), [False] * len(ids)
-    next_scores = NextScores()
+    next_scores = NextScores(ids.size(1), limit + ids.size(1))
     while len(rows[0]) < limit and not stop(ended):
         best = (sign * next_scores(torch.tensor(rows))).argmax(dim=-1).tolist()
         for number, row in enumerate(rows):
-            row.append(0 if fill and ended[number] else best[number])
-            ended[number] = ended[number] or row[-1] == 0
+            row.append(end if fill and ended[number] else best[number])
+            ended[number] = ended[number] or row[-1] == end
     return torch.tensor(rows)
 
 

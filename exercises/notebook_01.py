@@ -1,8 +1,11 @@
 """Checks for the exercises of notebook 01."""
 
+import random
+
 import torch
 
 from exercises import Hint, exercise, expect
+from utils.tokenization import word_pieces
 
 
 @exercise("1.1")
@@ -42,13 +45,15 @@ def count_the_ones(answer):
 def pad_on_the_left(answer):
     """The answer pads lists of ids on the left and returns ids and mask."""
     expect(callable(answer), "Give the function itself, not what it returns.")
-    short_row_first = [[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]]
-    for rows, pad_id in ((short_row_first, 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)):
+    with_padding_inside = [[2, 0, 3], [2, 0, 6, 7, 3]]
+    batches = ([[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]], 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)
+    for rows, pad_id in (*batches, (with_padding_inside, 0)):
         S = max(map(len, rows))
         padding = [S - len(row) for row in rows]
         masks = [[0] * p + [1] * (S - p) for p in padding]
         ids = [[pad_id] * p + row for p, row in zip(padding, rows, strict=True)]
-        found_ids, found_mask = two_tables(answer([list(row) for row in rows], pad_id))
+        given = [list(row) for row in rows]
+        found_ids, found_mask = two_tables(answer(given, pad_id))
         right_ids = [row + [pad_id] * p for p, row in zip(padding, rows, strict=True)]
         right_mask = [row[::-1] for row in masks]
         zero_ids = [[0] * p + row for p, row in zip(padding, rows, strict=True)]
@@ -67,54 +72,86 @@ def pad_on_the_left(answer):
             min(map(len, rows)) == S or found_mask != right_mask,
             "The mask is that of padding on the right: its zeros belong on the left, where the padding is.",
         )
+        by_id = [[int(token_id != pad_id) for token_id in row] for row in ids]
+        expect(
+            found_mask != by_id or by_id == masks,
+            f"A text may hold the id {pad_id} itself, as {rows} does: make the mask from the lengths.",
+        )
         expect(found_mask == masks, f"For {rows} the mask should be {masks}.")
+        expect(given == rows, "It changes the rows that it was given: build new lists, as `+` does.")
     return "Ids and mask agree on where the text begins."
 
 
 @exercise("1.4")
 def undo_greed(answer):
-    """The answer finds a split into the fewest pieces of the vocabulary."""
+    """The answer finds a split into the fewest pieces of the vocabulary, for chosen words and for 300 random ones."""
     expect(callable(answer), "Give the function itself, not what it returns.")
-    cases = (
-        ("fly", "fl ##y f ##l", 2, "not greedy"),
-        ("flies", "flie fl ##ies ##i f", 2, "greedy"),
-        ("abcdef", "abc ab ##d ##e ##f ##cdef", 2, "greedy"),
-        ("time", "time ti ##me", 1, "not greedy"),
-        ("unit", "u ##n ##i ##t un ##it ni ##nit", 2, "not greedy"),
-        ("xyz", "x ##y", None, "not greedy"),
-        ("ies", "##ies i", None, "not greedy"),
-        ("flies", "fl ies f", None, "not greedy"),
+    chosen = (
+        ("fly", "fl ##y f ##l"),
+        ("flies", "flie fl ##ies ##i f"),
+        ("abcdef", "abc ab ##d ##e ##f ##cdef"),
+        ("time", "time ti ##me"),
+        ("unit", "u ##n ##i ##t un ##it ni ##nit"),
+        ("flier", "fl f ##li ##ier ##er ##lie ##r"),
+        ("abcde", "a ab ##b ##bc ##bcd ##d ##de ##cde"),
+        ("xyz", "x ##y"),
+        ("ies", "##ies i"),
+        ("flies", "fl ies f"),
     )
-    for word, tokens, fewest, trap in cases:
+    for word, tokens in (*chosen, *random_words()):
         vocab = {token: token_id for token_id, token in enumerate(["[UNK]", *tokens.split()])}
-        pieces = list_of_strings(answer(word, dict(vocab)))
-        told = f"{word!r} from the pieces {tokens}"
-        if fewest is None:
-            expect(
-                pieces == ["[UNK]"],
-                f'{told}: no way through, so the answer is ["[UNK]"]; you return {pieces}.',
-            )
-            continue
-        expect(
-            pieces != ["[UNK]"] or trap != "greedy",
-            f"{told}: still greedy. The longest first piece leads nowhere, a shorter one gets through.",
-        )
-        expect(pieces != ["[UNK]"], f"{told}: there is a way through, but you return [UNK].")
-        expect(
-            "".join(pieces) != word or len(pieces) == 1,
-            f"{told}: a piece that continues a word begins with ##.",
-        )
-        expect(
-            all(piece in vocab for piece in pieces), f"{told}: {pieces} holds a piece that is not in `vocab`."
-        )
-        built = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
-        marked = all(piece.startswith("##") for piece in pieces[1:]) and not pieces[0].startswith("##")
-        expect(marked and built == word, f"{told}: {pieces} does not spell the word.")
-        expect(
-            len(pieces) <= fewest,
-            f"{told}: {pieces} are {len(pieces)} pieces, but {fewest} are enough. Compare all ways.",
-        )
+        given = dict(vocab)
+        pieces = list_of_strings(answer(word, given))
+        check_pieces(word, vocab, pieces, f"{word!r} from the pieces {tokens}")
+        expect(given == vocab, "It changes the vocabulary that it was given.")
     return "No early choice can spoil a later one."
+
+
+def check_pieces(word: str, vocab: dict[str, int], pieces: list[str], told: str) -> None:
+    """Raise `Hint` unless the pieces spell the word and no other way takes fewer; `told` names word and vocabulary."""
+    fewest = fewest_pieces(word, vocab)
+    if fewest is None:
+        no_way = f'{told}: no way through, so the answer is ["[UNK]"]; you return {pieces}.'
+        expect(pieces == ["[UNK]"], no_way)
+        return
+    greedy = word_pieces(word, vocab)
+    expect(
+        pieces != ["[UNK]"] or greedy != ["[UNK]"],
+        f"{told}: still greedy. The longest first piece leads nowhere, a shorter one gets through.",
+    )
+    expect(pieces != ["[UNK]"], f"{told}: there is a way through, but you return [UNK].")
+    unmarked = "".join(pieces) == word and len(pieces) > 1
+    expect(not unmarked, f"{told}: a piece that continues a word begins with ##.")
+    known = all(piece in vocab for piece in pieces)
+    expect(known, f"{told}: {pieces} holds a piece that is not in `vocab`.")
+    built = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
+    marked = all(piece.startswith("##") for piece in pieces[1:]) and not pieces[0].startswith("##")
+    expect(marked and built == word, f"{told}: {pieces} does not spell the word.")
+    still = "still greedy, from the left. " if pieces == greedy else ""
+    enough = f"{told}: {still}{pieces} are {len(pieces)} pieces, but {fewest} are enough. Compare all ways."
+    expect(len(pieces) <= fewest, enough)
+
+
+def random_words() -> list[tuple[str, str]]:
+    """Words of five to eight letters from a, b and c, each with pieces of its own, most of which lead somewhere."""
+    generator, cases = random.Random(14), []
+    for _ in range(300):
+        word = "".join(generator.choices("abc", k=generator.randint(5, 8)))
+        spans = [(a, b) for a in range(len(word)) for b in range(a + 1, min(a + 5, len(word)) + 1)]
+        chosen = generator.sample(spans, k=len(spans) // 2)
+        tokens = dict.fromkeys(("##" if a else "") + word[a:b] for a, b in sorted(chosen))
+        cases.append((word, " ".join(tokens)))
+    return cases
+
+
+def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
+    """How many pieces of the vocabulary are enough for the word; None where there is no way through."""
+    counts = {0: 0}
+    for end in range(1, len(word) + 1):
+        starts = [begin for begin in counts if ("##" if begin else "") + word[begin:end] in vocab]
+        if starts:
+            counts[end] = 1 + min(counts[begin] for begin in starts)
+    return counts.get(len(word))
 
 
 def two_numbers(answer) -> tuple[int, int]:
@@ -145,6 +182,8 @@ def two_tables(result) -> tuple[list, list]:
         tables = [torch.as_tensor(table) for table in result]
     except Exception as error:
         raise Hint(f"No tensor can be made of this: are all rows equally long? ({error})") from error
+    whole = not tables[0].is_floating_point()
+    expect(whole, "The ids are numbers with a point: a look-up needs whole ones, of an integer type.")
     for table in tables:
         expect(table.ndim == 2, f"Each should be (B, S), but one has the shape {tuple(table.shape)}.")
     return tables[0].long().tolist(), tables[1].long().tolist()

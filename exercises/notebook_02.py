@@ -1,6 +1,8 @@
 """Checks for the exercises of notebook 02."""
 
+import contextlib
 import numbers
+from unittest import mock
 
 import torch
 from torch.nn import functional as F
@@ -11,6 +13,9 @@ from utils.checkpoints import load_config
 
 def as_number(answer) -> float:
     """The answer as a float, whether Python's, numpy's or a tensor with one element; else a `Hint`."""
+    if isinstance(answer, str):  # 23,837,184 as people write it
+        with contextlib.suppress(ValueError):
+            return float(answer.replace(",", "").replace("_", ""))
     if isinstance(answer, numbers.Number) and not isinstance(answer, (bool, complex)):
         return float(answer)
     if getattr(answer, "shape", None) is not None and hasattr(answer, "item"):
@@ -88,46 +93,71 @@ def scale_of_survivors(answer):
     expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
 
 
+NORMS = ("layer_norm", "rms_norm")  # what nn.LayerNorm and nn.RMSNorm call
+
+
+def refuse_finished(*arguments, **options):
+    """Stand in for torch's finished norms while the reader's function runs."""
+    raise Hint("This calls torch's own norm: write it with means, squares and roots.")
+
+
 @exercise("2.4")
-def layer_norm(answer):
-    """The answer normalises the last axis, then scales and shifts."""
+def rms_norm(answer):
+    """The answer divides by the root mean square of the last axis, then scales."""
     expect(callable(answer), "A function is asked for.")
     generator = torch.Generator().manual_seed(2)
-    x = 0.01 * (1 + torch.randn(2, 3, 4, generator=generator))
-    weight, bias, eps = torch.tensor([1.0, 2, 3, 4]), torch.tensor([5.0, 6, 7, 8]), 1e-5
-    given = x.clone(), weight.clone(), bias.clone(), eps
-    result = expect_tensor(answer(*given), (2, 3, 4))
-    for hint, normalised in wrong_layer_norms(x, eps).items():
-        wrong = normalised if hint.startswith("Scale and shift") else normalised * weight + bias
-        expect(not close(result, wrong), hint)
-    right = F.layer_norm(x, [4], eps=eps)
-    expect(not close(result, right * weight), "The shift is missing: add the bias at the end.")
-    expect(not close(result, right + bias), "The scale is missing: multiply by the weight.")
-    expect(
-        close(result, right * weight + bias, 1e-4),
-        "For each token: subtract the mean, divide by the root of (variance + eps), times weight, plus bias.",
-    )
-    return "Torch's gives the same."
+    for (B, S, H), eps in (((2, 3, 4), 1e-5), ((1, 5, 7), 1e-2), ((3, 1, 6), 1e-12)):
+        x = 0.01 * (1 + torch.randn(B, S, H, generator=generator))
+        weight = torch.arange(1.0, H + 1)
+        given = x.clone(), weight.clone(), eps
+        with contextlib.ExitStack() as stack:
+            for place, name in ((place, name) for place in (F, torch) for name in NORMS):
+                stack.enter_context(mock.patch.object(place, name, refuse_finished))
+            result = answer(*given)
+        result = expect_tensor(result, (B, S, H))
+        unchanged = given[0].equal(x) and given[1].equal(weight)
+        expect(unchanged, "It changes the tensors that it was given: make new ones, without += or x[...] = .")
+        right = x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
+        for hint, wrong in wrong_rms_norms(x, weight, eps).items():
+            expect(close(right * weight, wrong) or not close(result, wrong), hint)
+        shown = f"For {(B, S, H)}, eps {eps}: x by the root of (mean of squares + eps), times weight."
+        expect(close(result, right * weight, 1e-4), shown)
+    return "Half a LayerNorm, and many newer models are content with it."
 
 
-def wrong_layer_norms(x, eps) -> dict[str, torch.Tensor]:
-    """Hints for the usual mistakes, each with what it gives for x before scale and shift."""
-    centred, variance = x - x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
-    first_axis = (x - x.mean(0)) / (x.var(0, unbiased=False) + eps).sqrt()
-    tokens = (x - x.mean(1, keepdim=True)) / (x.var(1, unbiased=False, keepdim=True) + eps).sqrt()
-    whole = (x - x.mean()) / (x.var(unbiased=False) + eps).sqrt()
+def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
+    """Hints for the usual mistakes, each with what it gives."""
+    square, centred = x.square().mean(-1, keepdim=True), x - x.mean(-1, keepdim=True)
+    right = x / (square + eps).sqrt()
+    over = "each token is to be normalised on its own, over dim=-1."
     return {
-        "Scale and shift are missing: times weight, plus bias.": F.layer_norm(x, [4], eps=eps),
-        "This divides by the variance; it is the standard deviation, its root.": centred / (variance + eps),
-        "This divides by H - 1, as torch does by default: use unbiased=False.": centred
-        / (x.var(-1, keepdim=True) + eps).sqrt(),
-        "This divides by H - 1, and eps stands outside the root.": centred / (x.std(-1, keepdim=True) + eps),
-        "eps stands outside the root; it belongs to the variance, inside.": centred / (variance.sqrt() + eps),
-        "eps is missing: add it to the variance, inside the root.": centred / variance.sqrt(),
-        "The mean is not subtracted.": x / (variance + eps).sqrt(),
-        "This normalises over the tokens; each token is to be normalised on its own, dim=-1.": tokens,
-        "This normalises over the batch; each token is to be normalised on its own, dim=-1.": first_axis,
-        "This takes one mean for the whole tensor; use dim=-1 and keepdim=True.": whole,
+        "The scale is missing: multiply by the weight.": right,
+        "This divides by the mean of the squares; it is their root.": x / (square + eps) * weight,
+        "eps stands outside the root; it belongs inside, to the mean of the squares.": x
+        / (square.sqrt() + eps)
+        * weight,
+        "eps is missing: add it to the mean of the squares, inside the root.": x / square.sqrt() * weight,
+        "eps is fixed: take the one that is passed.": x / (square + 1e-5).sqrt() * weight,
+        "This subtracts the mean, so it is LayerNorm: RMSNorm does not.": F.layer_norm(
+            x, weight.shape, eps=eps
+        )
+        * weight,
+        "This divides by the standard deviation; take the mean of the squares themselves.": x
+        / (centred.square().mean(-1, keepdim=True) + eps).sqrt()
+        * weight,
+        "This takes the sum of the squares, not their mean.": x
+        / (x.square().sum(-1, keepdim=True) + eps).sqrt()
+        * weight,
+        "The number of values is fixed: H is the size of the last axis.": x
+        / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt()
+        * weight,
+        f"This normalises over the tokens; {over}": x
+        / (x.square().mean(1, keepdim=True) + eps).sqrt()
+        * weight,
+        f"This normalises over the batch; {over}": x
+        / (x.square().mean(0, keepdim=True) + eps).sqrt()
+        * weight,
+        f"This takes one mean for the whole tensor; {over}": x / (x.square().mean() + eps).sqrt() * weight,
     }
 
 
@@ -136,31 +166,36 @@ def add_position_vectors(answer):
     """The answer adds row s of the table to token s of every sentence."""
     expect(callable(answer), "A function is asked for.")
     generator = torch.Generator().manual_seed(3)
-    B, S, P, H = 3, 5, 8, 4
-    words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
-    try:
-        result = answer(words.clone(), table.clone())
-    except RuntimeError as error:
-        expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
-        raise
-    expect(
-        not close(result, table[:S]), "These are the position vectors alone: add them to the word vectors."
-    )
+    for B, S, P, H in ((3, 5, 8, 4), (1, 6, 6, 3), (4, 2, 9, 5)):
+        words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
+        given = words.clone(), table.clone()
+        try:
+            result = answer(*given)
+        except RuntimeError as error:
+            expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
+            raise
+        check_sum(words, table, result)
+        unchanged = given[0].equal(words) and given[1].equal(table)
+        expect(unchanged, "It changes the tensors that it was given: a + b makes a new one, a += b does not.")
+    return "Broadcasting over the batch is all it takes."
+
+
+def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
+    """Raise `Hint` unless row s of the table was added to token s of every sentence."""
+    B, S, H = words.shape
+    alone = "These are the position vectors alone: add them to the word vectors."
+    expect(not close(result, table[:S]), alone)
     result = expect_tensor(result, (B, S, H))
     expect(not close(result, words), "The positions are missing: this is what went in.")
-    expect(
-        not close(result, table[:S].expand(B, S, H)), "These are the position vectors alone: add the words."
-    )
-    expect(
-        not close(result, words + table[:B, None]),
-        "This goes by the place in the batch; positions count tokens.",
-    )
-    expect(not close(result, words + table[1 : S + 1]), "The first position is 0, and this starts with 1.")
-    expect(not close(result, words + table[:S].flip(0)), "The rows are in reverse order.")
-    expect(not close(result, words + table[-S:]), "These are the last rows of the table; take the first S.")
+    expect(not close(result, table[:S].expand(B, S, H)), alone)
+    wrong = {"The first position is 0, and this starts with 1.": table[1 : S + 1]}
+    wrong |= {"The rows are in reverse order.": table[:S].flip(0)}
+    wrong |= {"These are the last rows of the table; take the first S.": table[-S:]}
+    wrong |= {"This goes by the place in the batch; positions count tokens.": table[:B, None]}
+    for hint, rows in wrong.items():
+        fits = rows.shape[0] in (1, S) or rows.dim() == 3
+        expect(not fits or close(words + rows, words + table[:S]) or not close(result, words + rows), hint)
     same = result - words
-    expect(
-        (same - same[:, :1]).abs().max() > 1e-5, "Each token gets the same vector; token s should get row s."
-    )
+    each = (same - same[:, :1]).abs().max() > 1e-5
+    expect(each, "Each token gets the same vector; token s should get row s.")
     expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
-    return "Broadcasting over the batch is all it takes."

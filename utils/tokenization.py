@@ -20,7 +20,7 @@ from utils.checkpoints import load_tokenizer, read_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
 
-# The official tokenizer knows the characters of Unicode 7.0 (2014). The marks, signs and format characters that
+# The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that
 # later versions brought lie in these ranges, and there it sees no category at all ...
 # fmt: off
 LATER_CHARACTERS = (
@@ -36,7 +36,7 @@ LATER_CHARACTERS = (
 # ... and these four have changed category since.
 EARLIER_CATEGORY = {"\u166d": "Po", "\u1734": "Mn", "\U000111c9": "Po", "\U0001171e": "Mn"}
 
-CJK_RANGES = (  # the fifth starts 256 characters late in the official tokenizer, so it does here
+CJK_RANGES = (  # the sixth starts 256 characters late in the official tokenizer, so it does here
     (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
     (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
 )
@@ -50,7 +50,7 @@ def in_ranges(character: str, ranges: tuple) -> bool:
 
 @cache
 def character_category(character: str) -> str:
-    """Unicode general category such as "Ll" or "Mn", as of Unicode 7.0; "Cn" (not assigned) for later characters."""
+    """Unicode general category such as "Ll" or "Mn", as of Unicode 8.0; "Cn" (not assigned) for later characters."""
     if in_ranges(character, LATER_CHARACTERS):
         return "Cn"
     return EARLIER_CATEGORY.get(character) or unicodedata.category(character)

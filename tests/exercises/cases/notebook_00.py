@@ -87,6 +87,37 @@ def write_last_only(next_scores, ids, end, limit):
     return next_scores(ids[:, -1])
 
 
+def write_with_zero(next_scores, ids, end, limit):
+    return write(next_scores, ids, 0, limit)
+
+
+def write_from_last_token(next_scores, ids, end, limit):
+    return write(lambda rows: next_scores(rows[:, -1:]), ids, end, limit)
+
+
+def write_from_last_two(next_scores, ids, end, limit):
+    return write(lambda rows: next_scores(rows[:, -2:]), ids, end, limit)
+
+
+def write_before_looking(next_scores, ids, end, limit):
+    return write(next_scores, ids, end, max(limit, ids.size(1) + 1))
+
+
+def write_into_what_was_given(next_scores, ids, end, limit):
+    written = write(next_scores, ids, end, limit)
+    ids[:] = end
+    return written
+
+
+def write_without_moving(next_scores, ids, end, limit):
+    while next_scores(ids).numel():
+        pass
+
+
+def write_as_array(next_scores, ids, end, limit):
+    return write(next_scores, ids, end, limit).numpy()
+
+
 EVERY, LATER, ACROSS = [0, 1, 2, 3, 4, 5], [2, 3, 4, 5], [0, 1, 2]
 
 RIGHT = {
@@ -97,7 +128,7 @@ RIGHT = {
         (torch.arange(6), np.arange(2, 6), torch.arange(3.0)),
     ],
     "0.2": [masks, masks_as_lists, masks_as_booleans, masks_as_arrays],
-    "0.3": [write, write_in_lists, write_row_by_row],
+    "0.3": [write, write_in_lists, write_row_by_row, write_as_array],
 }
 
 WRONG = {
@@ -141,11 +172,17 @@ WRONG = {
         (write_for_ever, "does not stop"),
         (write_lowest, "lowest score"),
         (write_last_only, "tensor (B, S)"),
+        (write_with_zero, "the end is what `end` says"),
+        (write_from_last_token, "all that came before"),
+        (write_from_last_two, "it should write"),
+        (write_before_looking, "look before you write"),
+        (write_into_what_was_given, "changes the ids"),
+        (write_without_moving, "does not stop"),
         (
             lambda scores, ids, end, limit: write(scores, ids, end, limit + ids.size(1)),
             "counts the beginning",
         ),
-        (lambda scores, ids, end, limit: write(scores, ids, end, limit + 1), "by one token"),
+        (lambda scores, ids, end, limit: write(scores, ids, end, limit + 1), "beyond the limit"),
         (lambda scores, ids, end, limit: write(scores, ids, end, limit - 1), "one token short"),
         (lambda scores, ids, end, limit: write(scores, ids, end, limit)[:, ids.size(1) :], "The beginning"),
         (lambda scores, ids, end, limit: write(scores, ids, end, limit)[0], "all rows"),

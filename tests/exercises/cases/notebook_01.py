@@ -30,7 +30,26 @@ def pad_left_torch(rows, pad_id):
     ids = pad_sequence(
         [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id, padding_side="left"
     )
+    lengths = torch.tensor([len(row) for row in rows])
+    return ids, (torch.arange(ids.size(1)) >= ids.size(1) - lengths[:, None]).int()
+
+
+def mask_from_ids(rows, pad_id):
+    ids = pad_left_torch(rows, pad_id)[0]
     return ids, (ids != pad_id).int()
+
+
+def float_ids(rows, pad_id):
+    ids, mask = pad_left_torch(rows, pad_id)
+    return ids.float(), mask
+
+
+def pads_the_rows_themselves(rows, pad_id):
+    mask = pad_left_torch(rows, pad_id)[1]
+    S = max(map(len, rows))
+    for row in rows:
+        row[:0] = [pad_id] * (S - len(row))
+    return torch.tensor(rows), mask
 
 
 def pad_right(rows, pad_id):
@@ -114,6 +133,36 @@ def keeps_known_start(word, vocab):
     return ["x", "[UNK]"] if pieces == ["[UNK]"] else pieces
 
 
+def greedy_from_the_right(word, vocab):
+    pieces, end = [], len(word)
+    while end > 0:
+        starts = range(end)
+        start = next((a for a in starts if ("##" if a else "") + word[a:end] in vocab), None)
+        if start is None:
+            return ["[UNK]"]
+        pieces.insert(0, ("##" if start else "") + word[start:end])
+        end = start
+    return pieces
+
+
+def two_pieces_then_greedy(word, vocab):
+    for cut in range(1, len(word)):
+        if word not in vocab and {word[:cut], f"##{word[cut:]}"} <= vocab.keys():
+            return [word[:cut], f"##{word[cut:]}"]
+    return word_pieces(word, vocab)
+
+
+def best_of_both_ends(word, vocab):
+    ways = [greedy_from_the_right(word, vocab), two_pieces_then_greedy(word, vocab)]
+    return min([way for way in ways if way != ["[UNK]"]], key=len, default=["[UNK]"])
+
+
+def empties_the_vocabulary(word, vocab):
+    pieces = list(fewest_by_cuts(word, vocab))
+    vocab.clear()
+    return pieces
+
+
 RIGHT = {
     "1.1": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0])],
     "1.2": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0)],
@@ -151,10 +200,17 @@ WRONG = {
         (always_zero, "pad_id"),
         (not_padded, "equally long"),
         (only_ids, "two tensors"),
+        (mask_from_ids, "make the mask from the lengths"),
+        (float_ids, "whole ones"),
+        (pads_the_rows_themselves, "changes the rows"),
     ],
     "1.4": [
         (word_pieces, "still greedy"),
         (any_way, "are enough"),
+        (greedy_from_the_right, "there is a way through"),
+        (two_pieces_then_greedy, "still greedy"),
+        (best_of_both_ends, "from the pieces"),
+        (empties_the_vocabulary, "changes the vocabulary"),
         (without_marks, "begins with ##"),
         (empty_for_unknown, "list of strings"),
         (ends_twice, "not in `vocab`"),

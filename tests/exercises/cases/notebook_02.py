@@ -10,24 +10,44 @@ from utils.checkpoints import load_config
 H, V = load_config().hidden_size, load_config().vocab_size
 
 
-def by_squares(x, weight, bias, eps):
-    mean, square = x.mean(-1, keepdim=True), (x * x).mean(-1, keepdim=True)
-    return (x - mean) / (square - mean**2 + eps) ** 0.5 * weight + bias
+def root(x, eps, dim=-1):
+    return (x.square().mean(dim, keepdim=True) + eps).sqrt()
 
 
-def by_module(x, weight, bias, eps):
-    norm = nn.LayerNorm(x.shape[-1], eps=eps)
-    norm.weight.data, norm.bias.data = weight, bias
-    return norm(x)
-
-
-def token_by_token(x, weight, bias, eps):
+def token_by_token(x, weight, eps):
     result = torch.empty_like(x)
     for b in range(x.size(0)):
         for s in range(x.size(1)):
-            token = x[b, s]
-            result[b, s] = (token - token.mean()) / (token.var(unbiased=False) + eps).sqrt()
-    return result * weight + bias
+            result[b, s] = x[b, s] / (x[b, s].dot(x[b, s]) / len(x[b, s]) + eps) ** 0.5
+    return result * weight
+
+
+def in_numpy(x, weight, eps):
+    array = x.numpy()
+    return array / np.sqrt((array**2).mean(-1, keepdims=True) + eps) * weight.numpy()
+
+
+def by_module(x, weight, eps):
+    norm = nn.RMSNorm(x.shape[-1], eps=eps)
+    norm.weight.data = weight
+    return norm(x)
+
+
+def by_layer_norm(x, weight, eps):
+    norm = nn.LayerNorm(x.shape[-1], eps=eps, bias=False)
+    norm.weight.data = weight
+    return norm(x)
+
+
+def layer_norm_by_hand(x, weight, eps):
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight
+
+
+def in_its_place(x, weight, eps):
+    x /= root(x, eps)
+    x *= weight
+    return x
 
 
 def by_ids(words, table):
@@ -42,14 +62,6 @@ def in_place(words, table):
     for s in range(words.size(1)):
         words[:, s] += table[s]
     return words
-
-
-def norm(x, weight, bias, divisor, dim=-1):
-    return (x - x.mean(dim, keepdim=True)) / divisor * weight + bias
-
-
-def biased(x, dim=-1):
-    return x.var(dim, unbiased=False, keepdim=True)
 
 
 RIGHT = {
@@ -68,19 +80,19 @@ RIGHT = {
         torch.tensor(23_837_184),
         np.int64(23_837_184),
         np.array([23_837_184]),
+        "23,837,184",
     ],
     "2.3": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25)],
     "2.4": [
-        by_squares,
-        by_module,
         token_by_token,
-        lambda x, w, b, eps: F.layer_norm(x, x.shape[-1:], w, b, eps),
-        lambda x, w, b, eps: norm(x, w, b, (biased(x) + eps).sqrt()),
+        in_numpy,
+        lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w,
+        lambda x, w, eps: w * x / (x.norm(dim=-1, keepdim=True) ** 2 / x.shape[-1] + eps) ** 0.5,
     ],
     "2.5": [
         by_ids,
         by_one_hot,
-        in_place,
+        lambda words, table: words.numpy() + table.numpy()[: words.shape[1]],
         lambda words, table: words + table[: words.shape[1]].unsqueeze(0),
         lambda words, table: torch.stack([row + table[: len(row)] for row in words]),
     ],
@@ -125,24 +137,35 @@ WRONG = {
         (torch.ones(3), "shape"),
     ],
     "2.4": [
-        (lambda x, w, b, eps: norm(x, w, b, biased(x) + eps), "variance"),
-        (lambda x, w, b, eps: norm(x, w, b, (x.var(-1, keepdim=True) + eps).sqrt()), "unbiased"),
-        (lambda x, w, b, eps: norm(x, w, b, x.std(-1, keepdim=True) + eps), "H - 1"),
-        (lambda x, w, b, eps: norm(x, w, b, biased(x).sqrt() + eps), "outside"),
-        (lambda x, w, b, eps: norm(x, w, b, biased(x).sqrt()), "missing"),
-        (lambda x, w, b, eps: norm(x, 1, 0, (biased(x) + eps).sqrt()), "Scale and shift"),
-        (lambda x, w, b, eps: norm(x, w, 0, (biased(x) + eps).sqrt()), "shift is missing"),
-        (lambda x, w, b, eps: norm(x, 1, b, (biased(x) + eps).sqrt()), "scale is missing"),
-        (lambda x, w, b, eps: x / (biased(x) + eps).sqrt() * w + b, "subtracted"),
-        (lambda x, w, b, eps: norm(x, w, b, (biased(x, 1) + eps).sqrt(), 1), "over the tokens"),
-        (lambda x, w, b, eps: norm(x, w, b, (biased(x, 0) + eps).sqrt(), 0), "over the batch"),
-        (lambda x, w, b, eps: (x - x.mean()) / (x.var(unbiased=False) + eps).sqrt() * w + b, "whole tensor"),
-        (lambda x, w, b, eps: x.mean(-1), "shape"),
-        (lambda x, w, b, eps: x.softmax(-1), "subtract the mean"),
-        (lambda x, w, b, eps: x.tolist(), "torch tensor"),
+        (by_module, "torch's own norm"),
+        (by_layer_norm, "torch's own norm"),
+        (lambda x, w, eps: F.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
+        (layer_norm_by_hand, "so it is LayerNorm"),
+        (
+            lambda x, w, eps: x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * w,
+            "standard deviation",
+        ),
+        (lambda x, w, eps: x / root(x, eps), "scale is missing"),
+        (lambda x, w, eps: x / root(x, eps) ** 2 * w, "their root"),
+        (lambda x, w, eps: x / (root(x, 0) + eps) * w, "outside"),
+        (lambda x, w, eps: x / root(x, 0) * w, "eps is missing"),
+        (lambda x, w, eps: x / root(x, 1e-5) * w, "eps is fixed"),
+        (lambda x, w, eps: x / root(x, 1e-12) * w, "eps is missing"),
+        (lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt() * w, "H is the size"),
+        (lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt() * w, "not their mean"),
+        (lambda x, w, eps: x / root(x, eps, 1) * w, "over the tokens"),
+        (lambda x, w, eps: x / root(x, eps, 0) * w, "over the batch"),
+        (lambda x, w, eps: x / (x.square().mean() + eps).sqrt() * w, "whole tensor"),
+        (in_its_place, "changes the tensors"),
+        (lambda x, w, eps: x.mean(-1), "shape"),
+        (lambda x, w, eps: x.softmax(-1), "mean of squares"),
+        (lambda x, w, eps: x.tolist(), "torch tensor"),
     ],
     "2.5": [
         (lambda words, table: words, "missing"),
+        (in_place, "changes the tensors"),
+        (lambda words, table: words + table[:5], "S tokens"),
+        (lambda words, table: words + table[:5] if words.size(1) == 5 else words, "missing"),
         (lambda words, table: table[: words.size(1)], "alone"),
         (lambda words, table: table[: words.size(1)].expand_as(words), "alone"),
         (lambda words, table: words + table[: len(words), None], "batch"),
