@@ -58,14 +58,23 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         H = config.hidden_size
         self.num_heads = require_heads(H, config.num_attention_heads)
-        self.query, self.key, self.value, self.output = (nn.Linear(H, H) for _ in range(4))
+        self.query = nn.Linear(H, H)
+        self.key = nn.Linear(H, H)
+        self.value = nn.Linear(H, H)
+        self.output = nn.Linear(H, H)
         self.dropout_p = config.attention_probs_dropout_prob
+
+    def split_heads(self, x: Tensor) -> Tensor:
+        """(B, S, H) to (B, A, S, D)."""
+        B, S, _ = x.shape
+        return x.view(B, S, self.num_heads, -1).transpose(1, 2)
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """hidden_states (B, S, H) to query, key and value, (B, A, S, D) each."""
-        B, S, _ = hidden_states.shape
-        projections = (self.query(hidden_states), self.key(hidden_states), self.value(hidden_states))
-        return tuple(x.view(B, S, self.num_heads, -1).transpose(1, 2) for x in projections)
+        query = self.split_heads(self.query(hidden_states))
+        key = self.split_heads(self.key(hidden_states))
+        value = self.split_heads(self.value(hidden_states))
+        return query, key, value
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False

@@ -2,7 +2,10 @@
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional as F
+
+from utils.attention import AttentionHead
 
 
 def double_sum(scores):
@@ -11,69 +14,220 @@ def double_sum(scores):
     return (rows / rows.sum(1)[:, None]).reshape(scores.shape).float()
 
 
-def masked(query, key, attention_mask, padding=True, causal=True, scale=True, dim=-1, hidden=-torch.inf):
+def largest_in_numpy(scores):
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def by_einsum(scores):
+    exponentials = torch.exp(scores - torch.max(scores, dim=-1, keepdim=True)[0])
+    return exponentials / torch.einsum("...t->...", exponentials)[..., None]
+
+
+def in_place(scores):
+    scores -= scores.amax(dim=-1, keepdim=True)
+    return scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
+
+
+def by_hand(subtract):
+    def softmax(scores):
+        exponentials = (scores - subtract(scores)).exp()
+        return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+    return softmax
+
+
+def near(size, reach, low=None, high=None):
+    steps = torch.arange(size)[None, :] - torch.arange(size)[:, None]
+    return (steps >= (-reach if low is None else low)) & (steps <= (reach if high is None else high))
+
+
+def masked(
+    query, key, attention_mask, reach, padding=True, windowed=True, scale=True, dim=-1, hidden=-torch.inf
+):
     scores = query @ key.transpose(1, 2)
     scores = scores / query.size(-1) ** 0.5 if scale else scores
     if padding:
         scores = scores.masked_fill(attention_mask[:, None, :] == 0, hidden)
-    if causal:
-        later = torch.ones_like(scores[0]).triu(1) == 1
-        scores = scores.masked_fill(later, hidden)
+    if windowed:
+        scores = scores.masked_fill(~near(scores.size(-1), reach), hidden)
     return scores.softmax(dim)
 
 
 def attend(**options):
-    def causal_attention(query, key, value, attention_mask):
-        weights = masked(query, key, attention_mask, **options)
+    def window_attention(query, key, value, attention_mask, reach):
+        weights = masked(query, key, attention_mask, reach, **options)
         return weights @ value, weights
 
-    return causal_attention
+    return window_attention
 
 
-def with_a_loop(query, key, value, attention_mask):
+def attend_within(allowed):
+    """Attention in which allowed(size, reach) is the window."""
+
+    def window_attention(query, key, value, attention_mask, reach):
+        mask = attention_mask[:, None, :].bool() & allowed(query.size(1), reach)
+        scores = query @ key.transpose(1, 2) / query.size(-1) ** 0.5
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+        return weights @ value, weights
+
+    return window_attention
+
+
+def with_a_loop(query, key, value, attention_mask, reach):
     weights = torch.zeros(query.size(0), query.size(1), key.size(1))
     for b in range(query.size(0)):
         for i in range(query.size(1)):
-            seen = [j for j in range(i + 1) if attention_mask[b, j] == 1]
+            seen = [j for j in range(key.size(1)) if abs(i - j) <= reach and attention_mask[b, j] == 1]
             weights[b, i, seen] = (key[b, seen] @ query[b, i] / query.size(-1) ** 0.5).softmax(0)
     return [torch.bmm(weights, value), weights]
 
 
-def with_added_bias(query, key, value, attention_mask):
-    S = query.size(1)
-    bias = torch.full((S, S), -1e9).triu(1) + (1.0 - attention_mask[:, None, :]) * -1e9
+def with_added_bias(query, key, value, attention_mask, reach):
+    bias = (~near(query.size(1), reach)) * -1e9 + (1.0 - attention_mask[:, None, :]) * -1e9
     weights = F.softmax(torch.einsum("bid,bjd->bij", query, key) / query.shape[-1] ** 0.5 + bias, dim=2)
     return weights @ value, weights
 
 
-def padded_queries_zero(query, key, value, attention_mask):
-    context, weights = attend()(query, key, value, attention_mask)
+def in_numpy(query, key, value, attention_mask, reach):
+    scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
+    places = np.arange(query.shape[1])
+    seen = (np.abs(places[:, None] - places) <= reach) & (attention_mask[:, None, :] == 1)
+    exponentials = np.where(seen, np.exp(scores), 0)
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return weights @ value, weights
+
+
+def masked_queries_zero(query, key, value, attention_mask, reach):
+    context, weights = attend()(query, key, value, attention_mask, reach)
     return context * attention_mask[..., None], weights * attention_mask[..., None]
 
 
-def zeroed_after(query, key, value, attention_mask):
-    weights = masked(query, key, attention_mask, padding=False, causal=False)
-    weights = weights * attention_mask[:, None, :] * torch.ones(query.size(1), query.size(1)).tril()
+def masked_queries_empty(query, key, value, attention_mask, reach):
+    real = attention_mask.bool()
+    mask = real[:, None, :] & real[:, :, None] & near(query.size(1), reach)
+    weights = (query @ key.transpose(1, 2) / query.size(-1) ** 0.5).masked_fill(~mask, -torch.inf).softmax(-1)
+    return weights.nan_to_num() @ value, weights.nan_to_num()
+
+
+def zeroed_after(query, key, value, attention_mask, reach):
+    weights = masked(query, key, attention_mask, reach, padding=False, windowed=False)
+    weights = weights * attention_mask[:, None, :] * near(query.size(1), reach)
     return weights @ value, weights
 
 
-def upper_triangle(query, key, value, attention_mask):
+def either_mask(query, key, value, attention_mask, reach):
     scores = (query @ key.transpose(1, 2)) / query.size(-1) ** 0.5
-    mask = (attention_mask[:, None, :] == 1) & (torch.ones(query.size(1), query.size(1)).triu() == 1)
+    mask = (attention_mask[:, None, :] == 1) | near(query.size(1), reach)
     weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
     return weights @ value, weights
 
 
-def either_mask(query, key, value, attention_mask):
-    scores = (query @ key.transpose(1, 2)) / query.size(-1) ** 0.5
-    mask = (attention_mask[:, None, :] == 1) | (torch.ones(query.size(1), query.size(1)).tril() == 1)
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-    return weights @ value, weights
-
-
-def values_forgotten(query, key, value, attention_mask):
-    weights = masked(query, key, attention_mask)
+def values_forgotten(query, key, value, attention_mask, reach):
+    weights = masked(query, key, attention_mask, reach)
     return weights @ key, weights
+
+
+def divisor_fixed(query, key, value, attention_mask, reach):
+    weights = masked(query / 8**0.5, key, attention_mask, reach, scale=False)
+    return weights @ value, weights
+
+
+def size_fixed(query, key, value, attention_mask, reach):
+    mask = attention_mask[:, None, :].bool() & near(5, 1)
+    weights = (query @ key.transpose(1, 2) / query.size(-1) ** 0.5).masked_fill(~mask, -torch.inf).softmax(-1)
+    return weights @ value, weights
+
+
+def reach_fixed(query, key, value, attention_mask, reach):
+    return attend()(query, key, value, attention_mask, 1)
+
+
+def mask_altered(query, key, value, attention_mask, reach):
+    attention_mask[:, 0] = 0
+    return attend()(query, key, value, attention_mask, reach)
+
+
+class ByEinsum(nn.Module):
+    """A right head, written otherwise."""
+
+    def __init__(self, hidden_size, head_size):
+        super().__init__()
+        self.value, self.key, self.query = (nn.Linear(hidden_size, head_size) for _ in range(3))
+        self.scale = head_size**-0.5
+
+    def forward(self, x, mask=None):
+        bias = 0 if mask is None else (1 - mask[:, None].float()) * -1e9
+        scores = torch.einsum("bsd,btd->bst", self.query(x), self.key(x)) * self.scale
+        weights = torch.softmax(scores + bias, -1)
+        return [torch.bmm(weights, self.value(x)), weights]
+
+
+class Head(AttentionHead):
+    """The finished head, a part of which the cases below get wrong."""
+
+    def weights(self, query, key, mask):
+        scores = query @ key.transpose(1, 2) * self.scale(query)
+        return (scores if mask is None else self.masked(scores, mask)).softmax(self.dim)
+
+    def scale(self, query):
+        return query.size(-1) ** -0.5
+
+    def masked(self, scores, mask):
+        return scores.masked_fill(mask[:, None, :] == 0, -torch.inf)
+
+    def forward(self, hidden_states, attention_mask=None):
+        weights = self.weights(self.query(hidden_states), self.key(hidden_states), attention_mask)
+        return weights @ self.average(hidden_states), weights
+
+    def average(self, hidden_states):
+        return self.value(hidden_states)
+
+    dim = -1
+
+
+def wrong_head(**parts):
+    return type("WrongHead", (Head,), parts)
+
+
+class NoBias(Head):
+    def __init__(self, hidden_size, head_size):
+        super().__init__(hidden_size, head_size)
+        self.query = nn.Linear(hidden_size, head_size, bias=False)
+
+
+class OtherNames(nn.Module):
+    def __init__(self, hidden_size, head_size):
+        super().__init__()
+        self.q = nn.Linear(hidden_size, head_size)
+
+
+class Exchanged(AttentionHead):
+    def __init__(self, hidden_size, head_size):
+        super().__init__(head_size, hidden_size)
+
+
+class Empty(nn.Module):
+    def __init__(self, hidden_size, head_size):
+        super().__init__()
+
+    def forward(self, hidden_states, attention_mask=None):
+        return hidden_states, hidden_states
+
+
+class SwapsResults(AttentionHead):
+    def forward(self, hidden_states, attention_mask=None):
+        return super().forward(hidden_states, attention_mask)[::-1]
+
+
+class OnlyContext(AttentionHead):
+    def forward(self, hidden_states, attention_mask=None):
+        return super().forward(hidden_states, attention_mask)[0]
+
+
+class IgnoresTheMask(AttentionHead):
+    def forward(self, hidden_states, attention_mask=None):
+        return super().forward(hidden_states)
 
 
 RIGHT = {
@@ -91,11 +245,23 @@ RIGHT = {
         torch.tensor([8.0, 1.0]),
     ],
     "3.3": [
-        lambda scores: scores.softmax(-1),
         lambda scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
         double_sum,
+        largest_in_numpy,
+        by_einsum,
+        lambda scores: largest_in_numpy(scores.numpy()),
     ],
-    "3.4": [attend(), attend(hidden=-1e9), with_a_loop, with_added_bias, padded_queries_zero],
+    "3.4": [
+        attend(),
+        attend(hidden=-1e9),
+        with_a_loop,
+        with_added_bias,
+        in_numpy,
+        lambda query, key, value, mask, reach: tuple(
+            result.numpy() for result in attend()(query, key, value, mask, reach)
+        ),
+    ],
+    "3.5": [AttentionHead, Head, ByEinsum],
 }
 
 WRONG = {
@@ -119,34 +285,78 @@ WRONG = {
         (8, "two answers"),
     ],
     "3.3": [
-        (lambda scores: scores.softmax(-2), "columns"),
+        (lambda scores: scores.exp() / scores.exp().sum(-2, keepdim=True), "columns"),
         (lambda scores: scores.exp(), "exponentials"),
         (lambda scores: scores.exp() / scores.exp().sum(), "each row should"),
         (lambda scores: scores.exp() / scores.exp().sum(-1), "keepdim"),
-        (lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True), "1,000 gives nan"),
+        (lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True), "1,000 give nan"),
+        (lambda scores: scores.softmax(-1), "torch's softmax"),
+        (F.softmax, "torch's softmax"),
+        (lambda scores: nn.Softmax(dim=-1)(scores), "torch's softmax"),
+        (lambda scores: scores.log_softmax(-1).exp(), "torch's softmax"),
+        (by_hand(lambda scores: scores.max()), "own largest"),
+        (by_hand(lambda scores: scores.amax(-1, keepdim=True).clamp(min=0)), "−1,000 give nan"),
+        (
+            by_hand(
+                lambda scores: scores.amax(-1, keepdim=True) * (scores.amax(-1, keepdim=True).abs() > 100)
+            ),
+            "scores of 88",
+        ),
+        (in_place, "alters what it is given"),
         (lambda scores: scores / scores.sum(-1, keepdim=True), "rows are not right"),
-        (lambda scores: scores.clamp(max=10).softmax(-1), "not for scores of 1,000"),
-        (lambda scores: scores.softmax(-1).tolist(), "torch tensor"),
-        (lambda scores: scores.softmax(-1)[0], "shape"),
+        (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),
+        (lambda scores: double_sum(scores).tolist(), "torch tensor"),
+        (lambda scores: double_sum(scores)[0], "shape"),
     ],
     "3.4": [
         (attend(scale=False), "not scaled"),
-        (attend(padding=False, causal=False), "No mask"),
-        (attend(causal=False), "later tokens"),
+        (attend(padding=False, windowed=False), "No mask"),
+        (attend(windowed=False), "beyond its reach"),
         (attend(padding=False), "where attention_mask is 0"),
-        (upper_triangle, "lower triangle"),
-        (either_mask, "both masks"),
+        (attend_within(lambda size, reach: near(size, reach, high=0)), "looks back only"),
+        (attend_within(lambda size, reach: near(size, reach, low=0)), "looks ahead only"),
+        (attend_within(lambda size, reach: near(size, reach - 1)), "too narrow"),
+        (attend_within(lambda size, reach: near(size, reach + 1)), "too wide"),
+        (either_mask, "takes both"),
         (zeroed_after, "after the softmax"),
         (attend(hidden=0.0), "use −inf"),
         (attend(dim=-2), "over the queries"),
         (values_forgotten, "weights @ value"),
+        (masked_queries_zero, "every query keeps its row"),
+        (masked_queries_empty, "every query keeps its row"),
+        (divisor_fixed, "not for S = 7, D = 4"),
+        (reach_fixed, "reach = 2"),
+        (size_fixed, "must match the size"),
+        (mask_altered, "alters what it is given"),
+        (lambda *arguments: attend()(*arguments)[0], "two tensors"),
+        (lambda *arguments: attend()(*arguments)[::-1], "returned first"),
+    ],
+    "3.5": [
+        (wrong_head(scale=lambda self, query: 1), "“weights” differs"),
+        (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "D the size of the head"),
+        (wrong_head(dim=-2), "“weights” differs"),
+        (wrong_head(average=lambda self, x: self.key(x)), "Equal so far: weights. “context” differs"),
+        (IgnoresTheMask, "Equal so far: weights, context. “padded weights” differs"),
+        (wrong_head(masked=lambda self, scores, mask: scores * mask[:, None]), "“padded weights” differs"),
         (
-            lambda query, key, value, attention_mask: attend()(query, key, value, attention_mask)[0],
-            "two tensors",
+            wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask[..., None] == 0, -1e9)),
+            "hides keys",
         ),
         (
-            lambda query, key, value, attention_mask: attend()(query, key, value, attention_mask)[::-1],
-            "returned first",
+            wrong_head(
+                masked=lambda self, scores, mask: scores.masked_fill(
+                    (mask[:, None] * mask[..., None]) == 0, -1e9
+                )
+            ),
+            "Every query keeps its row",
         ),
+        (wrong_head(masked=lambda self, scores, mask: scores + mask[:, None]), "“padded weights” differs"),
+        (NoBias, "no bias"),
+        (OtherNames, "self.query should be"),
+        (Exchanged, "hidden_size to head_size"),
+        (Empty, "no parameters"),
+        (SwapsResults, "returned second"),
+        (OnlyContext, "returns two tensors"),
+        (AttentionHead(8, 4), "the class itself"),
     ],
 }

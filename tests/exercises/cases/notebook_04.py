@@ -30,6 +30,98 @@ def row_slice_by_view(weight, index, num_heads):
     return weight.view(num_heads, -1, weight.size(1))[index]
 
 
+def in_place(function):
+    def altered(x, *arguments):
+        x += 1
+        return function(x, *arguments)
+
+    return altered
+
+
+def attend(split=split_by_permute, scale=None, dim=-1, masked=None, merge=merge_by_flatten, project=True):
+    """A forward pass, right unless a part of it is given."""
+
+    def forward(attention, hidden_states, attention_mask=None):
+        A, H = attention.num_heads, hidden_states.size(-1)
+        query, key, value = (
+            split(linear(hidden_states), A) for linear in (attention.query, attention.key, attention.value)
+        )
+        scores = query @ key.transpose(-2, -1) / (H // A if scale is None else scale(H, A)) ** 0.5
+        if attention_mask is not None:
+            scores = (masked or hide_keys)(scores, attention_mask)
+        weights = scores.softmax(dim)
+        context = merge(weights @ value)
+        return (attention.output(context) if project else context), weights
+
+    return forward
+
+
+def hide_keys(scores, mask):
+    return scores.masked_fill(mask[:, None, None, :] == 0, -torch.inf)
+
+
+def by_einsum(attention, hidden_states, attention_mask=None):
+    A = attention.num_heads
+    query, key, value = (
+        linear(hidden_states).unflatten(-1, (A, -1))
+        for linear in (attention.query, attention.key, attention.value)
+    )
+    scores = torch.einsum("bsad,btad->bast", query, key) * query.size(-1) ** -0.5
+    if attention_mask is not None:
+        scores = scores + (1.0 - attention_mask[:, None, None].float()) * -1e9
+    weights = scores.softmax(-1)
+    return [attention.output(torch.einsum("bast,btad->bsad", weights, value).flatten(2)), weights]
+
+
+def by_torch(attention, hidden_states, attention_mask=None):
+    theirs = torch.nn.MultiheadAttention(hidden_states.size(-1), attention.num_heads, batch_first=True)
+    theirs.requires_grad_(False)
+    parts = (attention.query, attention.key, attention.value)
+    theirs.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+    theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+    theirs.out_proj.load_state_dict(attention.output.state_dict())
+    ignored = None if attention_mask is None else attention_mask == 0
+    return theirs(*[hidden_states] * 3, key_padding_mask=ignored, average_attn_weights=False)
+
+
+def heads_fixed(attention, hidden_states, attention_mask=None):
+    attention.num_heads = 12
+    return attend()(attention, hidden_states, attention_mask)
+
+
+def exchanged(attention, hidden_states, attention_mask=None):
+    attention.query, attention.key = attention.key, attention.query
+    try:
+        return attend()(attention, hidden_states, attention_mask)
+    finally:
+        attention.query, attention.key = attention.key, attention.query
+
+
+def values_are_keys(attention, hidden_states, attention_mask=None):
+    query, key = (
+        split_by_permute(linear(hidden_states), attention.num_heads)
+        for linear in (attention.query, attention.key)
+    )
+    weights = (query @ key.transpose(-2, -1) / query.size(-1) ** 0.5).softmax(-1)
+    return attention.output(merge_by_flatten(weights @ key)), weights
+
+
+def alters_input(attention, hidden_states, attention_mask=None):
+    result = attend()(attention, hidden_states, attention_mask)
+    hidden_states += 1
+    return result
+
+
+def split_in_numpy(x, num_heads):
+    B, S, _ = x.shape
+    return x.reshape(B, S, num_heads, -1).transpose(0, 2, 1, 3)
+
+
+def merge_in_numpy(x):
+    B, A, S, D = x.shape
+    return np.ascontiguousarray(np.swapaxes(x, 1, 2)).reshape(B, S, A * D)
+
+
 SHAPES = [(2, 6, 7, 8), (2, 6, 7, 7), (2, 7, 48)]
 
 RIGHT = {
@@ -40,10 +132,21 @@ RIGHT = {
         [torch.tensor(shape) for shape in SHAPES],
         tuple(SHAPES),
     ],
-    "4.2": [2_362_368, 2362368.0, np.int64(2_362_368), torch.tensor(2_362_368), 4 * 768 * 769],
-    "4.3": [split_by_permute, split_by_chunks],
-    "4.4": [merge_by_concatenation, merge_by_flatten, merge_contiguous],
-    "4.5": [row_slice_by_view, lambda weight, index, num_heads: weight.chunk(num_heads)[index]],
+    "4.2": [2_362_368, 2362368.0, np.int64(2_362_368), torch.tensor(2_362_368), 4 * 768 * 769, "2,362,368"],
+    "4.3": [
+        split_by_permute,
+        split_by_chunks,
+        split_in_numpy,
+        lambda x, num_heads: split_in_numpy(x.numpy(), num_heads),
+    ],
+    "4.4": [merge_by_concatenation, merge_by_flatten, merge_contiguous, merge_in_numpy],
+    "4.5": [
+        row_slice_by_view,
+        lambda weight, index, num_heads: weight.chunk(num_heads)[index],
+        lambda weight, index, num_heads: np.split(weight.numpy(), num_heads)[index],
+        lambda weight, index, num_heads: np.array_split(weight.copy(), num_heads)[index],
+    ],
+    "4.6": [attend(), attend(merge=merge_contiguous), by_einsum, by_torch],
 }
 WRONG = {
     "4.1": [
@@ -78,6 +181,7 @@ WRONG = {
         (lambda x, num_heads: x, "shape (2, 5, 3, 4)"),
         (lambda x, num_heads: x.tolist(), "torch tensor"),
         (lambda x, num_heads: torch.zeros(2, 5, 3, 4), "Head i should hold"),
+        (in_place(split_by_permute), "alters what it is given"),
     ],
     "4.4": [
         (lambda x: x.transpose(1, 2), "join the last two"),
@@ -86,6 +190,8 @@ WRONG = {
         (lambda x: x.permute(0, 2, 3, 1).flatten(2), "alternate"),
         (lambda x: x.transpose(1, 2).view(x.size(0), x.size(2), -1), "use reshape"),
         (lambda x: x.transpose(1, 2).flatten(2).flip(2), "Each token should hold"),
+        (lambda x: x.transpose(1, 2).reshape(2, 3, 20), "other sizes"),
+        (in_place(merge_by_flatten), "alters what it is given"),
     ],
     "4.5": [
         (lambda weight, index, num_heads: weight.chunk(num_heads, dim=1)[index], "columns"),
@@ -99,5 +205,32 @@ WRONG = {
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index - 1], "counted from 0"),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[-1], "i·D"),
         (lambda weight, index, num_heads: weight[4:8], "other sizes"),
+        (in_place(row_slice_by_view), "alters what it is given"),
+    ],
+    "4.6": [
+        (attend(scale=lambda H, A: 1), "not scaled"),
+        (attend(scale=lambda H, A: H), "√H"),
+        (attend(scale=lambda H, A: A), "√A"),
+        (attend(dim=-2), "over the queries"),
+        (exchanged, "exchanged"),
+        (attend(split=lambda x, A: x.view(x.size(0), A, x.size(1), -1)), "mixed"),
+        (attend(split=lambda x, A: x.unflatten(-1, (-1, A)).permute(0, 3, 1, 2)), "neighbours"),
+        (attend(merge=lambda x: x.reshape(x.size(0), x.size(2), -1)), "“output of layer 0” differs"),
+        (attend(project=False), "apply attention.output"),
+        (values_are_keys, "“output of layer 0” differs"),
+        (attend(masked=lambda scores, mask: scores), "Equal so far: weights of layer 0, output of layer 0"),
+        (
+            attend(masked=lambda scores, mask: scores + mask[:, None, None]),
+            "“weights of layer 0, padded” differs",
+        ),
+        (attend(masked=lambda scores, mask: scores * mask[:, None, None]), "set hidden scores to −inf"),
+        (
+            attend(masked=lambda scores, mask: scores.masked_fill(mask[:, None, :, None] == 0, -1e9)),
+            "hides keys",
+        ),
+        (heads_fixed, "3 heads"),
+        (alters_input, "alters the hidden_states"),
+        (lambda *arguments: attend()(*arguments)[0], "two tensors"),
+        (lambda *arguments: attend()(*arguments)[::-1], "returned second"),
     ],
 }
