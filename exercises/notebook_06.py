@@ -146,7 +146,9 @@ def name_the_mistake(answer: Callable) -> None:
     ids, types = torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]), torch.tensor([[0, 0, 0, 1, 1], [0] * 5])
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
+    forward, encoder.forward = encoder.forward, refuse
     states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
+    encoder.forward = forward
     with torch.no_grad():
         start, wanted, variants = encoder.embeddings(ids, types), *reference_states(encoder, ids, mask, types)
     if len(states) == len(wanted) - 1:
@@ -172,6 +174,11 @@ def name_the_mistake(answer: Callable) -> None:
     expect(
         len(fewer) == 3, "Right for three layers, but an encoder of two has three states: use encoder.layers."
     )
+
+
+def refuse(*arguments, **options):
+    """What stands in the place of a finished forward: a `Hint`."""
+    raise Hint("This calls the finished encoder: write what it does, with its embeddings and layers.")
 
 
 def reference_states(encoder, ids, mask, types) -> tuple[list[Tensor], dict[str, list[Tensor]]]:

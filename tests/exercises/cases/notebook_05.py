@@ -99,14 +99,12 @@ RIGHT = {
         12 * 768**2 + 13 * 768,
     ],
     "5.3": [
-        F.gelu,
-        torch.nn.GELU(),
         lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
         lambda x: 0.5 * x * (1 + torch.erf(x * 2**-0.5)),
-        lambda x: F.gelu(x).numpy(),
+        lambda x: (x / 2 * (1 + torch.erf(x / math.sqrt(2)))).numpy(),
     ],
     "5.4": [in_one_expression, in_steps, by_position],
-    "5.5": [layer, layer_by_half, a_layer(), lambda block, x, mask: block(x, mask)[0]],
+    "5.5": [layer, layer_by_half, a_layer()],
 }
 WRONG = {
     "5.1": [
@@ -145,6 +143,8 @@ WRONG = {
         (torch.tanh, "Φ(x)"),
         (lambda x: x.mul_(F.gelu(x) / x), "writes into its input"),
         (lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x, "not for another"),
+        (F.gelu, "torch's own GELU"),
+        (torch.nn.GELU(), "torch's own GELU"),
     ],
     "5.4": [
         (swapped, "post-LN"),
@@ -178,7 +178,9 @@ WRONG = {
         (a_layer(dropout="sum"), "“in training, with dropout” differs"),
         (lambda block, x, mask: block.attention_norm(x + block.attention(x, mask)[0]), "half alone"),
         (lambda block, x, mask: block.feed_forward_norm(x + block.feed_forward(x)), "Attention is missing"),
-        (lambda block, x, mask: block(x, mask), "hidden states alone"),
+        (lambda block, x, mask: block(x, mask)[0], "calls the finished layer"),
+        (lambda block, x, mask: block.forward(x, mask)[0], "calls the finished layer"),
+        (lambda block, x, mask: (layer(block, x, mask), None), "hidden states alone"),
         (lambda block, x, mask: layer(block, x, mask)[0], "shape"),
         (lambda block, x, mask: layer(block, x, mask) + 1, "“layer 0, one sentence” differs"),
         (layer_in_place, "writes into the hidden states"),

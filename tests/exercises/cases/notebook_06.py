@@ -180,7 +180,7 @@ RIGHT = {
         (torch.tensor(5), torch.zeros(3, 8, 5, 5)),
     ],
     "6.3": [rename, rename_by_parts],
-    "6.4": [forward, forward_recursively, forward_tensor, forward_yielding, forward_of_the_class],
+    "6.4": [forward, forward_recursively, forward_tensor, forward_yielding],
     "6.5": [thaw, thaw_by_name],
 }
 
@@ -231,6 +231,7 @@ WRONG = {
         (forward_backwards, "from the last to the first"),
         (forward_words, "word vectors alone"),
         (forward_three, "an encoder of two"),
+        (forward_of_the_class, "calls the finished encoder"),
         (forward_without_gradient, "cut off from the weights"),
         (changed(to=lambda states: [state.detach() for state in states]), "cut off from the weights"),
         (lambda encoder, ids, mask, types: forward(encoder, ids, None, types), "not masked"),
