@@ -1,10 +1,17 @@
 """Checks for the exercises of notebook 05."""
 
-import torch
-from torch import Tensor
-from torch.nn import functional as F
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import cache
 
-from exercises import Hint, close, exercise, expect, expect_tensor
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from exercises import Hint, climb, close, exercise, expect, expect_function, expect_tensor
+from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.encoder import TransformerEncoder
 
 
 @exercise("5.1")
@@ -63,6 +70,11 @@ def parameters_of_a_layer(answer):
         network: "That is the feed-forward network alone.",
     }
     value = answer.item() if hasattr(answer, "item") else answer
+    if (
+        isinstance(value, str)
+        and (digits := value.translate(dict.fromkeys(map(ord, "_,'’ \u00a0\u202f")))).isdecimal()
+    ):
+        value = int(digits)  # written as 7,087,872
     expect(
         isinstance(value, (int, float)), f"Give one whole number, not {value!r} (a {type(value).__name__})."
     )
@@ -78,8 +90,11 @@ def parameters_of_a_layer(answer):
 @exercise("5.3")
 def gelu_by_hand(answer):
     """The answer is the exact GELU, for a tensor of any shape."""
+    expect_function(answer)
     x = torch.linspace(-4, 4, 30).view(2, 3, 5)
-    result = expect_tensor(answer(x.clone()), (2, 3, 5))
+    given = x.clone()
+    result = expect_tensor(answer(given), (2, 3, 5))
+    expect(torch.equal(given, x), "It writes into its input: make a new tensor (x * …, not x *= …).")
     erf = torch.erf(x / 2**0.5)
     wrong = {
         "This is ReLU, with its corner at 0; GELU is smooth there.": x.relu(),
@@ -95,27 +110,51 @@ def gelu_by_hand(answer):
     for hint, values in wrong.items():
         expect(not close(result, values), hint)
     expect(close(result, F.gelu(x)), "GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.")
+    row = torch.tensor([-7.0, 0.3, 9.0])
+    other = expect_tensor(answer(row.clone()), (3,), "For a tensor of three numbers the result")
+    expect(close(other, F.gelu(row)), "Right for one tensor, but not for another, of shape (3,) and up to 9.")
+    with NoFinishedGelu():
+        answer(row.clone())
+
+
+class NoFinishedGelu(TorchFunctionMode):
+    """Inside, torch's own GELU gives a `Hint`."""
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        """Call the function of torch, unless it is the one to be written."""
+        expect(function is not F.gelu, "This calls torch's own GELU: write it with torch.erf.")
+        return function(*arguments, **(options or {}))
 
 
 @exercise("5.4")
 def residual_step(answer):
     """The answer adds a sublayer's change to the stream, with LayerNorm after it or before the sublayer."""
+    expect_function(answer)
+    for shape in ((2, 3, 8), (5, 6)):
+        check_residual_step(answer, shape)
+    return "Two lines that decide whether BERT's weights mean anything."
+
+
+def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
+    """Raise `Hint` unless the answer is right in both kinds for a stream of this shape."""
     generator = torch.Generator().manual_seed(4)
-    stream = torch.randn(2, 3, 8, generator=generator) * 3 + 1
-    weight = torch.randn(8, 8, generator=generator)
+    size = shape[-1]
+    stream = torch.randn(shape, generator=generator) * 3 + 1
+    weight = torch.randn(size, size, generator=generator)
 
     def sublayer(x: Tensor) -> Tensor:
         return torch.tanh(x @ weight)
 
     def norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (8,))
+        return F.layer_norm(x, (size,))
 
     post, pre = norm(stream + sublayer(stream)), stream + sublayer(norm(stream))
-    without = answer(stream.clone(), sublayer, norm)
-    result = expect_tensor(without, (2, 3, 8), "The post-LN result")
+    given = stream.clone()
+    result = expect_tensor(answer(given, sublayer, norm, False), shape, "The post-LN result")
     normalised = norm(stream)
     expect(
-        not close(result, pre), "Without norm_first it is post-LN: normalise the sum. You have pre-LN there."
+        not close(result, pre),
+        "With norm_first=False it is post-LN: normalise the sum. You have pre-LN there.",
     )
     wrong = {
         "The residual connection is missing: add the stream to what the sublayer made.": norm(
@@ -129,9 +168,7 @@ def residual_step(answer):
     for hint, values in wrong.items():
         expect(not close(result, values), hint)
     expect(close(result, post), "Post-LN is LN(x + f(x)).")
-    first = expect_tensor(
-        answer(stream.clone(), sublayer, norm, norm_first=True), (2, 3, 8), "The pre-LN result"
-    )
+    first = expect_tensor(answer(given, sublayer, norm, True), shape, "The pre-LN result")
     wrong = {
         "norm_first=True makes no difference in yours: it should give pre-LN.": post,
         "In pre-LN the residual connection is missing: add the stream.": sublayer(normalised),
@@ -143,5 +180,121 @@ def residual_step(answer):
     }
     for hint, values in wrong.items():
         expect(not close(first, values), hint)
+    expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
     expect(close(first, pre), "Pre-LN is x + f(LN(x)).")
-    return "Two lines that decide whether BERT's weights mean anything."
+
+
+@exercise("5.5")
+def write_the_layer(answer):
+    """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the pretrained layers."""
+    expect_function(answer)
+    layers, single, batch, mask = pretrained_layers()
+    with torch.no_grad():
+        name_the_mistake(answer, layers[0], single[0])
+        hints = {
+            "layer 0, padded batch": "Hand the attention_mask to attention: padding must not be read.",
+            "all layers in a row": "Each layer alone was right: does yours remember anything between calls?",
+            "in training, with dropout": "Dropout belongs on what attention and feed-forward network add, "
+            "each time before the sum: layer.dropout(…).",
+        }
+        climb(rungs(answer, layers, single, batch, mask), hints)
+    return f"It equals all {len(layers)} pretrained layers, and drops where BERT drops."
+
+
+@cache
+def pretrained_layers() -> tuple[nn.ModuleList, tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
+    """Pretrained layers, the official hidden states of one sentence and of a padded batch, and the batch's mask."""
+    reference, tokenizer = load_reference_model(), load_tokenizer()
+    texts = ["the bark of a palm tree is very rough", "time flies", "I got his answering machine."]
+    single = tokenizer(texts[:1], return_tensors="pt")
+    batch = tokenizer(texts, padding=True, return_tensors="pt")
+    encoder = TransformerEncoder(reference.config)
+    encoder.load_bert_weights(reference.state_dict())
+    with torch.no_grad():
+        states = [reference(**inputs, output_hidden_states=True).hidden_states for inputs in (single, batch)]
+    return encoder.eval().layers, *states, batch["attention_mask"]
+
+
+def rungs(answer: Callable, layers, single, batch, mask) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Name, the reader's tensor and the official one: layer by layer, then all in a row, then in training."""
+    real = mask.bool()
+    ones = torch.ones(single[0].shape[:2], dtype=torch.long)
+    yield "layer 0, one sentence", answer(layers[0], single[0].clone(), ones), single[1]
+    for number, layer in enumerate(layers):
+        name = f"layer {number}" + ", padded batch" * (number == 0)
+        yield name, of_real(answer(layer, batch[number].clone(), mask), real), batch[number + 1][real]
+    stream = batch[0]
+    for layer in layers:
+        stream = answer(layer, stream, mask)
+    yield "all layers in a row", of_real(stream, real), batch[-1][real]
+    training = deepcopy(layers[0]).train()
+    training.dropout.p, training.attention.dropout_p = 0.5, 0.0
+    torch.manual_seed(5)
+    wanted = training(batch[0], mask)[0][real]
+    torch.manual_seed(5)
+    yield "in training, with dropout", of_real(answer(training, batch[0].clone(), mask), real), wanted
+
+
+def of_real(states, real: Tensor) -> Tensor:
+    """The vectors at real positions; a `Hint` for anything but hidden states (B, S, H)."""
+    expect(
+        getattr(states, "shape", ())[:2] == real.shape,
+        "Return hidden states of the input's shape, (B, S, H).",
+    )
+    return states[real]
+
+
+def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None:
+    """Raise a `Hint` that names it if the answer is one of the usual wrong layers."""
+    given, mask = states.clone(), torch.ones(states.shape[:2], dtype=torch.long)
+    result = answer(only_parts(layer), given, mask)
+    expect(
+        not isinstance(result, (tuple, list)),
+        "It returns several things: return the new hidden states alone.",
+    )
+    result = expect_tensor(result, states.shape, "The new hidden states")
+    expect(
+        torch.equal(given, states), "It writes into the hidden states it was given: use x + …, not x += …."
+    )
+    attend, norm1, network, norm2 = (
+        lambda x: layer.attention(x, mask)[0],
+        layer.attention_norm,
+        layer.feed_forward,
+        layer.feed_forward_norm,
+    )
+    attended = attend(states)
+    middle = norm1(states + attended)
+    before, summed = states + attend(norm1(states)), states + attended
+    bare, swapped, again = norm1(attended), norm2(states + attended), norm1(middle + network(middle))
+    wrong = {
+        "This is pre-LN, and BERT is post-LN: normalise after each sum.": before + network(norm2(before)),
+        "The residual connection around attention is missing.": norm2(bare + network(bare)),
+        "The residual connection around the feed-forward network is missing.": norm2(network(middle)),
+        "Both residual connections are missing.": norm2(network(bare)),
+        "Both LayerNorms are missing.": summed + network(summed),
+        "The LayerNorm after attention is missing: layer.attention_norm.": norm2(summed + network(summed)),
+        "The LayerNorm at the end is missing: layer.feed_forward_norm.": middle + network(middle),
+        "The two LayerNorms have changed places.": norm1(swapped + network(swapped)),
+        "The same LayerNorm stands in both places: the second one is layer.feed_forward_norm.": again,
+        "The feed-forward network has to read what attention made of the stream.": norm2(
+            middle + network(states)
+        ),
+        "Add the network's change to what it read, not to the layer's input.": norm2(
+            states + network(middle)
+        ),
+        "This is attention's half alone: the feed-forward network is missing.": middle,
+        "Attention is missing.": norm2(states + network(states)),
+    }
+    for hint, values in wrong.items():
+        expect(not close(result, values, 1e-4), hint)
+
+
+def only_parts(layer: nn.Module) -> nn.Module:
+    """A copy of the layer whose parts work and which itself, called as a whole, raises a `Hint`."""
+
+    def forward(*arguments, **options):
+        raise Hint("This calls the finished layer: write what it does, with its parts.")
+
+    parts = deepcopy(layer)
+    parts.forward = forward
+    return parts

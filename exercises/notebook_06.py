@@ -1,9 +1,25 @@
 """Checks for the exercises of notebook 06."""
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+
+import numpy as np
 import torch
+from torch import Tensor
 from transformers import BertConfig
 
-from exercises import Hint, as_number, as_shape, call, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    as_shape,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
+from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 
 DISTILBERT_LAYER = {
@@ -28,6 +44,8 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
 @exercise("6.1")
 def parameters_of_a_layer(answer):
     """How many parameters a layer with H = 10, A = 2, I = 30 has."""
+    if isinstance(answer, str):
+        answer = answer.replace(",", "")  # written as 1,120
     number = as_number(answer, "The answer")
     attention, feed_forward, norms = 4 * 110, 330 + 310, 2 * 20
     total, biases = attention + feed_forward + norms, 40 + 40
@@ -96,59 +114,133 @@ def rename_distilbert(answer):
 
 
 @exercise("6.4")
-def layer_loop(answer):
-    """All hidden states of a stack, the input first."""
+def write_the_forward(answer):
+    """The answer is an encoder's forward: all hidden states, checked on a toy, then up the pretrained ladder."""
     expect_function(answer)
-    encoder, generator = toy_encoder(), torch.Generator().manual_seed(1)
-    start = torch.randn(2, 5, 8, generator=generator)
-    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    name_the_mistake(answer)
+    encoder, inputs = pretrained_ladder()
     with torch.no_grad():
-        states = answer(encoder.layers, start.clone(), mask)
-        wanted, unmasked, parallel, backwards = [start], [start], [start], [start]
-        for layer, other in zip(encoder.layers, reversed(encoder.layers), strict=True):
-            wanted.append(call(layer, wanted[-1], mask)[0])
-            unmasked.append(layer(unmasked[-1])[0])
-            parallel.append(layer(start, mask)[0])
-            backwards.append(other(backwards[-1], mask)[0])
+        climb(rungs(answer, encoder, inputs), {"embeddings": "Hand the token types to encoder.embeddings."})
+    return "One text, a pair and a padded batch: equal to the official model after every layer."
+
+
+def as_states(value, layers: int) -> list[Tensor]:
+    """What a forward returned, a list, tuple, generator or stacked tensor of states, as a list of tensors."""
+    if isinstance(value, Tensor | np.ndarray):
+        expect(
+            value.ndim == 4 and len(value) in (layers, layers + 1),
+            "Return all hidden states as a list or tuple, not the last one alone.",
+        )
     expect(
-        isinstance(states, (tuple, list)) or getattr(states, "shape", ()) == (4, 2, 5, 8),
-        "Return all hidden states as a list or tuple, not the last one alone.",
+        isinstance(value, Iterable) and not isinstance(value, str | dict),
+        "Return all hidden states as a list or tuple.",
     )
-    states = list(states)
-    pairs = any(isinstance(state, (tuple, list)) for state in states)
+    states = list(value)
+    pairs = any(isinstance(state, tuple | list) for state in states)
     expect(not pairs, "A layer returns a pair, hidden states and weights: keep the first of it.")
+    return states
+
+
+def name_the_mistake(answer: Callable) -> None:
+    """Raise a `Hint` that names it if the answer is one of the usual wrong forwards, on two toys."""
+    ids, types = torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]), torch.tensor([[0, 0, 0, 1, 1], [0] * 5])
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
+    forward, encoder.forward = encoder.forward, refuse
+    states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
+    encoder.forward = forward
+    with torch.no_grad():
+        start, wanted, variants = encoder.embeddings(ids, types), *reference_states(encoder, ids, mask, types)
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
-        missing = "The last layer's result is missing." if first_kept else "The input belongs in front."
+        missing = "The last layer's result is missing." if first_kept else "The embeddings belong in front."
         raise Hint(f"There are {len(states)} states for 3 layers. {missing}")
     expect(len(states) == len(wanted), f"3 layers give 4 hidden states, but you return {len(states)}.")
-    hints = {
-        "Padding is not masked: give the attention mask to every layer.": unmasked,
-        "Every layer got the embeddings: give each what the one before returned.": parallel,
-        "The layers ran from the last to the first.": backwards,
-        "The order is turned: the input comes first, the last layer's result last.": wanted[::-1],
-    }
     tensors = [expect_tensor(state, (2, 5, 8), f"State {number}") for number, state in enumerate(states)]
-    for hint, wrong in hints.items():
+    for hint, wrong in variants.items():
         expect(not all(map(close, tensors, wrong)), hint)
     for number, (state, right) in enumerate(zip(tensors, wanted, strict=True)):
         place = (
-            "The first state is not the input"
+            "The first state is not the embeddings"
             if number == 0
             else f"The state after layer {number - 1} is off"
         )
         expect(
             close(state, right), f"{place}: call each layer on what the one before returned, with the mask."
         )
-    return ""
+    learns = all(state.requires_grad for state in states)
+    expect(learns, "The states are cut off from the weights: no detach, no .data, no torch.no_grad() in it.")
+    fewer = as_states(answer(two_layers, ids, mask, types), 2)
+    expect(
+        len(fewer) == 3, "Right for three layers, but an encoder of two has three states: use encoder.layers."
+    )
+
+
+def refuse(*arguments, **options):
+    """What stands in the place of a finished forward: a `Hint`."""
+    raise Hint("This calls the finished encoder: write what it does, with its embeddings and layers.")
+
+
+def reference_states(encoder, ids, mask, types) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
+    """All hidden states of an encoder, and by hint those of the usual wrong ways."""
+    start, untyped = encoder.embeddings(ids, types), encoder.embeddings(ids)
+    ways = [[start], [start], [start], [start], [untyped], [encoder.embeddings.word_embeddings(ids)]]
+    wanted, unmasked, parallel, backwards, without_types, words_only = ways
+    for layer, other in zip(encoder.layers, reversed(encoder.layers), strict=True):
+        wanted.append(layer(wanted[-1], mask)[0])
+        unmasked.append(layer(unmasked[-1])[0])
+        parallel.append(layer(start, mask)[0])
+        backwards.append(other(backwards[-1], mask)[0])
+        without_types.append(layer(without_types[-1], mask)[0])
+        words_only.append(layer(words_only[-1], mask)[0])
+    return wanted, {
+        "Padding is not masked: give the attention mask to every layer.": unmasked,
+        "Every layer got the embeddings: give each what the one before returned.": parallel,
+        "The layers ran from the last to the first.": backwards,
+        "The order is turned: the embeddings come first, the last layer's result last.": wanted[::-1],
+        "The token types are missing: encoder.embeddings(input_ids, token_type_ids).": without_types,
+        "These are word vectors alone: encoder.embeddings adds positions and token types.": words_only,
+    }
+
+
+@cache
+def pretrained_ladder() -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
+    """A pretrained encoder; and inputs, each with the official hidden states: one text, a pair, a padded batch."""
+    official, tokenizer = load_reference_model(), load_tokenizer()
+    texts = ["time flies like an arrow", "the bark of a palm tree is very rough", "I called Ian."]
+    three = [(texts[0],), (texts[2], "I got his answering machine."), (texts,)]
+    inputs = [dict(tokenizer(*given, padding=True, return_tensors="pt")) for given in three]
+    inputs[0], inputs[1] = (
+        {name: values.view(1, -1) for name, values in each.items()} for each in inputs[:2]
+    )
+    encoder = TransformerEncoder(official.config)
+    encoder.load_bert_weights(official.state_dict())
+    with torch.no_grad():
+        states = [official(**each, output_hidden_states=True).hidden_states for each in inputs]
+    return encoder.eval(), list(zip(inputs, states, strict=True))
+
+
+def rungs(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Name, the reader's states and the official ones, of the real tokens of all inputs together."""
+    ours, kept = [], [each["attention_mask"].bool() for each, _ in ladder]
+    for each, official in ladder:
+        arguments = (each["input_ids"], each["attention_mask"], each["token_type_ids"])
+        states = as_states(answer(encoder, *arguments), len(official) - 1)
+        expect(len(states) == len(official), f"{len(official) - 1} layers, but {len(states)} states.")
+        ours.append(states)
+    for number in range(len(encoder.layers) + 1):
+        name = "embeddings" if number == 0 else f"layer {number - 1}"
+        found = [torch.as_tensor(states[number])[real] for states, real in zip(ours, kept, strict=True)]
+        wanted = [states[number][real] for (_, states), real in zip(ladder, kept, strict=True)]
+        yield name, torch.cat(found), torch.cat(wanted)
 
 
 @exercise("6.5")
 def thaw_last_layers(answer):
     """All frozen but the last layers; returns the number of trainable parameters."""
     expect_function(answer)
-    for number in (1, 2, 3, 0):
-        encoder = toy_encoder()
+    for number, layers in ((1, 3), (2, 3), (3, 3), (0, 3), (2, 5)):
+        encoder = toy_encoder(layers)
         layer_size = sum(parameter.numel() for parameter in encoder.layers[0].parameters())
         result = answer(encoder, number)
         learning = [all(p.requires_grad for p in layer.parameters()) for layer in encoder.layers]

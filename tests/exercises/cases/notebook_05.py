@@ -19,6 +19,62 @@ def in_one_expression(x, f, ln, norm_first=False):
     return x + f(ln(x)) if norm_first else ln(x + f(x))
 
 
+def by_position(x, f, ln, norm_first):
+    return x + f(ln(x)) if norm_first else ln(x + f(x))
+
+
+def in_place(stream, sublayer, norm, norm_first=False):
+    if norm_first:
+        stream += sublayer(norm(stream))
+        return stream
+    return norm(stream + sublayer(stream))
+
+
+def layer(layer, hidden_states, attention_mask):
+    attended, _ = layer.attention(hidden_states, attention_mask)
+    hidden_states = layer.attention_norm(hidden_states + layer.dropout(attended))
+    return layer.feed_forward_norm(hidden_states + layer.dropout(layer.feed_forward(hidden_states)))
+
+
+def layer_by_half(layer, states, mask):
+    def half(part, norm, states):
+        change = F.dropout(part(states), layer.dropout.p, layer.training)
+        return norm(change + states)
+
+    states = half(lambda states: layer.attention(states, mask)[0], layer.attention_norm, states)
+    return half(layer.feed_forward, layer.feed_forward_norm, states)
+
+
+def a_layer(
+    residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), masked=True, dropout=True, reads="middle"
+):
+    """A layer that can go wrong in each of its places."""
+
+    def forward(layer, states, mask):
+        drop = layer.dropout if dropout is True else lambda change: change
+        first, second = (getattr(layer, name) if name else lambda states: states for name in norms)
+        attended = layer.attention(states, mask if masked else None)[0]
+        middle = first(residual[0] * states + drop(attended))
+        change = layer.feed_forward(states if reads == "input" else middle)
+        start = states if reads == "adds to the input" else middle
+        if dropout == "sum":
+            return second(layer.dropout(residual[1] * start + change))
+        return second(residual[1] * start + drop(change))
+
+    return forward
+
+
+def pre_ln(layer, states, mask):
+    states = states + layer.attention(layer.attention_norm(states), mask)[0]
+    return states + layer.feed_forward(layer.feed_forward_norm(states))
+
+
+def layer_in_place(layer, states, mask):
+    states += layer.attention(states, mask)[0]
+    states = layer.attention_norm(states)
+    return layer.feed_forward_norm(states + layer.feed_forward(states))
+
+
 def in_steps(stream, sublayer, norm, norm_first=False):
     change = sublayer(norm(stream) if norm_first else stream)
     total = torch.add(change, stream)
@@ -38,15 +94,17 @@ RIGHT = {
         7_087_872.0,
         torch.tensor(7_087_872),
         np.int64(7_087_872),
+        "7,087,872",
+        "7 087 872",
         12 * 768**2 + 13 * 768,
     ],
     "5.3": [
-        F.gelu,
-        torch.nn.GELU(),
         lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
         lambda x: 0.5 * x * (1 + torch.erf(x * 2**-0.5)),
+        lambda x: (x / 2 * (1 + torch.erf(x / math.sqrt(2)))).numpy(),
     ],
-    "5.4": [in_one_expression, in_steps],
+    "5.4": [in_one_expression, in_steps, by_position],
+    "5.5": [layer, layer_by_half, a_layer()],
 }
 WRONG = {
     "5.1": [
@@ -69,7 +127,7 @@ WRONG = {
         (4 * (768**2 + 768) + 4 * 768 + 768 * 3072 + 3072, "two maps"),
         (4 * (768**2 + 768) + 4 * 768 + 2 * 768 * 12 + 12 + 768, "number of heads"),
         (4 * (768**2 + 768), "attention alone"),
-        ("7087872", "one whole number"),
+        ("about 7 million", "one whole number"),
         (7_000_000, "Count 4 maps"),
     ],
     "5.3": [
@@ -83,6 +141,10 @@ WRONG = {
         (lambda x: F.gelu(x).sum(), "shape"),
         (lambda x: F.gelu(x).tolist(), "torch tensor"),
         (torch.tanh, "Φ(x)"),
+        (lambda x: x.mul_(F.gelu(x) / x), "writes into its input"),
+        (lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x, "not for another"),
+        (F.gelu, "torch's own GELU"),
+        (torch.nn.GELU(), "torch's own GELU"),
     ],
     "5.4": [
         (swapped, "post-LN"),
@@ -97,5 +159,30 @@ WRONG = {
             "In pre-LN the residual",
         ),
         (lambda x, f, ln, norm_first=False: x + ln(f(x)) if norm_first else ln(x + f(x)), "f(LN(x))"),
+        (in_place, "writes into the stream"),
+    ],
+    "5.5": [
+        (pre_ln, "This is pre-LN"),
+        (a_layer(residual=(0, 1)), "around attention is missing"),
+        (a_layer(residual=(1, 0)), "around the feed-forward network is missing"),
+        (a_layer(residual=(0, 0)), "Both residual connections"),
+        (a_layer(norms=(None, None)), "Both LayerNorms are missing"),
+        (a_layer(norms=(None, "feed_forward_norm")), "after attention is missing"),
+        (a_layer(norms=("attention_norm", None)), "at the end is missing"),
+        (a_layer(norms=("feed_forward_norm", "attention_norm")), "changed places"),
+        (a_layer(norms=("attention_norm", "attention_norm")), "in both places"),
+        (a_layer(reads="input"), "has to read what attention made"),
+        (a_layer(reads="adds to the input"), "not to the layer's input"),
+        (a_layer(masked=False), "“layer 0, padded batch” differs"),
+        (a_layer(dropout=False), "“in training, with dropout” differs"),
+        (a_layer(dropout="sum"), "“in training, with dropout” differs"),
+        (lambda block, x, mask: block.attention_norm(x + block.attention(x, mask)[0]), "half alone"),
+        (lambda block, x, mask: block.feed_forward_norm(x + block.feed_forward(x)), "Attention is missing"),
+        (lambda block, x, mask: block(x, mask)[0], "calls the finished layer"),
+        (lambda block, x, mask: block.forward(x, mask)[0], "calls the finished layer"),
+        (lambda block, x, mask: (layer(block, x, mask), None), "hidden states alone"),
+        (lambda block, x, mask: layer(block, x, mask)[0], "shape"),
+        (lambda block, x, mask: layer(block, x, mask) + 1, "“layer 0, one sentence” differs"),
+        (layer_in_place, "writes into the hidden states"),
     ],
 }

@@ -41,30 +41,74 @@ def one_digit(name):
     return rename(re.sub(r"transformer\.layer\.(\d)\d*\.", r"layers.\1.", name))
 
 
-def stack(layers, hidden_states, attention_mask):
-    states = [hidden_states]
-    for layer in layers:
+def forward(encoder, input_ids, attention_mask, token_type_ids):
+    states = [encoder.embeddings(input_ids, token_type_ids)]
+    for layer in encoder.layers:
         states.append(layer(states[-1], attention_mask)[0])
     return states
 
 
-def stack_recursively(layers, hidden_states, attention_mask):
-    if len(layers) == 0:
-        return (hidden_states,)
-    following = layers[0](hidden_states, attention_mask)[0]
-    return (hidden_states, *stack_recursively(layers[1:], following, attention_mask))
+def forward_recursively(encoder, input_ids, attention_mask, token_type_ids):
+    def after(layers, hidden_states):
+        if len(layers) == 0:
+            return (hidden_states,)
+        return (hidden_states, *after(layers[1:], layers[0](hidden_states, attention_mask)[0]))
+
+    return after(encoder.layers, encoder.embeddings(input_ids, token_type_ids))
 
 
-def stack_tensor(layers, hidden_states, attention_mask):
-    return torch.stack(stack(layers, hidden_states, attention_mask))
+def forward_tensor(*arguments):
+    return torch.stack(forward(*arguments))
 
 
-def stack_parallel(layers, hidden_states, attention_mask):
-    return [hidden_states, *(layer(hidden_states, attention_mask)[0] for layer in layers)]
+def forward_yielding(encoder, input_ids, attention_mask, token_type_ids):
+    hidden_states = encoder.embeddings(input_ids, token_type_ids)
+    yield hidden_states
+    for layer in encoder.layers:
+        hidden_states, _ = layer(hidden_states, attention_mask)
+        yield hidden_states
 
 
-def stack_pairs(layers, hidden_states, attention_mask):
-    return [hidden_states, *(layer(hidden_states, attention_mask) for layer in layers)]
+def forward_of_the_class(encoder, input_ids, attention_mask, token_type_ids):
+    return encoder(input_ids, attention_mask, token_type_ids, output_hidden_states=True).hidden_states
+
+
+def forward_parallel(encoder, ids, mask, types):
+    start = encoder.embeddings(ids, types)
+    return [start, *(layer(start, mask)[0] for layer in encoder.layers)]
+
+
+def forward_pairs(encoder, ids, mask, types):
+    start = encoder.embeddings(ids, types)
+    return [start, *(layer(start, mask) for layer in encoder.layers)]
+
+
+def forward_backwards(encoder, ids, mask, types):
+    states = [encoder.embeddings(ids, types)]
+    for layer in reversed(encoder.layers):
+        states.append(layer(states[-1], mask)[0])
+    return states
+
+
+def forward_words(encoder, ids, mask, types):
+    states = [encoder.embeddings.word_embeddings(ids)]
+    for layer in encoder.layers:
+        states.append(layer(states[-1], mask)[0])
+    return states
+
+
+def forward_three(encoder, ids, mask, types):
+    return [*forward(encoder, ids, mask, types), *[torch.zeros(0)] * 3][:4]
+
+
+def forward_without_gradient(*arguments):
+    with torch.no_grad():
+        return forward(*arguments)
+
+
+def changed(**how):
+    """The right states, changed."""
+    return lambda *arguments: how["to"](forward(*arguments))
 
 
 def trainable(encoder):
@@ -127,7 +171,7 @@ def count_all(encoder, number):
 
 
 RIGHT = {
-    "6.1": [1120, 1120.0, np.int64(1120), torch.tensor(1120)],
+    "6.1": [1120, 1120.0, np.int64(1120), torch.tensor(1120), "1,120"],
     "6.2": [
         (5, (3, 8, 5, 5)),
         [5.0, [3, 8, 5, 5]],
@@ -136,7 +180,7 @@ RIGHT = {
         (torch.tensor(5), torch.zeros(3, 8, 5, 5)),
     ],
     "6.3": [rename, rename_by_parts],
-    "6.4": [stack, stack_recursively, stack_tensor],
+    "6.4": [forward, forward_recursively, forward_tensor, forward_yielding],
     "6.5": [thaw, thaw_by_name],
 }
 
@@ -182,19 +226,26 @@ WRONG = {
         (lambda name: None, "return"),
     ],
     "6.4": [
-        (stack_parallel, "Every layer got the embeddings"),
-        (stack_pairs, "a pair"),
-        (lambda layers, states, mask: stack(layers, states, None), "not masked"),
-        (lambda layers, states, mask: stack(layers, states, mask)[1:], "The input belongs in front"),
-        (lambda layers, states, mask: stack(layers, states, mask)[:-1], "last layer's result is missing"),
-        (lambda layers, states, mask: stack(layers, states, mask)[-1], "not the last one alone"),
-        (lambda layers, states, mask: stack(layers, states, mask)[::-1], "The order is turned"),
-        (lambda layers, states, mask: stack(list(layers)[::-1], states, mask), "from the last to the first"),
-        (lambda layers, states, mask: stack(layers, states + 1, mask), "not the input"),
-        (lambda layers, states, mask: [states] * 4, "after layer 0"),
-        (lambda layers, states, mask: [states], "3 layers give 4"),
-        (lambda layers, states, mask: ["a", "b", "c", "d"], "torch tensor"),
-        (lambda layers, states, mask: None, "return"),
+        (forward_parallel, "Every layer got the embeddings"),
+        (forward_pairs, "a pair"),
+        (forward_backwards, "from the last to the first"),
+        (forward_words, "word vectors alone"),
+        (forward_three, "an encoder of two"),
+        (forward_of_the_class, "calls the finished encoder"),
+        (forward_without_gradient, "cut off from the weights"),
+        (changed(to=lambda states: [state.detach() for state in states]), "cut off from the weights"),
+        (lambda encoder, ids, mask, types: forward(encoder, ids, None, types), "not masked"),
+        (lambda encoder, ids, mask, types: forward(encoder, ids, mask, None), "token types are missing"),
+        (changed(to=lambda states: states[1:]), "The embeddings belong in front"),
+        (changed(to=lambda states: states[:-1]), "last layer's result is missing"),
+        (changed(to=lambda states: states[-1]), "not the last one alone"),
+        (changed(to=lambda states: states[::-1]), "The order is turned"),
+        (changed(to=lambda states: [state + 1 for state in states]), "not the embeddings"),
+        (changed(to=lambda states: states[:1] * 4), "after layer 0"),
+        (changed(to=lambda states: states[:1]), "3 layers give 4"),
+        (changed(to=lambda states: dict(enumerate(states))), "list or tuple"),
+        (lambda encoder, ids, mask, types: ["a", "b", "c", "d"], "torch tensor"),
+        (lambda encoder, ids, mask, types: None, "return"),
     ],
     "6.5": [
         (thaw_slice, "layers[-0:]"),
