@@ -101,9 +101,9 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
-def test_an_untrusted_notebook_says_what_the_view_shows_and_how_to_trust_it(page, jupyterlab):
+def test_an_untrusted_notebook_says_what_the_view_shows_and_to_run_the_cells(page, jupyterlab):
     page.goto(jupyterlab("elsewhere"))
     output = page.locator(".jp-OutputArea-output")
     output.get_by_text("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian").wait_for()
-    assert output.get_by_text("choose “Trust Notebook”").is_visible()
+    assert output.get_by_text("run the cells above, then this one").is_visible()
     assert page.locator("iframe").count() == 0

@@ -21,10 +21,7 @@ PARTS_OF_A_PAIR = {
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
-TRUST = (
-    "The interactive view appears when this cell is run, or when the notebook is trusted: in JupyterLab press "
-    "Ctrl+Shift+C and choose “Trust Notebook”, in Jupyter Notebook choose File, Trust Notebook."
-)
+RUN = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
 class Kind(NamedTuple):
@@ -71,7 +68,7 @@ class View:
     page: str
 
     def __repr__(self) -> str:
-        return f"{self.summary}. {TRUST}"
+        return f"{self.summary}. {RUN}"
 
     def _repr_html_(self) -> str:
         # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
@@ -79,7 +76,7 @@ class View:
         summary = html.escape(self.summary)
         return (
             f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
-            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {TRUST}</p></div>'
+            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {RUN}</p></div>'
         )
 
     def save(self, path: str | os.PathLike) -> Path:
