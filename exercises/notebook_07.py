@@ -1,27 +1,259 @@
 """Checks for the exercises of notebook 07."""
 
+import re
 from functools import cache
 
 import torch
+from torch import Tensor
 
-from exercises import Hint, close, exercise, expect, expect_function, expect_tensor
+from exercises import Hint, as_number, close, exercise, expect, expect_function, expect_tensor
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
+COLLOCATIONS = (
+    "answering machine, sewing machine, swimming pool, palm tree, orange juice, coffee cup, traffic light, "
+    "credit card, bus stop, wedding ring, police officer, phone number, birthday party, football team, "
+    "bank account, wine glass, railway station, chess board, dining room, post office"
+)
+HIS, IAN, ANSWERING, MACHINE = 8, 3, 9, 10  # places in the notebook's pair
 
-def random_weights(L: int, A: int, S: int) -> torch.Tensor:
+
+def random_weights(L: int, A: int, S: int) -> Tensor:
     """Seeded attention weights, (L, A, S, S)."""
     scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
     return (2 * scores).softmax(dim=-1)
 
 
+def call_and_compare(answer, weights: Tensor, *places: int):
+    """What the reader's function makes of the weights, which it must leave as they are."""
+    given = weights.clone()
+    result = answer(given, *places)
+    expect(
+        torch.equal(given, weights), "The weights that came in are changed: work on a copy, weights.clone()."
+    )
+    return result
+
+
+@torch.inference_mode()
+def read_weights(*text: str) -> tuple[Tensor, list[str]]:
+    """The checkpoint's attention weights (L, A, S, S) for a text or a pair, and its tokens."""
+    encoder, tokenizer = models()
+    batch = tokenizer(*text)
+    tokens = [tokenizer.tokens[token_id] for token_id in batch["input_ids"][0].tolist()]
+    return torch.cat(encoder(**batch, output_attentions=True).attentions), tokens
+
+
+@cache
+def models() -> tuple[TransformerEncoder, WordPieceTokenizer]:
+    """The checkpoint's encoder and tokenizer, loaded once."""
+    return TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+
+
+@cache
+def pair_weights() -> Tensor:
+    """The weights (L, A, S, S) of the notebook's pair of sentences."""
+    return read_weights("I called Ian.", "I got his answering machine.")[0]
+
+
+def as_head(answer, L: int, A: int) -> tuple[int, int]:
+    """(5, 3), [5, 3], a tensor of two numbers or "5-3" as layer and head, if there is such a head."""
+    try:
+        layer, head = (
+            int(number) for number in (re.split(r"\D+", answer) if isinstance(answer, str) else answer)
+        )
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint("Give a head as two numbers, such as (3, 7): the layer and the head.") from None
+    exists = 0 <= layer < L and 0 <= head < A
+    expect(exists, f"There are {L} layers and {A} heads, both counted from 0: {layer}-{head} is not there.")
+    return layer, head
+
+
 @exercise("7.1")
+def heads_for_two_links(answer):
+    """A head that links "his" to "ian", and one that links "machine" to "answering"."""
+    try:
+        first, second = answer
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint("Give two heads: the one for “his”, then the one for “machine”.") from None
+    weights = pair_weights()
+    first, second = (as_head(head, *weights.shape[:2]) for head in (first, second))
+    to_ian, to_answering = weights[:, :, HIS, IAN], weights[:, :, MACHINE, ANSWERING]
+    exchanged = to_ian[second] > 1 / 3 and to_answering[first] > 1 / 3
+    expect(not exchanged or to_ian[first] > 1 / 3, "The two heads are exchanged: “his” comes first.")
+    remarks = [
+        require_link(*first, "his", "ian", HIS, IAN),
+        require_link(*second, "machine", "answering", MACHINE, ANSWERING),
+    ]
+    return " ".join(remarks)
+
+
+def require_link(layer: int, head: int, asking: str, wanted: str, query: int, key: int) -> str:
+    """A remark on the head's rank among all for this link; a `Hint` where it does not make it."""
+    weights = pair_weights()
+    link, name = weights[layer, head, query, key], f"{layer}-{head}"
+    turned = layer < weights.size(1) and head < weights.size(0) and weights[head, layer, query, key] > 1 / 3
+    expect(
+        link > 1 / 3 or not turned,
+        f"In {name} “{asking}” gives “{wanted}” {link:.2f}. Turn it round: the layer first, then the head.",
+    )
+    expect(
+        link > 1 / 3 or weights[layer, head, key, query] <= 1 / 3,
+        f"In {name} “{wanted}” looks at “{asking}”, not the other way: ask the left column.",
+    )
+    expect(link > 1 / 3, f"In {name} “{asking}” gives “{wanted}” only {link:.2f}: look on.")
+    rank = int((weights[:, :, query, key] > link).sum()) + 1
+    return (
+        f"In {name} “{asking}” gives “{wanted}” {link:.2f}, number {rank} of {weights[:, :, 0, 0].numel()}."
+    )
+
+
+@exercise("7.2")
+def rule_for_a_head(answer):
+    """Whether each head's largest weight in a row, but for [CLS], [SEP] and the token itself, is the wanted key's."""
+    expect_function(answer)
+    for L, A, S, query, key in ((2, 200, 6, 3, 1), (3, 150, 9, 2, 6)):
+        weights = random_weights(L, A, S)
+        weights[..., [0, query, S - 1]] *= 1.3  # so that leaving them out matters
+        result = expect_tensor(call_and_compare(answer, weights, query, key), (L, A))
+        for hint, wrong in wrong_rules(weights, query, key).items():
+            expect(not close(result, wrong, 1e-3), hint)
+        right = largest_is(weights[:, :, query], key, [0, query, S - 1])
+        expect(
+            close(result, right, 1e-3),
+            "Take the row weights[:, :, query], set its first, its last and the query's own place to −1, and "
+            "compare its argmax with key.",
+        )
+    return ""
+
+
+def largest_is(rows: Tensor, key: int, left_out: list[int]) -> Tensor:
+    """Whether a row's largest weight, some places left out, is the key's, as 0 and 1."""
+    rows = rows.clone()
+    rows[..., left_out] = -1
+    return (rows.argmax(dim=-1) == key).double()
+
+
+def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    last, row = weights.size(-1) - 1, weights[:, :, query]
+    return {
+        "[CLS], [SEP] and the token itself still take part: leave them out.": largest_is(row, key, []),
+        "The asking token itself still takes part: leave it out too.": largest_is(row, key, [0, last]),
+        "[CLS] and [SEP] still take part: leave out the first and the last token.": largest_is(
+            row, key, [query]
+        ),
+        "[SEP] still takes part: leave out the last token too.": largest_is(row, key, [0, query]),
+        "[CLS] still takes part: leave out the first token too.": largest_is(row, key, [query, last]),
+        "This is the column, what the token receives: a row is weights[:, :, query].": largest_is(
+            weights[..., query], key, [0, query, last]
+        ),
+        "Asking and wanted token are exchanged.": largest_is(weights[:, :, key], query, [0, key, last]),
+    }
+
+
+@exercise("7.3")
+def collocations_beside_a_ruler(answer):
+    """A head of 7.1, its share of collocations, that of “one back”, and its share of unrelated neighbours."""
+    try:
+        head, *shares = answer
+        found_together, found_ruler, found_strangers = shares
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint("Give the head and three shares.") from None
+    weights = pair_weights()
+    layer, head = as_head(head, *weights.shape[:2])
+    require_link(layer, head, "machine", "answering", MACHINE, ANSWERING)
+    wanted = {
+        "together": (found_together, share_found(layer, head, strangers=False)),
+        "the ruler": (found_ruler, 1.0),
+        "strangers": (found_strangers, share_found(layer, head, strangers=True)),
+    }
+    for name, (value, right) in wanted.items():
+        share = as_number(value, f"The share for {name}")
+        expect(
+            share <= 1, f"The share for {name} is a number from 0 to 1: divide by the number of sentences."
+        )
+        ruler = "The first word stands one token before the second in every sentence: count again."
+        hint = ruler if name == "the ruler" else "take the mean of finds over the sentences, at your head."
+        expect(abs(share - right) < 0.006, f"The share for {name} is not {share:.2f}: {hint}")
+    there, strange = wanted["together"][1], wanted["strangers"][1]
+    return f"Collocations {there:.0%}, the ruler 100%, strangers {strange:.0%}: what does the head know?"
+
+
+@cache
+def share_found(layer: int, head: int, strangers: bool) -> float:
+    """In how many of the 20 sentences a head takes the second word to the first, or to the stranger before it."""
+    pairs = [phrase.split() for phrase in COLLOCATIONS.split(", ")]
+    firsts = [first for first, _ in (pairs[7:] + pairs[:7] if strangers else pairs)]
+    right = 0
+    for first, (_, second) in zip(firsts, pairs, strict=True):
+        weights, tokens = read_weights(f"I saw the {first} {second}.")
+        query, key = tokens.index(second), tokens.index(first)
+        found = largest_is(weights[layer, head, query], key, [0, query, len(tokens) - 1])
+        right += int(found)
+    return right / len(pairs)
+
+
+@exercise("7.4")
+def distance_errors_ambiguity(answer):
+    """The number of heads for "we", and how far attention moves with four changes of a word."""
+    wanted = five_numbers()
+    keys = f"Give a dictionary with the keys {', '.join(wanted)}."
+    expect(isinstance(answer, dict) and set(answer) == set(wanted), keys)
+    numbers = {name: as_number(value, f"“{name}”") for name, value in answer.items()}
+    heads, all_heads = wanted["heads for we"], pair_weights()[:, :, 0, 0].numel()
+    expect(numbers["heads for we"] != all_heads - heads, "Those are the heads that do not: count the others.")
+    expect(numbers["heads for we"] == heads, "Count the heads for which finds(weights, agree, we) is true.")
+    for name in ("sees", "saw", "dog", "pine"):
+        value, right, row_or_all = numbers[name], wanted[name], other_mean(name)
+        expect(abs(value - 2 * right) > 6e-4, f"“{name}” is twice too large: total variation halves the sum.")
+        where = (
+            "average over all tokens, not over one row"
+            if name in ("sees", "saw")
+            else "only the row of “bark”"
+        )
+        expect(abs(value - row_or_all) > 6e-4, f"“{name}” is another mean: {where}.")
+        hint = f"“{name}” is not {value:.4f}: average total_variation over layers and heads"
+        expect(
+            abs(value - right) < 6e-4,
+            f"{hint}{', and tokens' if name in ('sees', 'saw') else ', at “bark”'}.",
+        )
+    return "Two sentences each: what would more of them say?"
+
+
+BARK, VERB = 2, 2  # places of the word whose row is asked for, and of the verb
+
+
+@cache
+def moved(name: str) -> Tensor:
+    """Total variation (S) between the two texts of 7.4 that this word tells apart, averaged over layers and heads."""
+    frame = "I {} a man." if name in ("sees", "saw") else "the bark of the {} is very rough"
+    first, second = (
+        read_weights(frame.format(word))[0] for word in ("see" if "man" in frame else "oak", name)
+    )
+    return (first - second).abs().sum(dim=-1).mean(dim=(0, 1)) / 2
+
+
+@cache
+def five_numbers() -> dict[str, float]:
+    """The right answers to 7.4."""
+    weights, tokens = read_weights("We never seem to agree.")
+    agree, we = tokens.index("agree"), tokens.index("we")
+    heads = largest_is(weights[:, :, agree], we, [0, agree, len(tokens) - 1]).sum()
+    numbers = {name: moved(name).mean() for name in ("sees", "saw")}
+    numbers |= {name: moved(name)[BARK] for name in ("dog", "pine")}
+    return {"heads for we": int(heads)} | {name: float(number) for name, number in numbers.items()}
+
+
+def other_mean(name: str) -> float:
+    """What 7.4 gives with the mean over the verb's row alone, or over all rows in place of that of "bark"."""
+    rows = moved(name)
+    return float(rows[VERB] if name in ("sees", "saw") else rows.mean())
+
+
+@exercise("7.5")
 def entropy_of_a_row(answer):
     """The entropy of (1/2, 1/4, 1/8, 1/8) in bits."""
-    try:
-        number = float(answer)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(f"The entropy is a number, but this is of type {type(answer).__name__}.") from None
+    number = as_number(answer, "The entropy")
     expect(not close(number, -1.75, 1e-3), "Almost: the logarithms are negative, so the sum needs a minus.")
     expect(not close(number, 2.0, 1e-3), "2 bits is the entropy of an even row; this one is narrower.")
     expect(not close(number, 1.2130, 1e-3), "That is in nats: use the logarithm to base 2 for bits.")
@@ -32,100 +264,68 @@ def entropy_of_a_row(answer):
     return "An even row of four would have 2 bits."
 
 
-@exercise("7.2")
+@exercise("7.6")
 def score_of_the_token_before(answer):
     """The mean of the diagonal below the main one, for each head."""
     expect_function(answer)
-    weights = random_weights(2, 3, 5)
-    result = expect_tensor(answer(weights.clone()), (2, 3))
-    below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-    hints = {
-        "That is the token after: a row belongs to the token that looks.": weights.diagonal(1, -2, -1),
-        "That is what each token gives to itself: go one to the left of the diagonal.": weights.diagonal(
-            0, -2, -1
-        ),
-    }
-    for hint, wrong in hints.items():
-        expect(not close(result, wrong.mean(-1)), hint)
-        expect(not close(result, wrong.sum(-1) / 5), hint)
-    expect(not close(result, below.sum(-1)), "This is the sum: take the mean.")
-    expect(not close(result, below.sum(-1) / 5), "Divide by S − 1: the first token has none before it.")
-    right = close(result, below.mean(-1))
-    expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, for each head alone.")
+    for L, A, S in ((2, 3, 5), (4, 2, 7)):
+        weights = random_weights(L, A, S)
+        result = expect_tensor(call_and_compare(answer, weights), (L, A))
+        below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
+        after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
+        hints = {
+            "That is the token after: a row belongs to the token that looks.": after,
+            "That is what each token gives to itself: go one to the left of the diagonal.": itself,
+        }
+        for hint, wrong in hints.items():
+            expect(not close(result, wrong.mean(-1)), hint)
+            expect(not close(result, wrong.sum(-1) / S), hint)
+        expect(not close(result, below.sum(-1)), "This is the sum: take the mean.")
+        expect(not close(result, below.sum(-1) / S), "Divide by S − 1: the first token has none before it.")
+        right = close(result, below.mean(-1))
+        expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, for each head alone.")
     return ""
 
 
-@exercise("7.3")
+@exercise("7.7")
 def attention_rollout(answer):
     """Heads averaged, half identity mixed in, layers multiplied with the later one on the left."""
     expect_function(answer)
-    weights = random_weights(3, 2, 4)
-    result = expect_tensor(answer(weights.clone()), (4, 4))
-    layers, eye = weights.mean(dim=1), torch.eye(4)
-    mixed = [(layer + eye) / 2 for layer in layers]
-    hints = {
-        "The order is turned: each later layer multiplies from the left.": mixed[0] @ mixed[1] @ mixed[2],
-        "The residual connection is missing: mix each matrix with the identity.": layers[2]
-        @ layers[1]
-        @ layers[0],
-        "The layers are averaged: multiply their matrices.": sum(mixed) / 3,
-        "Use matrix products (@), not products of entries (*).": mixed[0] * mixed[1] * mixed[2],
-        "Half weights, half identity: divide by 2, so that rows sum to 1.": (layers[2] + eye)
-        @ (layers[1] + eye)
-        @ (layers[0] + eye),
-        "This is the last layer alone: multiply with those below.": mixed[2],
-    }
-    for hint, wrong in hints.items():
-        expect(not close(result, wrong), hint)
-    rows = close(result.sum(-1), torch.ones(4))
-    expect(rows, "The rows should sum to 1, since those of each layer's mixed matrix do.")
-    right = close(result, mixed[2] @ mixed[1] @ mixed[0])
-    expect(
-        right,
-        "Average the heads, take (weights + identity) / 2, and multiply from the first layer to the last.",
-    )
+    for L, A, S in ((3, 2, 4), (5, 3, 6), (1, 2, 3)):
+        weights = random_weights(L, A, S)
+        result = expect_tensor(call_and_compare(answer, weights), (S, S))
+        mixed = list((weights.mean(dim=1) + torch.eye(S)) / 2)
+        if L > 1:
+            for hint, wrong in wrong_rollouts(weights, mixed).items():
+                expect(not close(result, wrong), hint)
+            rows = close(result.sum(-1), torch.ones(S))
+            expect(rows, "The rows should sum to 1, since those of each layer's mixed matrix do.")
+        expect(
+            close(result, product(mixed)),
+            "Average the heads, take (weights + identity) / 2, and multiply from the first layer to the last.",
+        )
     return "Rows sum to 1 in each factor, and so in the product."
 
 
-@cache
-def possessive_accuracy() -> torch.Tensor:
-    """How often each head of the checkpoint takes "his" to its noun in the exercise's sentences, (L, A)."""
-    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-    found = []
-    for place in ("We saw {} yesterday.", "I often think of {} now."):
-        for between in ("", "old ", "small red ", "very beautiful "):
-            for noun in ("king", "house", "river", "garden", "teacher", "city"):
-                found.append(takes_his_to(encoder, tokenizer, place.format(f"his {between}{noun}"), noun))
-    return torch.stack(found).double().mean(dim=0)
+def product(matrices: list[Tensor]) -> Tensor:
+    """The product of matrices, each later one on the left."""
+    total = torch.eye(matrices[0].size(-1))
+    for matrix in matrices:
+        total = matrix @ total
+    return total
 
 
-@torch.inference_mode()
-def takes_his_to(encoder, tokenizer, text: str, noun: str) -> torch.Tensor:
-    """Whether "his" looks most at the noun, of all tokens but [CLS], [SEP] and itself, (L, A)."""
-    ids = tokenizer(text)["input_ids"]
-    his, key = (ids[0].tolist().index(tokenizer.vocab[word]) for word in ("his", noun))
-    row = torch.cat(encoder(ids, output_attentions=True).attentions)[:, :, his].clone()
-    row[..., [0, his, -1]] = -1
-    return row.argmax(dim=-1) == key
-
-
-@exercise("7.4")
-def head_for_possessives(answer):
-    """Layer and head that take "his" to its noun most often."""
-    try:
-        layer, head = (int(number) for number in answer)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint("Give two numbers, such as (3, 7): the layer and the head.") from None
-    accuracy = possessive_accuracy()
-    L, A = accuracy.shape
-    exists = 0 <= layer < L and 0 <= head < A
-    expect(exists, f"There are {L} layers and {A} heads, both counted from 0: {layer}-{head} is not there.")
-    best, share = accuracy.max(), accuracy[layer, head]
-    turned = layer < A and head < L and accuracy[head % L, layer % A] >= best - 0.015
-    expect(not turned or share >= best - 0.015, "Turn it round: the layer first, then the head.")
-    expect(
-        share >= best - 0.015,
-        f"Head {layer}-{head} is right in {share:.0%}, and there is a better one: take the mean of "
-        "hits(possessives) over the sentences, and its largest entry.",
-    )
-    return f"Head {layer}-{head} is right in {share:.0%}."
+def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    layers, eye = list(weights.mean(dim=1)), torch.eye(weights.size(-1))
+    entries = torch.stack(mixed).prod(dim=0)
+    return {
+        "The order is turned: each later layer multiplies from the left.": product(mixed[::-1]),
+        "The residual connection is missing: mix each matrix with the identity.": product(layers),
+        "The layers are averaged: multiply their matrices.": sum(mixed) / len(mixed),
+        "Use matrix products (@), not products of entries (*).": entries,
+        "Half weights, half identity: divide by 2, so that rows sum to 1.": product(
+            [m + eye for m in layers]
+        ),
+        "This is the last layer alone: multiply with those below.": mixed[-1],
+    }

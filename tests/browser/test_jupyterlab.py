@@ -105,5 +105,5 @@ def test_an_untrusted_notebook_says_what_the_view_shows_and_how_to_trust_it(page
     page.goto(jupyterlab("elsewhere"))
     output = page.locator(".jp-OutputArea-output")
     output.get_by_text("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian").wait_for()
-    assert output.get_by_text("once the cells above and this one are run").is_visible()
+    assert output.get_by_text("run the cells above, then this one").is_visible()
     assert page.locator("iframe").count() == 0

@@ -283,7 +283,7 @@ def test_a_view_says_what_it_shows_where_it_cannot_be_shown(pair):
     view = head_view(pair.attention, pair.tokens)
     for text in (repr(view), view._repr_html_()):
         assert "Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian" in text
-        assert "once the cells above and this one are run" in text
+        assert "run the cells above, then this one" in text
     assert view._repr_html_().startswith("<div><iframe ")
 
 

@@ -78,7 +78,7 @@ ALTERED = {
         ("function showExpanded() {", "function showExpanded() { if (config.expand) config.expand();"),
     ),
 }
-INSTEAD = "The interactive view appears here once the cells above and this one are run."
+INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
 class Kind(NamedTuple):

@@ -5,7 +5,53 @@ import math
 import numpy as np
 import torch
 
-from exercises.notebook_07 import possessive_accuracy
+from exercises.notebook_07 import five_numbers, pair_weights, share_found
+
+HIS, IAN, ANSWERING, MACHINE = 8, 3, 9, 10
+
+
+def ranked(query, key):
+    """All heads, the one that gives the link the most weight first."""
+    weights = pair_weights()[:, :, query, key]
+    return [divmod(int(place), weights.size(1)) for place in weights.flatten().argsort(descending=True)]
+
+
+HIS_HEADS, MACHINE_HEADS = ranked(HIS, IAN), ranked(MACHINE, ANSWERING)
+BEST_HIS, BEST_MACHINE = HIS_HEADS[0], MACHINE_HEADS[0]
+SHARES = [share_found(*BEST_MACHINE, strangers=False), 1.0, share_found(*BEST_MACHINE, strangers=True)]
+NUMBERS = five_numbers()
+
+
+def finds(weights, query, key):
+    row = weights[:, :, query].clone()
+    row[..., [0, query, -1]] = -1
+    return row.argmax(dim=-1) == key
+
+
+def finds_by_comparison(weights, query, key):
+    rivals = [place for place in range(1, weights.size(-1) - 1) if place not in (query, key)]
+    return (weights[:, :, query, key, None] > weights[:, :, query][..., rivals]).all(dim=-1)
+
+
+def finds_numpy(weights, query, key):
+    row = weights[:, :, query].numpy().copy()
+    row[..., [0, query, -1]] = 0
+    return row.argmax(-1) == key
+
+
+def finds_without(*left_out):
+    def rule(weights, query, key):
+        row = weights[:, :, query].clone()
+        row[..., [{"first": 0, "last": -1, "itself": query}[name] for name in left_out]] = -1
+        return row.argmax(dim=-1) == key
+
+    return rule
+
+
+def finds_in_place(weights, query, key):
+    row = weights[:, :, query]
+    row[..., [0, query, -1]] = -1
+    return row.argmax(dim=-1) == key
 
 
 def before(weights):
@@ -32,47 +78,113 @@ def rollout(weights):
     return total
 
 
-def rollout_multi_dot(weights):
-    return torch.linalg.multi_dot(list(mixed(weights).flip(0)))
-
-
 def rollout_turned(weights):
-    return torch.linalg.multi_dot(list(mixed(weights)))
+    return turned(list(mixed(weights)))
+
+
+def turned(matrices):
+    total = torch.eye(matrices[0].size(-1))
+    for matrix in matrices:
+        total = total @ matrix
+    return total
 
 
 def rollout_no_residual(weights):
-    return torch.linalg.multi_dot(list(weights.mean(dim=1).flip(0)))
+    return turned(list(weights.mean(dim=1).flip(0)))
 
 
-def rollout_not_halved(weights):
-    return rollout_multi_dot(weights) * 2 ** weights.size(0)
+def rollout_in_place(weights):
+    weights += torch.eye(weights.size(-1))
+    weights /= 2
+    return turned(list(weights.mean(dim=1).flip(0)))
 
 
-def best_head():
-    accuracy = possessive_accuracy()
-    return divmod(int(accuracy.argmax()), accuracy.size(1))
-
-
-def worst_head():
-    accuracy = possessive_accuracy()
-    return divmod(int(accuracy.argmin()), accuracy.size(1))
+def rollout_of_three(weights):
+    first, second, third = mixed(weights)[:3] if len(weights) > 2 else [torch.eye(weights.size(-1))] * 3
+    return third @ second @ first
 
 
 RIGHT = {
     "7.1": [
+        (BEST_HIS, BEST_MACHINE),
+        [list(HIS_HEADS[1]), torch.tensor(MACHINE_HEADS[1])],
+        ("{}-{}".format(*BEST_HIS), "{}-{}".format(*BEST_MACHINE)),
+        np.array([BEST_HIS, BEST_MACHINE]),
+    ],
+    "7.2": [finds, finds_by_comparison, finds_numpy, lambda w, q, k: finds(w, q, k).int()],
+    "7.3": [(BEST_MACHINE, *SHARES), ["{}-{}".format(*BEST_MACHINE), *map(torch.tensor, SHARES)]],
+    "7.4": [
+        NUMBERS,
+        {
+            name: round(value, 3) if isinstance(value, float) else torch.tensor(value)
+            for name, value in NUMBERS.items()
+        },
+    ],
+    "7.5": [
         1.75,
         7 / 4,
         np.float64(1.75),
         torch.tensor(1.75),
         -sum(w * math.log2(w) for w in (0.5, 0.25, 0.125, 0.125)),
     ],
-    "7.2": [before, before_in_a_loop, before_by_einsum],
-    "7.3": [rollout, rollout_multi_dot],
-    "7.4": [best_head(), list(best_head()), torch.tensor(best_head()), np.array(best_head())],
+    "7.6": [before, before_in_a_loop, before_by_einsum, lambda w: before(w).numpy()],
+    "7.7": [
+        rollout,
+        lambda w: turned(list(mixed(w).flip(0))),
+        lambda w: rollout(w).numpy(),
+        lambda w: rollout(w.clone().double().float()),
+    ],
 }
 
 WRONG = {
     "7.1": [
+        ((BEST_MACHINE, BEST_HIS), "exchanged"),
+        ((HIS_HEADS[-1], BEST_MACHINE), "look on"),
+        ((BEST_HIS, MACHINE_HEADS[-1]), "look on"),
+        (((99, 0), BEST_MACHINE), "not there"),
+        ((BEST_HIS, (-1, 3)), "not there"),
+        ((BEST_HIS, (0, 1, 2)), "two numbers"),
+        (BEST_HIS, "two numbers"),
+        ((BEST_HIS,), "two heads"),
+        (5, "two heads"),
+    ],
+    "7.2": [
+        (finds_without(), "leave them out"),
+        (finds_without("first", "last"), "itself still takes part"),
+        (finds_without("itself"), "the first and the last"),
+        (finds_without("first", "itself"), "[SEP] still takes part"),
+        (finds_without("last", "itself"), "[CLS] still takes part"),
+        (lambda w, q, k: finds(w, k, q), "exchanged"),
+        (lambda w, q, k: finds(w.mT, q, k), "column"),
+        (finds_in_place, "clone()"),
+        (lambda w, q, k: finds(w, q, k).float().mean(), "shape"),
+        (lambda w, q, k: w[:, :, q, k], "argmax"),
+        (lambda w, q, k: w[:, :, q, k] > 1 / 3, "argmax"),
+        (lambda w, q, k: finds(w, q, k).tolist(), "torch tensor"),
+        (lambda w, q, k: None, "return"),
+    ],
+    "7.3": [
+        ((BEST_MACHINE, SHARES[0], 0.0, SHARES[2]), "one token before"),
+        ((BEST_MACHINE, 0.123, 1.0, SHARES[2]), "for together"),
+        ((BEST_MACHINE, SHARES[0], 1.0, 0.123), "for strangers"),
+        ((BEST_MACHINE, 20, 20, 20), "from 0 to 1"),
+        ((MACHINE_HEADS[-1], *SHARES), "look on"),
+        ((BEST_MACHINE, "all", 1.0, 1.0), "a number"),
+        ((BEST_MACHINE, 1.0), "three shares"),
+        (3, "three shares"),
+    ],
+    "7.4": [
+        (NUMBERS | {"heads for we": 72 - NUMBERS["heads for we"]}, "do not"),
+        (NUMBERS | {"heads for we": 3}, "finds"),
+        (NUMBERS | {"sees": 2 * NUMBERS["sees"]}, "halves"),
+        (NUMBERS | {"sees": NUMBERS["saw"], "saw": NUMBERS["sees"]}, "“sees” is not"),
+        (NUMBERS | {"dog": 0.0791}, "only the row of “bark”"),
+        (NUMBERS | {"pine": NUMBERS["dog"]}, "“pine” is not"),
+        (NUMBERS | {"pine": "little"}, "a number"),
+        ({"sees": 0.1}, "keys"),
+        (list(NUMBERS.values()), "dictionary"),
+    ],
+    "7.5": [
         (-1.75, "minus"),
         (2, "even row"),
         (1.75 * math.log(2), "nats"),
@@ -81,39 +193,31 @@ WRONG = {
         ("much", "a number"),
         (torch.zeros(2), "a number"),
     ],
-    "7.2": [
+    "7.6": [
         (lambda w: w.diagonal(1, -2, -1).mean(-1), "token after"),
         (lambda w: w.diagonal(0, -2, -1).mean(-1), "to itself"),
         (lambda w: w.diagonal(-1, -2, -1).sum(-1), "take the mean"),
         (lambda w: w.diagonal(-1, -2, -1).sum(-1) / w.size(-1), "S − 1"),
+        (lambda w: w.diagonal(-1, -2, -1).sum(-1) / 4, "i - 1"),
+        (lambda w: before(w.mul_(1.5)) / 1.5, "clone()"),
         (lambda w: w.diagonal(-1, -2, -1), "shape"),
         (lambda w: before(w).mean(), "shape"),
         (lambda w: w.diagonal(-2, -2, -1).mean(-1), "i - 1"),
         (lambda w: before(w).tolist(), "torch tensor"),
         (lambda w: None, "return"),
     ],
-    "7.3": [
+    "7.7": [
         (rollout_turned, "order is turned"),
         (rollout_no_residual, "residual"),
         (lambda w: mixed(w).mean(dim=0), "averaged"),
         (lambda w: mixed(w).prod(dim=0), "not products of entries"),
-        (rollout_not_halved, "divide by 2"),
+        (lambda w: rollout(w) * 2 ** w.size(0), "divide by 2"),
         (lambda w: mixed(w)[-1], "last layer alone"),
         (lambda w: rollout(w) * 3, "sum to 1"),
+        (rollout_in_place, "clone()"),
+        (rollout_of_three, "Average the heads"),
         (lambda w: torch.eye(w.size(-1)), "Average the heads"),
         (lambda w: w.mean(dim=1), "shape"),
         (lambda w: None, "return"),
-    ],
-    "7.4": [
-        (worst_head(), "a better one"),
-        (
-            best_head()[::-1],
-            "Turn it round" if best_head()[1] < possessive_accuracy().size(0) else "not there",
-        ),
-        ((99, 0), "not there"),
-        ((-1, 3), "not there"),
-        (5, "two numbers"),
-        ((1, 2, 3), "two numbers"),
-        ("5-10", "two numbers"),
     ],
 }

@@ -1,0 +1,191 @@
+"""Checks for the exercises of notebook 10."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from exercises import Hint, as_number, close, exercise, expect, expect_function, expect_tensor
+from exercises.notebook_07 import as_head, largest_is, read_weights
+
+PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")
+BETWEEN = ("old ", "very beautiful ")
+CHOOSE = "king tree, house soldier, river bridge, garden doctor, teacher train, city farmer"
+JUDGE = "lawyer street, letter singer, boat mountain, hotel actor, nurse ship, village queen"
+
+
+@cache
+def takes_his_to_noun(pairs: str) -> Tensor:
+    """The share of 48 sentences with two nouns in which each head takes "his" to the right one, (L, A)."""
+    found = []
+    for first, second in (pair.split() for pair in pairs.split(", ")):
+        for (noun, rival), place, between in product(((first, second), (second, first)), PLACES, BETWEEN):
+            weights, tokens = read_weights(place.format(p=f"his {between}{noun}", r=rival))
+            his = tokens.index("his")
+            left_out = [0, his, len(tokens) - 1]
+            found.append(largest_is(weights[:, :, his], tokens.index(noun), left_out))
+    return torch.stack(found).mean(dim=0)
+
+
+@exercise("10.1")
+def head_for_possessives(answer):
+    """The head that takes "his" to its noun most often beside a rival; judged on other nouns."""
+    chosen, judged = takes_his_to_noun(CHOOSE), takes_his_to_noun(JUDGE)
+    L, A = chosen.shape
+    layer, head = as_head(answer, L, A)
+    enough = chosen.max() - 1.5 / 48
+    turned = layer < A and head < L and chosen[head % L, layer % A] > enough
+    right = chosen[layer, head] > enough
+    expect(right or not turned, "Turn it round: the layer first, then the head.")
+    expect(
+        right,
+        f"Head {layer}-{head} is right in {chosen[layer, head]:.0%} of the 48, and there is a better one: take the "
+        "mean of hits(possessives) over the sentences, and its largest entry.",
+    )
+    return f"{chosen[layer, head]:.0%} where it was chosen, {judged[layer, head]:.0%} of 48 with other nouns."
+
+
+CLUSTERS = (
+    ([1.0, 0.0, 1.0, 4.0, 2.0, 6.0], [3, 0, 3, 0, 7, 0]),
+    ([0.5, 0.25, 1.0, 0.0, 3.0], [1, 1, 1, 1, 0]),
+    ([2.0, 8.0, 5.0], [-4, 10, 2]),
+)
+
+
+@exercise("10.2")
+def means_of_clusters(answer):
+    """One mean a cluster, ordered by the cluster's number."""
+    expect_function(answer)
+    for numbers, labels in CLUSTERS:
+        values, clusters = torch.tensor(numbers), torch.tensor(labels)
+        given = values.clone(), clusters.clone()
+        result = answer(*given)
+        unaltered = torch.equal(given[0], values) and torch.equal(given[1], clusters)
+        expect(unaltered, "What came in is changed: leave values and clusters as they are.")
+        members = {label: values[clusters == label] for label in sorted(set(labels))}
+        expect(
+            not isinstance(result, dict), "Return the means alone, ordered by cluster number, as a tensor."
+        )
+        if isinstance(result, (list, tuple)):
+            result = as_tensor(result)
+        expect(
+            getattr(result, "ndim", 1) == 1 and len(result) == len(members),
+            f"There are {len(members)} different clusters in {labels}: torch.unique finds them.",
+        )
+        result = expect_tensor(result, (len(members),)).double()
+        means = torch.stack([one.mean() for one in members.values()]).double()
+        sums = torch.stack([one.sum() for one in members.values()]).double()
+        by_appearance = torch.stack([members[label].mean() for label in dict.fromkeys(labels)]).double()
+        expect(not close(result, sums) or close(means, sums), "These are sums: divide by the cluster's size.")
+        expect(
+            not close(result, by_appearance) or close(means, by_appearance),
+            "Order the means by cluster number, not by first appearance.",
+        )
+        expect(close(result, means), "For each cluster number in order: values[clusters == number].mean().")
+    return "Draw these with replacement, and the interval knows its clusters."
+
+
+def as_tensor(numbers) -> Tensor:
+    """A list of numbers or of single-number tensors as a tensor."""
+    try:
+        return torch.tensor([float(number) for number in numbers])
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint("Return one number a cluster, as a tensor.") from None
+
+
+@exercise("10.3")
+def head_from_another_sentence(answer):
+    """One head's columns replaced by those of the sentence before in the batch."""
+    expect_function(answer)
+    for B, S, D, A, head in ((4, 3, 5, 3, 1), (3, 2, 4, 2, 0), (5, 6, 2, 4, 3)):
+        context = torch.randn(B, S, A * D, generator=torch.Generator().manual_seed(B))
+        given = context.clone()
+        result = answer(given, head, D)
+        expect(torch.equal(given, context), "The context that came in is changed: work on context.clone().")
+        result = expect_tensor(result, (B, S, A * D))
+        for hint, wrong in wrong_resamples(context, head, D).items():
+            expect(not close(result, wrong), hint)
+        expect(
+            close(result, resampled(context, slice(head * D, (head + 1) * D), 1)),
+            "Clone the context, and set [..., head * D : (head + 1) * D] to context.roll(1, dims=0)[…the same…].",
+        )
+    return "What stands there has been written by this head, for a real sentence."
+
+
+def resampled(context: Tensor, columns: slice, shift: int, dim: int = 0) -> Tensor:
+    """The context with these columns taken from a neighbour along a dimension."""
+    result = context.clone()
+    result[..., columns] = context.roll(shift, dims=dim)[..., columns]
+    return result
+
+
+def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    columns, A = slice(head * D, (head + 1) * D), context.size(-1) // D
+    zero, mean = context.clone(), context.clone()
+    zero[..., columns] = 0
+    mean[..., columns] = context[..., columns].mean(dim=(0, 1))
+    return {
+        "The columns come from the sentence after: the first should get the last's.": resampled(
+            context, columns, -1
+        ),
+        "All heads are replaced: take the D columns of one.": context.roll(1, dims=0),
+        "They come from the token before: the batch is the first dimension.": resampled(
+            context, columns, 1, 1
+        ),
+        "This is zero ablation: take the other sentence's columns.": zero,
+        "This is mean ablation: take the other sentence's columns.": mean,
+        "Nothing is replaced.": context,
+        "The heads lie one after another: columns head * D to (head + 1) * D.": resampled(
+            context, slice(head, None, A), 1
+        ),
+    }
+
+
+DIFFERENCES = (
+    [-0.012, -0.019, -0.002, 0.001, -0.008, 0.010, -0.005, -0.013, -0.003, -0.012],
+    [1.0, 2.0, 3.0],
+    [0.5, -0.5, 2.0, 0.25],
+    [4.0],
+)
+
+
+@exercise("10.4")
+def sign_flips(answer):
+    """The share of all ways to sign the differences whose mean is at least as far from 0."""
+    expect_function(answer)
+    for numbers in DIFFERENCES:
+        given = torch.tensor(numbers, dtype=torch.float64)
+        kept = given.clone()
+        number = as_number(answer(given), "The share")
+        expect(torch.equal(given, kept), "The differences that came in are changed: work on a copy.")
+        means = np.array(
+            [np.mean(np.multiply(numbers, signs)) for signs in product((1, -1), repeat=len(numbers))]
+        )
+        measured = np.mean(numbers)
+        wrong = {
+            "That counts one side only: take the absolute value, for the sign is not known beforehand.": (
+                means <= measured + 1e-9
+            ).mean(),
+            "That counts one side only: take absolute values of both means.": (
+                means >= measured - 1e-9
+            ).mean(),
+            "Ties count too: at least as far, to 1e-9; the measured signs are one of the ways.": (
+                abs(means) > abs(measured) + 1e-9
+            ).mean(),
+            "That is the number of ways: divide by 2 to the power of N.": (
+                abs(means) >= abs(measured) - 1e-9
+            ).sum(),
+            "That is the share of the others: 1 minus it.": (abs(means) < abs(measured) - 1e-9).mean(),
+        }
+        right = (abs(means) >= abs(measured) - 1e-9).mean()
+        for hint, value in wrong.items():
+            expect(not close(number, value) or close(value, right), hint)
+        expect(
+            close(number, right),
+            f"For {len(numbers)} differences there are {len(means)} ways to sign them, all of them: "
+            "itertools.product((1, -1), repeat=N) lists them.",
+        )
+    return "Exact: no distribution was assumed."

@@ -1,0 +1,194 @@
+"""Answers readers give to the exercises of notebook 10: right alternatives, and wrong ones with a word of the hint."""
+
+from itertools import product
+
+import numpy as np
+import torch
+
+from exercises.notebook_10 import CHOOSE, takes_his_to_noun
+
+
+def ranked_heads():
+    shares = takes_his_to_noun(CHOOSE)
+    return [divmod(int(place), shares.size(1)) for place in shares.flatten().argsort(descending=True)]
+
+
+HEADS = ranked_heads()
+BEST, WORST = HEADS[0], HEADS[-1]
+
+
+def cluster_means(values, clusters):
+    return torch.stack([values[clusters == number].mean() for number in torch.unique(clusters)])
+
+
+def cluster_means_scattered(values, clusters):
+    labels, places = torch.unique(clusters, return_inverse=True)
+    sums = torch.zeros(len(labels), dtype=values.dtype).index_add(0, places, values)
+    return sums / torch.bincount(places)
+
+
+def cluster_means_in_a_list(values, clusters):
+    return [
+        float(np.mean([v for v, c in zip(values, clusters, strict=True) if c == number]))
+        for number in sorted(set(clusters.tolist()))
+    ]
+
+
+def cluster_sums(values, clusters):
+    return torch.stack([values[clusters == number].sum() for number in torch.unique(clusters)])
+
+
+def cluster_means_as_they_come(values, clusters):
+    return torch.stack([values[clusters == number].mean() for number in dict.fromkeys(clusters.tolist())])
+
+
+def cluster_means_counted(values, clusters):
+    return torch.stack([values[clusters == number].mean() for number in range(int(clusters.max()) + 1)])
+
+
+def cluster_means_of_equal_sizes(values, clusters):
+    order = clusters.argsort()
+    number = len(torch.unique(clusters))
+    return torch.stack([part.mean() for part in values[order].tensor_split(number)])
+
+
+def cluster_means_in_place(values, clusters):
+    result = cluster_means(values, clusters)
+    values.zero_()
+    return result
+
+
+def resample(context, head, D):
+    result = context.clone()
+    result[..., head * D : (head + 1) * D] = context.roll(1, dims=0)[..., head * D : (head + 1) * D]
+    return result
+
+
+def resample_by_view(context, head, D):
+    parts = list(context.split(D, dim=-1))
+    parts[head] = torch.cat([parts[head][-1:], parts[head][:-1]])
+    return torch.cat(parts, dim=-1)
+
+
+def resample_backwards(context, head, D):
+    return resample(context.flip(0), head, D).flip(0)
+
+
+def resample_tokens(context, head, D):
+    return resample(context.transpose(0, 1), head, D).transpose(0, 1)
+
+
+def resample_strided(context, head, D):
+    result, A = context.clone(), context.size(-1) // D
+    result[..., head::A] = context.roll(1, dims=0)[..., head::A]
+    return result
+
+
+def fill(value):
+    def silence(context, head, D):
+        result = context.clone()
+        columns = slice(head * D, (head + 1) * D)
+        result[..., columns] = context[..., columns].mean(dim=(0, 1)) if value == "mean" else value
+        return result
+
+    return silence
+
+
+def resample_in_place(context, head, D):
+    context[..., head * D : (head + 1) * D] = context.roll(1, dims=0)[..., head * D : (head + 1) * D]
+    return context
+
+
+def signed_means(differences):
+    numbers = np.asarray(differences, dtype=float)
+    return np.array([np.mean(numbers * signs) for signs in product((1, -1), repeat=len(numbers))])
+
+
+def sign_flip_p(differences):
+    means, measured = signed_means(differences), float(np.mean(np.asarray(differences)))
+    return (abs(means) >= abs(measured) - 1e-9).mean()
+
+
+def sign_flip_p_by_bits(differences):
+    N = len(differences)
+    signs = 1 - 2 * ((torch.arange(2**N)[:, None] >> torch.arange(N)) & 1)  # (2^N, N)
+    means = (signs * differences).mean(dim=1).abs()
+    return (means >= differences.mean().abs() - 1e-9).double().mean()
+
+
+def by_comparison(compare):
+    return lambda differences: compare(signed_means(differences), float(differences.mean())).mean()
+
+
+def sampled(differences):
+    signs = np.random.default_rng(0).choice([1, -1], (300, len(differences)))
+    return (
+        (abs((signs * differences.numpy()).mean(axis=1)) >= abs(float(differences.mean())) - 1e-9)
+        .mean()
+        .item()
+    )
+
+
+RIGHT = {
+    "10.1": [BEST, list(BEST), torch.tensor(BEST), np.array(BEST), "{}-{}".format(*BEST)],
+    "10.2": [
+        cluster_means,
+        cluster_means_scattered,
+        cluster_means_in_a_list,
+        lambda v, c: cluster_means(v, c).numpy(),
+        lambda v, c: cluster_means(v.double(), c),
+    ],
+    "10.3": [resample, resample_by_view, lambda c, h, D: resample(c, h, D).numpy()],
+    "10.4": [sign_flip_p, sign_flip_p_by_bits, lambda d: float(sign_flip_p(d.numpy()))],
+}
+
+WRONG = {
+    "10.1": [
+        (WORST, "a better one"),
+        (
+            BEST[::-1],
+            "Turn it round" if BEST[1] < takes_his_to_noun(CHOOSE).size(0) else "not there",
+        ),
+        ((99, 0), "not there"),
+        (5, "two numbers"),
+        ((1, 2, 3), "two numbers"),
+        ("the third", "two numbers"),
+    ],
+    "10.2": [
+        (cluster_sums, "sums"),
+        (cluster_means_as_they_come, "first appearance"),
+        (cluster_means_counted, "different clusters"),
+        (cluster_means_of_equal_sizes, "values[clusters == number]"),
+        (cluster_means_in_place, "leave values"),
+        (lambda v, c: v.mean(), "different clusters"),
+        (lambda v, c: v[c.argsort()], "different clusters"),
+        (lambda v, c: {0: v.mean()}, "alone"),
+        (lambda v, c: ["much"] * len(torch.unique(c)), "one number a cluster"),
+        (lambda v, c: None, "return"),
+    ],
+    "10.3": [
+        (resample_backwards, "sentence after"),
+        (lambda c, h, D: c.roll(1, dims=0), "All heads"),
+        (resample_tokens, "token before"),
+        (resample_strided, "one after another"),
+        (fill(0), "zero ablation"),
+        (fill("mean"), "mean ablation"),
+        (lambda c, h, D: c.clone(), "Nothing is replaced"),
+        (resample_in_place, "clone()"),
+        (lambda c, h, D: resample(c, 0, D), "Clone the context"),
+        (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
+        (lambda c, h, D: None, "return"),
+    ],
+    "10.4": [
+        (by_comparison(lambda means, measured: means <= measured + 1e-9), "one side"),
+        (by_comparison(lambda means, measured: means >= measured - 1e-9), "one side"),
+        (by_comparison(lambda means, measured: abs(means) > abs(measured) + 1e-9), "Ties"),
+        (by_comparison(lambda means, measured: abs(means) < abs(measured) - 1e-9), "1 minus"),
+        (lambda d: sign_flip_p(d) * 2 ** len(d), "number of ways"),
+        (sampled, "all of them"),
+        (lambda d: d.abs().mean(), "all of them"),
+        (lambda d: sign_flip_p(d.neg_().abs_()), "a copy"),
+        (lambda d: "never", "a number"),
+        (lambda d: None, "return"),
+    ],
+}
