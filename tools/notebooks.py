@@ -29,7 +29,6 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     },
     "09": {
         "search": ("mean_pooling", "embed", "search"),
-        "inference": ("TextBoundaries", "encode_packed"),
         "batches": (),
     },
 }
