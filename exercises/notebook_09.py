@@ -1,10 +1,16 @@
 """Checks for the exercises of notebook 09."""
 
+from collections.abc import Callable, Iterator
+
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from exercises import Hint, close, exercise, expect, expect_tensor
+from exercises import Hint, climb, close, exercise, expect, expect_tensor
+from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.encoder import TransformerEncoder
+from utils.tokenization import WordPieceTokenizer
 
 
 @exercise("9.1")
@@ -43,13 +49,25 @@ def expect_function(answer) -> None:
     expect(callable(answer), "Pass the function itself, without calling it.")
 
 
+def answer_for(answer: Callable, **inputs):
+    """What the function returns for these tensors, by position; a `Hint` if it altered one of them."""
+    given = {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
+    result = answer(*given.values())
+    for name, value in inputs.items():
+        if isinstance(value, Tensor):
+            expect(
+                given[name].equal(value), f"It changes {name} that it was given: make a new tensor instead."
+            )
+    return result
+
+
 @exercise("9.2")
 def all_cosines(answer):
     """Cosines (Q, N) of vectors of any length."""
     expect_function(answer)
     generator = torch.Generator().manual_seed(1)
     queries, vectors = 3 * torch.randn(4, 4, generator=generator), torch.randn(4, 4, generator=generator)
-    result = expect_tensor(answer(queries.clone(), vectors.clone()), (4, 4))
+    result = expect_tensor(answer_for(answer, queries=queries, vectors=vectors), (4, 4))
     unit_queries, unit_vectors = F.normalize(queries, dim=-1), F.normalize(vectors, dim=-1)
     wanted = unit_queries @ unit_vectors.T
     hints = [
@@ -74,6 +92,11 @@ def all_cosines(answer):
     expect(close(result, wanted), "Divide queries and vectors by their lengths, then multiply them.")
     result = expect_tensor(answer(queries[:2].clone(), vectors.clone()), (2, 4), "For Q = 2 and N = 4 it")
     expect(close(result, wanted[:2]), "With fewer queries than vectors it goes wrong.")
+    queries, vectors = torch.randn(3, 7, generator=generator), torch.randn(5, 7, generator=generator)
+    result = answer_for(answer, queries=queries, vectors=vectors)
+    result = expect_tensor(result, (3, 5), "For 3 queries, 5 vectors and H = 7 it")
+    wanted = F.normalize(queries, dim=-1) @ F.normalize(vectors, dim=-1).T
+    expect(close(result, wanted), "With H = 7 it goes wrong: is a size fixed?")
     return ""
 
 
@@ -83,7 +106,7 @@ def share_that_was_found(answer):
     expect_function(answer)
     found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
     exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
-    result = as_number(answer(found.clone(), exact.clone()))
+    result = as_number(answer_for(answer, found=found, exact=exact))
     wanted = 6 / 12
     hints = {
         1 / 12: "Only numbers at the same place count so far: the order should not matter.",
@@ -103,6 +126,8 @@ def share_that_was_found(answer):
     )
     perfect = as_number(answer(exact.flip(1), exact.clone()))
     expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
+    other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()))
+    expect(close(other, 5 / 6), "For 3 queries and k = 2 it goes wrong: is a size fixed?")
     return ""
 
 
@@ -129,7 +154,8 @@ def nearest_allowed(answer):
     scores = queries @ vectors.T
     hidden = scores.masked_fill(~allowed, -torch.inf)
     wanted = hidden.topk(3).indices
-    result = as_rows(answer(queries.clone(), vectors.clone(), allowed.clone(), 3), wanted, hidden, allowed)
+    result = answer_for(answer, queries=queries, vectors=vectors, allowed=allowed, k=3)
+    result = as_rows(result, wanted, hidden, allowed)
     hints = [
         (scores[:, allowed].topk(3).indices, "These count within the allowed part: translate them back."),
         (scores.topk(3).indices, "The mask is ignored: search the allowed ones only."),
@@ -148,6 +174,10 @@ def nearest_allowed(answer):
         expect(not torch.equal(result, wrong), hint)
     expect(allowed[result.clamp(0, 29)].all(), "Some of these are not allowed.")
     expect(torch.equal(result, wanted), "Take the scores of the allowed ones, the k largest, best first.")
+    for k, count in ((1, 4), (2, 3)):
+        result = answer_for(answer, queries=queries[:count], vectors=vectors, allowed=allowed, k=k)
+        result = as_rows(result, (nearest := hidden[:count].topk(k).indices), hidden[:count], allowed)
+        expect(torch.equal(result, nearest), f"With k = {k} and {count} queries it goes wrong: is k fixed?")
     opposite = -vectors[allowed][:1]  # nothing allowed need have a positive score
     result = answer(opposite, vectors[:6].clone(), torch.tensor([False, False, True, False, False, True]), 2)
     expect(
@@ -171,7 +201,7 @@ def as_rows(value, wanted: Tensor, scores: Tensor, allowed: Tensor) -> Tensor:
     ):
         raise Hint("Some queries have fewer than k results: filter before you take the k best.")
     try:
-        value = torch.as_tensor(value)
+        value = torch.as_tensor(np.asarray(value) if isinstance(value, (tuple, list)) else value)
     except (TypeError, ValueError, RuntimeError):
         raise Hint(f"It should return row numbers, not something of type {type(value).__name__}.") from None
     expect_tensor(value, tuple(wanted.shape))
@@ -181,3 +211,91 @@ def as_rows(value, wanted: Tensor, scores: Tensor, allowed: Tensor) -> Tensor:
             "These are the scores: return the row numbers." if is_scores else "Row numbers are integers."
         )
     return value.long()
+
+
+SENTENCE = "a film that nobody who sat through it will forget although many of them have tried"
+EMBED_HINTS = {
+    "one short text": "Tokenize it, run the encoder, take the mean of all its tokens, [CLS] and [SEP] too, and divide "
+    "it by its length.",
+    "texts of different lengths": "The shorter ones are padded: leave padding out of the mean, by the mask. And each "
+    "vector belongs in the row of its own text.",
+    "more texts than a batch holds": "Each vector belongs in the row of its own text, whatever batch it was in.",
+    "one text a batch": "With batch_size=1 it goes wrong.",
+    "an encoder in training mode": "Dropout is on: switch it off with encoder.eval() first.",
+    "a text longer than the positions": "Cut it: tokenizer(texts, max_length=encoder.config.max_position_embeddings).",
+}
+
+
+@exercise("9.5")
+def embed_written(answer):
+    """Texts to unit vectors in batches, compared with the official model rung by rung."""
+    expect_function(answer)
+    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+    texts = [" ".join(SENTENCE.split()[:length]) for length in (3, 1, 9, 2, 16, 4, 5)]
+    first = guarded(answer, texts[:1], encoder, tokenizer)
+    expect_no_known_mistake(first, texts[:1])
+    climb(embed_rungs(answer, texts, encoder, tokenizer), EMBED_HINTS)
+    for mode in (False, True):
+        encoder.train(mode)
+        guarded(answer, texts[:2], encoder, tokenizer)
+        wanted = "training" if mode else "evaluation"
+        hint = f"It was given an encoder in {wanted} mode and leaves it in another: put it back."
+        expect(encoder.training is mode, hint)
+    expect(not first.requires_grad, "The vectors carry gradients: run the encoder under torch.no_grad().")
+    return "Equal to the official model, whatever the batch."
+
+
+def embed_rungs(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """What the reader's function makes of ever harder cases, beside the official model's vectors."""
+    official = official_vectors(texts)
+    yield "one short text", guarded(answer, texts[:1], encoder, tokenizer), official[:1]
+    yield "texts of different lengths", guarded(answer, texts, encoder, tokenizer), official
+    yield "more texts than a batch holds", guarded(answer, texts, encoder, tokenizer, 3), official
+    yield "one text a batch", guarded(answer, texts, encoder, tokenizer, 1), official
+    encoder.train()
+    yield "an encoder in training mode", guarded(answer, texts[:3], encoder, tokenizer), official[:3]
+    encoder.eval()
+    longest = ["word " * 600]
+    vectors = guarded(answer, longest, encoder, tokenizer)
+    yield "a text longer than the positions", vectors, official_vectors(longest)
+
+
+def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
+    """The function's vectors on the CPU; a `Hint` if they are none or if it altered the list of texts."""
+    given = list(texts)
+    result = answer(given, encoder, tokenizer, *batch_size)
+    expect(given == texts, "It changes the list of texts that it was given: sort numbers, or a copy.")
+    return expect_tensor(result, (len(texts), encoder.config.hidden_size)).cpu()
+
+
+@torch.no_grad()
+def official_vectors(texts: list[str]) -> Tensor:
+    """Unit means of the official model's token vectors, each text by itself."""
+    model, tokenizer = load_reference_model(), load_tokenizer()
+    limit, vectors = model.config.max_position_embeddings, []
+    for text in texts:
+        batch = tokenizer(text, truncation=True, max_length=limit, return_tensors="pt")
+        vectors.append(model(**batch).last_hidden_state[0].mean(dim=0))
+    return F.normalize(torch.stack(vectors), dim=-1)
+
+
+@torch.no_grad()
+def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
+    """A `Hint` that names the mistake in the vector of one text, if it is one that readers make."""
+    batch = load_tokenizer()(texts, return_tensors="pt")
+    output = load_reference_model()(**batch)
+    states = output.last_hidden_state
+    hints = [
+        (
+            states.mean(dim=1),
+            "The direction is right, the length is not 1: divide each vector by its length.",
+        ),
+        (states[:, 0], "This is the vector of [CLS]: take the mean of all real tokens."),
+        (output.pooler_output, "This is the pooled [CLS]: take the mean of all real tokens."),
+        (states[:, 1:-1].mean(dim=1), "[CLS] and [SEP] are left out: they are real tokens, and count."),
+        (states.amax(dim=1), "This is the largest of each column: take the mean."),
+    ]
+    for wrong, hint in hints:
+        for made in (wrong, F.normalize(wrong, dim=-1)):
+            correct = close(made, F.normalize(states.mean(dim=1), dim=-1), 1e-4)
+            expect(correct or not close(found, made, 1e-4), hint)

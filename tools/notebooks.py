@@ -23,13 +23,12 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     "06": {"encoder": ("TransformerEncoder",)},
     "08": {
         "classifier": ("TransformerForSequenceClassification",),
-        "training": ("rate_factor",),
+        "training": ("rate_factor", "make_optimizer", "Learner", "snapshot"),
         "evaluation": (),
         "statistics": ("wilson_interval",),
     },
     "09": {
         "search": ("mean_pooling", "embed", "search"),
-        "inference": ("TextBoundaries", "encode_packed"),
         "batches": (),
     },
 }

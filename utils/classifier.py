@@ -85,7 +85,10 @@ class TransformerForSequenceClassification(Saved):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int = 2):
-        """Pretrained encoder and pooler under an untrained head, in evaluation mode; a trained head is left out."""
+        """Pretrained encoder, the checkpoint's pooler and an untrained last layer, in evaluation mode.
+
+        The embedded checkpoint's pooler is itself an untrained draw (notebook 08). A trained head is left out.
+        """
         config = load_config(checkpoint)
         config.num_labels = num_labels
         official, model = load_reference_model(checkpoint), cls(config)

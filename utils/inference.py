@@ -1,4 +1,4 @@
-"""Texts of different lengths as one row of tokens, so that padding skips the layers. Built in notebook 09."""
+"""Texts of different lengths as one row of tokens, so that padding skips the layers. Used from notebook 09 on."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -108,7 +108,8 @@ def fine_tune(
 ) -> History:
     """Train the weights that require gradients, in place, and keep those of the epoch best on `validation`.
 
-    AdamW with warm-up and linear decay (Devlin et al. 2019, appendix A.3); `patience` epochs without progress end it.
+    AdamW with warm-up and linear decay (Devlin et al. 2019, appendix A.2; rate, batch size and epochs from the ranges
+    of A.3); `patience` epochs without progress end it.
     Texts are cut to `max_length` tokens, and to the model's positions. Ctrl-C ends it and keeps the best epoch, or,
     before the first validation, what there is. ValueError for input that does not fit; FloatingPointError for a loss
     that is not finite, with the weights of the best epoch put back, or those it came with.

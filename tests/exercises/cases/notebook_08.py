@@ -2,6 +2,10 @@
 
 import numpy as np
 import torch
+from torch import nn
+from torch.nn import functional as F
+
+from utils.classifier import head_dropout
 
 
 def accuracy_by_concatenating(batches):
@@ -120,16 +124,145 @@ def effects_with_text(score, words):
     return [score(" ".join(words)) - score(" ".join(words[:place])) for place in range(len(words))]
 
 
+def effects_of_the_first(score, words):
+    found = []
+    for word in words:
+        shorter = list(words)
+        shorter.remove(word)
+        found.append(score(words) - score(shorter))
+    return found
+
+
+def effects_sorted(score, words):
+    return [score(words) - score(sorted(words[:i] + words[i + 1 :])) for i in range(len(words))]
+
+
+def effects_reversed(score, words):
+    return [score(words) - score((words[:i] + words[i + 1 :])[::-1]) for i in range(len(words))]
+
+
+def accuracy_altering(batches):
+    value = accuracy_by_hand(batches)
+    batches.clear()
+    return value
+
+
+class Head(nn.Module):
+    """The right head; its subclasses are wrong in one place each."""
+
+    bias = True
+
+    def __init__(self, config):
+        super().__init__()
+        self.pooler = nn.Linear(config.hidden_size, config.hidden_size, bias=self.bias)
+        self.dropout = nn.Dropout(head_dropout(config))
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels, bias=self.bias)
+
+    def pool(self, hidden_states):
+        return torch.tanh(self.pooler(hidden_states[:, 0]))
+
+    def forward(self, hidden_states):
+        return self.classifier(self.dropout(self.pool(hidden_states)))
+
+
+class HeadStepByStep(Head):
+    def forward(self, hidden_states):
+        cls_vectors, *_ = hidden_states.unbind(dim=1)
+        pooled = self.pooler(cls_vectors).tanh()
+        return self.classifier(F.dropout(pooled, self.dropout.p, self.training))
+
+
+class WithoutTanh(Head):
+    def pool(self, hidden_states):
+        return self.pooler(hidden_states[:, 0])
+
+
+class OfTheMean(Head):
+    def pool(self, hidden_states):
+        return torch.tanh(self.pooler(hidden_states.mean(dim=1)))
+
+
+class OfTheLast(Head):
+    def pool(self, hidden_states):
+        return torch.tanh(self.pooler(hidden_states[:, -1]))
+
+
+class OfAllTokens(Head):
+    def pool(self, hidden_states):
+        return torch.tanh(self.pooler(hidden_states))
+
+
+class WithSoftmax(Head):
+    def forward(self, hidden_states):
+        return super().forward(hidden_states).softmax(dim=-1)
+
+
+class WithoutBias(Head):
+    bias = False
+
+
+class WithoutDropout(Head):
+    def forward(self, hidden_states):
+        return self.classifier(self.pool(hidden_states))
+
+
+class DropoutFirst(Head):
+    def forward(self, hidden_states):
+        return self.classifier(self.pool(self.dropout(hidden_states)))
+
+
+class DropoutLast(Head):
+    def forward(self, hidden_states):
+        return self.dropout(self.classifier(self.pool(hidden_states)))
+
+
+class AlwaysDropout(Head):
+    def forward(self, hidden_states):
+        return self.classifier(F.dropout(self.pool(hidden_states), 0.5))
+
+
+class DropoutOfTenPerCent(Head):
+    def __init__(self, config):
+        super().__init__(config)
+        self.dropout = nn.Dropout(0.1)
+
+
+class TwoLabels(Head):
+    def __init__(self, config):
+        super().__init__(config)
+        self.classifier = nn.Linear(config.hidden_size, 2)
+
+
+class WithoutPooler(Head):
+    def pool(self, hidden_states):
+        return torch.tanh(hidden_states[:, 0])
+
+
+class Altering(Head):
+    def pool(self, hidden_states):
+        return torch.tanh(self.pooler(hidden_states.mul_(1.0).add_(1.0)[:, 0] - 1))
+
+
+class Stub(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.pooler = ...
+
+    def forward(self, hidden_states):
+        return ...
+
+
 RIGHT = {
     "8.1": [
         ((16, 10), (16, 3), 143),
         ([16, 10], torch.Size((16, 3)), 143.0),
         (torch.zeros(16, 10), torch.tensor([16, 3]), np.int64(143)),
     ],
-    "8.2": [4898, 4898.04, 5000, np.int64(4900), torch.tensor(4757)],
+    "8.2": [4898, 4898.04, 5000, "4,898", "4 898", np.int64(4900), torch.tensor(4757)],
     "8.3": [accuracy_by_concatenating, accuracy_by_hand],
     "8.4": [stop, stop_by_counting],
-    "8.5": [effects, effects_by_deleting, effects_as_array],
+    "8.5": [effects, effects_by_deleting, effects_as_array, lambda score, words: iter(effects(score, words))],
+    "8.6": [Head, HeadStepByStep, lambda config: Head(config)],
 }
 
 WRONG = {
@@ -171,6 +304,8 @@ WRONG = {
         (lambda batches: right_in_all(batches) / (7 * len(batches)), "last batch is smaller"),
         (lambda batches: -1, "largest logit"),
         (lambda batches: "high", "a number"),
+        (lambda batches: right_in_all(batches) / 16, "is a number fixed"),
+        (accuracy_altering, "changes the batches"),
         (lambda batches: None, "return"),
     ],
     "8.4": [
@@ -197,10 +332,30 @@ WRONG = {
         (lambda score, words: [abs(effect) for effect in effects(score, words)], "Keep the sign"),
         (effects_in_place, "changes the list"),
         (effects_with_text, "a list of words"),
+        (effects_of_the_first, "always leaves out the first"),
+        (effects_sorted, "keep their order"),
+        (effects_reversed, "turned round"),
         (lambda score, words: effects(score, words)[:-1], "numbers come back"),
         (lambda score, words: score(words), "one number a word"),
         (lambda score, words: ["a"] * len(words), "a number"),
         (lambda score, words: [7] * len(words), "For each place"),
         (lambda score, words: None, "return"),
+    ],
+    "8.6": [
+        (WithoutTanh, "then tanh"),
+        (OfTheMean, "“pooled vector” differs"),
+        (OfTheLast, "“pooled vector” differs"),
+        (OfAllTokens, "One vector a text"),
+        (WithSoftmax, "“logits” differs"),
+        (WithoutBias, "The pooler has a bias"),
+        (WithoutDropout, "nothing is dropped"),
+        (DropoutFirst, "not before it"),
+        (DropoutLast, "not after it"),
+        (AlwaysDropout, "In evaluation mode nothing is dropped"),
+        (DropoutOfTenPerCent, "head_dropout(config)"),
+        (TwoLabels, "5 classes"),
+        (WithoutPooler, "does not call self.pooler"),
+        (Altering, "changes the hidden states"),
+        (lambda config: lambda hidden_states: torch.zeros(4, 5), "the class itself"),
     ],
 }

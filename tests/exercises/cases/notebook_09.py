@@ -63,11 +63,118 @@ def filtered_afterwards(queries, vectors, allowed, k):
     return [[row for row in rows if allowed[row]] for rows in best]
 
 
+def cosines_in_place(queries, vectors):
+    queries /= queries.norm(dim=-1, keepdim=True)
+    return queries @ unit(vectors).T
+
+
+def cosines_in_numpy(queries, vectors):
+    queries, vectors = np.asarray(queries), np.asarray(vectors)
+    lengths = np.linalg.norm(queries, axis=1)[:, None] * np.linalg.norm(vectors, axis=1)
+    return queries @ vectors.T / lengths
+
+
+def cosines_of_four(queries, vectors):
+    return cosines(queries[:, :4], vectors[:, :4])
+
+
+def recall_altering(found, exact):
+    value = recall_by_sets(found, exact)
+    found[found < 0] = 0
+    return value
+
+
+def recall_of_twelve(found, exact):
+    return matches(found, exact).sum() / 12 if found.size(1) == 3 else 0.5
+
+
+def hidden_in_place(queries, vectors, allowed, k):
+    vectors[~allowed] = -100 * vectors[~allowed].abs()
+    return allowed_rows(queries, vectors, allowed, k)
+
+
+def allowed_as_array(queries, vectors, allowed, k):
+    return np.asarray(allowed_rows(queries, vectors, allowed, k))
+
+
+@torch.no_grad()
+def embed_padded(
+    texts, encoder, tokenizer, batch_size=32, *, pool=None, cut=True, mask=True, unit_length=True
+):
+    """The right way, and with its options wrong ones."""
+    vectors = []
+    for start in range(0, len(texts), batch_size):
+        limit = encoder.config.max_position_embeddings
+        batch = tokenizer(texts[start : start + batch_size], **({"max_length": limit} if cut else {}))
+        states = encoder(**batch).last_hidden_state
+        real = batch["attention_mask"][..., None].float() if mask else torch.ones(*states.shape[:2], 1)
+        vectors.append(pool(states) if pool else (states * real).sum(dim=1) / real.sum(dim=1))
+    vectors = torch.cat(vectors)
+    return F.normalize(vectors, dim=-1) if unit_length else vectors
+
+
+def in_evaluation(embed):
+    """With dropout off, and the mode put back."""
+
+    def embedded(texts, encoder, tokenizer, batch_size=32):
+        mode = encoder.training
+        encoder.eval()
+        try:
+            return embed(texts, encoder, tokenizer, batch_size)
+        finally:
+            encoder.train(mode)
+
+    return embedded
+
+
+def variant(**options):
+    return in_evaluation(
+        lambda texts, encoder, tokenizer, size: embed_padded(texts, encoder, tokenizer, size, **options)
+    )
+
+
+embed_right = in_evaluation(embed_padded)
+
+
+def embed_sorted(texts, encoder, tokenizer, batch_size=32, *, put_back=True):
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    vectors = embed_right([texts[number] for number in order], encoder, tokenizer, batch_size)
+    return vectors[torch.tensor(order).argsort()] if put_back else vectors
+
+
+def embed_sorting_texts(texts, encoder, tokenizer, batch_size=32):
+    texts.sort(key=len)
+    return embed_right(texts, encoder, tokenizer, batch_size)
+
+
+def embed_for_good(texts, encoder, tokenizer, batch_size=32):
+    return embed_padded(texts, encoder.eval(), tokenizer, batch_size)
+
+
+def embed_then_training(texts, encoder, tokenizer, batch_size=32):
+    vectors = embed_for_good(texts, encoder, tokenizer, batch_size)
+    encoder.train()
+    return vectors
+
+
+def embed_with_gradients(texts, encoder, tokenizer, batch_size=32):
+    return embed_right(texts, encoder, tokenizer, batch_size).requires_grad_()
+
+
+def first_batch_alone(texts, encoder, tokenizer, batch_size=32):
+    return embed_right(texts[:batch_size], encoder, tokenizer, batch_size)
+
+
+def embed_as_array(texts, encoder, tokenizer, batch_size=32):
+    return embed_right(texts, encoder, tokenizer, batch_size).numpy()
+
+
 RIGHT = {
     "9.1": [(2, 3), [2.0, 3.0], torch.tensor([[2.0, 3.0]]), np.array([2, 3]), (6 / 3, 9 / 3)],
-    "9.2": [cosines, cosines_by_broadcast, cosines_by_loops, divided_after],
+    "9.2": [cosines, cosines_by_broadcast, cosines_by_loops, divided_after, cosines_in_numpy],
     "9.3": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
-    "9.4": [allowed_rows, hidden_scores, allowed_by_loops],
+    "9.4": [allowed_rows, hidden_scores, allowed_by_loops, allowed_as_array],
+    "9.5": [embed_right, lambda *arguments: embed_sorted(*arguments), embed_as_array],
 }
 
 WRONG = {
@@ -98,6 +205,8 @@ WRONG = {
         (torch.cdist, "These are distances"),
         (lambda queries, vectors: cosines(queries, vectors) / 2, "Divide queries and vectors"),
         (lambda queries, vectors: cosines(queries, vectors).tolist(), "torch tensor"),
+        (cosines_in_place, "changes queries"),
+        (cosines_of_four, "is a size fixed"),
         (lambda queries, vectors: None, "return"),
     ],
     "9.3": [
@@ -112,6 +221,8 @@ WRONG = {
         (lambda found, exact: matches(found, exact).float().mean(dim=1), "one number for all"),
         (lambda found, exact: "half", "a number"),
         (lambda found, exact: 0.7, "their own row"),
+        (recall_altering, "changes found"),
+        (recall_of_twelve, "is a size fixed"),
         (lambda found, exact: None, "return"),
     ],
     "9.4": [
@@ -126,6 +237,24 @@ WRONG = {
         (lambda q, v, allowed, k: allowed_rows(q, v, allowed, k + 1), "shape"),
         (filtered_afterwards, "fewer than k"),
         (lambda q, v, allowed, k: "rows", "row numbers"),
+        (lambda q, v, allowed, k: allowed_rows(q, v, allowed, 3), "shape"),
+        (hidden_in_place, "changes vectors"),
         (lambda q, v, allowed, k: None, "return"),
+    ],
+    "9.5": [
+        (variant(unit_length=False), "the length is not 1"),
+        (variant(pool=lambda states: states[:, 0]), "vector of [CLS]"),
+        (variant(pool=lambda states: states[:, 1:-1].mean(dim=1)), "real tokens, and count"),
+        (variant(pool=lambda states: states.amax(dim=1)), "largest of each column"),
+        (variant(mask=False), "“texts of different lengths” differs"),
+        (lambda *arguments: embed_sorted(*arguments, put_back=False), "“texts of different lengths” differs"),
+        (embed_sorting_texts, "changes the list of texts"),
+        (first_batch_alone, "shape"),
+        (embed_padded, "Dropout is on"),
+        (embed_for_good, "leaves it in another"),
+        (embed_then_training, "leaves it in another"),
+        (embed_with_gradients, "carry gradients"),
+        (lambda texts, encoder, tokenizer, batch_size=32: texts, "torch tensor"),
+        (lambda texts, encoder, tokenizer, batch_size=32: None, "return"),
     ],
 }
