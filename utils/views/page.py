@@ -40,7 +40,8 @@ ALTERED = {
             """            updateCheckboxes();
             updateAttention(svg);""",
             """            updateCheckboxes();
-            MANY ? renderAttention(svg, config.attention[config.filter].attn[config.layer_seq]) : updateAttention(svg);""",
+            const layers = config.attention[config.filter].attn;
+            MANY ? renderAttention(svg, layers[config.layer_seq]) : updateAttention(svg);""",
         ),
     ),
     "model_view": (
@@ -50,7 +51,8 @@ ALTERED = {
                 .enter()
                 .append("g") // Add group for each source token
                 .attr""",
-            """            const place = { x1, x2, y1, box: config.thumbnailBoxHeight, color: getLayerColor(layerIndex) };
+            """            const color = getLayerColor(layerIndex);
+            const place = { x1, x2, y1, color, box: config.thumbnailBoxHeight };
             if (!painted(config.svg.node(), att, place)) attnContainer.selectAll("g")
                 .data(att)
                 .enter()
