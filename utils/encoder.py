@@ -49,9 +49,8 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
         """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
-        official = load_reference_model(checkpoint)
-        encoder = cls(load_config(checkpoint))
-        encoder.load_bert_weights(official.state_dict())
+        state_dict, encoder = load_reference_model(checkpoint).state_dict(), cls(load_config(checkpoint))
+        encoder.load_bert_weights(state_dict)
         return encoder.eval()
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
