@@ -10,7 +10,6 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT
 
-
 # The notebook that trains gets the smallest shape that the series takes: BERT-base's would train for half an hour.
 SHAPES = {
     "0[0-79]_*.ipynb": BertConfig(),
