@@ -56,13 +56,9 @@ def load_tokenizer(checkpoint: str | None = None):
         require_text(path) if path.suffix == ".txt" else read_json(path)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        vocab, added = (
-            tokenizer.get_vocab(),
-            [str(token) for token in tokenizer.added_tokens_decoder.values()],
-        )
-    except (
-        BaseException
-    ) as error:  # as many types as there are libraries in it, and Rust's own, which is no Exception
+        vocab = tokenizer.get_vocab()
+        added = [str(token) for token in tokenizer.added_tokens_decoder.values()]
+    except BaseException as error:  # each library has its own types for it, and Rust's is no Exception
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
