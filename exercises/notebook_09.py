@@ -1,6 +1,7 @@
 """Checks for the exercises of notebook 09."""
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import numpy as np
 import torch
@@ -247,13 +248,13 @@ def embed_written(answer):
 
 def embed_rungs(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
     """What the reader's function makes of ever harder cases, beside the official model's vectors."""
-    official = official_vectors(texts)
-    yield "one short text", guarded(answer, texts[:1], encoder, tokenizer), official[:1]
-    yield "texts of different lengths", guarded(answer, texts, encoder, tokenizer), official
-    yield "more texts than a batch holds", guarded(answer, texts, encoder, tokenizer, 3), official
-    yield "one text a batch", guarded(answer, texts, encoder, tokenizer, 1), official
+    wanted = official_vectors(texts)
+    yield "one short text", guarded(answer, texts[:1], encoder, tokenizer), wanted[:1]
+    yield "texts of different lengths", guarded(answer, texts, encoder, tokenizer), wanted
+    yield "more texts than a batch holds", guarded(answer, texts, encoder, tokenizer, 3), wanted
+    yield "one text a batch", guarded(answer, texts, encoder, tokenizer, 1), wanted
     encoder.train()
-    yield "an encoder in training mode", guarded(answer, texts[:3], encoder, tokenizer), official[:3]
+    yield "an encoder in training mode", guarded(answer, texts[:3], encoder, tokenizer), wanted[:3]
     encoder.eval()
     longest = ["word " * 600]
     vectors = guarded(answer, longest, encoder, tokenizer)
@@ -268,10 +269,16 @@ def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> T
     return expect_tensor(result, (len(texts), encoder.config.hidden_size)).cpu()
 
 
+@cache
+def official() -> tuple:
+    """The official model and tokenizer, read once for all the cases."""
+    return load_reference_model(), load_tokenizer()
+
+
 @torch.no_grad()
 def official_vectors(texts: list[str]) -> Tensor:
     """Unit means of the official model's token vectors, each text by itself."""
-    model, tokenizer = load_reference_model(), load_tokenizer()
+    model, tokenizer = official()
     limit, vectors = model.config.max_position_embeddings, []
     for text in texts:
         batch = tokenizer(text, truncation=True, max_length=limit, return_tensors="pt")
@@ -282,8 +289,8 @@ def official_vectors(texts: list[str]) -> Tensor:
 @torch.no_grad()
 def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
     """A `Hint` that names the mistake in the vector of one text, if it is one that readers make."""
-    batch = load_tokenizer()(texts, return_tensors="pt")
-    output = load_reference_model()(**batch)
+    model, tokenizer = official()
+    output = model(**tokenizer(texts, return_tensors="pt"))
     states = output.last_hidden_state
     hints = [
         (
