@@ -1,7 +1,8 @@
 """Checkpoints and the official implementation that every step of the series is compared with.
 
 `checkpoint=None` means the environment variable CHECKPOINT, else the embedded DEFAULT_CHECKPOINT; a local folder or a
-name on the Hub works everywhere. transformers gets what utils/files.py has read, not the folder.
+name on the Hub works everywhere. The official model gets the weights
+that utils/files.py has read; only the official tokenizer opens the folder.
 """
 
 import hashlib
