@@ -66,7 +66,7 @@ $(DEV_READY): requirements-dev.txt $(READY)
 	@touch $@
 
 quick: lint  ## style and the short tests, of utils and of the exercises: for every edit
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/reference tests/exercises --ignore-glob="*/test_bad_input.py" --ignore-glob="*/test_mutants.py" $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -m "not long" tests/reference tests/exercises $(ARGS)
 
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
 	$(TWO_THREADS) $(BIN)/python $(PYTEST) $(NBVAL) $(EVERYTHING) $(ARGS)

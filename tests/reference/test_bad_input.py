@@ -9,6 +9,8 @@ import pytest
 from tests.bad_input import CASES, summary, write_checkpoint
 from tests.helpers import ROOT
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):

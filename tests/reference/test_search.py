@@ -196,6 +196,7 @@ print(refused)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
+@pytest.mark.long
 def test_no_setting_of_the_graph_ends_the_process():
     """In a process of its own with limited memory: a kernel would be gone with everything in it."""
     command = [sys.executable, "-W", "ignore", "-c", SETTINGS]
