@@ -10,6 +10,14 @@ from playwright.sync_api import expect
 
 DRAWN = 1e-4  # numbers are drawn to four digits
 CELLS = "#vis > svg > g:has(> rect.attn_background)"  # of the model view
+TILES = "#vis > svg > g:last-child > rect"  # of the head view
+# the share of a canvas that is not white
+INK = """(canvas) => {
+  const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  let dark = 0;
+  for (let i = 0; i < all.length; i += 4) dark += all[i + 2] < 200;
+  return dark / (all.length / 4);
+}"""
 LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
 
 
@@ -25,6 +33,27 @@ def close(found: torch.Tensor, wanted: torch.Tensor, tolerance: float = DRAWN) -
     return found.numel() == wanted.numel() and bool(
         (found - wanted.double().flatten()).abs().max() <= tolerance
     )
+
+
+def open_in_frames(page, views, folder) -> list:
+    """A page with each view in a frame, as a notebook shows it; the frames, once they are drawn."""
+    file = folder / "page.html"
+    body = "".join(view._repr_html_() for view in views)
+    file.write_text("<!doctype html><meta charset=utf-8>" + body, encoding="utf-8")
+    page.goto(file.as_uri())
+    frames = [page.frame_locator("iframe").nth(index) for index in range(len(views))]
+    for frame in frames:
+        frame.locator("#vis > svg").wait_for()
+    return frames
+
+
+def open_saved(page, view, folder) -> None:
+    page.goto(view.save(folder / "view.html").as_uri())
+    page.locator("#vis > svg").wait_for()
+
+
+def as_drawn(weights: torch.Tensor) -> torch.Tensor:
+    return (weights.double() / DRAWN).round() * DRAWN
 
 
 def leave(view) -> None:
@@ -174,11 +203,12 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
 
 
 def cropped(view) -> list[str]:
-    """What is drawn beyond the left or right edge, and by how many pixels a frame is too low for its drawing."""
+    """What is drawn where no scrolling leads, and by how many pixels a page is too wide or a frame too low."""
     out = view.locator("text, rect, line, select").evaluate_all(
         """(elements) => elements.filter((e) => {
-            const box = e.getBoundingClientRect();
-            return box.left < 0 || box.right > document.documentElement.clientWidth;
+            const box = e.getBoundingClientRect(), scroller = e.closest("#vis");
+            const hidden = scroller ? (scroller.scrollWidth - scroller.clientWidth) * scroller.currentCSSZoom : 0;
+            return box.left < 0 || box.right > document.documentElement.clientWidth + hidden;
         }).map((e) => `${e.tagName} ${e.textContent}`)"""
     )
     low = view.locator("html").evaluate("(e) => (window.frameElement ? e.scrollHeight - e.clientHeight : 0)")

@@ -31,26 +31,9 @@ RESTLESS = """() => new Promise((done) => {
 })"""
 
 
-def open_in_frames(page, views, folder) -> list:
-    """A page with each view in a frame, as a notebook shows it; the frames, once they are drawn."""
-    file = folder / "page.html"
-    body = "".join(view._repr_html_() for view in views)
-    file.write_text("<!doctype html><meta charset=utf-8>" + body, encoding="utf-8")
-    page.goto(file.as_uri())
-    frames = [page.frame_locator("iframe").nth(index) for index in range(len(views))]
-    for frame in frames:
-        frame.locator("#vis > svg").wait_for()
-    return frames
-
-
-def open_saved(page, view, folder) -> None:
-    page.goto(view.save(folder / "view.html").as_uri())
-    page.locator("#vis > svg").wait_for()
-
-
 @pytest.mark.parametrize("name", USES)
 def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
-    open_saved(page, draw[name](), tmp_path)
+    reader.open_saved(page, draw[name](), tmp_path)
     USES[name](page, pair)
     assert page.heard == []
 
@@ -59,7 +42,7 @@ def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
 @pytest.mark.parametrize("name", USES)
 def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name, display_mode):
     few = {"include_layers": [0, 5]} if name == "model" else {}  # it draws 2,028 lines a layer
-    open_saved(page, draw[name](display_mode=display_mode, **few), tmp_path)
+    reader.open_saved(page, draw[name](display_mode=display_mode, **few), tmp_path)
     if name == "model":
         page.locator(CELL).first.click(position={"x": 10, "y": 10})
     background = page.locator("html").evaluate("(e) => getComputedStyle(e).backgroundColor")
@@ -71,7 +54,7 @@ def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name
     for fill in set(fills):
         brightness = sum(int(value) for value in re.findall(r"\d+", fill)) / 3
         assert (brightness < 100) if display_mode == "light" else (brightness > 150), fill
-    for width in (1300, 700):
+    for width in (1300, 700, 358):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(100)
         assert reader.cropped(page) == []
@@ -79,7 +62,7 @@ def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name
 
 def test_two_neuron_views_in_one_page_are_independent(page, draw, pair, tmp_path):
     views = [draw["neuron"](layer=1, head=3), draw["neuron"](layer=4, head=9, display_mode="dark")]
-    first, second = open_in_frames(page, views, tmp_path)
+    first, second = reader.open_in_frames(page, views, tmp_path)
     reader.check_neuron_lines(first, pair.attention[1, 3])
     reader.open_query(first, 8)
     reader.check_computation(first, pair, 1, 3, 8)
@@ -138,13 +121,13 @@ def check_hostile_tokens(view, name: str) -> None:
 
 @pytest.mark.parametrize("name", USES)
 def test_hostile_tokens_are_drawn_and_run_nothing(page, hostile, tmp_path, name):
-    open_saved(page, hostile[name], tmp_path)
+    reader.open_saved(page, hostile[name], tmp_path)
     check_hostile_tokens(page, name)
     assert page.heard == []
 
 
 def test_hostile_tokens_run_nothing_in_frames_nor_beside_them(page, hostile, tmp_path):
-    frames = open_in_frames(page, list(hostile.values()), tmp_path)
+    frames = reader.open_in_frames(page, list(hostile.values()), tmp_path)
     for view, name in zip(frames, hostile, strict=True):
         check_hostile_tokens(view, name)
     assert page.locator("body img, body script").count() == 0
@@ -156,84 +139,21 @@ def test_hostile_tokens_run_nothing_in_frames_nor_beside_them(page, hostile, tmp
 def test_a_view_with_long_tokens_comes_to_rest(page, hostile, tmp_path, name, width):
     """Text is drawn a little wider or narrower when it is zoomed, so fitting it must not begin again without end."""
     page.set_viewport_size({"width": width, "height": 900})
-    (frame,) = open_in_frames(page, [hostile[name]], tmp_path)
+    (frame,) = reader.open_in_frames(page, [hostile[name]], tmp_path)
     changes = [frame.locator("html").evaluate(RESTLESS)]
     while changes[-1] > 2 and len(changes) < 40:
         changes.append(frame.locator("html").evaluate(RESTLESS))
     assert changes[-1] <= 2, changes
 
 
-# Numbers under the pointer
-
-
-def told(page, selector: str, number: int) -> str:
-    """What is said of an element when the pointer comes to it."""
-    page.locator(selector).nth(number).dispatch_event("mouseover", {"bubbles": True})
-    assert page.locator("#tip").is_visible()
-    return page.locator("#tip").text_content()
-
-
-def test_the_head_view_tells_a_lines_weight_and_a_tiles_head(page, draw, pair, tmp_path):
-    open_saved(page, draw["head"](layer=3), tmp_path)
-    S, (head, row, column) = len(pair.tokens), (5, 8, 3)
-    weight = pair.attention[3, head, row, column]
-    said = told(page, "#attention line", (head * S + row) * S + column)
-    assert said == f"layer 3, head 5: {pair.tokens[row]} → {pair.tokens[column]} {weight:.2f}"
-    assert told(page, "#vis > svg > g:last-child > rect", 11) == "head 11"
-    assert page.locator("text.tile").all_text_contents() == [str(number) for number in range(12)]
-    page.locator("#help").dispatch_event("mouseover", {"bubbles": True})
-    assert not page.locator("#tip").is_visible()
-
-
-def test_the_model_view_tells_a_cells_head_and_a_lines_weight(page, draw, pair, tmp_path):
-    open_saved(page, draw["model"](include_layers=[2, 5]), tmp_path)
-    assert told(page, CELL, 12 + 7) == "layer 5, head 7"
-    page.locator(CELL).nth(12 + 7).click(position={"x": 10, "y": 10})
-    S = len(pair.tokens)
-    weight = pair.attention[5, 7, 8, 3]
-    assert told(page, ".attn-line-group line", 8 * S + 3) == f"layer 5, head 7: his → ian {weight:.2f}"
-
-
-def test_the_neuron_view_tells_every_number_of_the_sum(page, draw, pair, encoder, tokenizer, tmp_path):
-    open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
-    weight = pair.attention[1, 3, 8, 3]
-    S = len(pair.tokens)
-    assert told(page, ".attn-line-group line", 8 * S + 3) == f"layer 1, head 3: his → ian {weight:.2f}"
-    reader.open_query(page, 8)
-    with torch.no_grad():
-        output = encoder(**tokenizer(*pair.sentences), output_queries_keys=True)
-    query, key = output.queries[1][0, 3], output.keys[1][0, 3]  # (S, D)
-    D = query.size(1)
-    said = told(page, "#queries .element", 8 * D + 5)
-    assert said == f"layer 1, head 3, neuron 5: query of his {query[8, 5]:.2f}"
-    said = told(page, "#keys .element", 3 * D + 5)
-    assert said == f"layer 1, head 3, neuron 5: key of ian {key[3, 5]:.2f}"
-    score = query[8] @ key[3] / D**0.5
-    assert told(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {score:.2f}"
-    assert "q · k / √D" in page.locator("#heading").text_content()
-
-
 # Many lines
 
 
-@pytest.fixture(scope="module")
-def many() -> tuple[torch.Tensor, list[str]]:
-    """Weights (12, 1, 12, 64, 64) of which most are small, as in a trained model."""
-    scores = 4 * torch.randn(12, 1, 12, 64, 64, generator=torch.Generator().manual_seed(0))
-    return scores.softmax(dim=-1), [f"t{number}" for number in range(64)]
-
-
 def test_a_large_model_view_is_painted_and_an_enlarged_head_is_complete(page, many, tmp_path):
-    open_saved(page, model_view(*many), tmp_path)
+    reader.open_saved(page, model_view(*many), tmp_path)
     assert page.locator("*").count() <= 2000
     assert "Lines of less than 0.4 % opacity are left out." in page.locator("#help").text_content()
-    ink = """(canvas) => {
-      const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-      let dark = 0;
-      for (let i = 0; i < all.length; i += 4) dark += all[i + 2] < 200;
-      return dark / (all.length / 4);
-    }"""
-    assert 0.05 < page.locator("foreignObject canvas").evaluate(ink) < 0.9
+    assert 0.05 < page.locator("foreignObject canvas").evaluate(reader.INK) < 0.9
     page.locator(CELL).nth(30).click(position={"x": 10, "y": 10})
     assert page.locator("text.detail").text_content() == "Layer 2, Head 6"
     found = reader.numbers(page, ".attn-line-group line", "stroke-opacity")
@@ -242,7 +162,7 @@ def test_a_large_model_view_is_painted_and_an_enlarged_head_is_complete(page, ma
 
 def test_a_large_head_view_leaves_out_what_nobody_sees(page, many, tmp_path):
     weights, tokens = many
-    open_saved(page, head_view(weights, tokens, layer=4), tmp_path)
+    reader.open_saved(page, head_view(weights, tokens, layer=4), tmp_path)
     drawn = (weights[4, 0] * 1e4).round() / 1e4
     assert page.locator("#attention line").count() == int((drawn / 12 >= 0.004).sum())
     page.locator("#vis > svg > g:last-child > rect").nth(3).dblclick()  # one head alone shows fainter lines

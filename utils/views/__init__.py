@@ -45,7 +45,7 @@ def head_view(
     decoder_tokens: Sequence[str] | None = None,
     include_layers: Sequence[int] | None = None,
     prettify_tokens: bool = True,
-    display_mode: str = "light",
+    display_mode: str | None = None,
 ) -> View:
     """Lines between two columns of tokens, one colour a head: all heads of one layer at a time.
 
@@ -71,7 +71,7 @@ def head_view(
         display_mode=display_mode,
         summary=describe(len(layers), A, [panel.left_tokens for panel in panels]),
         sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
-        width=max(HEAD_VIEW.width, 20 * A),  # a tile a head
+        width=max(HEAD_VIEW.width, 26 * A),  # a tile a head
         layer=None if layer is None else int(layer),
         heads=require_indices("heads", heads, A),
         include_layers=layers,
@@ -92,7 +92,7 @@ def model_view(
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
     prettify_tokens: bool = True,
-    display_mode: str = "light",
+    display_mode: str | None = None,
 ) -> View:
     """Every head of every layer as a small drawing in a grid; a click enlarges one.
 
@@ -131,7 +131,7 @@ def neuron_view(
     *,
     layer: int = 0,
     head: int = 0,
-    display_mode: str = "light",
+    display_mode: str | None = None,
 ) -> View:
     """How one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
 

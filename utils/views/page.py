@@ -21,10 +21,25 @@ PARTS_OF_A_PAIR = {
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
-# What is changed in bertviz's drawing code: a view of very many lines leaves out what nobody can see, by functions of
-# page.js, and the neuron view's column is named after what it holds. Each of the old texts must be there.
+# What is changed in bertviz's drawing code, by functions of page.js: a view of very many lines leaves out what nobody
+# can see; heads beyond the ten colours are dashed; what is pressed is large enough for a finger; the neuron view's sums
+# are named after what they are, printed, and stay when the pointer moves to them; and a change of theme can draw all
+# again. Each of the old texts must be there.
 ALTERED = {
     "head_view": (
+        ("let config = {};", "let config = window.config = {};\n    window.redraw = renderVis;"),
+        ("const TEXT_TOP = 30;", "const TEXT_TOP = 34;"),
+        ("const BOXHEIGHT = 22.5;", "const BOXHEIGHT = 26;"),
+        ("const CHECKBOX_SIZE = 20;", "const CHECKBOX_SIZE = 26;"),
+        (
+            """.attr("stroke-width", 2)
+            .attr("stroke",""",
+            """.attr("stroke-width", 2)
+            .attr("stroke-dasharray", function () {
+                return dashes(+this.parentNode.parentNode.getAttribute("head-index"));
+            })
+            .attr("stroke",""",
+        ),
         (
             """.selectAll("line")
             .data(d => d)""",
@@ -45,6 +60,8 @@ ALTERED = {
         ),
     ),
     "model_view": (
+        ("const config = {};", "const config = window.config = {};\n        window.redraw = render;"),
+        ("const DETAIL_BOX_HEIGHT = 18;", "const DETAIL_BOX_HEIGHT = 26;"),
         (
             """            attnContainer.selectAll("g")
                 .data(att)
@@ -61,6 +78,18 @@ ALTERED = {
         ),
     ),
     "neuron_view": (
+        ("const config = {};", "const config = window.config = {};\n        window.redraw = render;"),
+        ("posDotProduct + BOXHEIGHT + PADDING_WIDTH;", "posDotProduct + BOXHEIGHT + 2.6 * PADDING_WIDTH;"),
+        (
+            """var vectorContainer = svg.select('#dotproducts').style("opacity", 1);""",
+            """var vectorContainer = svg.select('#dotproducts').style("opacity", 1);
+            printSums(vectorContainer.node(), dotProducts);""",
+        ),
+        (
+            """tokenContainer.on("mouseleave", function () {""",
+            """tokenContainer.on("mouseleave", function () {
+                    if (expanded) return;""",
+        ),
         (
             """function (d) { // Loop over all target tokens
                     return d;""",
@@ -80,6 +109,10 @@ ALTERED = {
         ("function showExpanded() {", "function showExpanded() { if (config.expand) config.expand();"),
     ),
 }
+TOOLS = (
+    '<label>Hide weights below <input id="threshold" type="range" min="0" max="0.5" step="0.01" value="0">'
+    '<output for="threshold">0.00</output></label><button id="save" type="button">Save picture</button>'
+)
 INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
@@ -93,29 +126,30 @@ class Kind(NamedTuple):
     help: str
 
 
+BY_KEYBOARD = "By keyboard: Tab, arrow keys and Enter; → from a token tells its weights, the largest first."
 HEAD_VIEW = Kind(
     "Head view",
     "head_view",
     340,
     (("Layer", "layer"),),
-    "Hover over a token to follow its lines. Click a coloured tile to hide or show that head, double-click it to "
-    "see that head alone, double-click it again for all.",
+    "Hover over a token to follow its lines, over a tile to see its head's, over a line for its weight. Click a tile "
+    "to hide or show its head, double-click it (Shift+Enter) to see that head alone, double-click it again for all.",
 )
 MODEL_VIEW = Kind(
     "Model view",
     "model_view",
     970,
     (),
-    "Click a cell to enlarge that head and click it again to close it. In the enlarged head, hover over a token on "
-    "the left to follow its lines.",
+    "Click a cell to enlarge that head and click it again (Escape) to close it. In the enlarged head, hover over a "
+    "token on the left to follow its lines, over a line for its weight.",
 )
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
-    1010,
+    1050,
     (("Layer", "layer"), ("Head", "att_head")),
-    "Hover over a token on the left to follow its lines. Click the + beside it to open its query and the keys, hover "
-    "again to see them multiplied, and click the − beside a token to close them.",
+    "Hover over a token on the left to follow its lines. Click the + beside it to open its query and the keys: the "
+    "token that was hovered over last is multiplied, and each number is told under the pointer. A − closes them.",
 )
 
 
@@ -143,25 +177,30 @@ class View:
         return write_file(path, self.page)
 
 
-def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str, summary: str, **params) -> View:
+def make_view(
+    kind: Kind, panels: dict[str, dict], *, display_mode: str | None, summary: str, **params
+) -> View:
     """A view of these panels (the choices of its attention drop-down); `params` are what bertviz's template reads."""
-    if display_mode not in ("light", "dark"):
-        raise ValueError(f'display_mode="{display_mode}" does not exist: use "light" or "dark"')
+    if display_mode not in (None, "light", "dark"):
+        raise ValueError(
+            f'display_mode="{display_mode}" does not exist: use "light" or "dark", or None to follow the page around'
+        )
     params = {
         "attention": panels,
         "default_filter": next(iter(panels)),
         "root_div_id": "view",
-        "display_mode": display_mode,
+        "display_mode": display_mode or "auto",  # which reading.js decides
         "width": kind.width,
         **params,
     }
     names = {key: key.capitalize() for key in panels}
     if params["sentence_b_start"] is not None:
         names |= PARTS_OF_A_PAIR
-    return View(f"{kind.name} of {summary}", build_page(kind, params, names))
+    title = f"{kind.name} of {summary}"
+    return View(title, build_page(kind, title, params, names))
 
 
-def build_page(kind: Kind, params: dict, panel_names: dict[str, str]) -> str:
+def build_page(kind: Kind, title: str, params: dict, panel_names: dict[str, str]) -> str:
     """The page: bertviz's template, the libraries it needs and the data, all in one text."""
     bertviz = f"bertviz {importlib.metadata.version('bertviz')} by Jesse Vig, Apache License 2.0"
     return f"""<!doctype html>
@@ -169,17 +208,22 @@ def build_page(kind: Kind, params: dict, panel_names: dict[str, str]) -> str:
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
-<title>{kind.name}</title>
+<title>{html.escape(title)}</title>
 <style>
 {(FOLDER / "page.css").read_text("utf-8")}</style>
 <script>{package_text("mpld3", "js/d3.v5.min.js")}</script>
 </head>
 <body>
-<div id="view"><div>{drop_downs(kind, panel_names)}</div><div id="vis"></div></div>
-<p id="help">{kind.help}</p>
+<main>
+<h1>{html.escape(title)}</h1>
+<div id="view"><div id="tools">{drop_downs(kind, panel_names)}{TOOLS}</div><div id="vis"></div></div>
+<p id="help">{kind.help} {BY_KEYBOARD}</p>
+</main>
 <script type="application/json" id="data">{json_for_html(params)}</script>
 <script>
 {(FOLDER / "page.js").read_text("utf-8")}</script>
+<script>
+{(FOLDER / "reading.js").read_text("utf-8")}</script>
 <script>
 // {bertviz}
 {drawing_code(kind.template)}</script>
