@@ -281,7 +281,10 @@ function numberTile(tile, head) {
 }
 
 new MutationObserver(equip).observe(vis, { childList: true, subtree: true });
-document.addEventListener("click", equip); // a tile was switched
+document.addEventListener("click", () => {
+  equip(); // a tile was switched
+  if (vis.scrollWidth > vis.clientWidth) document.querySelector("rect.detail")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+});
 
 // Another part of a pair has other tokens: what was open is closed.
 document.getElementById("filter")?.addEventListener("change", () => {
