@@ -3,7 +3,6 @@
 It needs Chromium or Chrome. Where there is none the tests are skipped with a reason; with CI=true they fail instead.
 """
 
-import os
 import shutil
 from types import SimpleNamespace
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 from playwright.sync_api import sync_playwright
 
+from tests.helpers import skip_or_fail
 from utils.views import head_view, model_view, neuron_view
 
 BROWSERS = (
@@ -21,12 +21,6 @@ BROWSERS = (
 PAIR = ("I called Ian.", "I got his answering machine.")
 WINDOW = {"width": 1300, "height": 900}
 LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")
-
-
-def skip_or_fail(reason: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")

@@ -256,7 +256,7 @@ def hostile_views(encoder, tokenizer) -> list:
 def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
     for view in hostile_views(encoder, tokenizer):
         assert data_of(view)["attention"]["all"]["left_text"] == HOSTILE
-        assert view.page.count("</script>") == 4  # d3, the data, page.js, bertviz
+        assert view.page.count("</script>") == 5  # d3, the data, page.js, reading.js, bertviz
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page

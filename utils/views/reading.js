@@ -151,10 +151,13 @@ document.getElementById("save").addEventListener("click", () => {
 
 const fire = (element, type) => element.dispatchEvent(new MouseEvent(type, { bubbles: type !== "mouseleave" }));
 let walked = null; // how many of a token's lines were told
+let byKeyboard = false; // whether a key was pressed since the last click
+document.addEventListener("pointerdown", () => { byKeyboard = false; }, true);
+document.addEventListener("keydown", () => { byKeyboard = true; }, true);
 
 document.addEventListener("focusin", ({ target }) => {
   const group = groupOf(target);
-  ring.hidden = !group || !target.matches(":focus-visible");
+  ring.hidden = !group || !byKeyboard;
   if (!group) return;
   all(group.selector).filter((element) => element.tabIndex === 0).forEach((element) => { element.tabIndex = -1; });
   target.tabIndex = 0;

@@ -1,0 +1,102 @@
+"""Firefox, driven over WebDriver BiDi (w3c.github.io/webdriver-bidi), which it speaks by itself."""
+
+import itertools
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import websocket
+
+PREFERENCES = {
+    "browser.download.folderList": 2,  # the folder of the next line
+    "browser.download.dir": "",
+    "browser.helperApps.neverAsk.saveToDisk": "image/svg+xml",
+    "browser.download.always_ask_before_handling_new_types": False,
+    "network.proxy.type": 1,  # what would leave this computer finds nobody
+    "network.proxy.http": "127.0.0.1",
+    "network.proxy.http_port": 9,
+    "network.proxy.ssl": "127.0.0.1",
+    "network.proxy.ssl_port": 9,
+}
+
+
+class Firefox:
+    """A headless Firefox with a profile of its own; `downloads` is where it saves files."""
+
+    def __init__(self, program: str, folder: Path):
+        self.downloads = folder / "downloads"
+        profile = folder / "profile"
+        for path in (self.downloads, profile):
+            path.mkdir()
+        preferences = PREFERENCES | {"browser.download.dir": str(self.downloads)}
+        lines = [
+            f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in preferences.items()
+        ]
+        (profile / "user.js").write_text("\n".join(lines), "utf-8")
+        command = [program, "--headless", "--profile", str(profile), "--remote-debugging-port", "0"]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, encoding="utf-8"
+        )
+        address = next(filter(None, (re.search(r"ws://\S+", line) for line in self.process.stderr)))[0]
+        self.socket = websocket.create_connection(f"{address}/session", suppress_origin=True, timeout=60)
+        self.numbers = itertools.count()
+        self.send("session.new", capabilities={})
+        self.context = self.send("browsingContext.create", type="window")["context"]  # which has the focus
+
+    def send(self, method: str, **params) -> dict:
+        """A command's result; RuntimeError if it fails."""
+        number = next(self.numbers)
+        self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            answer = json.loads(self.socket.recv())
+            if answer.get("id") == number:
+                break
+        if answer["type"] == "error":
+            raise RuntimeError(f"{method}: {answer['message']}")
+        return answer["result"]
+
+    def open(self, address: str) -> None:
+        self.send("browsingContext.navigate", context=self.context, url=address, wait="complete")
+
+    def evaluate(self, expression: str):
+        """The value of a JavaScript expression, which JSON can hold."""
+        result = self.send(
+            "script.evaluate",
+            expression=f"(async () => JSON.stringify(await ({expression})))()",
+            target={"context": self.context},
+            awaitPromise=True,
+        )
+        if result["type"] == "exception":
+            raise RuntimeError(result["exceptionDetails"]["text"])
+        return json.loads(result["result"].get("value", "null"))
+
+    def point_at(self, selector: str, number: int = 0, *, click: bool = False) -> None:
+        """Move the pointer to the middle of an element, and press its button there if asked to."""
+        box = self.evaluate(
+            f"document.querySelectorAll({json.dumps(selector)})[{number}].getBoundingClientRect()"
+        )
+        x, y = round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)
+        actions = [{"type": "pointerMove", "x": x, "y": y}]
+        if click:
+            actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
+        self.send(
+            "input.performActions",
+            context=self.context,
+            actions=[{"type": "pointer", "id": "pointer", "actions": actions}],
+        )
+
+    def press(self, *keys: str) -> None:
+        """Press keys by their WebDriver codes, one after the other."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self.send(
+            "input.performActions",
+            context=self.context,
+            actions=[{"type": "key", "id": "keys", "actions": actions}],
+        )
+
+    def close(self) -> None:
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait(30)
+        self.process.stderr.close()

@@ -1,0 +1,77 @@
+"""Saved views in Firefox: they are drawn, tell numbers, open, follow keys and save their picture."""
+
+import shutil
+import time
+
+import pytest
+
+from tests.browser.firefox import Firefox
+from tests.helpers import skip_or_fail
+
+TAB, DOWN, RIGHT = "\ue004", "\ue015", "\ue014"
+LINES = {
+    "head": "#attention line",
+    "model": "#vis > svg > g:has(> rect.attn_background) line",
+    "neuron": "#collapsed .attn-line-group line",
+}
+
+
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory):
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    if program is None:
+        skip_or_fail("no Firefox found: install it (Debian: firefox-esr) to run these tests")
+    browser = Firefox(program, tmp_path_factory.mktemp("firefox"))
+    yield browser
+    browser.close()
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_every_line_is_drawn_with_its_weight(firefox, draw, pair, tmp_path, name):
+    firefox.open(draw[name]().save(tmp_path / "view.html").as_uri())
+    found = firefox.evaluate(
+        f"[...document.querySelectorAll('{LINES[name]}')].map((e) => +e.getAttribute('stroke-opacity'))"
+    )
+    weights = {"head": pair.attention[0] / 12, "model": pair.attention, "neuron": pair.attention[0, 0]}[name]
+    assert len(found) == weights.numel()
+    assert max(abs(a - b) for a, b in zip(found, weights.flatten().tolist(), strict=True)) < 1e-4
+    assert firefox.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_the_head_view_follows_the_pointer_and_the_keys(firefox, draw, pair, tmp_path):
+    firefox.open(draw["head"](layer=5, heads=[5]).save(tmp_path / "view.html").as_uri())
+    firefox.point_at("#left > g:last-child > g", 8)
+    shown = "[...document.querySelectorAll('#attention line[visibility=visible]')]"
+    assert set(firefox.evaluate(f"{shown}.map((e) => e.getAttribute('left-token-index'))")) == {"8"}
+    firefox.point_at("#vis > svg > g:last-child > rect", 5)
+    assert firefox.evaluate("document.getElementById('tip').textContent") == "head 5"
+    firefox.point_at("#save")
+    firefox.evaluate("document.getElementById('save').focus()")
+    firefox.press(TAB, *[DOWN] * 8, RIGHT)
+    column = int(pair.attention[5, 5, 8].argmax())
+    said = f"layer 5, head 5: his → {pair.tokens[column]} {pair.attention[5, 5, 8, column]:.2f}"
+    assert firefox.evaluate("document.getElementById('tip').textContent") == said
+    assert firefox.evaluate("!document.getElementById('ring').hidden")
+
+
+def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, tmp_path):
+    firefox.open(draw["neuron"]().save(tmp_path / "view.html").as_uri())
+    firefox.point_at("#collapsed #leftText > g > rect:last-of-type", 8, click=True)
+    assert firefox.evaluate("document.getElementById('expanded').getAttribute('visibility')") == "visible"
+    firefox.point_at(".dotproduct", 3)
+    assert "q · k / √D for ian" in firefox.evaluate("document.getElementById('tip').textContent")
+    firefox.open(draw["model"](include_layers=[2, 5]).save(tmp_path / "view.html").as_uri())
+    firefox.point_at("#vis > svg > g:has(> rect.attn_background) > rect:last-child", 12 + 5, click=True)
+    assert firefox.evaluate("document.querySelector('text.detail').textContent") == "Layer 5, Head 5"
+
+
+def test_a_picture_is_saved(firefox, draw, tmp_path):
+    firefox.open(draw["head"]().save(tmp_path / "view.html").as_uri())
+    firefox.point_at("#save", click=True)
+    path = firefox.downloads / "head_view_0.svg"
+    for _ in range(100):
+        if path.exists() and path.read_text("utf-8").endswith("</svg>"):
+            break
+        time.sleep(0.1)
+    firefox.open(path.as_uri())
+    assert firefox.evaluate("document.querySelectorAll('line').length") == 12 * 13 * 13
