@@ -98,6 +98,13 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
         assert reader.cropped(view) == []
     for index in range(len(VIEWS)):  # the text for where frames are dropped
         assert not cells.nth(index + 1).locator(".jp-OutputArea-output p").is_visible()
+    for theme, mode in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        page.get_by_role("menuitem", name="Settings", exact=True).click()
+        page.locator(".lm-Menu-itemLabel").get_by_text("Theme", exact=True).hover()
+        page.locator(".lm-Menu-itemLabel").get_by_text(theme, exact=True).click()
+        for view in (head, first):
+            view.locator(f"html.{mode}").wait_for(state="attached")
+    reader.check_neuron_lines(first, pair.attention[1, 3])
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 

@@ -344,8 +344,8 @@ function fit() {
   if (Math.abs(needed - fitted) > 8) {
     fitted = needed;
     vis.style.paddingLeft = `${-left}px`;
-    vis.firstChild.style.minWidth = `${right}px`;
   }
+  if (!vis.firstChild.style.minWidth) vis.firstChild.style.minWidth = `${right}px`; // bertviz has drawn anew
   vis.style.zoom = Math.max(SMALLEST, Math.min(1, vis.parentNode.clientWidth / fitted)) || 1;
   const frame = window.frameElement, height = Math.ceil(document.body.getBoundingClientRect().bottom);
   if (frame && height > 0) {
