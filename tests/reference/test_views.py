@@ -481,7 +481,7 @@ def test_mixtures_of_attentions_and_texts(draw, arguments, options, message):
 
 
 def test_a_text_without_its_model():
-    with pytest.raises(ValueError, match="a view cannot read a list: pass a TransformerEncoder"):
+    with pytest.raises(ValueError, match="a view cannot read a tuple: pass a TransformerEncoder"):
         head_view(GOOD, WORDS, sentence_a="a")
     with pytest.raises(ValueError, match="a view cannot read a Linear"):
         model_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a")
