@@ -143,7 +143,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     expect(error).to_be_visible()
     expect(view.locator("#collapsed #leftText text").nth(1)).to_have_text("fruit")
     expect(tokens).to_contain_text("fruit")
-    type_into(second, "")
+    second.fill("")
     type_into(first, "Time flies.")
     expect(error).to_have_count(0)
     expect(view.locator("#collapsed #leftText text")).to_have_text(["[CLS]", "time", "flies", ".", "[SEP]"])
