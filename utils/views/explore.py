@@ -20,6 +20,7 @@ VIEWS = {  # what each name draws of (encoder, tokenizer, sentence_a, sentence_b
     "model view": lambda *text, layer, head: model_view(*text),
     "neuron view": lambda *text, layer, head: neuron_view(*text, layer=layer, head=head),
 }
+WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 ABOVE = "In a running notebook, boxes for your own sentences stand above this view."
 
 
@@ -88,20 +89,19 @@ class Explorer:
 
 def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
     """A text box that tells of a change when Enter is pressed or the box is left."""
-    style = {"description_width": "6em"}
-    options = {"placeholder": placeholder, "continuous_update": False, "layout": {"width": "auto"}}
-    return widgets.Text(text, description=name, style=style, **options)
+    options = {"placeholder": placeholder, "continuous_update": False}
+    return widgets.Text(text, description=name, **WIDE_ENOUGH, **options)
 
 
 def choice(name: str, options: Iterable) -> widgets.Dropdown:
     """A drop-down of these values, the first of them chosen."""
-    style, layout = {"description_width": "initial"}, {"width": "auto"}
-    return widgets.Dropdown(options=list(options), description=name, style=style, layout=layout)
+    return widgets.Dropdown(options=list(options), description=name, **WIDE_ENOUGH)
 
 
 def notes(texts: Iterable[str]) -> str:
     """Paragraphs that a screen reader reads out when they appear."""
-    return "".join(f'<p role="alert" style="line-height: 1.4">{html.escape(text)}</p>' for text in texts)
+    style = "line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, #c62828)"
+    return "".join(f'<p role="alert" style="{style}">{html.escape(text)}</p>' for text in texts)
 
 
 def token_list(tokens: Iterable[str], ids: Iterable[int]) -> str:
