@@ -1309,6 +1309,44 @@ CASES += [
         ValueError,
         "cannot read a Linear",
     ),
+    Case(
+        VIEW,
+        "a tokenizer with attentions",
+        lambda folder: head_view(GOOD, tiny_tokenizer(), "a"),
+        TypeError,
+        "tokens must be a list, got a WordPieceTokenizer: with a tokenizer pass the encoder, not its attentions",
+    ),
+    Case(
+        VIEW,
+        "a tokenizer where the encoder belongs",
+        lambda folder: model_view(tiny_tokenizer(), encoder(), "a"),
+        TypeError,
+        "got WordPieceTokenizer: pass the model's attentions and tokens, or (encoder, tokenizer, sentence_a",
+    ),
+    Case(
+        VIEW,
+        "an encoder and no text",
+        lambda folder: head_view(encoder(), tiny_tokenizer()),
+        TypeError,
+        "head_view(encoder, tokenizer, sentence_a, sentence_b=None): missing a required argument: 'sentence_a'",
+    ),
+    Case(
+        VIEW,
+        "an encoder, a text and tokens",
+        lambda folder: head_view(encoder(), tiny_tokenizer(), "a", tokens=WORDS),
+        TypeError,
+        "works tokens out itself: leave it out, or pass no model and text",
+    ),
+    *(
+        Case(
+            VIEW,
+            f"sentence_b_start for {draw.__name__} of a pair",
+            lambda folder, draw=draw: draw(encoder(), tiny_tokenizer(), "a", 3),
+            ValueError,
+            "sentence_b must be one string, got 3",
+        )
+        for draw in (head_view, model_view, neuron_view)
+    ),
     *(
         Case(VIEW, f"the label {text}", drawn(text), None)
         for text in ("from $5 to $10", r"$\bad{$", "$", r"\$1")

@@ -32,6 +32,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "batches": (),
     },
 }
+WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -55,8 +56,9 @@ def execute(path: Path) -> None:
         cell.metadata = nbformat.from_dict(tags | (FOLDED if is_folded(cell) else {}))
         if cell.cell_type == "code":
             cell.outputs = join_streams(without_progress(cell))
-        for output in cell.get("outputs", []):  # a view's payload appears where its cell is run
-            output.get("data", {}).pop("text/html", None)
+        for output in cell.get("outputs", []):  # a view's payload and boxes appear where its cell is run
+            for kind in ("text/html", WIDGET):
+                output.get("data", {}).pop(kind, None)
     save(notebook, path)
 
 

@@ -18,12 +18,11 @@ from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from tools.badges import current_slug
-from tools.notebooks import NOTEBOOKS, ROOT, is_folded, join_streams, notebook_paths, run, save
+from tools.notebooks import NOTEBOOKS, ROOT, WIDGET, is_folded, join_streams, notebook_paths, run, save
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
-WIDGET = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = (
     "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
@@ -69,19 +68,25 @@ def execute_one(path: Path, copy: Path) -> None:
 
 
 def read_for_readers(path: Path):
-    """An executed notebook without what only its run needed: progress bars, warnings and the state of widgets."""
+    """An executed notebook without what only its run needed: progress bars, warnings and widgets.
+
+    A widget that says how it looks without a kernel, such as that of `explore`, is shown so.
+    """
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            kept = [
-                out
-                for out in cell.outputs
-                if out.get("name") != "stderr" and WIDGET not in out.get("data", {})
-            ]
-            cell.outputs = join_streams(kept)
+            cell.outputs = join_streams([output for output in cell.outputs if is_for_readers(output)])
+            for output in cell.outputs:
+                output.get("data", {}).pop(WIDGET, None)
             describe_pictures(cell)
     return notebook
+
+
+def is_for_readers(output) -> bool:
+    """Whether an output is more than a progress bar or a warning."""
+    data = output.get("data", {})
+    return output.get("name") != "stderr" and (WIDGET not in data or "text/html" in data)
 
 
 def describe_pictures(cell) -> None:

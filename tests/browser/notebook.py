@@ -1,4 +1,4 @@
-"""A small notebook with four views."""
+"""A small notebook with four views, and one with `explore`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import nbformat
 SETUP = """\
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
-from utils.views import head_view, model_view, neuron_view
+from utils.views import explore, head_view, model_view, neuron_view
 
 encoder = TransformerEncoder.from_checkpoint("all-MiniLM-L6-v2")
 tokenizer = WordPieceTokenizer.from_checkpoint("all-MiniLM-L6-v2")
@@ -22,12 +22,14 @@ VIEWS = {
     "neuron": "neuron_view(encoder, tokenizer, *pair, layer=1, head=3)",
     "second neuron": 'neuron_view(encoder, tokenizer, *pair, layer=4, head=9, display_mode="dark")',
 }
+EXPLORE = {"explore": "explore(encoder, tokenizer)"}
 
 
-def write_notebook(folder: Path) -> Path:
+def write_notebook(folder: Path, name: str = "views", cells: dict[str, str] = VIEWS) -> Path:
+    """The set-up and these cells, in a notebook of this name."""
     notebook = nbformat.v4.new_notebook()
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook.cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, *VIEWS.values())]
-    path = folder / "views.ipynb"
+    notebook.cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, *cells.values())]
+    path = folder / f"{name}.ipynb"
     nbformat.write(notebook, path)
     return path

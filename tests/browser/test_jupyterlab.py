@@ -12,9 +12,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser import reader
-from tests.browser.notebook import LAYERS, VIEWS, write_notebook
+from tests.browser.notebook import EXPLORE, LAYERS, VIEWS, write_notebook
 from tests.helpers import environment
 
 
@@ -23,6 +24,7 @@ def jupyterlab(browser, draw, tmp_path_factory):
     """A function from a notebook's name to its address on a running server; stopped, kernels and all, in the end."""
     tmp_path = tmp_path_factory.mktemp("jupyterlab")
     write_notebook(tmp_path)
+    write_notebook(tmp_path, "explore", EXPLORE)
     write_notebook_from_elsewhere(tmp_path / "elsewhere.ipynb", draw["head"]())
     settings = tmp_path / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
@@ -78,14 +80,20 @@ def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
     pytest.fail(f"JupyterLab did not answer within {seconds} seconds, exit status {server.poll()}")
 
 
-def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
-    page.goto(jupyterlab("views"))
+def run_all(page, address: str, last: int):
+    """The cells of a notebook that is opened and run, once the last has a view."""
+    page.goto(address)
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
     page.get_by_text("| Idle").wait_for(timeout=45_000)  # the kernel's state, in the status bar
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     cells = page.locator(".jp-CodeCell")
-    cells.nth(len(VIEWS)).locator("iframe").wait_for(timeout=60_000)
+    cells.nth(last).locator("iframe").wait_for(timeout=60_000)
+    return cells
+
+
+def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
+    cells = run_all(page, jupyterlab("views"), len(VIEWS))
     head, model, first, second = (cells.nth(index + 1).frame_locator("iframe") for index in range(4))
     reader.use_head_view(head, pair)
     reader.use_model_view(model, pair, LAYERS)
@@ -105,6 +113,48 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
         for view in (head, first):
             view.locator(f"html.{mode}").wait_for(state="attached")
     reader.check_neuron_lines(first, pair.attention[1, 3])
+    assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
+
+
+def test_a_reader_types_sentences_into_explore(page, jupyterlab):
+    output = run_all(page, jupyterlab("explore"), 1).nth(1).locator(".jp-OutputArea-output")
+    view, tokens = output.frame_locator("iframe"), output.get_by_role("group", name="Tokens and their ids")
+    first, second = output.get_by_label("Sentence A:"), output.get_by_label("Sentence B:")
+    error = output.get_by_role("alert")
+
+    def type_into(box, text: str) -> None:
+        box.press("Control+A")
+        page.keyboard.type(text)
+        box.press("Enter")
+
+    expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
+    type_into(first, "Fruit flies")
+    expect(view.locator("#left text")).to_have_text(["[CLS]", "fruit", "flies", "[SEP]"])
+    expect(tokens.locator("span")).to_have_text(["[CLS]101", "fruit5909", "flies10029", "[SEP]102"])
+    expect(first).to_be_focused()  # ready for the next sentence
+    type_into(second, "<img src=x onerror=alert(1)>")
+    expect(tokens.locator("span")).to_contain_text(
+        ["[CLS]", "fruit", "flies", "[SEP]", "<", "im", "##g", "sr"]
+    )
+    expect(view.locator("#left text").nth(4)).to_have_text("<")
+    output.get_by_label("View:").select_option("neuron view")
+    output.get_by_label("Layer:").select_option("5")
+    expect(view.locator("#att_head")).to_have_value("0")
+    expect(view.locator("#layer")).to_have_value("5")
+    expect(error).to_have_count(0)
+    first.fill("word " * 600)
+    first.press("Enter")
+    expect(error).to_contain_text(
+        "tokens and the model 512 positions (max_position_embeddings): shorten the text"
+    )
+    expect(error).to_be_visible()
+    expect(view.locator("#collapsed #leftText text").nth(1)).to_have_text("fruit")
+    expect(tokens).to_contain_text("fruit")
+    second.fill("")
+    type_into(first, "Time flies.")
+    expect(error).to_have_count(0)
+    expect(view.locator("#collapsed #leftText text")).to_have_text(["[CLS]", "time", "flies", ".", "[SEP]"])
+    expect(view.locator("#layer")).to_have_value("5")
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 

@@ -96,7 +96,9 @@ def test_saved_without_errors_warnings_and_traces_of_the_machine(path):
 @every_notebook
 def test_small(path):
     assert path.stat().st_size <= 1_000_000
-    assert not any("text/html" in output.get("data", {}) for output in outputs(path))
+    assert not any(
+        {"text/html", notebooks.WIDGET} & output.get("data", {}).keys() for output in outputs(path)
+    )
 
 
 @every_notebook

@@ -20,7 +20,8 @@ ORDER = (
     "encoder_layer",  # 05
     "encoder",  # 06
     "batches",
-    *("views.inputs", "views.page", "views.models", "views.still", "views"),  # 07
+    *("views.inputs", "views.page", "views.models", "views.still"),  # 07
+    *("views.draw", "views.explore", "views"),
     *("classifier", "evaluation", "training"),  # 08
     *("inference", "search"),  # 09
 )

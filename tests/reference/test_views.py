@@ -111,6 +111,25 @@ def test_views_take_a_transformers_models_attentions(reference, pair):
         assert (panel["attn"] - torch.cat(attention)).abs().max() <= HALF_A_DIGIT
 
 
+@pytest.mark.parametrize("draw", [head_view, model_view])
+@pytest.mark.parametrize("sentences", [PAIR[:1], PAIR], ids=["text", "pair"])
+def test_a_text_is_drawn_as_its_attentions_are(
+    draw, sentences, encoder, tokenizer, official_tokenizer, reference
+):
+    batch = tokenizer(*sentences)
+    with torch.no_grad():
+        attention = encoder(**batch, output_attentions=True).attentions
+    tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
+    start = int((batch["token_type_ids"] == 0).sum()) if len(sentences) == 2 else None
+    expected = draw(attention, tokens, start, include_layers=[4, 5]).page
+    assert draw(encoder, tokenizer, *sentences, include_layers=[4, 5]).page == expected
+    by_name = dict(zip(("sentence_a", "sentence_b"), sentences, strict=False))
+    assert draw(tokenizer=tokenizer, encoder=encoder, **by_name, include_layers=[4, 5]).page == expected
+    official = data_of(draw(reference, official_tokenizer, *sentences))
+    assert official["sentence_b_start"] == start
+    assert (official["attention"]["all"]["attn"] - torch.cat(attention)).abs().max() <= 1.1e-4
+
+
 @pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float64])
 def test_any_precision_and_gradients_are_taken(precision):
     attention = [layer.to(precision).requires_grad_() for layer in random_attention(2, 2, 3)]
@@ -198,17 +217,46 @@ def test_parts_of_a_pair_are_not_stored_twice(pair):
     assert with_parts.page.count('<option value="') == 5
 
 
-def test_long_input_warns_and_names_the_remedy():
-    tokens = ["a"] * 97
-    attention = random_attention(2, 2, 97)
-    with pytest.warns(UserWarning, match=r"97 tokens.*include_layers.*include_heads"):
-        model_view(attention, tokens)
+@pytest.mark.parametrize(
+    ("draw", "few", "fewer", "remedy"),
+    [
+        (head_view, 4 * 100, {"heads": [0, 1, 3]}, r"shorten the text, or pass heads=\[…\]"),
+        (
+            model_view,
+            3 * 4 * 100,
+            {"include_layers": [0, 2]},
+            r"pass include_layers=\[…\] or include_heads=\[…\]",
+        ),
+        (model_view, 3 * 4 * 100, {"include_heads": [1]}, "or shorten the text"),
+    ],
+)
+def test_so_many_lines_warn_and_name_the_remedy(monkeypatch, draw, few, fewer, remedy):
+    attention, tokens, name = random_attention(3, 4, 10), ["a"] * 10, draw.__name__.replace("_", " ")
+    monkeypatch.setitem(inputs.MOST_LINES, name, few)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model_view(attention, tokens, include_layers=[0])
-        model_view(random_attention(2, 2, 96), tokens[:96])
-    with pytest.warns(UserWarning, match=r"201 tokens.*include_layers"):
-        head_view(random_attention(1, 1, 201), ["a"] * 201)
+        draw(attention, tokens)
+    monkeypatch.setitem(inputs.MOST_LINES, name, few - 1)
+    message = rf"a {name} of {few:,} lines may take .* \(above {few - 1:,} lines\): .*{remedy}"
+    with pytest.warns(UserWarning, match=message) as caught:
+        draw(attention, tokens)
+    assert caught[0].filename == __file__  # the line of the caller, for whom it is meant
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw(attention, tokens, **fewer)
+
+
+def test_so_many_lines_of_a_neuron_view_warn(monkeypatch):
+    encoder = TransformerEncoder(BertConfig(**TINY)).eval()
+    monkeypatch.setitem(inputs.MOST_LINES, "neuron view", 10 * 10 - 1)
+    with pytest.warns(
+        UserWarning, match=r"a neuron view of 100 lines .*shorten the text, or use head_view"
+    ) as caught:
+        neuron_view(encoder, tiny_tokenizer(), "a " * 8)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        neuron_view(encoder, tiny_tokenizer(), "a " * 7)
 
 
 def test_more_than_a_browser_can_hold_is_refused(monkeypatch):
@@ -407,6 +455,36 @@ def test_layer_or_head_that_does_not_exist(draw, arguments, message):
 def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
     with pytest.raises(ValueError, match=message):
         neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
+
+
+@pytest.mark.parametrize("draw", [head_view, model_view])
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (1, {"sentence_a": "a", "attention": GOOD}, "works attention out itself: leave it out"),
+        (3, {"sentence_b_start": 2}, "works sentence_b_start out itself"),
+        (
+            3,
+            {"cross_attention": GOOD, "decoder_tokens": WORDS},
+            "works cross_attention, decoder_tokens out itself",
+        ),
+        (3, {"sentence_a": "b"}, "multiple values for argument 'sentence_a'"),
+        (2, {"sentence_b": "b"}, "missing a required argument: 'sentence_a'"),
+        (5, {}, "too many positional arguments"),
+        (3, {"html_action": "return"}, "html_action= is not needed here"),
+    ],
+)
+def test_mixtures_of_attentions_and_texts(draw, arguments, options, message):
+    given = (TransformerEncoder(BertConfig(**TINY)), tiny_tokenizer(), "a", "b", "c")[:arguments]
+    with pytest.raises(TypeError, match=message):
+        draw(*given, **options)
+
+
+def test_a_text_without_its_model():
+    with pytest.raises(ValueError, match="a view cannot read a tuple: pass a TransformerEncoder"):
+        head_view(GOOD, WORDS, sentence_a="a")
+    with pytest.raises(ValueError, match="a view cannot read a Linear"):
+        model_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a")
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,13 @@ def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
     widget = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/plain": "100%"})
     warning = nbformat.v4.new_output("stream", name="stderr", text="a warning")
     picture = nbformat.v4.new_output("display_data", {"image/png": ""})
-    cells = [code('bars(title="A title")', outputs=[widget, warning, picture]), code("print(1)")]
+    boxes = nbformat.v4.new_output(
+        "display_data", {website.WIDGET: {}, "text/html": "a view", "text/plain": ""}
+    )
+    cells = [code('bars(title="A title")', outputs=[widget, warning, picture, boxes]), code("print(1)")]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
     first = website.read_for_readers(tmp_path / "a.ipynb").cells[0]
-    assert [list(output.data) for output in first.outputs] == [["image/png"]]
+    assert [list(output.data) for output in first.outputs] == [["image/png"], ["text/html", "text/plain"]]
     assert first.outputs[0].metadata["image/png"]["alt"] == "A title"
 
 

@@ -1,7 +1,7 @@
 """The attentions that a view is given, checked and packed."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import wraps
 from numbers import Integral
 from typing import NamedTuple
@@ -13,6 +13,9 @@ from utils.checking import is_whole
 
 DIGITS = 4  # after the decimal point, in what a view draws
 MOST_WEIGHTS = 20_000_000  # a page of about 120 MB
+# Lines beyond which a page takes Chromium about ten seconds. The model view paints all of them; the others leave out
+# what nobody can see, so that a row of the head view has 20 lines at most (weights of 0.05 among 12 heads).
+MOST_LINES = {"head view": 6_000_000, "model view": 1_500_000, "neuron view": 2_000_000}
 NO_WEIGHTS = (
     "call the model with output_attentions=True; a transformers model returns weights only with the attention "
     'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
@@ -63,6 +66,11 @@ def read_panel(source: Source, prettify_tokens: bool) -> Panel:
     for tokens, size in zip((source.left_tokens, source.right_tokens), weights.shape[2:], strict=True):
         if isinstance(tokens, str):
             raise TypeError(f"tokens must be a list, got the text {tokens!r:.60}: tokenize it first")
+        if callable(tokens):
+            kind = type(tokens).__name__
+            raise TypeError(
+                f"tokens must be a list, got a {kind}: with a tokenizer pass the encoder, not its attentions"
+            )
         if tokens is None or len(tokens) != size:
             found = "none were passed" if tokens is None else f"there are {len(tokens)} tokens"
             raise ValueError(
@@ -78,7 +86,10 @@ def stack_layers(argument: str, attention: Sequence[Tensor]) -> Tensor:
     """L times (1, A, S, T), on any device and in any precision, to (L, A, S, T) float64; ValueError if it is not so."""
     if isinstance(attention, str) or not isinstance(attention, Iterable):
         kind = type(attention).__name__
-        raise TypeError(f"{argument} must be one tensor a layer, got {kind}: pass the model's attentions")
+        raise TypeError(
+            f"{argument} must be one tensor a layer, got {kind}: pass the model's attentions and tokens, or "
+            "(encoder, tokenizer, sentence_a, sentence_b)"
+        )
     layers = list(attention)
     if not layers or any(layer is None for layer in layers):
         raise ValueError(f"{argument} holds no weights, {tuple(layers)!r:.60}: {NO_WEIGHTS}")
@@ -187,15 +198,15 @@ def describe(layers: int, heads: int, texts: Iterable[list[str]]) -> str:
     return f"{layers} layers × {heads} heads on {tokens}"
 
 
-def longest(panels: list[Panel]) -> int:
-    """Tokens of the longest text."""
-    return max(max(panel.weights.shape[2:]) for panel in panels)
+def most_lines(panels: list[Panel]) -> int:
+    """Lines of one head, in the panel that has most."""
+    return max(S * T for S, T in (panel.weights.shape[2:] for panel in panels))
 
 
-def warn_if_long(view: str, tokens: int, limit: int, remedy: str) -> None:
-    """Warn that a view of so many tokens will hardly respond."""
-    if tokens > limit:
-        message = f"a {view} of {tokens} tokens draws slowly and responds late (above {limit}): {remedy}"
+def warn_if_many(view: str, lines: int, remedy: str) -> None:
+    """Warn that a view of so many lines takes a browser long to draw."""
+    if lines > (limit := MOST_LINES[view]):
+        message = f"a {view} of {lines:,} lines may take a browser above ten seconds (above {limit:,} lines): {remedy}"
         warnings.warn(message, UserWarning, stacklevel=4)  # the caller of the view
 
 
@@ -204,10 +215,13 @@ def without_html_action(draw: Callable) -> Callable:
 
     @wraps(draw)
     def view(*arguments, **options):
-        if "html_action" in options:
-            raise TypeError(
-                "html_action= is not needed here: the view shows itself, .save(path) writes its page"
-            )
+        refuse_html_action(options)
         return draw(*arguments, **options)
 
     return view
+
+
+def refuse_html_action(options: Container[str]) -> None:
+    """TypeError if bertviz's `html_action` is among a view's keyword arguments."""
+    if "html_action" in options:
+        raise TypeError("html_action= is not needed here: the view shows itself, .save(path) writes its page")

@@ -1,13 +1,70 @@
-"""What the neuron view reads from a model: tokens, queries, keys and attention weights."""
+"""What a view reads from a model and its text: tokens, queries, keys and attention weights."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import BertModel
 
 from utils.attention import scaled_dot_product_attention
 from utils.batches import device_of, evaluation_mode
 from utils.checking import require_tokenizer
 from utils.encoder import TransformerEncoder
+from utils.views.inputs import refuse_html_action
+
+OF_ATTENTIONS = {  # what says in bertviz's way what is drawn, and so excludes a model and its text
+    *("attention", "tokens", "sentence_b_start", "encoder_attention", "decoder_attention", "cross_attention"),
+    *("encoder_tokens", "decoder_tokens"),
+}
+
+
+class Reading(NamedTuple):
+    """What a model made of a text or pair: S tokens, where sentence B starts, and what each head computed."""
+
+    tokens: list[str]
+    sentence_b_start: int | None
+    queries: Tensor  # (L, A, S, D)
+    keys: Tensor  # (L, A, S, D)
+    weights: Tensor  # (L, A, S, S)
+
+
+def read_text(encoder, tokenizer, sentence_a: str, sentence_b: str | None = None) -> Reading:
+    """Read a text or pair; ValueError for another model than a view can read, and a text that it cannot take."""
+    require_model(encoder)
+    tokens, input_ids, token_type_ids = tokenize_for_view(encoder, tokenizer, sentence_a, sentence_b)
+    start = None if sentence_b is None else int((token_type_ids == 0).sum())
+    return Reading(tokens, start, *read_model(encoder, input_ids, token_type_ids))
+
+
+def of_texts_too(draw: Callable) -> Callable:
+    """The view function, which then takes (encoder, tokenizer, sentence_a, sentence_b=None) as well.
+
+    They stand for attention, tokens and sentence_b_start; TypeError for a mixture of both.
+    """
+    text = inspect.signature(read_text)
+
+    @wraps(draw)
+    def view(*arguments, **options):
+        refuse_html_action(options)
+        given = {name: options.pop(name) for name in text.parameters if name in options}
+        if not given and not (arguments and isinstance(arguments[0], nn.Module)):
+            return draw(*arguments, **options)
+        way = f"{draw.__name__}(encoder, tokenizer, sentence_a, sentence_b=None)"
+        if mixed := sorted(OF_ATTENTIONS & options.keys()):
+            raise TypeError(
+                f"{way} works {', '.join(mixed)} out itself: leave it out, or pass no model and text"
+            )
+        try:
+            bound = text.bind(*arguments, **given)
+        except TypeError as error:
+            raise TypeError(f"{way}: {error}") from None
+        reading = read_text(*bound.args, **bound.kwargs)
+        return draw(reading.weights.split(1), reading.tokens, reading.sentence_b_start, **options)
+
+    return view
 
 
 def tokenize_for_view(
@@ -42,15 +99,16 @@ def require_model(model) -> None:
     """Raise ValueError for a model whose attention is not the softmax of its queries and keys, or is not known here."""
     if not isinstance(model, (TransformerEncoder, BertModel)):
         raise ValueError(
-            f"the neuron view cannot read a {type(model).__name__}: pass a TransformerEncoder of this series or a "
+            f"a view cannot read a {type(model).__name__}: pass a TransformerEncoder of this series or a "
             "transformers BertModel (of a model with a task head, its .encoder or .bert); head_view and model_view "
             "take the attentions of any model"
         )
     positions = getattr(model.config, "position_embedding_type", "absolute")
     if positions != "absolute" or getattr(model.config, "is_decoder", False):
         raise ValueError(
-            f"the neuron view shows softmax(q · k / √D), which a BertModel with position_embedding_type={positions!r} "
-            f"and is_decoder={getattr(model.config, 'is_decoder', False)} does not compute: pass an absolute encoder"
+            "the view of a text shows softmax(q · k / √D), which a BertModel with "
+            f"position_embedding_type={positions!r} and is_decoder={getattr(model.config, 'is_decoder', False)} does "
+            "not compute: pass an absolute encoder"
         )
 
 

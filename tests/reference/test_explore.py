@@ -1,0 +1,194 @@
+"""`explore`, driven as a reader drives it: by its boxes and choices, without a kernel."""
+
+import json
+import re
+
+import ipywidgets
+import pytest
+import torch
+from transformers import BertConfig
+
+from tests.helpers import TINY, tiny_tokenizer
+from utils.encoder import TransformerEncoder
+from utils.views import explore, head_view, inputs, model_view, neuron_view
+from utils.views.explore import SENTENCE, WIDGET
+
+HOSTILE = "<img src=x onerror=alert(1)> </script> $x$"
+
+
+@pytest.fixture(scope="module")
+def model() -> tuple:
+    """An encoder of 2 layers, 3 heads and 16 positions, and its tokenizer, which knows letters and numbers."""
+    return TransformerEncoder(BertConfig(**TINY)).eval(), tiny_tokenizer()
+
+
+@pytest.fixture
+def explorer(model):
+    return explore(*model, "a b")
+
+
+def shown(explorer) -> str:
+    """The page in the frame, which is that of the view that one can save."""
+    assert explorer.frame.value == explorer.view._repr_html_()
+    return explorer.view.page
+
+
+def tokens_and_ids(explorer) -> list[tuple[str, str]]:
+    return re.findall(r"<span>(.*?)<br><small>(.*?)</small></span>", explorer.tokens.value)
+
+
+def test_it_starts_with_a_head_view_of_the_sentence(model, explorer):
+    assert shown(explorer) == head_view(*model, "a b", layer=0).page
+    assert tokens_and_ids(explorer) == [("[CLS]", "2"), ("a", "5"), ("b", "6"), ("[SEP]", "3")]
+    assert explorer.message.value == ""
+
+
+def test_a_sentence_of_its_own_stands_in_the_box_at_first(encoder, tokenizer):
+    assert explore(encoder, tokenizer).sentence_a.value == SENTENCE
+    assert "[UNK]" not in tokenizer.tokenize(SENTENCE)
+
+
+def test_typed_sentences_are_drawn(model, explorer):
+    explorer.sentence_a.value = "b c d"
+    assert shown(explorer) == head_view(*model, "b c d", layer=0).page
+    explorer.sentence_b.value = " e "
+    assert shown(explorer) == head_view(*model, "b c d", "e", layer=0).page
+    assert [token for token, _ in tokens_and_ids(explorer)] == ["[CLS]", "b", "c", "d", "[SEP]", "e", "[SEP]"]
+    explorer.sentence_b.value = "  "  # as good as empty
+    assert shown(explorer) == head_view(*model, "b c d", layer=0).page
+
+
+def test_views_layers_and_heads_are_chosen_and_stay_as_the_text_changes(model, explorer):
+    explorer.layer.value, explorer.head.value = 1, 2
+    assert shown(explorer) == head_view(*model, "a b", layer=1, heads=2).page
+    explorer.kind.value = "neuron view"
+    assert shown(explorer) == neuron_view(*model, "a b", layer=1, head=2).page
+    explorer.sentence_a.value = "c"
+    assert shown(explorer) == neuron_view(*model, "c", layer=1, head=2).page
+    assert (explorer.layer.disabled, explorer.head.disabled) == (False, False)
+    explorer.kind.value = "model view"
+    assert shown(explorer) == model_view(*model, "c").page
+    assert (explorer.layer.disabled, explorer.head.disabled) == (True, True)
+
+
+def test_a_neuron_view_shows_one_head_and_its_choice_says_which(model, explorer):
+    explorer.kind.value = "neuron view"
+    assert explorer.head.value == 0
+    explorer.head.value = "all"
+    assert explorer.head.value == 0
+    assert shown(explorer) == neuron_view(*model, "a b").page
+
+
+def test_a_view_is_computed_once_when_it_is_asked_for(monkeypatch, model, explorer):
+    asked = []
+    monkeypatch.setattr(
+        model[0], "forward", lambda *a, **k: asked.append(1) or type(model[0]).forward(model[0], *a, **k)
+    )
+    explorer.sentence_a.value = "d"
+    explorer.kind.value = "neuron view"  # and so the head, from all to 0
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (
+            "a " * 15,
+            r"the text has 17 tokens and the model 16 positions \(max_position_embeddings\): shorten the text",
+        ),
+        ("", "sentence A is empty: type a word or more"),
+        (" \u200b ", "sentence A is empty: type a word or more"),
+    ],
+)
+def test_an_error_stands_in_words_and_the_last_view_stays(explorer, typed, words):
+    before = shown(explorer), explorer.tokens.value
+    explorer.sentence_a.value = typed
+    assert re.search(
+        rf'<p role="alert".*Not drawn: {words}\. Below stands the last view that was\.</p>',
+        explorer.message.value,
+    )
+    assert (shown(explorer), explorer.tokens.value) == before
+    explorer.kind.value = "model view"  # of the same sentence
+    assert (shown(explorer), explorer.tokens.value) == before
+    explorer.sentence_a.value = "c"
+    assert explorer.message.value == ""
+    assert shown(explorer) != before[0]
+
+
+def test_an_error_of_any_kind_is_told(monkeypatch, model, explorer):
+    def fail(*arguments, **options):
+        raise torch.OutOfMemoryError("<b>full</b>")
+
+    monkeypatch.setattr(model[0], "forward", fail)
+    before = shown(explorer)
+    explorer.sentence_a.value = "c"
+    assert "Not drawn: OutOfMemoryError(&#x27;&lt;b&gt;full&lt;/b&gt;&#x27;)." in explorer.message.value
+    assert shown(explorer) == before
+
+
+def test_a_warning_stands_there_too_and_the_view_is_drawn(monkeypatch, model, explorer):
+    expected = head_view(*model, "a b c", layer=0).page
+    monkeypatch.setitem(inputs.MOST_LINES, "head view", 3 * 5 * 5 - 1)
+    explorer.sentence_a.value = "a b c"
+    assert "Careful: a head view of 75 lines may take a browser above ten seconds" in explorer.message.value
+    assert shown(explorer) == expected
+    explorer.sentence_a.value = "a b"
+    assert explorer.message.value == ""
+
+
+def test_hostile_text_is_text(encoder, tokenizer):
+    explorer = explore(encoder, tokenizer, HOSTILE, HOSTILE)
+    for text in (explorer.tokens.value, explorer._repr_mimebundle_()["text/html"].split("srcdoc")[0]):
+        assert "<img" not in text
+        assert "</script" not in text
+    assert ("&lt;", "1026") in tokens_and_ids(explorer)
+    assert json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])["attention"]["all"][
+        "left_text"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a " * 15,), "17 tokens and the model 16 positions"),
+        (("",), "sentence A is empty"),
+        ((None,), "sentence_a must be one string, got None"),
+        (("a", 3), "sentence_b must be one string, got 3"),
+    ],
+)
+def test_what_the_caller_brings_is_the_callers_to_mend(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        explore(*model, *arguments)
+
+
+def test_another_model_or_tokenizer():
+    with pytest.raises(ValueError, match="a view cannot read a Linear"):
+        explore(torch.nn.Linear(2, 2), tiny_tokenizer())
+    with pytest.raises(
+        TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got str"
+    ):
+        explore(TransformerEncoder(BertConfig(**TINY)), "a")
+
+
+def test_every_control_has_a_name(explorer):
+    controls = [explorer.sentence_a, explorer.sentence_b, explorer.kind, explorer.layer, explorer.head]
+    assert [control.description for control in controls] == [
+        "Sentence A:",
+        "Sentence B:",
+        "View:",
+        "Layer:",
+        "Head:",
+    ]
+    assert {*controls} <= {*explorer.box.children, *explorer.box.children[3].children}
+
+
+def test_jupyter_gets_widgets_and_whoever_has_none_the_view_and_a_text(explorer):
+    bundle = explorer._repr_mimebundle_()
+    assert bundle[WIDGET] == explorer.box._repr_mimebundle_()[WIDGET]
+    assert isinstance(explorer.box, ipywidgets.VBox)
+    assert bundle["text/html"].endswith(explorer.view._repr_html_())
+    assert "In a running notebook, boxes for your own sentences stand above this view." in bundle["text/html"]
+    assert bundle["text/plain"].startswith(
+        "Boxes for your own sentences, and the attention in them. Head view of 2 layers"
+    )
+    assert "run the cells above, then this one" in bundle["text/plain"]

@@ -1,0 +1,114 @@
+"""`explore`: type a sentence or two and look at their attention. Used in notebook 07."""
+
+import html
+import warnings
+from collections.abc import Iterable
+
+import ipywidgets as widgets
+
+from utils.views.draw import head_view, model_view, neuron_view
+from utils.views.models import require_model, tokenize_for_view
+from utils.views.page import View
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SENTENCE = "The animal didn't cross the street because it was too tired."
+ALL = "all"  # heads
+VIEWS = {  # what each name draws of (encoder, tokenizer, sentence_a, sentence_b), a layer and a head or ALL
+    "head view": lambda *text, layer, head: head_view(
+        *text, layer=layer, heads=None if head == ALL else head
+    ),
+    "model view": lambda *text, layer, head: model_view(*text),
+    "neuron view": lambda *text, layer, head: neuron_view(*text, layer=layer, head=head),
+}
+WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
+ABOVE = "In a running notebook, boxes for your own sentences stand above this view."
+
+
+def explore(encoder, tokenizer, sentence_a: str = SENTENCE, sentence_b: str | None = None) -> "Explorer":
+    """Boxes for a sentence or two, whose attention is drawn below them anew after every Enter, in a choice of views.
+
+    Models, tokenizers and errors are those of `neuron_view`. What is wrong with a sentence that is typed stands in
+    words under the boxes, and the last view stays; it is `.view`, with a `.save(path)`.
+    """
+    require_model(encoder)
+    return Explorer(encoder, tokenizer, sentence_a, sentence_b)
+
+
+class Explorer:
+    """What `explore` returns: Jupyter displays it, as widgets where it has them and as its view where not."""
+
+    def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None):
+        self.model = encoder, tokenizer
+        self.kind = choice("View:", VIEWS)
+        self.layer = choice("Layer:", range(encoder.config.num_hidden_layers))
+        self.head = choice("Head:", [ALL, *range(encoder.config.num_attention_heads)])
+        self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self.draw(sentence_a, sentence_b)  # what it complains about now is the caller's to hear
+        self.sentence_a = sentence_box("Sentence A:", sentence_a, "type, and press Enter")
+        self.sentence_b = sentence_box("Sentence B:", sentence_b or "", "empty for one sentence alone")
+        for control in (self.sentence_a, self.sentence_b, self.kind, self.layer, self.head):
+            control.observe(self.answer, "value")
+        choices = widgets.HBox([self.kind, self.layer, self.head], layout={"flex_flow": "row wrap"})
+        parts = [self.sentence_a, self.sentence_b, self.message, choices, self.tokens, self.frame]
+        self.box = widgets.VBox(parts)
+
+    def draw(self, sentence_a: str, sentence_b: str | None) -> None:
+        """Show the chosen view of a text; ValueError, and nothing is changed, where there is none."""
+        text = (*self.model, sentence_a, sentence_b or None)
+        tokens, input_ids, token_type_ids = tokenize_for_view(*text)
+        if (token_type_ids == 0).sum() <= 2:  # [CLS] and [SEP]
+            raise ValueError("sentence A is empty: type a word or more")
+        self.view: View = VIEWS[self.kind.value](*text, layer=self.layer.value, head=self.head.value)
+        self.tokens.value = token_list(tokens, input_ids[0].tolist())
+        self.frame.value = self.view._repr_html_()
+
+    def answer(self, _) -> None:
+        """Draw what is asked for now, or say why not."""
+        if self.kind.value == "neuron view" and self.head.value == ALL:
+            self.head.value = 0  # it shows one head; this change is answered in its turn
+            return
+        self.layer.disabled = self.head.disabled = self.kind.value == "model view"  # which shows them all
+        try:
+            with warnings.catch_warnings(record=True, action="always", category=UserWarning) as heard:
+                self.draw(self.sentence_a.value, self.sentence_b.value.strip())
+        except Exception as error:  # of any kind: a widget's traceback goes to a log that no reader opens
+            words = str(error) if isinstance(error, ValueError) else repr(error)
+            self.message.value = notes([f"Not drawn: {words}. Below stands the last view that was."])
+        else:
+            self.message.value = notes(f"Careful: {warning.message}." for warning in heard)
+
+    def __repr__(self) -> str:
+        return f"Boxes for your own sentences, and the attention in them. {self.view!r}"
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        # Written out, since releases of ipywidgets differ in how they display themselves
+        widget = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
+        instead = f"<p>{ABOVE}</p>{self.view._repr_html_()}"
+        return {"text/plain": repr(self), "text/html": instead, WIDGET: widget}
+
+
+def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
+    """A text box that tells of a change when Enter is pressed or the box is left."""
+    options = {"placeholder": placeholder, "continuous_update": False}
+    return widgets.Text(text, description=name, **WIDE_ENOUGH, **options)
+
+
+def choice(name: str, options: Iterable) -> widgets.Dropdown:
+    """A drop-down of these values, the first of them chosen."""
+    return widgets.Dropdown(options=list(options), description=name, **WIDE_ENOUGH)
+
+
+def notes(texts: Iterable[str]) -> str:
+    """Paragraphs that a screen reader reads out when they appear."""
+    style = "line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, #c62828)"
+    return "".join(f'<p role="alert" style="{style}">{html.escape(text)}</p>' for text in texts)
+
+
+def token_list(tokens: Iterable[str], ids: Iterable[int]) -> str:
+    """Each token with its id beneath, in rows that fit the width."""
+    items = (
+        f"<span>{html.escape(token)}<br><small>{number}</small></span>"
+        for token, number in zip(tokens, ids, strict=True)
+    )
+    style = "display: flex; flex-wrap: wrap; gap: 4px 12px; line-height: 1.3; text-align: center"
+    return f'<div role="group" aria-label="Tokens and their ids" style="{style}">{"".join(items)}</div>'
