@@ -15,12 +15,30 @@ function nameSections() {
   }
 }
 
-// Pictures and views share the height that is left; text and code are never shrunk.
+// The last of these sizes with which a slide fits and no line of code breaks that did not break before.
+function grow(slide, sizes, set) {
+  const code = [...slide.querySelectorAll("pre")];
+  const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
+  set("");
+  const before = lines();
+  for (const size of sizes) {
+    set(`${size}px`);
+    if (slide.scrollHeight <= Reveal.getConfig().height && lines() <= before) continue;
+    return set(size > sizes[0] ? `${size - 2}px` : "");
+  }
+}
+
+// First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
 function fit(slide) {
-  const all = [...(slide?.querySelectorAll("img, iframe") ?? [])];
-  for (const one of all) one.style.maxHeight = "";
-  const over = all.length ? slide.scrollHeight - Reveal.getConfig().height : 0;
-  if (over > 0) for (const one of all) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over / all.length)}px`;
+  const pictures = [...slide.querySelectorAll("img, iframe")];
+  for (const one of pictures) one.style.maxHeight = "";
+  if (!pictures.length) {
+    slide.style.setProperty("--code", "");
+    grow(slide, [28, 30, 32, 34, 36], (size) => { slide.style.fontSize = size; });
+    grow(slide, [26, 28, 30, 32], (size) => { slide.style.setProperty("--code", size); });
+  }
+  const over = (slide.scrollHeight - Reveal.getConfig().height) / pictures.length;
+  if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
 }
 
 // A key that a view does not use is the deck's. A click leaves no focus in the view, so that the next arrow turns the slide.
