@@ -253,7 +253,7 @@ def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
     assert box["width"] >= 1200
     assert box["y"] + box["height"] <= 720
     here = page.evaluate("Reveal.getIndices()")
-    view.locator("#vis text").first.click()
+    view.locator("#vis > svg").first.click(position={"x": 120, "y": 120})
     view.locator("#layer").select_option("1")
     page.keyboard.press("ArrowRight")
     assert page.evaluate("Reveal.getIndices()") != here

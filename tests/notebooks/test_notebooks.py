@@ -142,7 +142,8 @@ def test_length_and_times_are_as_it_says(path):
     read_only, with_exercises = notebooks.minutes(notebook)
     assert f"Read {read_only} minutes, with exercises {with_exercises}" in opening(path)
     assert (
-        f"| {read_only} / {with_exercises} |" in (ROOT / "README.md").read_text("utf-8").split(path.name)[1]
+        f"| {read_only} / {with_exercises} |"
+        in (ROOT / "README.md").read_text("utf-8").split(f"{path.name}) |")[1]
     )
 
 
