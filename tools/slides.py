@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import nbformat
 import sphinx_revealjs
 from nbconvert import SlidesExporter
 from pygments.formatters import HtmlFormatter
@@ -28,6 +29,11 @@ def read_for_a_class(copy: Path, views: Path):
             if "text" in output:
                 output.text = UNANSWERED.sub("", output.text)
     return notebook
+
+
+def has_slides(path: Path) -> bool:
+    """Whether any cell says what it is on slides; else everything would stand on one."""
+    return any("slideshow" in cell.metadata for cell in nbformat.read(path, as_version=4).cells)
 
 
 def make_slides(copy: Path, folder: Path) -> Path:
@@ -61,6 +67,8 @@ def main() -> str | None:
     paths = [path for path in notebook_paths(names) if path.parent.name == "notebooks"]
     if not names or not paths:
         return "name a notebook by its number: make slides NB=03"
+    if unchosen := [path.name for path in paths if not has_slides(path)]:
+        return f"no slides yet in {', '.join(unchosen)}: give its cells slide types (property inspector)"
     for copy in execute(paths):
         print(make_slides(copy, SITE / "slides"))
     return None

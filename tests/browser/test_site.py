@@ -1,6 +1,7 @@
 """The site and the slides, opened from a folder without internet.
 
-A small site is built of saved notebooks, some with views put in. SITE=site checks all pages of a built site instead.
+A small site is built of saved notebooks, some with views put in. SITE=site checks all pages of a built site instead,
+and the slides of every notebook.
 """
 
 import functools
@@ -216,7 +217,11 @@ def test_search_finds_a_notebook(page, site, served, place):
     assert page.heard == []
 
 
-CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
+CHAPTERS = [
+    path
+    for path in sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
+    if BUILT or path.name[:2] in ("00", "03", "10")
+]
 DECK = {"width": 1280, "height": 720}
 
 

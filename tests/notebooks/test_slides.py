@@ -9,7 +9,8 @@ import pytest
 from tests.helpers import ROOT
 from tools.notebooks import REMOVE_INPUT, is_folded
 
-SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+CHOSEN = [f"{number:02d}" for number in range(11)]  # the notebooks whose slides have been chosen
+SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
 STARTS, SHOWN = {"slide", "subslide"}, {"slide", "subslide", "fragment", "-"}
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # of code at 24 px on a slide of 1280 × 720, in letters and lines

@@ -81,6 +81,15 @@ def test_a_deck_shows_what_the_cells_say(tmp_path):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
 
 
+def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks" / "05_a.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
+    monkeypatch.setattr(slides, "notebook_paths", lambda names: [path])
+    monkeypatch.setattr(slides.sys, "argv", ["slides", "05"])
+    assert slides.main() == "no slides yet in 05_a.ipynb: give its cells slide types (property inspector)"
+
+
 def test_pages_show_the_code_that_slides_leave_out(tmp_path):
     drawn = on_slide(code("drawing()"), "slide", "remove-input", "kept")
     nbformat.write(nbformat.v4.new_notebook(cells=[drawn, code("# @title Set-up")]), tmp_path / "05_a.ipynb")
