@@ -28,10 +28,17 @@ function grow(slide, sizes, set) {
   }
 }
 
+// A view alone on its slide is drawn larger, as far as the height goes; a narrower page draws the same.
+function enlarge(frame, room) {
+  const times = Math.max(1, Math.min(1.7, room / frame.offsetHeight));
+  const more = frame.offsetHeight * (times - 1);
+  Object.assign(frame.style, { transform: `scale(${times})`, width: `${100 / times}%`, marginBottom: `${more}px` });
+}
+
 // First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
 function fit(slide) {
   const pictures = [...slide.querySelectorAll("img, iframe")];
-  for (const one of pictures) one.style.maxHeight = "";
+  for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
     grow(slide, [28, 30, 32, 34, 36], (size) => { slide.style.fontSize = size; });
@@ -39,6 +46,7 @@ function fit(slide) {
   }
   const over = (slide.scrollHeight - Reveal.getConfig().height) / pictures.length;
   if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
+  if (pictures.length === 1 && pictures[0].matches("iframe")) enlarge(pictures[0], pictures[0].offsetHeight - over);
 }
 
 // A key that a view does not use is the deck's. A click leaves no focus in the view, so that the next arrow turns the slide.
