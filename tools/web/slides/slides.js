@@ -38,7 +38,7 @@ function enlarge(frame, room) {
 // First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
 function fit(slide) {
   const pictures = [...slide.querySelectorAll("img, iframe")];
-  for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "" });
+  for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
     grow(slide, [28, 30, 32, 34, 36], (size) => { slide.style.fontSize = size; });
