@@ -94,9 +94,7 @@ def describe_pictures(cell) -> None:
     for output in cell.outputs:
         for kind in output.get("data", {}):
             if kind.startswith("image/"):
-                output.metadata.setdefault(kind, {})["alt"] = (
-                    title  # beside its width, half as many as its pixels
-                )
+                output.metadata.setdefault(kind, {})["alt"] = title  # beside its width and height
 
 
 def take_out_views(notebook, name: str, folder: Path) -> None:
