@@ -34,6 +34,9 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
+REMOVE_INPUT = (
+    "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
+)
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -52,8 +55,8 @@ def execute(path: Path) -> None:
     run(notebook, path.parent)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        tags = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
-        cell.metadata = nbformat.from_dict(tags | (FOLDED if is_folded(cell) else {}))
+        kept = {name: cell.metadata[name] for name in ("tags", "slideshow") if cell.metadata.get(name)}
+        cell.metadata = nbformat.from_dict(kept | (FOLDED if is_folded(cell) else {}))
         if cell.cell_type == "code":
             cell.outputs = join_streams(without_progress(cell))
         for output in cell.get("outputs", []):  # a view's payload and boxes appear where its cell is run

@@ -18,7 +18,17 @@ from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
 from tools.badges import current_slug
-from tools.notebooks import NOTEBOOKS, ROOT, WIDGET, is_folded, join_streams, notebook_paths, run, save
+from tools.notebooks import (
+    NOTEBOOKS,
+    REMOVE_INPUT,
+    ROOT,
+    WIDGET,
+    is_folded,
+    join_streams,
+    notebook_paths,
+    run,
+    save,
+)
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
@@ -99,7 +109,7 @@ def describe_pictures(cell) -> None:
     for output in cell.outputs:
         for kind in output.get("data", {}):
             if kind.startswith("image/"):
-                output.metadata[kind] = {"alt": title}
+                output.metadata.setdefault(kind, {})["alt"] = title  # beside its width and height
 
 
 def take_out_views(notebook, name: str, folder: Path) -> None:
@@ -159,8 +169,9 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path) -> Non
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = relink(cell.source, folder, lambda link: link in places.values())
-        for cell in filter(is_folded, notebook.cells):
-            cell.metadata.setdefault("tags", []).append("hide-input")
+        for cell in notebook.cells:  # pages show the code that slides leave out
+            tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
+            cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
         nbformat.write(notebook, source / place)
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places.values())
     for caption, solved in (("Notebooks", False), ("Solutions", True)):

@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import transformers
+from IPython import get_ipython
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
 from utils.checkpoints import DEFAULT_CHECKPOINT, checkpoint_name
@@ -27,7 +29,7 @@ def start(seed: int = 0) -> torch.device:
     warnings.filterwarnings("ignore", category=FutureWarning)
     plt.rcParams.update(
         {
-            "figure.dpi": 100,
+            "figure.dpi": 90,
             "figure.constrained_layout.use": True,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -35,6 +37,8 @@ def start(seed: int = 0) -> torch.device:
             "font.size": 10,
         }
     )
+    if get_ipython() is not None:
+        set_matplotlib_formats("retina")  # two pixels for one, which the screens of laptops have
     device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")

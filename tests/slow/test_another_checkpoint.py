@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT
 
-# The notebooks that train, embed many texts or try every head get the smallest shape that the series takes: BERT-base's takes long.
+# The notebooks that train, embed many texts or try every head get the smallest shape of the series.
 SMALL = BertConfig(hidden_size=96, num_hidden_layers=6, num_attention_heads=12, intermediate_size=192)
 SHAPES = {"0[0-7]_*.ipynb": BertConfig(), "0[89]_*.ipynb": SMALL, "1*_*.ipynb": SMALL}
 

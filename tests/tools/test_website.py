@@ -2,6 +2,7 @@
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
@@ -31,7 +32,8 @@ def test_links_lead_to_pages_or_to_the_repository(source, expected):
 def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
     widget = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/plain": "100%"})
     warning = nbformat.v4.new_output("stream", name="stderr", text="a warning")
-    picture = nbformat.v4.new_output("display_data", {"image/png": ""})
+    size = {"image/png": {"width": 480, "height": 300}}
+    picture = nbformat.v4.new_output("display_data", {"image/png": ""}, metadata=size)
     boxes = nbformat.v4.new_output(
         "display_data", {website.WIDGET: {}, "text/html": "a view", "text/plain": ""}
     )
@@ -40,6 +42,7 @@ def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
     first = website.read_for_readers(tmp_path / "a.ipynb").cells[0]
     assert [list(output.data) for output in first.outputs] == [["image/png"], ["text/html", "text/plain"]]
     assert first.outputs[0].metadata["image/png"]["alt"] == "A title"
+    assert first.outputs[0].metadata["image/png"]["width"] == 480
 
 
 def test_a_notebook_is_executed_in_a_copy(tmp_path):
@@ -52,23 +55,52 @@ def test_a_notebook_is_executed_in_a_copy(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_slides_start_at_headings_but_not_at_comments_in_code():
-    source = "intro\n\n## One\ntext\n```\n## no heading\n```\n### Two"
-    assert slides.split_at_headings(source) == ["intro", "## One\ntext\n```\n## no heading\n```", "### Two"]
+def on_slide(cell, kind, *tags):
+    cell.metadata.update(slideshow={"slide_type": kind}, tags=list(tags))
+    return cell
 
 
-def test_what_does_not_fit_starts_a_slide_of_its_own():
-    long = "\n".join(f"x = {number}" for number in range(20))
+def test_a_deck_shows_what_the_cells_say(tmp_path):
+    answer = nbformat.v4.new_output("stream", text="42; you predicted nothing: write it above\n")
     cells = [
-        text("# Title"),
-        code("# @title Set-up\nsetup()"),
-        code("# @title Imports\nimport a"),
-        text("## One"),
-        code(long),
-        code("y"),
-        code(long),
+        on_slide(text("# Title"), "slide"),
+        on_slide(text("said aloud"), "notes"),
+        on_slide(code("left_out()"), "skip"),
+        on_slide(code("drawing()", outputs=[answer]), "subslide", "remove-input"),
+        on_slide(code("shown()"), "fragment"),
     ]
-    expected = ["slide", "skip", "skip", "slide", "fragment", "fragment", "subslide"]
-    assert slides.slide_types(cells) == expected
-    cells[5].metadata["slideshow"] = {"slide_type": "notes"}
-    assert slides.slide_types(cells)[5] == "notes"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
+    path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck")
+    page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    assert path.name == "05.html"
+    first, second = page.select(".slides > section > section")
+    assert first.h1.text == "Title"
+    assert first.select_one("aside.notes").text.strip() == "said aloud"
+    assert second.select_one(".jp-OutputArea").text.strip() == "42"
+    assert second.select_one(".fragment pre").text.strip() == "shown()"
+    for hidden in ("left_out", "drawing", "predicted"):
+        assert hidden not in page.text
+    for file in page.select("script[src], link[href]"):
+        assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
+
+
+def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks" / "05_a.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
+    monkeypatch.setattr(slides, "notebook_paths", lambda names: [path])
+    monkeypatch.setattr(slides.sys, "argv", ["slides", "05"])
+    assert slides.main() == "no slides yet in 05_a.ipynb: give its cells slide types (property inspector)"
+
+
+def test_pages_show_the_code_that_slides_leave_out(tmp_path):
+    drawn = on_slide(code("drawing()"), "slide", "remove-input", "kept")
+    nbformat.write(nbformat.v4.new_notebook(cells=[drawn, code("# @title Set-up")]), tmp_path / "05_a.ipynb")
+    (tmp_path / "README.md").write_text("# Start", "utf-8")
+    (tmp_path / "images").mkdir()
+    website.lay_out(
+        [tmp_path / "05_a.ipynb"], tmp_path / "README.md", tmp_path / "source", tmp_path / "images"
+    )
+    shown, folded = nbformat.read(tmp_path / "source" / "notebooks" / "05_a.ipynb", as_version=4).cells
+    assert shown.metadata["tags"] == ["kept"]
+    assert folded.metadata["tags"] == ["hide-input"]

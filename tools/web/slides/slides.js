@@ -1,46 +1,88 @@
-// Starts reveal.js when the formulas are set, fits each slide to the window, and names the section below it.
+// Starts reveal.js when the formulas are set, fits pictures and views to their slides, and leaves the keys to the deck.
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
 
-// Code that makes a picture stands beside it, if both together are too tall.
-function placePictures() {
-  for (const cell of document.querySelectorAll(".jp-CodeCell")) {
-    const picture = cell.querySelector(".jp-OutputArea img");
-    const lines = cell.querySelector("pre").textContent.trim().split("\n").length;
-    if (picture && lines > 6) cell.classList.add("beside");
+// A slide without a heading of its own says at its top under which one it stands.
+function nameSections() {
+  let title = "";
+  for (const slide of leaves()) {
+    const headings = [...slide.querySelectorAll("h1, h2, h3")].filter((heading) => !heading.closest("aside"));
+    if (!headings.length) {
+      const running = Object.assign(document.createElement("p"), { className: "running", textContent: title });
+      slide.prepend(running);
+    }
+    title = headings.at(-1)?.textContent ?? title;
   }
 }
 
-// Shrink what is taller than a slide, down to half its size; beyond that the slide scrolls.
-function fit(slide) {
-  const { height } = Reveal.getConfig();
-  slide.style.zoom = 1;
-  const zoom = Math.max(0.5, Math.min(1, height / slide.scrollHeight));
-  slide.style.zoom = zoom;
-  slide.style.maxHeight = `${height / zoom}px`;
-  slide.style.overflowY = slide.scrollHeight * zoom > height + 2 ? "auto" : "visible";
+// The last of these sizes with which a slide fits and no line of code breaks that did not break before.
+function grow(slide, sizes, set) {
+  const code = [...slide.querySelectorAll("pre")];
+  const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
+  set("");
+  const before = lines();
+  for (const size of sizes) {
+    set(`${size}px`);
+    if (slide.scrollHeight <= Reveal.getConfig().height && lines() <= before) continue;
+    return set(size > sizes[0] ? `${size - 2}px` : "");
+  }
 }
 
-function show(slide) {
-  if (!slide) return;
-  fit(slide);
-  Reveal.layout();
-  const here = leaves().indexOf(slide);
-  const titles = leaves().slice(0, here + 1).flatMap((s) => [...s.querySelectorAll("h1, h2, h3")]);
-  document.getElementById("section").textContent = titles.at(-1)?.textContent ?? "";
+// A view alone on its slide is drawn larger, as far as the height goes; a narrower page draws the same.
+function enlarge(frame, room) {
+  const times = Math.max(1, Math.min(1.7, room / frame.offsetHeight));
+  const more = frame.offsetHeight * (times - 1);
+  Object.assign(frame.style, { transform: `scale(${times})`, width: `${100 / times}%`, marginBottom: `${more}px` });
+}
+
+// First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
+function fit(slide) {
+  const pictures = [...slide.querySelectorAll("img, iframe")];
+  for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
+  if (!pictures.length) {
+    slide.style.setProperty("--code", "");
+    grow(slide, [28, 30, 32, 34, 36], (size) => { slide.style.fontSize = size; });
+    grow(slide, [26, 28, 30, 32], (size) => { slide.style.setProperty("--code", size); });
+  }
+  const over = (slide.scrollHeight - Reveal.getConfig().height) / pictures.length;
+  if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
+  if (pictures.length === 1 && pictures[0].matches("iframe")) enlarge(pictures[0], pictures[0].offsetHeight - over);
+}
+
+// A key that a view does not use is the deck's. A click leaves no focus in the view, so that the next arrow turns the slide.
+function shareKeys({ target: frame }) {
+  const inside = frame.contentDocument;
+  let byPointer = false;
+  const leave = () => {
+    const choosing = inside.activeElement?.matches("select, input:not([type=range])");
+    if (byPointer && !choosing) inside.activeElement?.blur();
+  };
+  inside.addEventListener("pointerdown", () => { byPointer = true; });
+  inside.addEventListener("click", () => setTimeout(leave));
+  inside.addEventListener("change", () => { if (byPointer) inside.activeElement?.blur(); });
+  inside.defaultView.addEventListener("keydown", (event) => {
+    byPointer = false;
+    const turns = ["PageUp", "PageDown"].includes(event.key);
+    const typing = event.target.closest?.("select, input, button, [tabindex]") || event.ctrlKey || event.altKey || event.metaKey;
+    if (event.defaultPrevented || (typing && !turns) || event.key === "Tab") return;
+    event.preventDefault();
+    Reveal.triggerKey(event.keyCode);
+  });
 }
 
 function start() {
-  placePictures();
-  Reveal.on("ready", ({ currentSlide }) => show(currentSlide));
-  Reveal.on("slidechanged", ({ currentSlide }) => show(currentSlide));
+  nameSections();
+  Reveal.on("ready", ({ currentSlide }) => fit(currentSlide));
+  Reveal.on("slidechanged", ({ currentSlide }) => fit(currentSlide));
   Reveal.initialize({
-    width: 1280, height: 720, margin: 0.04, center: false, hash: true, transition: "none",
-    slideNumber: "c/t", navigationMode: "linear", pdfSeparateFragments: false,
+    width: 1280, height: 720, margin: 0.02, center: false, hash: true, transition: "none",
+    slideNumber: "c/t", navigationMode: "linear", pdfSeparateFragments: false, plugins: [RevealNotes],
   });
-  // a view grows when it is drawn
-  const grown = new ResizeObserver(() => show(Reveal.getCurrentSlide()));
-  for (const frame of document.querySelectorAll("iframe")) grown.observe(frame);
+  const grown = new ResizeObserver(() => fit(Reveal.getCurrentSlide())); // a view grows when it is drawn
+  for (const frame of document.querySelectorAll("iframe")) {
+    grown.observe(frame);
+    frame.addEventListener("load", shareKeys);
+  }
 }
 
 window.MathJax = {
