@@ -1,17 +1,13 @@
-"""Build explorer.html: one sentence through the encoder, its numbers in the page, and the model for any other beside it."""
+"""Build explorer.html: one sentence through the encoder, with its numbers, and the model for any other beside it."""
 
 import base64
 import gzip
 import html
 import json
 import re
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Mapping
-from hashlib import sha256, sha512
+from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -20,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from tools.badges import current_slug
+from tools.npm import Package, fetch, read_member
 from utils import tokenization
 from utils.checkpoints import checkpoint_name
 from utils.encoder import TransformerEncoder
@@ -28,33 +25,41 @@ from utils.saving import write_file, write_folder
 from utils.tokenization import WordPieceTokenizer
 
 PARTS = Path(__file__).parent / "web" / "explorer"
+PROGRAM = ("tokenizer.js", "model.js", "draw.js", "explorer.js")
 ASSETS = "_static/explorer"  # of the page, in the site
-SENTENCE = "time flies like an arrow"  # of notebooks/images/encoder.svg
-LAYER, HEAD = 0, 2  # shown at first: each token looks at the one before it
-MOST_TOKENS, MOST_CHARACTERS = 48, 2000
-LARGE = 10_000  # numbers in a matrix from which on it is stored in half the room
-OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions")
-# Nothing is fetched but the page's own files; its worker, a blob, is bound by the same
-POLICY = (
-    "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{program}'; "
-    "worker-src blob:; style-src 'sha256-{style}'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
-)
-
-
-class Package(NamedTuple):
-    """A package of npm's in one version, with the SHA-512 that its registry publishes."""
-
-    name: str
-    version: str
-    integrity: str
-
-
+FILES = {
+    "program": "ort.mjs",
+    "runtime": "ort.wasm.gzip",
+    "encoder": "encoder.onnx.gzip",
+    "vocabulary": "vocabulary.txt",
+}
 RUNTIME = Package(
     "onnxruntime-web",
     "1.30.0",
     "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ==",
 )
-PROGRAM, WASM = "dist/ort.wasm.bundle.min.mjs", "dist/ort-wasm-simd-threaded.wasm"
+SENTENCE = "time flies like an arrow"  # of notebooks/images/encoder.svg
+EXAMPLES = (  # for a reader to start with, of the series
+    ("fruit flies like a banana", ""),
+    ("the bark of a palm tree is very rough", ""),
+    ("I called Ian.", "I got his answering machine."),
+)
+SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
+LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
+LARGE = 10_000  # numbers in a matrix from which on it is stored in half the room
+OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions")
+SIZES = {
+    "V": "vocab_size",
+    "H": "hidden_size",
+    "L": "num_hidden_layers",
+    "A": "num_attention_heads",
+    "I": "intermediate_size",
+}
+# Nothing is fetched but the page's own files; its worker, a blob, is bound by the same
+POLICY = (
+    "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{program}'; "
+    "worker-src blob:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+)
 
 
 class Stations(nn.Module):
@@ -69,44 +74,12 @@ class Stations(nn.Module):
         asked = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
         output = self.encoder(input_ids, attention_mask, token_type_ids, **asked)
         attended, values = [], []
-        for layer, states in zip(self.encoder.layers, output.hidden_states, strict=False):  # the last one comes out
+        for layer, states in zip(self.encoder.layers, output.hidden_states[:-1], strict=True):
             added, _ = layer.attention(states, attention_mask, output_attentions=True)
             attended.append(layer.attention_norm(states + added))
             values.append(layer.attention.project(states)[2])
         lists = (output.hidden_states, attended, output.queries, output.keys, values, output.attentions)
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
-
-
-def fetch(package: Package, folder: Path) -> Path:
-    """A package as npm's configured registry has it, kept in the folder; it is asked once.
-
-    FileNotFoundError without npm, OSError if npm cannot get the package, ValueError if it is not the published one.
-    """
-    path = folder / f"{package.name}-{package.version}.tgz"
-    if not path.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            raise FileNotFoundError("npm is not installed")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [npm, "pack", f"{package.name}@{package.version}", "--silent", "--pack-destination", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-        if done.returncode or not path.exists():
-            reason = (done.stderr or done.stdout).strip().splitlines()
-            raise OSError(f"npm cannot get {package.name} {package.version} ({reason[-1] if reason else 'no reason given'})")
-    if digest(path.read_bytes()) != package.integrity:
-        raise ValueError(f"{path} is not {package.name} {package.version} as published: delete it and try again")
-    return path
-
-
-def digest(content: bytes) -> str:
-    """The SHA-512 of a file as npm's registries write it."""
-    return base64.b64encode(sha512(content).digest()).decode()
-
-
-def read_member(tarball: Path, name: str) -> bytes:
-    """One file of a package."""
-    with tarfile.open(tarball) as archive:
-        return archive.extractfile(f"package/{name}").read()
 
 
 def store_as_float16(model: bytes) -> bytes:
@@ -117,8 +90,9 @@ def store_as_float16(model: bytes) -> bytes:
         values = numpy_helper.to_array(tensor)
         if values.dtype == np.float32 and values.ndim == 2 and values.size > LARGE:
             graph.initializer.remove(tensor)
-            graph.initializer.append(numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}_16"))
-            casts.append(helper.make_node("Cast", [f"{tensor.name}_16"], [tensor.name], to=TensorProto.FLOAT))
+            half = numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}_16")
+            graph.initializer.append(half)
+            casts.append(helper.make_node("Cast", [half.name], [tensor.name], to=TensorProto.FLOAT))
     nodes = [*casts, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
@@ -134,15 +108,16 @@ def export(encoder: TransformerEncoder) -> bytes:
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
     """The page's first sentence: text, tokens, ids, token types, and its numbers as float32 in base64."""
     batch = tokenizer(SENTENCE)
+    ids, types = batch["input_ids"], batch["token_type_ids"]
     with torch.inference_mode():
-        outputs = Stations(encoder)(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+        outputs = Stations(encoder)(ids, batch["attention_mask"], types)
     numbers = {
         name: base64.b64encode(tensor.numpy().astype("<f4").tobytes()).decode()
         for name, tensor in zip(OUTPUTS, outputs, strict=True)
     }
-    ids = batch["input_ids"][0].tolist()
-    tokens = [tokenizer.tokens[token_id] for token_id in ids]
-    return {"text": SENTENCE, "tokens": tokens, "ids": ids, "types": batch["token_type_ids"][0].tolist(), "numbers": numbers}
+    tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
+    lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
+    return {"text": SENTENCE, "numbers": numbers} | lists
 
 
 def tokenizer_rules(tokenizer: WordPieceTokenizer) -> dict:
@@ -162,47 +137,45 @@ def vocabulary(tokenizer: WordPieceTokenizer) -> bytes:
 
 
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
-    """What the page fetches, by name."""
+    """What the page fetches, by name: the model and its runtime, packed, since not every server packs."""
+    wasm = read_member(runtime, "dist/ort-wasm-simd-threaded.wasm")
     return {
-        "ort.mjs": read_member(runtime, PROGRAM),
-        "ort.wasm.gzip": gzip.compress(read_member(runtime, WASM), mtime=0),
-        "encoder.onnx.gzip": gzip.compress(export(encoder), compresslevel=6, mtime=0),
-        "vocabulary.txt": vocabulary(tokenizer),
+        FILES["program"]: read_member(runtime, "dist/ort.wasm.bundle.min.mjs"),
+        FILES["runtime"]: gzip.compress(wasm, mtime=0),
+        FILES["encoder"]: gzip.compress(export(encoder), compresslevel=6, mtime=0),
+        FILES["vocabulary"]: vocabulary(tokenizer),
     }
 
 
-def make_page(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files: Mapping[str, bytes], pages: Mapping[str, str]) -> str:
-    """The page as one file; `pages` says where notebooks' pages are, by number, and the others are on GitHub."""
-    names = {"program": "ort.mjs", "runtime": "ort.wasm.gzip", "encoder": "encoder.onnx.gzip", "vocabulary": "vocabulary.txt"}
-    config = encoder.config
+def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files: Mapping[str, bytes]) -> str:
+    """What the page's program reads, as JSON that no script tag can end."""
     data = {
-        "sizes": {
-            "V": config.vocab_size,
-            "H": config.hidden_size,
-            "L": config.num_hidden_layers,
-            "A": config.num_attention_heads,
-            "I": config.intermediate_size,
+        "sizes": {letter: getattr(encoder.config, field) for letter, field in SIZES.items()},
+        "shown": SHOWN,
+        "examples": EXAMPLES,
+        "limits": LIMITS,
+        "files": {
+            kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()
         },
-        "layer": LAYER,
-        "head": HEAD,
-        "most": min(MOST_TOKENS, config.max_position_embeddings),
-        "longest": MOST_CHARACTERS,
-        "files": {kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in names.items()},
         "rules": tokenizer_rules(tokenizer),
         "saved": saved_sentence(encoder, tokenizer),
     }
+    return json.dumps(data).replace("<", "\\u003c")
+
+
+def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
+    """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir()}
-    program = "\n".join(read[name] for name in ("tokenizer.js", "model.js", "draw.js", "explorer.js"))
-    style = read["explorer.css"]
+    program, style = "\n".join(read[name] for name in PROGRAM), read["explorer.css"]
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,
         "program": program,
         "worker": read["worker.js"],
-        "data": json.dumps(data).replace("<", "\\u003c"),
+        "data": data,
         "model": html.escape(Path(checkpoint_name()).name),
         "runtime": RUNTIME.version,
-        "megabytes": f"{sum(map(len, files.values())) / 1e6:.0f}",
+        "megabytes": f"{size / 1e6:.0f}",
     }
     elsewhere = f"https://github.com/{current_slug()}/tree/main/notebooks"
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], elsewhere), read["page.html"])
@@ -219,6 +192,6 @@ def build(site: Path, cache: Path, pages: Mapping[str, str]) -> None:
     runtime = fetch(RUNTIME, cache)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     files = make_files(encoder, tokenizer, runtime)
-    page = make_page(encoder, tokenizer, files, pages)
+    page = make_page(make_data(encoder, tokenizer, files), sum(map(len, files.values())), pages)
     write_folder(site / ASSETS, files)
     write_file(site / "explorer.html", page)

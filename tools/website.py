@@ -31,8 +31,8 @@ MATHJAX_SHA256 = (
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
 EXPLORER_LINK = (  # under the start page's title
-    '<p><a href="explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its real numbers, '
-    "and your own sentence, computed in your browser.</p>"
+    '<p><a href="explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
+    "real numbers, and your own sentence, computed in your browser.</p>"
 )
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
 
@@ -191,7 +191,9 @@ def explore(copies: list[Path], folder: Path) -> Path | None:
     """The folder with explorer.html and its files; None, said in one line, where npm does not bring its runtime."""
     from tools import explorer  # which needs packages that slides do without
 
-    pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"}
+    pages = {
+        path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"
+    }
     try:
         explorer.build(folder, BUILD / "npm", pages)
     except OSError as error:
@@ -232,7 +234,9 @@ def main() -> None:
     size = sum(path.stat().st_size for path in files)
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
     if explorer:
-        print("explorer.html computes your own sentences when the site is served: python -m http.server -d site")
+        print(
+            "explorer.html computes your own sentences when the site is served: python -m http.server -d site"
+        )
 
 
 if __name__ == "__main__":

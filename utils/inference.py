@@ -76,7 +76,7 @@ def encode_packed(
 
 
 class Stacked(nn.Module):
-    """A model whose outputs are tensors by themselves, as ONNX wants them: what each layer gives, stacked, layers first."""
+    """A model whose outputs are single tensors, as ONNX has them: what each layer gives is stacked, layers first."""
 
     def __init__(self, model: nn.Module, **options: bool):
         super().__init__()
@@ -136,10 +136,14 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
     In evaluation mode. ValueError for more weights than such a file holds, ModuleNotFoundError without onnxscript.
     """
     if find_spec("onnxscript") is None:
-        raise ModuleNotFoundError("a model becomes ONNX by the package onnxscript: pip install onnx onnxscript")
+        raise ModuleNotFoundError(
+            "a model becomes ONNX by the package onnxscript: pip install onnx onnxscript"
+        )
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     if size > MOST_BYTES:
-        raise ValueError(f"the weights take {size / 2**30:.1f} GB, and a file of ONNX holds 2: use a smaller model")
+        raise ValueError(
+            f"the weights take {size / 2**30:.1f} GB, and a file of ONNX holds 2: use a smaller model"
+        )
     example = torch.ones(2, min(7, config.max_position_embeddings), dtype=torch.long, device=device_of(model))
     sizes = {0: Dim("batch"), 1: Dim("length", max=config.max_position_embeddings)}
     with evaluation_mode(model), torch.no_grad():

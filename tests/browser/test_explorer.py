@@ -1,4 +1,4 @@
-"""One sentence through the encoder, in a real browser: real numbers, a reader's own text, and nothing that leaves the page."""
+"""One sentence through the encoder, in a real browser: real numbers, a reader's own text, nothing that leaves."""
 
 import functools
 import http.server
@@ -12,16 +12,16 @@ from playwright.sync_api import expect
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
-from tools import explorer
+from tools import explorer, npm
 from tools.website import BUILD
 
-AXE = explorer.Package(
+AXE = npm.Package(
     "axe-core",
     "4.14.1",
     "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
 )
 PAIR = ("I called Ian.", "I got his answering machine.")
-HOSTILE = '<img src=x onerror=alert(1)> </script><script>alert(2)</script> ${1} "\' &amp;'
+HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2)</script> ${1} \"' &amp;"
 WIDTHS = (390, 736, 1300)
 ANSWER = 20_000  # milliseconds: the model is loaded, on a busy machine
 pytestmark = pytest.mark.long
@@ -32,10 +32,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def fetched(package: explorer.Package):
+def fetched(package: npm.Package):
     """A package of npm's, or the test is skipped with the reason."""
     try:
-        return explorer.fetch(package, BUILD / "npm")
+        return npm.fetch(package, BUILD / "npm")
     except OSError as error:
         pytest.skip(f"{error}: install Node.js to test explorer.html")
 
@@ -74,13 +74,18 @@ def send(page, first: str, second: str = "") -> str:
     page.locator("#first").fill(first)
     page.locator("#status").evaluate("(e) => { e.textContent = ''; }")
     page.locator("#first").press("Enter")
-    page.wait_for_function("/computed|shorten|type a|could not/.test(document.getElementById('status').textContent)", timeout=120_000)
+    page.wait_for_function(
+        "/computed|shorten|type a|could not/.test(document.getElementById('status').textContent)",
+        timeout=120_000,
+    )
     return page.locator("#status").inner_text()
 
 
 def cells(page, name: str) -> torch.Tensor:
     """The numbers that a table of the page shows."""
-    return torch.tensor([float(text.replace("−", "-")) for text in page.locator(f"#{name} tbody td").all_text_contents()])
+    return torch.tensor(
+        [float(text.replace("−", "-")) for text in page.locator(f"#{name} tbody td").all_text_contents()]
+    )
 
 
 def drawn(page, name: str) -> torch.Tensor:
@@ -99,13 +104,17 @@ def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, toler
     batch = tokenizer(*texts)
     tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
     assert page.locator("#tokens b").all_text_contents() == tokens
-    assert page.locator("#tokens span").all_text_contents() == [str(i) for i in batch["input_ids"][0].tolist()]
+    assert page.locator("#tokens span").all_text_contents() == [
+        str(i) for i in batch["input_ids"][0].tolist()
+    ]
     with torch.inference_mode():
         out = encoder(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
         states = out.hidden_states
         value = encoder.layers[layer].attention.project(states[layer])[2][0, head]
         weights, query, key = (x[layer][0, head] for x in (out.attentions, out.queries, out.keys))
-        attended = encoder.layers[layer].attention_norm(states[layer] + encoder.layers[layer].attention(states[layer])[0])
+        attended = encoder.layers[layer].attention_norm(
+            states[layer] + encoder.layers[layer].attention(states[layer])[0]
+        )
     wanted = {
         "embeddings": states[0],
         "scores": query @ key.T / query.size(-1) ** 0.5,
@@ -136,7 +145,7 @@ def test_the_first_paint_needs_no_model(page, address):
 
 def test_the_saved_sentence_has_torchs_numbers(page, address, encoder, tokenizer):
     page.goto(address)
-    for layer, head in ((explorer.LAYER, explorer.HEAD), (5, 11)):
+    for layer, head in (explorer.SHOWN.values(), (5, 11)):
         assert_numbers(page, encoder, tokenizer, [explorer.SENTENCE], layer, head, (1e-5, 1e-4))
     assert page.heard == []
 
@@ -159,8 +168,8 @@ def test_an_answer_comes_soon_while_one_types(running):
     page.locator("#first").fill("")
     page.locator("#first").press_sequentially("the cat sat", delay=20)
     expect(page.locator("#tokens b")).to_have_text(["[CLS]", "the", "cat", "sat", "[SEP]"], timeout=ANSWER)
-    said = send(page, "word " * (explorer.MOST_TOKENS - 2))
-    assert said.startswith(f"{explorer.MOST_TOKENS} tokens")
+    said = send(page, "word " * (explorer.LIMITS["tokens"] - 2))
+    assert said.startswith(f"{explorer.LIMITS['tokens']} tokens")
     seconds = float(said.split()[-2])
     assert 0 < seconds < 10  # a second where nothing else runs
 
@@ -203,7 +212,8 @@ def test_no_request_leaves_the_page(running, address):
     refused = """(url) => fetch(url, { mode: "no-cors" }).then(() => "came", () => "refused")"""
     assert page.evaluate(refused, folder) == "came"
     worker = """(url) => new Promise((resolve) => {
-      const source = `fetch("${url}", { mode: "no-cors" }).then(() => postMessage("came"), () => postMessage("refused"))`;
+      const answers = `.then(() => postMessage("came"), () => postMessage("refused"))`;
+      const source = `fetch("${url}", { mode: "no-cors" })${answers}`;
       new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" })
         .onmessage = ({ data }) => resolve(data);
     })"""
@@ -277,27 +287,36 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
     """On 2,000 generated strings, chosen words, and words around every telling character."""
     texts = generated_strings(2000) + WORDS + in_words(telling_characters())
     rules, vocabulary = explorer.tokenizer_rules(tokenizer), explorer.vocabulary(tokenizer).decode()
-    page.evaluate((explorer.PARTS / "tokenizer.js").read_text("utf-8") + "; window.makeTokenizer = makeTokenizer;")
-    page.evaluate("([vocabulary, rules]) => { window.encode = makeTokenizer(vocabulary, rules); }", [vocabulary, rules])
+    page.evaluate(
+        (explorer.PARTS / "tokenizer.js").read_text("utf-8") + "; window.makeTokenizer = makeTokenizer;"
+    )
+    page.evaluate(
+        "([vocabulary, rules]) => { window.encode = makeTokenizer(vocabulary, rules); }", [vocabulary, rules]
+    )
     found = page.evaluate("(texts) => texts.map((text) => encode(text).ids)", texts)
     wanted = [tokenizer.encode(text) for text in texts]
     assert [text for text, ours, theirs in zip(texts, wanted, found, strict=True) if ours != theirs] == []
     pair = page.evaluate("(texts) => encode(...texts)", list(PAIR))
     batch = tokenizer(*PAIR)
-    assert (pair["ids"], pair["types"]) == (batch["input_ids"][0].tolist(), batch["token_type_ids"][0].tolist())
+    assert (pair["ids"], pair["types"]) == (
+        batch["input_ids"][0].tolist(),
+        batch["token_type_ids"][0].tolist(),
+    )
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_read_it(page, site, address, width, scheme):
     """No sideways scrolling at any width, and none of the rules of axe-core is broken."""
-    axe = explorer.read_member(fetched(AXE), "axe.min.js").decode()
+    axe = npm.read_member(fetched(AXE), "axe.min.js").decode()
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     page.goto(address)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate(axe)
-    found = page.evaluate("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")
+    found = page.evaluate(
+        "axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
+    )
     assert found == []
 
 

@@ -10,20 +10,26 @@ import pytest
 import torch
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
-runtime = pytest.importorskip("onnxruntime", reason="make site installs what this needs: requirements-dev.txt")
+pytest.importorskip("onnxruntime", reason="make site installs what this needs: requirements-dev.txt")
 
-from tools import explorer, website
+import onnx
+from onnxruntime import InferenceSession
+
+from tools import explorer, npm, website
 from utils.datasets import reviews
 from utils.notebook import largest_difference
 
-PAIRS = [("I called Ian.", "I got his answering machine."), ("fruit flies like a banana", "time flies like an arrow")]
-PACKAGE = explorer.Package("a-package", "1.0.0", "")
+PAIRS = [
+    ("I called Ian.", "I got his answering machine."),
+    ("fruit flies like a banana", "time flies like an arrow"),
+]
+PACKAGE = npm.Package("a-package", "1.0.0", "")
 
 
 @pytest.fixture(scope="module")
 def answer(encoder):
     """The page's model run by onnxruntime: its outputs by name for one text or pair."""
-    session = runtime.InferenceSession(explorer.export(encoder), providers=["CPUExecutionProvider"])
+    session = InferenceSession(explorer.export(encoder), providers=["CPUExecutionProvider"])
     return lambda batch: dict(
         zip(explorer.OUTPUTS, session.run(None, {k: v.numpy() for k, v in batch.items()}), strict=True)
     )
@@ -31,7 +37,9 @@ def answer(encoder):
 
 def stations(encoder, batch) -> dict[str, torch.Tensor]:
     with torch.inference_mode():
-        outputs = explorer.Stations(encoder)(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+        outputs = explorer.Stations(encoder)(
+            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+        )
     return dict(zip(explorer.OUTPUTS, outputs, strict=True))
 
 
@@ -52,7 +60,9 @@ def test_stations_are_the_official_models_own(encoder, reference, tokenizer):
         handle.remove()
     found = stations(encoder, batch)
     assert largest_difference(found["attended"], torch.stack(heard["attended"])) <= 1e-5
-    assert largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(heard["values"])) <= 1e-5
+    assert (
+        largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(heard["values"])) <= 1e-5
+    )
     assert largest_difference(found["hidden_states"], torch.stack(official.hidden_states)) <= 1e-5
     assert largest_difference(found["attentions"], torch.stack(official.attentions)) <= 1e-5
 
@@ -66,7 +76,9 @@ def test_the_saved_sentence_is_what_the_encoder_gives(encoder, tokenizer):
         output = encoder(**batch, output_attentions=True)
     found = np.frombuffer(base64.b64decode(saved["numbers"]["attentions"]), "<f4")
     assert largest_difference(torch.tensor(found), torch.stack(output.attentions).flatten()) <= 1e-6
-    assert output.attentions[explorer.LAYER][0, explorer.HEAD].diagonal(-1).mean() > 0.8  # what is shown at first
+    assert (
+        output.attentions[explorer.SHOWN["layer"]][0, explorer.SHOWN["head"]].diagonal(-1).mean() > 0.8
+    )  # what is shown at first
 
 
 @pytest.mark.long
@@ -85,7 +97,6 @@ def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer
 
 
 def test_only_large_matrices_are_stored_in_half_the_room(encoder):
-    onnx = pytest.importorskip("onnx")
     model = onnx.load_from_string(explorer.export(encoder))
     sizes = {"FLOAT": 0, "FLOAT16": 0}
     for tensor in model.graph.initializer:
@@ -106,12 +117,14 @@ def fake_package(folder, content: bytes) -> None:
 def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
     fake_package(tmp_path, b"real")
     path = tmp_path / "a-package-1.0.0.tgz"
-    published = PACKAGE._replace(integrity=explorer.digest(path.read_bytes()))
-    assert explorer.fetch(published, tmp_path) == path
-    assert explorer.read_member(path, "a.js") == b"real"
+    published = PACKAGE._replace(integrity=npm.digest(path.read_bytes()))
+    assert npm.fetch(published, tmp_path) == path
+    assert npm.read_member(path, "a.js") == b"real"
     fake_package(tmp_path, b"altered")
-    with pytest.raises(ValueError, match=r"a-package-1\.0\.0\.tgz is not a-package 1\.0\.0 as published: delete it"):
-        explorer.fetch(published, tmp_path)
+    with pytest.raises(
+        ValueError, match=r"a-package-1\.0\.0\.tgz is not a-package 1\.0\.0 as published: delete it"
+    ):
+        npm.fetch(published, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -122,9 +135,9 @@ def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
     ],
 )
 def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, capsys, npm, reason):
-    failed = SimpleNamespace(returncode=1, stdout="", stderr="npm error code\nnpm error network is unreachable\n")
-    monkeypatch.setattr(explorer.shutil, "which", lambda name: npm)
-    monkeypatch.setattr(explorer.subprocess, "run", lambda *command, **options: failed)
+    failed = SimpleNamespace(returncode=1, stdout="", stderr="npm error network is unreachable\n")
+    monkeypatch.setattr(npm.shutil, "which", lambda name: npm)
+    monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
     monkeypatch.setattr(website, "BUILD", tmp_path / "build")
     assert website.explore([], tmp_path / "explorer") is None
     (line,) = capsys.readouterr().out.splitlines()
@@ -134,7 +147,9 @@ def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, caps
 
 @pytest.mark.parametrize("explored", [True, False])
 def test_the_start_page_leads_only_to_a_page_that_is_there(tmp_path, explored):
-    pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
+    pytest.importorskip(
+        "sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt"
+    )
     (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
     (tmp_path / "images").mkdir()
     website.lay_out([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", explored)

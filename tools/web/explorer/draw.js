@@ -64,7 +64,7 @@ class Matrix {
     Object.assign(this, { caption, say, onRow });
     this.table = element("table", { className: "matrix" });
     this.scale = element("p", { className: "scale" });
-    host.append(element("div", { className: "scroll" }, this.table), this.scale);
+    host.append(element("h3", {}, caption), element("div", { className: "scroll" }, this.table), this.scale);
     this.table.addEventListener("pointerover", (event) => this.tell(event.target));
     this.table.addEventListener("pointerleave", hideTip);
     this.table.addEventListener("focusin", (event) => this.tell(event.target));

@@ -1,8 +1,8 @@
 // The page: what is shown of a text, which token, layer and head are followed, and what a reader types.
 const DATA = JSON.parse(document.getElementById("data").textContent);
-const { V, H, L, A, I } = DATA.sizes, D = H / A;
+const { H, L, A } = DATA.sizes, D = H / A, SIZES = { ...DATA.sizes, D };
 const by = (id) => document.getElementById(id);
-const followed = { token: 0, layer: DATA.layer, head: DATA.head };
+const followed = { token: 0, ...DATA.shown };
 let shown = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
 
 function unpackNumbers(packed) {
@@ -106,7 +106,7 @@ function showText() {
     thumbnail(square.firstChild, ofHead("attentions", Math.floor(i / A), i % A), tokens.length);
   });
   fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), "token");
-  const sizes = { S: tokens.length, H, L, A, D };
+  const sizes = { ...SIZES, S: tokens.length };
   for (const shape of document.querySelectorAll("[data-shape]")) {
     const names = shape.dataset.shape.split(", ");
     shape.textContent = `(${names.join(", ")}) = ${names.map((name) => sizes[name]).join(" × ")}`;
@@ -145,12 +145,13 @@ function chooseToken(token) {
 function tell(weights) {
   const { token, layer } = followed, count = shown.tokens.length;
   const row = [...weights.subarray(token * count, (token + 1) * count)];
-  const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a]).slice(0, 3);
-  const share = (i) => `${quoted(i)} (${written(row[i])})`;
-  by("looks").textContent = `${quoted(token)} looks most at ${share(order[0])}, then at ${order.slice(1).map(share).join(" and ")}.`;
-  const parts = order.map((i) => `${written(row[i])} × the value of ${quoted(i)}`).join(" + ");
-  const rest = 1 - order.reduce((sum, i) => sum + row[i], 0);
-  by("mixture").textContent = `The context of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
+  const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a]);
+  const largest = order.slice(0, 3).filter((i, rank) => rank === 0 || row[i] >= 0.01);
+  const [most, ...others] = largest.map((i) => `${quoted(i)} (${written(row[i])})`);
+  by("looks").textContent = `${quoted(token)} looks most at ${most}${others.length ? `, then at ${others.join(" and ")}` : ""}.`;
+  const parts = largest.map((i) => `${written(row[i])} × the value of ${quoted(i)}`).join(" + ");
+  const rest = 1 - largest.reduce((sum, i) => sum + row[i], 0);
+  by("mixture").textContent = `That of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
   const vector = (depth) => ofLayer("hidden_states", depth).subarray(token * H, (token + 1) * H);
   const next = layer + 1 < L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
   by("onwards").textContent = next;
@@ -193,8 +194,8 @@ function complaint(texts, tokens) {
   if (tokens.every((token) => token === "[CLS]" || token === "[SEP]")) {
     return texts.every((text) => !text.trim()) ? "There is no text yet: type a sentence." : "No token is left of this text: type a word.";
   }
-  if (tokens.length > DATA.most) {
-    return `This text has ${tokens.length} tokens, and the page draws ${DATA.most} at most: shorten it.`;
+  if (tokens.length > DATA.limits.tokens) {
+    return `This text has ${tokens.length} tokens, and the page draws ${DATA.limits.tokens} at most: shorten it.`;
   }
   return "";
 }
@@ -202,7 +203,7 @@ function complaint(texts, tokens) {
 async function send() {
   const turn = ++asked, texts = [by("first").value, by("second").value];
   if (texts.every((text) => !text.trim())) return say("There is no text yet: type a sentence.", true);
-  if (texts.some((text) => text.length > DATA.longest)) return say(`This text has more than ${DATA.longest} characters: shorten it.`, true);
+  if (texts.some((text) => text.length > DATA.limits.characters)) return say(`This text has more than ${DATA.limits.characters} characters: shorten it.`, true);
   try {
     await prepare();
     if (turn !== asked) return undefined; // the reader has typed on
@@ -220,9 +221,19 @@ async function send() {
 }
 
 function start() {
-  for (const text of document.querySelectorAll("[data-size]")) text.textContent = DATA.sizes[text.dataset.size].toLocaleString("en");
+  for (const text of document.querySelectorAll("[data-size]")) text.textContent = SIZES[text.dataset.size].toLocaleString("en");
   fillSelect(by("layer"), Array.from({ length: L }, (_, i) => i), "layer");
   fillSelect(by("head"), Array.from({ length: A }, (_, i) => i), "head");
+  const examples = DATA.examples.map(([first, second]) => {
+    const button = element("button", { type: "button" }, [first, second].filter(Boolean).join(" / "));
+    button.onclick = () => {
+      by("first").value = first;
+      by("second").value = second;
+      send();
+    };
+    return button;
+  });
+  by("examples").append(...examples);
   by("about").textContent = "One number in a hundred of the vectors lies beyond its scale.";
   by("first").value = DATA.saved.text;
   if (location.protocol === "file:") {
