@@ -284,24 +284,24 @@ def test_numbers_are_told_on_hover_and_on_focus(page, address):
 
 
 def test_the_tokenizer_gives_our_ids(page, tokenizer):
-    """On 2,000 generated strings, chosen words, and words around every telling character."""
+    """On 2,000 generated strings, chosen words and words around every telling character, where a naive one does not."""
     texts = generated_strings(2000) + WORDS + in_words(telling_characters())
-    rules, vocabulary = explorer.tokenizer_rules(tokenizer), explorer.vocabulary(tokenizer).decode()
-    page.evaluate(
-        (explorer.PARTS / "tokenizer.js").read_text("utf-8") + "; window.makeTokenizer = makeTokenizer;"
-    )
-    page.evaluate(
-        "([vocabulary, rules]) => { window.encode = makeTokenizer(vocabulary, rules); }", [vocabulary, rules]
-    )
-    found = page.evaluate("(texts) => texts.map((text) => encode(text).ids)", texts)
     wanted = [tokenizer.encode(text) for text in texts]
-    assert [text for text, ours, theirs in zip(texts, wanted, found, strict=True) if ours != theirs] == []
-    pair = page.evaluate("(texts) => encode(...texts)", list(PAIR))
-    batch = tokenizer(*PAIR)
-    assert (pair["ids"], pair["types"]) == (
-        batch["input_ids"][0].tolist(),
-        batch["token_type_ids"][0].tolist(),
+    page.evaluate((explorer.PARTS / "tokenizer.js").read_text("utf-8") + "; window.make = makeTokenizer;")
+    start = """([vocabulary, rules]) => {
+      window.encode = make(vocabulary, rules);
+      window.naive = make(vocabulary, { ...rules, later: [] });
+    }"""
+    page.evaluate(start, [explorer.vocabulary(tokenizer).decode(), explorer.tokenizer_rules(tokenizer)])
+    found, naive = (
+        page.evaluate(f"(texts) => texts.map((text) => {name}(text).ids)", texts)
+        for name in ("encode", "naive")
     )
+    assert [text for text, ours, theirs in zip(texts, wanted, found, strict=True) if ours != theirs] == []
+    assert naive != wanted
+    pair, batch = page.evaluate("(texts) => encode(...texts)", list(PAIR)), tokenizer(*PAIR)
+    assert pair["ids"] == batch["input_ids"][0].tolist()
+    assert pair["types"] == batch["token_type_ids"][0].tolist()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
