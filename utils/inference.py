@@ -3,8 +3,11 @@
 Packing is used from notebook 09 on.
 """
 
+import logging
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
@@ -82,9 +85,11 @@ class Stacked(nn.Module):
         super().__init__()
         self.model, self.options = model, options
 
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """input_ids, attention_mask and token_type_ids (B, S) to what was asked for."""
-        output = self.model(*inputs, **self.options)
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Three times (B, S) to what was asked for."""
+        output = self.model(input_ids, attention_mask, token_type_ids, **self.options)
         outputs = (output,) if isinstance(output, Tensor) else output
         return tuple(torch.stack(x) if isinstance(x, tuple) else x for x in outputs if x is not None)
 
@@ -130,6 +135,19 @@ def export_onnx(
     return write_file(path, onnx_bytes(Stacked(model, **options), model.config, names))
 
 
+@contextmanager
+def quiet_exporter() -> Iterator[None]:
+    """Errors only: torch's exporter warns of its own old code, and of packages that no model here needs."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logger.setLevel(level)
+
+
 def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
     """A module that takes `INPUTS`, any number of texts of any length up to the configuration's, as a file of ONNX.
 
@@ -146,13 +164,13 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
         )
     example = torch.ones(2, min(7, config.max_position_embeddings), dtype=torch.long, device=device_of(model))
     sizes = {0: Dim("batch"), 1: Dim("length", max=config.max_position_embeddings)}
-    with evaluation_mode(model), torch.no_grad():
+    with evaluation_mode(model), torch.no_grad(), quiet_exporter():
         program = torch.onnx.export(
             model,
             (example,) * len(INPUTS),
             input_names=INPUTS,
             output_names=output_names,
-            dynamic_shapes=([sizes] * len(INPUTS),),
+            dynamic_shapes=(sizes,) * len(INPUTS),
             dynamo=True,
             verbose=False,
         )
