@@ -162,12 +162,13 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
         raise ValueError(
             f"the weights take {size / 2**30:.1f} GB, and a file of ONNX holds 2: use a smaller model"
         )
-    example = torch.ones(2, min(7, config.max_position_embeddings), dtype=torch.long, device=device_of(model))
+    shape = (2, min(7, config.max_position_embeddings))
+    ids, mask, types = (torch.ones(shape, dtype=torch.long, device=device_of(model)) for _ in INPUTS)
     sizes = {0: Dim("batch"), 1: Dim("length", max=config.max_position_embeddings)}
     with evaluation_mode(model), torch.no_grad(), quiet_exporter():
         program = torch.onnx.export(
             model,
-            (example,) * len(INPUTS),
+            (ids, mask, types),  # one tensor three times would be one input
             input_names=INPUTS,
             output_names=output_names,
             dynamic_shapes=(sizes,) * len(INPUTS),
