@@ -240,11 +240,12 @@ function start() {
     by("fields").disabled = true;
     by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server -d site and open http://localhost:8000/explorer.html.";
   }
+  let pause;
   by("form").addEventListener("submit", (event) => {
     event.preventDefault();
+    clearTimeout(pause);
     send();
   });
-  let pause;
   by("form").addEventListener("input", () => {
     clearTimeout(pause);
     pause = setTimeout(send, 300);
