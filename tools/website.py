@@ -140,6 +140,17 @@ def relink(text: str, place: str, stays) -> str:
     return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
 
 
+def start_page(readme: Path, places: list[str], explored: bool) -> str:
+    """The README with the notebooks' places behind it, and under its title the way to explorer.html if there is one."""
+    start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
+    if explored:
+        start = start.replace("\n", f"\n\n{EXPLORER_LINK}\n", 1)
+    for caption, solved in (("Notebooks", False), ("Solutions", True)):
+        pages = [place.removesuffix(".ipynb") for place in places if ("solutions/" in place) == solved]
+        start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
+    return start
+
+
 def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False) -> None:
     """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them.
 
@@ -164,15 +175,7 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explor
         for cell in filter(is_folded, notebook.cells):
             cell.metadata.setdefault("tags", []).append("hide-input")
         nbformat.write(notebook, source / place)
-    start = relink(readme.read_text("utf-8"), ".", lambda link: link in places.values())
-    if explored:
-        start = start.replace("\n", f"\n\n{EXPLORER_LINK}\n", 1)
-    for caption, solved in (("Notebooks", False), ("Solutions", True)):
-        pages = [
-            place.removesuffix(".ipynb") for place in places.values() if ("solutions/" in place) == solved
-        ]
-        start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
-    (source / "index.md").write_text(start, "utf-8")
+    (source / "index.md").write_text(start_page(readme, list(places.values()), explored), "utf-8")
     shutil.copy(mathjax(), source / "_static" / MATHJAX)
 
 

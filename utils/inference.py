@@ -6,7 +6,7 @@ Packing is used from notebook 09 on.
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import groupby
@@ -24,6 +24,11 @@ from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.saving import write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
+ASKED_FOR = {
+    "output_attentions": ("attentions",),
+    "output_hidden_states": ("hidden_states",),
+    "output_queries_keys": ("queries", "keys"),
+}
 MOST_BYTES = 2**31 - 1  # in a file of ONNX, which is one message of protobuf's
 
 
@@ -111,28 +116,27 @@ def export_onnx(
     left. Written whole or not at all: OSError where it cannot be. TypeError for what is no such model, ValueError for
     outputs that it has not and for more than 2 GB of weights, ModuleNotFoundError without the packages for it.
     """
-    asked = {
-        "hidden_states": output_hidden_states,
-        "attentions": output_attentions,
-        "queries": output_queries_keys,
-        "keys": output_queries_keys,
+    options = {
+        "output_attentions": output_attentions,
+        "output_hidden_states": output_hidden_states,
+        "output_queries_keys": output_queries_keys,
     }
-    options = {}
-    names = ["logits"]
+    asked = {option: True for option, wanted in options.items() if wanted}
+    names = output_names(model, asked)
+    return write_file(path, onnx_bytes(Stacked(model, **asked), model.config, names))
+
+
+def output_names(model: nn.Module, asked: Collection[str]) -> list[str]:
+    """What a model gives, of what its options can ask for; errors as in `export_onnx`."""
+    kind = type(model).__name__
     if isinstance(model, TransformerEncoder):
-        options = {
-            "output_attentions": output_attentions,
-            "output_hidden_states": output_hidden_states,
-            "output_queries_keys": output_queries_keys,
-        }
-        names = [name for name in EncoderOutput._fields if asked.get(name, True)]
-    elif not isinstance(getattr(model, "encoder", None), TransformerEncoder):
-        kind = type(model).__name__
+        given = {"last_hidden_state"}.union(*(ASKED_FOR[option] for option in asked))
+        return [name for name in EncoderOutput._fields if name in given]
+    if not isinstance(getattr(model, "encoder", None), TransformerEncoder):
         raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
-    elif any(asked.values()):
-        wanted = ", ".join(name for name, yes in asked.items() if yes)
-        raise ValueError(f"a {type(model).__name__} gives logits and no {wanted}: export its .encoder")
-    return write_file(path, onnx_bytes(Stacked(model, **options), model.config, names))
+    if asked:
+        raise ValueError(f"a {kind} gives logits, and {', '.join(asked)} ask for more: export its .encoder")
+    return ["logits"]
 
 
 @contextmanager
