@@ -132,15 +132,15 @@ def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("npm", "reason"),
+    ("program", "reason"),
     [
         (None, "npm is not installed"),
         ("/bin/npm", "npm cannot get onnxruntime-web 1.30.0 (npm error network is unreachable)"),
     ],
 )
-def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, capsys, npm, reason):
+def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, capsys, program, reason):
     failed = SimpleNamespace(returncode=1, stdout="", stderr="npm error network is unreachable\n")
-    monkeypatch.setattr(npm.shutil, "which", lambda name: npm)
+    monkeypatch.setattr(npm.shutil, "which", lambda name: program)
     monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
     monkeypatch.setattr(website, "BUILD", tmp_path / "build")
     assert website.explore([], tmp_path / "explorer") is None
