@@ -92,7 +92,7 @@ lint: $(DEV_READY)  ## check style, and that notebooks hold the definitions of u
 bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.md (BENCH=classifier, search or views)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
-site: $(DEV_READY)  ## execute the notebooks and build the site into site/, which opens without a server
+site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (opens without a server; explorer.html wants one, and npm)
 	$(BIN)/python -m tools.website
 
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03)

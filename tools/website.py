@@ -39,6 +39,10 @@ MATHJAX_SHA256 = (
 )
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
+EXPLORER_LINK = (  # under the start page's title
+    '<p><a href="explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
+    "real numbers, and your own sentence, computed in your browser.</p>"
+)
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
 
 
@@ -151,8 +155,22 @@ def relink(text: str, place: str, stays) -> str:
     return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
 
 
-def lay_out(copies: list[Path], readme: Path, source: Path, images: Path) -> None:
-    """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them."""
+def start_page(readme: Path, places: list[str], explored: bool) -> str:
+    """The README with the notebooks' places behind it, and under its title the way to explorer.html if there is one."""
+    start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
+    if explored:
+        start = start.replace("\n", f"\n\n{EXPLORER_LINK}\n", 1)
+    for caption, solved in (("Notebooks", False), ("Solutions", True)):
+        pages = [place.removesuffix(".ipynb") for place in places if ("solutions/" in place) == solved]
+        start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
+    return start
+
+
+def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False) -> None:
+    """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them.
+
+    `explored` says that explorer.html will stand beside the start page, which then leads to it.
+    """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
     for folder in (source / "notebooks" / "solutions", views):
@@ -173,13 +191,7 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path) -> Non
             tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
             cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
         nbformat.write(notebook, source / place)
-    start = relink(readme.read_text("utf-8"), ".", lambda link: link in places.values())
-    for caption, solved in (("Notebooks", False), ("Solutions", True)):
-        pages = [
-            place.removesuffix(".ipynb") for place in places.values() if ("solutions/" in place) == solved
-        ]
-        start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
-    (source / "index.md").write_text(start, "utf-8")
+    (source / "index.md").write_text(start_page(readme, list(places.values()), explored), "utf-8")
     shutil.copy(mathjax(), source / "_static" / MATHJAX)
 
 
@@ -194,14 +206,37 @@ def mathjax() -> Path:
     return path
 
 
-def build(copies: list[Path], site: Path, work: Path, readme: Path = ROOT / "README.md") -> None:
-    """Make the site of executed notebooks; what stood there before stays until it is done."""
-    lay_out(copies, readme, work / "source", NOTEBOOKS / "images")
+def explore(copies: list[Path], folder: Path) -> Path | None:
+    """The folder with explorer.html and its files; None, said in one line, where npm does not bring its runtime."""
+    from tools import explorer  # which needs packages that slides do without
+
+    pages = {
+        path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"
+    }
+    try:
+        explorer.build(folder, BUILD / "npm", pages)
+    except OSError as error:
+        print(f"explorer.html is left out: {error}")
+        return None
+    return folder
+
+
+def build(
+    copies: list[Path],
+    site: Path,
+    work: Path,
+    readme: Path = ROOT / "README.md",
+    explorer: Path | None = None,
+) -> None:
+    """Make the site of executed notebooks, with a folder's explorer.html; the old site stays until it is done."""
+    lay_out(copies, readme, work / "source", NOTEBOOKS / "images", explorer is not None)
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
     subprocess.run(command, check=True)
     shutil.copytree(work / "source" / "_static", work / "html" / "_static", dirs_exist_ok=True)
+    if explorer:
+        shutil.copytree(explorer, work / "html", dirs_exist_ok=True)
     site.mkdir(parents=True, exist_ok=True)
     for old in site.iterdir():
         if old.name != "slides":
@@ -211,10 +246,16 @@ def build(copies: list[Path], site: Path, work: Path, readme: Path = ROOT / "REA
 
 def main() -> None:
     """Execute all notebooks, build the site and say how large it is."""
-    build(execute(notebook_paths([])), SITE, BUILD)
+    copies = execute(notebook_paths([]))
+    explorer = explore(copies, BUILD / "explorer")
+    build(copies, SITE, BUILD, explorer=explorer)
     files = [path for path in SITE.rglob("*") if path.is_file() and "slides" not in path.parts]
     size = sum(path.stat().st_size for path in files)
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
+    if explorer:
+        print(
+            "explorer.html computes your own sentences when the site is served: python -m http.server -d site"
+        )
 
 
 if __name__ == "__main__":

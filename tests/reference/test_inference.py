@@ -1,4 +1,4 @@
-"""A packed row gives what a padded batch gives, computes no padding, runs hooks, and mixes no texts in silence."""
+"""A packed row gives what a padded batch gives, and an ONNX file what its model gives; neither fails in silence."""
 
 import copy
 
@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from tests.helpers import ragged_batch, shaken, tiny_tokenizer
-from utils.encoder import TransformerEncoder
-from utils.inference import TextBoundaries, encode_packed
+from tests.helpers import SMALL, names, ragged_batch, shaken, tiny_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+from utils.encoder import EncoderOutput, TransformerEncoder
+from utils.inference import INPUTS, TextBoundaries, encode_packed, export_onnx
 from utils.notebook import largest_difference
 from utils.search import embed
 
@@ -147,3 +148,106 @@ def test_embed_packs_a_batch_of_any_lengths_at_once(small, monkeypatch):
     monkeypatch.setattr("utils.search.encode_packed", watch)
     embed(["a", "a " * 100, "b c"], small, tiny_tokenizer(30))
     assert shapes == [(3, 102)]
+
+
+EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
+
+
+@pytest.fixture
+def run_onnx():
+    """A file's outputs by name, as onnxruntime computes them."""
+    pytest.importorskip("onnxscript", reason="requirements-dev.txt brings what writes ONNX")
+    runtime = pytest.importorskip("onnxruntime", reason="requirements-dev.txt brings what runs ONNX")
+
+    def run(path, batch) -> dict[str, torch.Tensor]:
+        session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        found = session.run(None, {name: batch[name].numpy() for name in INPUTS})
+        return {
+            output.name: torch.from_numpy(values)
+            for output, values in zip(session.get_outputs(), found, strict=True)
+        }
+
+    return run
+
+
+def assert_same(found: dict[str, torch.Tensor], wanted: EncoderOutput, mask: torch.Tensor) -> None:
+    """Each output by its name, what each layer gives stacked; 1e-5 of the largest number, and of 1 at real tokens."""
+    given = {name: value for name, value in wanted._asdict().items() if value is not None}
+    stacked = {
+        name: torch.stack(value) if isinstance(value, tuple) else value for name, value in given.items()
+    }
+    assert [*found] == [*stacked]
+    for name, value in stacked.items():
+        assert found[name].shape == value.shape
+        assert largest_difference(found[name], value) <= 1e-5 * max(1, value.abs().max()), name
+    real = mask.bool()
+    assert largest_difference(found["last_hidden_state"][real], wanted.last_hidden_state[real]) <= 1e-5
+
+
+@pytest.mark.long
+def test_a_file_gives_what_its_encoder_gives_for_any_texts(small, run_onnx, tmp_path):
+    path = export_onnx(small, tmp_path / "encoder.onnx", **EVERYTHING)
+    assert names(tmp_path) == ["encoder.onnx"]
+    for lengths in ([7, 4], [5, 5], [9, 2, 5], [1], [2], [512, 1]):
+        batch = ragged_batch(lengths)
+        with torch.no_grad():
+            assert_same(run_onnx(path, batch), small(**batch, **EVERYTHING), batch["attention_mask"])
+
+
+@pytest.mark.long
+def test_a_file_of_the_pretrained_encoder_on_padded_pairs(encoder, tokenizer, run_onnx, tmp_path):
+    path = export_onnx(encoder, tmp_path / "encoder.onnx", output_attentions=True)
+    batch = tokenizer([PAIR[0], "no", PAIR[1]], [PAIR[1], "yes", "no"])
+    with torch.no_grad():
+        wanted = encoder(**batch, output_attentions=True)
+    assert_same(run_onnx(path, batch), wanted, batch["attention_mask"])
+
+
+@pytest.mark.long
+def test_a_classifier_in_training_mode_is_exported_without_dropout_and_left_in_it(run_onnx, tmp_path):
+    torch.manual_seed(0)
+    model = shaken(TransformerForSequenceClassification(BertConfig(**SMALL | {"num_labels": 3}))).train()
+    path = export_onnx(model, str(tmp_path / "classifier.onnx"))
+    assert all(module.training for module in model.modules())
+    batch = ragged_batch([10, 3, 6])
+    found = run_onnx(path, batch)
+    with torch.no_grad():
+        assert largest_difference(found["logits"], model.eval()(**batch)) <= 1e-5
+        assert largest_difference(found["logits"], model.train()(**batch)) > 1e-3
+
+
+@pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), None, BertConfig()])
+def test_what_is_no_model_of_the_series_is_no_file(model, tmp_path):
+    message = rf"^a {type(model).__name__} cannot be exported: pass a TransformerEncoder, or a model on one$"
+    with pytest.raises(TypeError, match=message):
+        export_onnx(model, tmp_path / "model.onnx")
+    assert names(tmp_path) == []
+
+
+def test_a_classifier_gives_logits_only(tmp_path):
+    model = TransformerForSequenceClassification(BertConfig(**SMALL))
+    message = r"gives logits, and output_queries_keys ask for more: export its \.encoder$"
+    with pytest.raises(ValueError, match=message):
+        export_onnx(model, tmp_path / "model.onnx", output_queries_keys=True)
+
+
+def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
+    path = tmp_path / "encoder.onnx"
+    path.write_text("an older one")
+    monkeypatch.setattr("utils.inference.onnx_bytes", lambda *arguments: b"a model")
+    monkeypatch.setattr("utils.saving.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a place that you may write"):
+        export_onnx(small, path)
+    assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
+
+
+def test_more_weights_than_a_file_holds(run_onnx, small, tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.inference.MOST_BYTES", 100)
+    with pytest.raises(ValueError, match=r"^the weights take 0\.0 GB, and a file of ONNX holds 2"):
+        export_onnx(small, tmp_path / "encoder.onnx")
+
+
+def test_without_the_packages_that_write_onnx(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.inference.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match="pip install onnx onnxscript"):
+        export_onnx(small, tmp_path / "encoder.onnx")

@@ -1,0 +1,338 @@
+"""One sentence through the encoder, in a real browser: real numbers, a reader's own text, nothing that leaves.
+
+SITE=site checks the page of a built site; without it one is built, which takes half a minute.
+"""
+
+import functools
+import http.server
+import os
+import re
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
+
+from tests.texts import WORDS, generated_strings, in_words, telling_characters
+from tools import explorer, npm
+from tools.website import BUILD
+
+AXE = npm.Package(
+    "axe-core",
+    "4.14.1",
+    "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+)
+PAIR = ("I called Ian.", "I got his answering machine.")
+HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
+BUILT = os.environ.get("SITE")
+WIDTHS = (390, 736, 1300)
+PATIENCE = 120_000  # milliseconds, for a busy machine
+pytestmark = pytest.mark.long
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def fetched(package: npm.Package):
+    """A package of npm's, or the test is skipped with the reason."""
+    try:
+        return npm.fetch(package, BUILD / "npm")
+    except OSError as error:
+        pytest.skip(f"{error}: install Node.js to test explorer.html")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    if BUILT:
+        return Path(BUILT).resolve()
+    fetched(explorer.RUNTIME)
+    folder = tmp_path_factory.mktemp("site")
+    explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    """The page on a server of this machine."""
+    handler = functools.partial(Quiet, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/explorer.html"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def running(window, address):
+    """A page in which the model has loaded, and the addresses of all it asked for."""
+    asked = []
+    window.on("request", lambda request: asked.append(request.url))
+    window.goto(address)
+    send(window, "the bark of a palm tree is very rough")
+    return window, asked
+
+
+def send(page, first: str, second: str = "") -> str:
+    """Type a text, press Enter, and wait for what the page says about it."""
+    page.locator("#second").fill(second)
+    page.locator("#first").fill(first)
+    page.locator("#status").evaluate("(e) => { e.textContent = ''; }")
+    page.locator("#first").press("Enter")
+    answered = re.compile("computed|shorten|type a|could not")
+    expect(page.locator("#status")).to_have_text(answered, timeout=PATIENCE)
+    return page.locator("#status").inner_text()
+
+
+def cells(page, name: str) -> torch.Tensor:
+    """The numbers that a table of the page shows."""
+    return torch.tensor(
+        [float(text.replace("−", "-")) for text in page.locator(f"#{name} tbody td").all_text_contents()]
+    )
+
+
+def drawn(page, name: str) -> torch.Tensor:
+    """The numbers behind the colours of a drawing."""
+    return torch.tensor(page.evaluate(f"[...drawings.{name}.values]"))
+
+
+def follow(page, **choices: int) -> None:
+    for name, value in choices.items():
+        page.locator(f"#{name}").select_option(str(value))
+
+
+def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, tolerance: float) -> None:
+    """Every drawing of the page holds what torch computes, and tables show it to two digits."""
+    follow(page, layer=layer, head=head)
+    batch = tokenizer(*texts)
+    tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
+    assert page.locator("#tokens b").all_text_contents() == tokens
+    assert page.locator("#tokens span").all_text_contents() == [
+        str(i) for i in batch["input_ids"][0].tolist()
+    ]
+    with torch.inference_mode():
+        out = encoder(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
+        states = out.hidden_states
+        value = encoder.layers[layer].attention.project(states[layer])[2][0, head]
+        weights, query, key = (x[layer][0, head] for x in (out.attentions, out.queries, out.keys))
+        attended = encoder.layers[layer].attention_norm(
+            states[layer] + encoder.layers[layer].attention(states[layer])[0]
+        )
+    wanted = {
+        "embeddings": states[0],
+        "scores": query @ key.T / query.size(-1) ** 0.5,
+        "weights": weights,
+        "values": value,
+        "context": weights @ value,
+        "attended": attended,
+        "output": states[layer + 1],
+        "final": states[-1],
+    }
+    for name, values in wanted.items():
+        assert (drawn(page, name) - values.flatten()).abs().max() <= tolerance[name != "weights"], name
+    for name in ("scores", "weights"):
+        assert (cells(page, name) - drawn(page, name)).abs().max() <= 0.0051, name
+
+
+def test_the_first_paint_needs_no_model(page, address):
+    """Its numbers are torch's own; so few bytes come first, and at most 60 MB in all."""
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    start = time.perf_counter()
+    page.goto(address)
+    page.locator("#final canvas").wait_for()
+    assert time.perf_counter() - start < 10  # a second where nothing else runs
+    assert asked == [address]
+    assert page.heard == []
+
+
+def test_the_saved_sentence_has_torchs_numbers(page, address, encoder, tokenizer):
+    page.goto(address)
+    for layer, head in (explorer.SHOWN.values(), (5, 11)):
+        assert_numbers(page, encoder, tokenizer, [explorer.SENTENCE], layer, head, (1e-5, 1e-4))
+    assert page.heard == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [("fruit flies like a banana",), PAIR, ("Ça va? 北京 déjà-vu 👍", "[MASK] is unbelievably good")],
+)
+def test_a_readers_own_text_has_torchs_numbers(running, encoder, tokenizer, texts):
+    page, _ = running
+    assert "tokens, computed here in" in send(page, *texts)
+    for layer, head in ((0, 2), (3, 7), (5, 5)):
+        assert_numbers(page, encoder, tokenizer, texts, layer, head, (0.01, 0.1))
+
+
+def test_an_answer_comes_soon_while_one_types(running):
+    """Without Enter, and after the newest text only."""
+    page, _ = running
+    page.locator("#second").fill("")
+    page.locator("#first").fill("")
+    page.locator("#first").press_sequentially("the cat sat", delay=20)
+    expect(page.locator("#tokens b")).to_have_text(["[CLS]", "the", "cat", "sat", "[SEP]"], timeout=PATIENCE)
+    said = send(page, "word " * (explorer.LIMITS["tokens"] - 2))
+    assert said.startswith(f"{explorer.LIMITS['tokens']} tokens")
+    seconds = float(said.split()[-2])
+    assert 0 < seconds < 10  # a second where nothing else runs
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (("", ""), "There is no text yet: type a sentence."),
+        (("  ", " "), "There is no text yet: type a sentence."),
+        (("\u200b", ""), "No token is left of this text: type a word."),
+        (("word " * 47, ""), "This text has 49 tokens, and the page draws 48 at most: shorten it."),
+        (("a" * 2001, ""), "This text has more than 2000 characters: shorten it."),
+    ],
+)
+def test_a_text_that_cannot_be_drawn_is_answered_in_words_and_the_last_one_stays(running, texts, said):
+    page, _ = running
+    send(page, "good")
+    assert send(page, *texts) == said
+    assert page.locator("#tokens b").all_text_contents() == ["[CLS]", "good", "[SEP]"]
+
+
+def test_hostile_text_is_text(running, encoder, tokenizer):
+    page, _ = running
+    page.heard.clear()
+    before = page.evaluate("document.querySelectorAll('img, script, iframe, svg').length")
+    send(page, HOSTILE, "<b>bold</b>")
+    assert_numbers(page, encoder, tokenizer, (HOSTILE, "<b>bold</b>"), 0, 0, (0.01, 0.1))
+    page.locator("#weights tbody td").nth(5).hover()
+    assert page.evaluate("document.querySelectorAll('img, script, iframe, svg').length") == before
+    assert page.heard == []
+
+
+def test_no_request_leaves_the_page(running, address):
+    """All it asked for lies in its own folder, and its policy refuses the rest: the control asks for it."""
+    page, asked = running
+    folder = address.removesuffix("explorer.html")
+    names = {url.removeprefix(folder) for url in asked if not url.startswith("blob:")}
+    files = ("ort.mjs", "ort.wasm.gzip", "encoder.onnx.gzip", "vocabulary.txt")
+    assert names == {"explorer.html", *(f"{explorer.ASSETS}/{name}" for name in files)}
+    refused = """(url) => fetch(url, { mode: "no-cors" }).then(() => "came", () => "refused")"""
+    assert page.evaluate(refused, folder) == "came"
+    worker = """(url) => new Promise((resolve) => {
+      const answers = `.then(() => postMessage("came"), () => postMessage("refused"))`;
+      const source = `fetch("${url}", { mode: "no-cors" })${answers}`;
+      new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })), { type: "module" })
+        .onmessage = ({ data }) => resolve(data);
+    })"""
+    assert page.evaluate(worker, folder) == "came"
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        elsewhere = f"http://127.0.0.1:{other.server_port}/"
+        assert page.evaluate(refused, elsewhere) == "refused"
+        assert page.evaluate(worker, elsewhere) == "refused"
+        other.shutdown()
+    page.heard.clear()
+
+
+def test_page_and_files_are_at_most_sixty_megabytes(site):
+    paths = [site / "explorer.html", *(site / explorer.ASSETS).iterdir()]
+    assert sum(path.stat().st_size for path in paths) <= 60e6
+
+
+def test_from_a_folder_the_page_shows_its_sentence_and_says_why_it_is_still(page, site, encoder, tokenizer):
+    page.goto((site / "explorer.html").as_uri())
+    assert "opened from a folder" in page.locator("#promise").inner_text()
+    assert "python -m http.server -d site" in page.locator("#promise").inner_text()
+    assert page.locator("#first").is_disabled()
+    assert_numbers(page, encoder, tokenizer, [explorer.SENTENCE], 2, 3, (1e-5, 1e-4))
+    assert page.heard == []
+
+
+def test_files_that_are_missing_are_named_and_asked_for_again(page, address, site):
+    encoder = site / explorer.ASSETS / "encoder.onnx.gzip"
+    hidden = encoder.rename(encoder.with_suffix(".hidden"))
+    page.goto(address)
+    said = send(page, "good")
+    hidden.rename(encoder)
+    assert "encoder.onnx.gzip is not there (404)" in said
+    assert "computed here" in send(page, "good")
+
+
+def test_token_layer_and_head_are_chosen_with_arrow_keys(page, address):
+    page.goto(address)
+    page.locator("#tokens button").nth(2).press("ArrowRight")
+    assert page.locator("#token").input_value() == "3"
+    assert page.locator("#tokens [aria-checked=true]").get_attribute("aria-label") == "like, id 2066"
+    page.locator("#heads [aria-checked=true]").press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == ("1", "3")
+    assert "In layer 1, head 3" in page.locator("#station-scores p").first.inner_text()
+    expect(page.locator("#heads [aria-checked=true]")).to_be_focused()
+    page.locator("#heads button").nth(5 * 12 + 5).click()
+    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == ("5", "5")
+
+
+def test_numbers_are_told_on_hover_and_on_focus(page, address):
+    page.goto(address)
+    tip, weights = page.locator("#tip"), drawn(page, "weights").view(7, 7)
+    page.locator("#weights tbody td").nth(2 * 7 + 1).hover()
+    expect(tip).to_have_text(f"layer 0, head 2: flies → time {weights[2, 1]:.3f}")
+    page.locator("#weights tbody td").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(tip).to_have_text(f"layer 0, head 2: time → time {weights[1, 1]:.3f}")
+    page.keyboard.press("Enter")
+    assert page.locator("#token").input_value() == "1"
+    vectors = drawn(page, "final").view(7, -1)
+    page.locator("#final canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    expect(tip).to_have_text(f"time, number 383: {vectors[1, 383]:.3f}".replace("-", "−"))
+    expect(page.locator("#spoken")).to_have_text(tip.inner_text())
+
+
+def test_the_tokenizer_gives_our_ids(page, tokenizer):
+    """On 2,000 generated strings, chosen words and words around every telling character, where a naive one does not."""
+    texts = generated_strings(2000) + WORDS + in_words(telling_characters())
+    wanted = [tokenizer.encode(text) for text in texts]
+    page.add_script_tag(content=(explorer.PARTS / "tokenizer.js").read_text("utf-8"))
+    start = """([vocabulary, rules]) => {
+      window.encode = makeTokenizer(vocabulary, rules);
+      window.naive = makeTokenizer(vocabulary, { ...rules, later: [] });
+    }"""
+    page.evaluate(start, [explorer.vocabulary(tokenizer).decode(), explorer.tokenizer_rules(tokenizer)])
+    found, naive = (
+        page.evaluate(f"(texts) => texts.map((text) => {name}(text).ids)", texts)
+        for name in ("encode", "naive")
+    )
+    assert [text for text, ours, theirs in zip(texts, wanted, found, strict=True) if ours != theirs] == []
+    assert naive != wanted
+    pair, batch = page.evaluate("(texts) => encode(...texts)", list(PAIR)), tokenizer(*PAIR)
+    assert pair["ids"] == batch["input_ids"][0].tolist()
+    assert pair["types"] == batch["token_type_ids"][0].tolist()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_it(page, site, address, width, scheme):
+    """No sideways scrolling at any width, and none of the rules of axe-core is broken."""
+    axe = npm.read_member(fetched(AXE), "axe.min.js").decode()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(axe)
+    found = page.evaluate(
+        "axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
+    )
+    assert found == []
+
+
+def test_the_sites_own_switch_is_followed(page, address):
+    page.goto(address)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
+    assert page.evaluate(ground) != "rgb(255, 255, 255)"
+    page.evaluate("localStorage.clear()")

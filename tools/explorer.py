@@ -1,0 +1,197 @@
+"""Build explorer.html: one sentence through the encoder, with its numbers, and the model for any other beside it."""
+
+import base64
+import gzip
+import html
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from tools.badges import current_slug
+from tools.npm import Package, fetch, read_member
+from utils import tokenization
+from utils.checkpoints import checkpoint_name
+from utils.encoder import TransformerEncoder
+from utils.inference import onnx_bytes
+from utils.saving import write_file, write_folder
+from utils.tokenization import WordPieceTokenizer
+
+PARTS = Path(__file__).parent / "web" / "explorer"
+PROGRAM = ("tokenizer.js", "model.js", "draw.js", "explorer.js")
+ASSETS = "_static/explorer"  # of the page, in the site
+FILES = {
+    "program": "ort.mjs",
+    "runtime": "ort.wasm.gzip",
+    "encoder": "encoder.onnx.gzip",
+    "vocabulary": "vocabulary.txt",
+}
+RUNTIME = Package(
+    "onnxruntime-web",
+    "1.30.0",
+    "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ==",
+)
+SENTENCE = "time flies like an arrow"  # of notebooks/images/encoder.svg
+EXAMPLES = (  # for a reader to start with, of the series
+    ("fruit flies like a banana", ""),
+    ("the bark of a palm tree is very rough", ""),
+    ("I called Ian.", "I got his answering machine."),
+)
+SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
+LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
+LARGE = 10_000  # numbers in a matrix from which on it is stored in half the room
+OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions")
+SIZES = {
+    "V": "vocab_size",
+    "H": "hidden_size",
+    "L": "num_hidden_layers",
+    "A": "num_attention_heads",
+    "I": "intermediate_size",
+}
+# Nothing is fetched but the page's own files; its worker, a blob, is bound by the same
+POLICY = (
+    "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{program}'; "
+    "worker-src blob:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+)
+
+
+class Stations(nn.Module):
+    """The encoder with what comes out of each of its parts, `OUTPUTS`, layers first."""
+
+    def __init__(self, encoder: TransformerEncoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor):
+        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D) and (L, B, A, S, S)."""
+        asked = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
+        output = self.encoder(input_ids, attention_mask, token_type_ids, **asked)
+        attended, values = [], []
+        for layer, states in zip(self.encoder.layers, output.hidden_states[:-1], strict=True):
+            added, _ = layer.attention(states, attention_mask, output_attentions=True)
+            attended.append(layer.attention_norm(states + added))
+            values.append(layer.attention.project(states)[2])
+        lists = (output.hidden_states, attended, output.queries, output.keys, values, output.attentions)
+        return tuple(torch.stack(tuple(tensors)) for tensors in lists)
+
+
+def store_as_float16(model: bytes) -> bytes:
+    """The same model with large matrices as float16 in the file, which nodes turn into float32 when it is loaded."""
+    found = onnx.load_from_string(model)
+    graph, casts = found.graph, []
+    for tensor in list(graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.dtype == np.float32 and values.ndim == 2 and values.size > LARGE:
+            graph.initializer.remove(tensor)
+            half = numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}_16")
+            graph.initializer.append(half)
+            casts.append(helper.make_node("Cast", [half.name], [tensor.name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.checker.check_model(found)
+    return found.SerializeToString()
+
+
+def export(encoder: TransformerEncoder) -> bytes:
+    """The encoder for the page: ONNX with the outputs of `Stations`."""
+    return store_as_float16(onnx_bytes(Stations(encoder), encoder.config, OUTPUTS))
+
+
+def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
+    """The page's first sentence: text, tokens, ids, token types, and its numbers as float32 in base64."""
+    batch = tokenizer(SENTENCE)
+    ids, types = batch["input_ids"], batch["token_type_ids"]
+    with torch.inference_mode():
+        outputs = Stations(encoder)(ids, batch["attention_mask"], types)
+    numbers = {
+        name: base64.b64encode(tensor.numpy().astype("<f4").tobytes()).decode()
+        for name, tensor in zip(OUTPUTS, outputs, strict=True)
+    }
+    tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
+    lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
+    return {"text": SENTENCE, "numbers": numbers} | lists
+
+
+def tokenizer_rules(tokenizer: WordPieceTokenizer) -> dict:
+    """What tokenizer.js needs beside the vocabulary, from where Python's tokenizer has it."""
+    return {
+        "lowercase": tokenizer.lowercase,
+        "later": tokenization.LATER_CHARACTERS,
+        "earlier": tokenization.EARLIER_CATEGORY,
+        "ideographs": tokenization.CJK_RANGES,
+        "longest": tokenization.MAX_CHARACTERS_PER_WORD,
+    }
+
+
+def vocabulary(tokenizer: WordPieceTokenizer) -> bytes:
+    """The tokens in the order of their ids, a line each."""
+    return "\n".join(tokenizer.tokens[number] for number in range(len(tokenizer.tokens))).encode()
+
+
+def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
+    """What the page fetches, by name: the model and its runtime, packed, since not every server packs."""
+    wasm = read_member(runtime, "dist/ort-wasm-simd-threaded.wasm")
+    return {
+        FILES["program"]: read_member(runtime, "dist/ort.wasm.bundle.min.mjs"),
+        FILES["runtime"]: gzip.compress(wasm, mtime=0),
+        FILES["encoder"]: gzip.compress(export(encoder), compresslevel=6, mtime=0),
+        FILES["vocabulary"]: vocabulary(tokenizer),
+    }
+
+
+def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files: Mapping[str, bytes]) -> str:
+    """What the page's program reads, as JSON that no script tag can end."""
+    data = {
+        "sizes": {letter: getattr(encoder.config, field) for letter, field in SIZES.items()},
+        "shown": SHOWN,
+        "examples": EXAMPLES,
+        "limits": LIMITS,
+        "files": {
+            kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()
+        },
+        "rules": tokenizer_rules(tokenizer),
+        "saved": saved_sentence(encoder, tokenizer),
+    }
+    return json.dumps(data).replace("<", "\\u003c")
+
+
+def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
+    """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
+    read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir()}
+    program, style = "\n".join(read[name] for name in PROGRAM), read["explorer.css"]
+    inserted = {
+        "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
+        "style": style,
+        "program": program,
+        "worker": read["worker.js"],
+        "data": data,
+        "model": html.escape(Path(checkpoint_name()).name),
+        "runtime": RUNTIME.version,
+        "megabytes": f"{size / 1e6:.0f}",
+    }
+    elsewhere = f"https://github.com/{current_slug()}/tree/main/notebooks"
+    page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], elsewhere), read["page.html"])
+    return re.sub(r"%([a-z]+)%", lambda place: inserted[place[1]], page)
+
+
+def fingerprint(text: str) -> str:
+    """The hash by which a page's policy knows a script or a style in it."""
+    return base64.b64encode(sha256(text.encode()).digest()).decode()
+
+
+def build(site: Path, cache: Path, pages: Mapping[str, str]) -> None:
+    """Write explorer.html and its files into a site; errors of `fetch` where the runtime is not to be had."""
+    runtime = fetch(RUNTIME, cache)
+    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+    files = make_files(encoder, tokenizer, runtime)
+    page = make_page(make_data(encoder, tokenizer, files), sum(map(len, files.values())), pages)
+    write_folder(site / ASSETS, files)
+    write_file(site / "explorer.html", page)

@@ -1,0 +1,212 @@
+// Numbers as colours: tables for tokens × tokens, canvases for rows of vectors. Both tell a number on hover and focus.
+const LIGHT = {
+  above: [[247, 247, 247], [209, 229, 240], [146, 197, 222], [67, 147, 195], [33, 102, 172], [5, 48, 97]],
+  below: [[247, 247, 247], [253, 219, 199], [244, 165, 130], [214, 96, 77], [178, 24, 43], [103, 0, 31]],
+};
+const DARK = {
+  above: [[32, 36, 43], [33, 60, 92], [40, 94, 150], [62, 138, 200], [124, 187, 232], [200, 228, 248]],
+  below: [[32, 36, 43], [84, 42, 42], [146, 56, 54], [206, 92, 80], [240, 152, 130], [252, 214, 198]],
+};
+const isDark = () => getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
+
+// The colour of a number on a scale from -limit to limit, as [red, green, blue]
+function colour(value, limit, palette) {
+  const stops = value < 0 ? palette.below : palette.above;
+  const place = Math.min(Math.abs(value) / limit, 1) * (stops.length - 1) || 0;
+  const [low, high, share] = [stops[Math.floor(place)], stops[Math.ceil(place)], place % 1];
+  return low.map((channel, i) => Math.round(channel + (high[i] - channel) * share));
+}
+
+const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255) ** 2.2).reduce((sum, v, i) => sum + v * [0.21, 0.72, 0.07][i], 0);
+const rgb = (channels) => `rgb(${channels.join(" ")})`;
+const written = (value, digits = 2) => value.toFixed(digits).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
+
+// An element with properties and children, whose texts are only ever texts
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function showTip(text, { left, top, width }) {
+  const tip = document.getElementById("tip");
+  tip.textContent = text;
+  tip.hidden = false;
+  const x = left + width / 2 - tip.offsetWidth / 2;
+  tip.style.left = `${Math.max(4, Math.min(x, document.documentElement.clientWidth - tip.offsetWidth - 4))}px`;
+  tip.style.top = `${top > tip.offsetHeight + 12 ? top - tip.offsetHeight - 8 : top + 28}px`;
+}
+
+function hideTip() {
+  document.getElementById("tip").hidden = true;
+}
+
+// Where an arrow key leads in a field of rows × columns; undefined for another key
+function step(key, row, column, rows, columns) {
+  const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const inside = (index, count) => Math.max(0, Math.min(count - 1, index));
+  if (key === "Home") return [row, 0];
+  if (key === "End") return [row, columns - 1];
+  return steps[key] && [inside(row + steps[key][0], rows), inside(column + steps[key][1], columns)];
+}
+
+// Under each drawing: the scale of its colours
+function scale(limit, signed, palette) {
+  const stops = Array.from({ length: 11 }, (_, i) => rgb(colour(((signed ? i - 5 : i / 2) / 5) * limit, limit, palette)));
+  const ramp = element("span", { className: "ramp" });
+  ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  return [written(signed ? -limit : 0, 1), ramp, written(limit, 1)];
+}
+
+// A table of tokens × tokens. `say(row, column, value)` puts a number into words.
+class Matrix {
+  constructor(host, caption, say, onRow) {
+    Object.assign(this, { caption, say, onRow });
+    this.table = element("table", { className: "matrix" });
+    this.scale = element("p", { className: "scale" });
+    host.append(element("h3", {}, caption), element("div", { className: "scroll" }, this.table), this.scale);
+    this.table.addEventListener("pointerover", (event) => this.tell(event.target));
+    this.table.addEventListener("pointerleave", hideTip);
+    this.table.addEventListener("focusin", (event) => this.tell(event.target));
+    this.table.addEventListener("focusout", hideTip);
+    this.table.addEventListener("click", (event) => this.choose(event.target));
+    this.table.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  tell(cell) {
+    if (cell.dataset.row === undefined) return hideTip();
+    const [row, column] = [+cell.dataset.row, +cell.dataset.column];
+    return showTip(this.say(row, column, this.values[row * this.cells.length + column]), cell.getBoundingClientRect());
+  }
+
+  choose(cell) {
+    if (cell.dataset.row !== undefined) this.onRow(+cell.dataset.row);
+  }
+
+  move(event) {
+    if (event.key === "Enter" || event.key === " ") this.choose(event.target);
+    const { row, column } = event.target.dataset, count = this.cells.length;
+    const next = row !== undefined && step(event.key, +row, +column, count, count);
+    if (!next && event.key !== " ") return;
+    event.preventDefault();
+    if (!next) return;
+    event.target.tabIndex = -1;
+    const cell = this.cells[next[0]][next[1]];
+    cell.tabIndex = 0;
+    cell.focus();
+  }
+
+  rebuild(tokens) {
+    this.tokens = tokens;
+    const heading = (token, scope) => element("th", { scope, title: token }, element("span", {}, token));
+    const top = element("tr", {}, element("td", {}), ...tokens.map((token) => heading(token, "col")));
+    this.cells = tokens.map((_, row) => tokens.map((__, column) => {
+      const cell = element("td", { tabIndex: row || column ? -1 : 0 });
+      Object.assign(cell.dataset, { row, column });
+      return cell;
+    }));
+    const rows = this.cells.map((cells, row) => element("tr", {}, heading(tokens[row], "row"), ...cells));
+    const caption = element("caption", { className: "unseen" }, this.caption);
+    this.table.replaceChildren(caption, element("thead", {}, top), element("tbody", {}, ...rows));
+    this.table.classList.toggle("dense", tokens.length > 12);
+  }
+
+  draw(tokens, values, { limit, signed, chosen }) {
+    if (this.tokens !== tokens) this.rebuild(tokens);
+    const palette = isDark() ? DARK : LIGHT;
+    this.values = values;
+    this.cells.forEach((cells, row) => cells.forEach((cell, column) => {
+      const value = values[row * tokens.length + column], ground = colour(value, limit, palette);
+      cell.textContent = written(value);
+      cell.style.background = rgb(ground);
+      cell.style.color = light(ground) > 0.18 ? "#000" : "#fff";
+      cell.parentElement.classList.toggle("chosen", row === chosen);
+    }));
+    this.scale.replaceChildren(...scale(limit, signed, palette));
+  }
+}
+
+// Rows of vectors, one token a row, one number a column
+class Rows {
+  constructor(host, caption, say, onRow) {
+    Object.assign(this, { say, onRow, row: 0, column: 0 });
+    this.labels = element("div", { className: "labels" });
+    this.canvas = element("canvas", { tabIndex: 0, ariaLabel: `${caption}. Arrow keys read its numbers.` });
+    this.canvas.setAttribute("role", "application");
+    this.cursor = element("div", { className: "cursor", hidden: true });
+    this.mark = element("div", { className: "mark" });
+    const field = element("div", { className: "field" }, this.canvas, this.mark, this.cursor);
+    this.scale = element("p", { className: "scale" });
+    host.append(element("h3", {}, caption), element("div", { className: "rows" }, this.labels, field), this.scale);
+    this.canvas.addEventListener("pointermove", (event) => this.point(event));
+    this.canvas.addEventListener("pointerleave", () => this.leave());
+    this.canvas.addEventListener("focus", () => this.tell());
+    this.canvas.addEventListener("blur", () => this.leave());
+    this.canvas.addEventListener("click", (event) => { this.point(event); this.onRow(this.row); });
+    this.canvas.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  point(event) {
+    const box = this.canvas.getBoundingClientRect(), inside = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    this.row = inside((event.clientY - box.top) / box.height, this.tokens.length);
+    this.column = inside((event.clientX - box.left) / box.width, this.columns);
+    this.tell();
+  }
+
+  move(event) {
+    if (event.key === "Enter" || event.key === " ") this.onRow(this.row);
+    const next = step(event.key, this.row, this.column, this.tokens.length, this.columns);
+    if (next || event.key === " ") event.preventDefault();
+    if (!next) return;
+    [this.row, this.column] = next;
+    this.tell();
+    document.getElementById("spoken").textContent = document.getElementById("tip").textContent;
+  }
+
+  tell() {
+    const box = this.canvas.getBoundingClientRect(), width = box.width / this.columns, height = box.height / this.tokens.length;
+    const place = { left: this.column * width, top: this.row * height, width, height };
+    for (const [side, length] of Object.entries(place)) this.cursor.style[side] = `${length}px`;
+    this.cursor.hidden = false;
+    const words = this.say(this.row, this.column, this.values[this.row * this.columns + this.column]);
+    showTip(words, { left: box.left + place.left, top: box.top + place.top, width });
+  }
+
+  leave() {
+    this.cursor.hidden = true;
+    hideTip();
+  }
+
+  draw(tokens, values, { chosen, limit = reach(values) }) {
+    const palette = isDark() ? DARK : LIGHT, columns = values.length / tokens.length, height = 10;
+    Object.assign(this, { tokens, values, columns, row: Math.min(this.row, tokens.length - 1), column: Math.min(this.column, columns - 1) });
+    Object.assign(this.canvas, { width: columns, height: tokens.length * height });
+    const picture = new ImageData(columns, tokens.length * height);
+    for (let y = 0, i = 0; y < tokens.length * height; y++) {
+      for (let x = 0; x < columns; x++, i += 4) {
+        const value = values[Math.floor(y / height) * columns + x];
+        picture.data.set([...colour(value, limit, palette), y % height === height - 1 ? 0 : 255], i);
+      }
+    }
+    this.canvas.getContext("2d").putImageData(picture, 0, 0);
+    this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
+    this.labels.replaceChildren(...tokens.map((token, row) => element("span", { title: token, className: row === chosen ? "chosen" : "" }, token)));
+    this.mark.style.top = `calc(${chosen} * var(--row))`;
+    this.scale.replaceChildren(...scale(limit, true, palette));
+  }
+}
+
+// Where the colours end: one number in a hundred is larger, and as dark
+function reach(values) {
+  const sorted = Float32Array.from(values, Math.abs).sort();
+  return sorted[Math.floor(sorted.length * 0.99)] || 1;
+}
+
+// One head's weights as a small picture
+function thumbnail(canvas, weights, count) {
+  const palette = isDark() ? DARK : LIGHT;
+  Object.assign(canvas, { width: count, height: count });
+  const picture = new ImageData(count, count);
+  weights.forEach((weight, i) => picture.data.set([...colour(weight, 1, palette), 255], 4 * i));
+  canvas.getContext("2d").putImageData(picture, 0, 0);
+}

@@ -1,0 +1,261 @@
+// The page: what is shown of a text, which token, layer and head are followed, and what a reader types.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const { H, L, A } = DATA.sizes, D = H / A, SIZES = { ...DATA.sizes, D };
+const by = (id) => document.getElementById(id);
+const followed = { token: 0, ...DATA.shown };
+let shown = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
+
+function unpackNumbers(packed) {
+  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  return Object.fromEntries(Object.entries(packed).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
+}
+
+// What one layer, or one head of it, gives to the text that is shown
+function ofLayer(name, layer) {
+  const size = shown.tokens.length * H;
+  return shown[name].subarray(layer * size, (layer + 1) * size);
+}
+
+function ofHead(name, layer = followed.layer, head = followed.head) {
+  const size = shown.tokens.length * (name === "attentions" ? shown.tokens.length : D), start = (layer * A + head) * size;
+  return shown[name].subarray(start, start + size);
+}
+
+// rows · columnsᵀ, or rows · matrix with `across`, as notebook 03 does it
+function product(left, right, inner, across = false) {
+  const rows = left.length / inner, columns = right.length / inner;
+  return Float32Array.from({ length: rows * columns }, (_, cell) => {
+    const row = Math.floor(cell / columns), column = cell % columns;
+    let sum = 0;
+    for (let i = 0; i < inner; i++) sum += left[row * inner + i] * right[across ? i * columns + column : column * inner + i];
+    return sum;
+  });
+}
+
+const scoresOf = () => product(ofHead("queries"), ofHead("keys"), D).map((score) => score / Math.sqrt(D));
+const contextOf = () => product(ofHead("attentions"), ofHead("values"), shown.tokens.length, true);
+
+function cosine(a, b) {
+  const dot = (x, y) => x.reduce((sum, value, i) => sum + value * y[i], 0);
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
+}
+
+const quoted = (row) => `“${shown.tokens[row]}”`;
+const place = () => `layer ${followed.layer}, head ${followed.head}`;
+const number = (row, column, value) => `${shown.tokens[row]}, number ${column}: ${written(value, 3)}`;
+const rows = (id, caption) => new Rows(by(id), caption, number, chooseToken);
+const drawings = {
+  embeddings: rows("embeddings", "Embeddings"),
+  scores: new Matrix(by("scores"), "Attention scores", (row, column, value) =>
+    `${shown.tokens[row]} → ${shown.tokens[column]}: q · k / √${D} = ${written(value)}`, chooseToken),
+  weights: new Matrix(by("weights"), "Attention weights", (row, column, value) =>
+    `${place()}: ${shown.tokens[row]} → ${shown.tokens[column]} ${written(value, 3)}`, chooseToken),
+  values: rows("values", "Values v"),
+  context: rows("context", "Context = weights · v"),
+  attended: rows("attended", "After attention"),
+  output: rows("output", "What the layer gives"),
+  final: rows("final", "Last hidden state"),
+};
+
+// A field of buttons of which one is chosen; arrow keys move the choice
+function makeChoice(host, buttons, columns, choose) {
+  host.replaceChildren(...buttons);
+  host.onclick = ({ target }) => buttons.includes(target.closest("button")) && choose(buttons.indexOf(target.closest("button")));
+  host.onkeydown = (event) => {
+    const at = buttons.indexOf(event.target), count = Math.ceil(buttons.length / columns);
+    const next = at >= 0 && step(event.key, Math.floor(at / columns), at % columns, count, columns);
+    if (!next) return;
+    event.preventDefault();
+    const index = next[0] * columns + next[1];
+    choose(index);
+    buttons[index].focus();
+  };
+}
+
+function mark(host, chosen) {
+  [...host.children].forEach((button, index) => {
+    button.setAttribute("aria-checked", index === chosen);
+    button.tabIndex = index === chosen ? 0 : -1;
+  });
+}
+
+function fillSelect(select, texts, name) {
+  select.replaceChildren(...texts.map((text, value) => element("option", { value }, text)));
+  select.onchange = () => follow({ [name]: +select.value });
+}
+
+// Everything that changes with the text
+function showText() {
+  const { tokens, ids, types } = shown;
+  const radio = (label, ...inside) => {
+    const button = element("button", { type: "button", ariaLabel: label }, ...inside);
+    button.setAttribute("role", "radio");
+    return button;
+  };
+  const chips = tokens.map((token, i) => {
+    const chip = radio(`${token}, id ${ids[i]}`, element("b", {}, token), element("span", {}, String(ids[i])));
+    chip.className = types[i] ? "second" : "first";
+    return chip;
+  });
+  makeChoice(by("tokens"), chips, tokens.length, chooseToken);
+  const squares = Array.from({ length: L * A }, (_, i) => radio(`layer ${Math.floor(i / A)}, head ${i % A}`, element("canvas")));
+  by("heads").style.setProperty("--heads", A);
+  makeChoice(by("heads"), squares, A, (i) => follow({ layer: Math.floor(i / A), head: i % A }));
+  squares.forEach((square, i) => {
+    square.title = square.ariaLabel;
+    thumbnail(square.firstChild, ofHead("attentions", Math.floor(i / A), i % A), tokens.length);
+  });
+  fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), "token");
+  const sizes = { ...SIZES, S: tokens.length };
+  for (const shape of document.querySelectorAll("[data-shape]")) {
+    const names = shape.dataset.shape.split(", ");
+    shape.textContent = `(${names.join(", ")}) = ${names.map((name) => sizes[name]).join(" × ")}`;
+  }
+  const first = tokens.findIndex((_, i) => i > 1 && i < tokens.length - 1);
+  follow({ token: Math.max(first, 0) });
+}
+
+// Everything that changes with the token, layer or head that is followed
+function follow(choice) {
+  Object.assign(followed, choice);
+  const { token, layer, head } = followed, { tokens } = shown;
+  for (const name of ["token", "layer", "head"]) by(name).value = followed[name];
+  mark(by("tokens"), token);
+  mark(by("heads"), layer * A + head);
+  for (const text of document.querySelectorAll(".where")) text.textContent = place();
+  for (const text of document.querySelectorAll(".layer")) text.textContent = layer;
+  const scores = scoresOf(), weights = ofHead("attentions"), values = ofHead("values"), context = contextOf();
+  const options = { chosen: token }, limit = reach(values);
+  drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
+  drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
+  drawings.weights.draw(tokens, weights, { ...options, signed: false, limit: 1 });
+  drawings.values.draw(tokens, values, { ...options, limit });
+  drawings.context.draw(tokens, context, { ...options, limit });
+  drawings.attended.draw(tokens, ofLayer("attended", layer), options);
+  drawings.output.draw(tokens, ofLayer("hidden_states", layer + 1), options);
+  drawings.final.draw(tokens, ofLayer("hidden_states", L), options);
+  tell(weights);
+}
+
+function chooseToken(token) {
+  follow({ token });
+}
+
+// The numbers of the token that is followed, in sentences
+function tell(weights) {
+  const { token, layer } = followed, count = shown.tokens.length;
+  const row = [...weights.subarray(token * count, (token + 1) * count)];
+  const order = row.map((_, i) => i).sort((a, b) => row[b] - row[a]);
+  const largest = order.slice(0, 3).filter((i, rank) => rank === 0 || row[i] >= 0.01);
+  const [most, ...others] = largest.map((i) => `${quoted(i)} (${written(row[i])})`);
+  by("looks").textContent = `${quoted(token)} looks most at ${most}${others.length ? `, then at ${others.join(" and ")}` : ""}.`;
+  const parts = largest.map((i) => `${written(row[i])} × the value of ${quoted(i)}`).join(" + ");
+  const rest = 1 - largest.reduce((sum, i) => sum + row[i], 0);
+  by("mixture").textContent = `That of ${quoted(token)} is ${parts}${rest > 0.005 ? ` + ${written(rest)} of the others` : ""}.`;
+  const vector = (depth) => ofLayer("hidden_states", depth).subarray(token * H, (token + 1) * H);
+  const next = layer + 1 < L ? `It is what layer ${layer + 1} reads.` : "No layer follows.";
+  by("onwards").textContent = next;
+  by("moved").textContent = `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(cosine(vector(0), vector(L)))}.`;
+}
+
+// A reader's own text
+
+function say(text, wrong = false) {
+  by("status").textContent = text;
+  by("status").className = wrong ? "wrong" : "";
+}
+
+const model = makeModel(by("worker").textContent, Object.fromEntries(
+  Object.entries(DATA.files).map(([name, { path }]) => [name, new URL(path, location.href).href])));
+let encode, asked = 0;
+
+async function prepare() {
+  const total = DATA.files.runtime.size + DATA.files.encoder.size, bar = by("progress");
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
+  const progress = (loaded) => {
+    bar.value = loaded / total;
+    say(loaded < total ? `The model is loading: ${megabytes(loaded)} of ${megabytes(total)} MB.` : "The model is starting.");
+  };
+  bar.hidden = false;
+  try {
+    if (!encode) {
+      const response = await fetch(DATA.files.vocabulary.path);
+      if (!response.ok) throw new Error(`${DATA.files.vocabulary.path} is not there (${response.status})`);
+      encode = makeTokenizer(await response.text(), DATA.rules);
+    }
+    await model.load(progress);
+  } finally {
+    bar.hidden = true;
+  }
+}
+
+// What is wrong with a text, in words, if anything is
+function complaint(texts, tokens) {
+  if (tokens.every((token) => token === "[CLS]" || token === "[SEP]")) {
+    return texts.every((text) => !text.trim()) ? "There is no text yet: type a sentence." : "No token is left of this text: type a word.";
+  }
+  if (tokens.length > DATA.limits.tokens) {
+    return `This text has ${tokens.length} tokens, and the page draws ${DATA.limits.tokens} at most: shorten it.`;
+  }
+  return "";
+}
+
+async function send() {
+  const turn = ++asked, texts = [by("first").value, by("second").value];
+  if (texts.every((text) => !text.trim())) return say("There is no text yet: type a sentence.", true);
+  if (texts.some((text) => text.length > DATA.limits.characters)) return say(`This text has more than ${DATA.limits.characters} characters: shorten it.`, true);
+  try {
+    await prepare();
+    if (turn !== asked) return undefined; // the reader has typed on
+    const input = encode(texts[0], texts[1].trim() ? texts[1] : null);
+    const wrong = complaint(texts, input.tokens);
+    if (wrong) return say(wrong, true);
+    const start = performance.now(), outputs = await model.run(input);
+    if (turn !== asked) return undefined;
+    shown = { ...input, ...outputs };
+    showText();
+    return say(`${input.tokens.length} tokens, computed here in ${((performance.now() - start) / 1000).toFixed(2)} s.`);
+  } catch (error) {
+    return say(`The model could not run here (${error.message}). Try again, or take another browser.`, true);
+  }
+}
+
+function start() {
+  for (const text of document.querySelectorAll("[data-size]")) text.textContent = SIZES[text.dataset.size].toLocaleString("en");
+  fillSelect(by("layer"), Array.from({ length: L }, (_, i) => i), "layer");
+  fillSelect(by("head"), Array.from({ length: A }, (_, i) => i), "head");
+  const examples = DATA.examples.map(([first, second]) => {
+    const button = element("button", { type: "button" }, [first, second].filter(Boolean).join(" / "));
+    button.onclick = () => {
+      by("first").value = first;
+      by("second").value = second;
+      send();
+    };
+    return button;
+  });
+  by("examples").append(...examples);
+  by("about").textContent = "One number in a hundred of the vectors lies beyond its scale.";
+  by("first").value = DATA.saved.text;
+  if (location.protocol === "file:") {
+    by("fields").disabled = true;
+    by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server -d site and open http://localhost:8000/explorer.html.";
+  }
+  let pause;
+  by("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(pause);
+    send();
+  });
+  by("form").addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(send, 300);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => showText());
+  showText();
+}
+
+try {
+  const theme = localStorage.getItem("theme"); // the site's switch
+  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+} catch { /* a browser that keeps nothing */ }
+start();

@@ -1,0 +1,43 @@
+// The model in its worker: `load` fetches it once, `run` gives what comes out of every part of the encoder.
+function makeModel(source, files) {
+  let worker, loading;
+  const waiting = new Map();
+
+  function ask(message) {
+    const call = waiting.size ? Math.max(...waiting.keys()) + 1 : 1;
+    return new Promise((resolve, reject) => {
+      waiting.set(call, { resolve, reject });
+      worker.postMessage({ call, ...message });
+    });
+  }
+
+  function fail(reason) {
+    for (const { reject } of waiting.values()) reject(new Error(reason));
+    waiting.clear();
+  }
+
+  function start(onProgress) {
+    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+    worker = new Worker(address, { type: "module" }); // a blob's worker keeps the page's rules of what may be fetched
+    worker.onerror = (event) => fail(event.message ?? "the worker did not start");
+    worker.onmessage = ({ data: { call, value, error, loaded } }) => {
+      if (loaded !== undefined) return onProgress(loaded);
+      const { resolve, reject } = waiting.get(call);
+      waiting.delete(call);
+      return error === undefined ? resolve(value) : reject(new Error(error));
+    };
+    return ask({ files });
+  }
+
+  return {
+    load(onProgress) {
+      loading ??= start(onProgress).catch((error) => {
+        worker.terminate();
+        loading = undefined; // so that it can be tried again
+        throw error;
+      });
+      return loading;
+    },
+    run: (input) => ask({ input }),
+  };
+}
