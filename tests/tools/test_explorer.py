@@ -98,7 +98,7 @@ def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer
             difference = largest_difference(torch.tensor(found[name]), wanted[name])
             worst[name] = max(worst.get(name, 0), difference)
     assert 0 < worst["attentions"] <= 0.01
-    assert max(worst.values()) <= 0.1
+    assert max(worst.values()) <= 0.02
 
 
 def test_only_large_matrices_are_stored_in_half_the_room(encoder, model):
