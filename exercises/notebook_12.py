@@ -179,14 +179,16 @@ def lessons(answer):
         )
         real = texts != PADDING
         wanted = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
+        expect((given != -100).all(), "The input holds −100: return the input first, the labels second.")
         expect(
             not torch.equal(given[real], texts[real]),
             "The input is the text itself: each token sees its own answer.",
         )
         expect((given[:, 0] == start).all(), "The first thing the decoder sees is the start token.")
-        ahead = texts.roll(-1, dims=1)
+        later = real[:, 1:]
+        ahead = torch.equal(labels[:, :-1][later], texts[:, 1:][later])
         expect(
-            not torch.equal(labels[real], ahead[real]) or torch.equal(ahead[real], texts[real]),
+            not ahead or torch.equal(texts[:, :-1][later], texts[:, 1:][later]),
             "The labels are shifted too: one shift is enough, in the input.",
         )
         expect(
@@ -209,9 +211,9 @@ def lessons(answer):
 def best_continuations(answer):
     """The K best continuations over all beams: their scores, the beams they continue, and the tokens."""
     expect_function(answer)
-    for seed, K, V in ((0, 2, 5), (1, 3, 7), (2, 4, 6)):
-        draw = torch.Generator().manual_seed(seed)
-        scores = -torch.rand(K, generator=draw).sort().values * 3
+    for spread, K, V in ((2.0, 2, 5), (0.1, 3, 7), (1.0, 4, 6)):  # one beam far ahead, none, some
+        draw = torch.Generator().manual_seed(K)
+        scores = -spread * torch.arange(K) - torch.rand(K, generator=draw)
         steps = (torch.randn(K, V, generator=draw) * 2).log_softmax(dim=-1)
         found = run_on_copies(answer, scores, steps)
         expect(isinstance(found, (tuple, list)) and len(found) == 3, "Return three: scores, beams, tokens.")

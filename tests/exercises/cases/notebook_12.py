@@ -200,7 +200,7 @@ WRONG = {
         (lambda t, start, pad: (t.roll(1, dims=1), lessons(t, start, pad)[1]), "start token"),
         (lambda t, start, pad: (lessons(t, 1, pad)[0], lessons(t, start, pad)[1]), "start token"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t <= 2, -100)), "end token"),
-        (lambda t, start, pad: lessons(t, start, pad)[::-1], "start token"),
+        (lambda t, start, pad: lessons(t, start, pad)[::-1], "labels second"),
         (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
         (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
         (lessons_in_place, "alters"),
