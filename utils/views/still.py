@@ -70,7 +70,7 @@ def layer_head_grid(
     weights = stack_layers("attention", attention)
     layers = require_indices("include_layers", include_layers, weights.size(0))
     heads = require_indices("include_heads", include_heads, weights.size(1))
-    size = (1.6 + 0.72 * len(heads), 1.1 + 0.76 * len(layers))
+    size = (max(6.4, 1.6 + 0.72 * len(heads)), max(3.2, 1.1 + 0.76 * len(layers)))
     figure, axes = plt.subplots(len(layers), len(heads), figsize=size, layout="constrained", squeeze=False)
     for row, layer in enumerate(layers):
         for column, head in enumerate(heads):
