@@ -160,12 +160,13 @@ def test_texts_are_the_official_ones_token_for_token(seed, num_beams):
 
 
 def official_writer(seed: int) -> EncoderDecoderModel:
-    """A random pair that does not write one token only, and may end."""
+    """A random pair that writes other tokens at other places, and may end anywhere."""
     torch.manual_seed(seed)
     sizes = random_sizes(seed)
     official = official_pair(sizes, sizes)
     with torch.no_grad():
-        official.decoder.cls.predictions.bias[END] += seed / 4
+        official.decoder.bert.embeddings.position_embeddings.weight.mul_(4)
+        official.decoder.cls.predictions.bias[END] += 1
     return official
 
 
@@ -179,7 +180,7 @@ def test_the_texts_compared_are_of_many_lengths_and_beams_find_others():
         lengths |= {len(text) for text in greedy + beams}
         differ += greedy != beams
     assert len(lengths) >= 6
-    assert differ >= 10
+    assert differ >= 5  # of 20
 
 
 def test_padding_changes_no_text():
