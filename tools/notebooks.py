@@ -31,6 +31,11 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "search": ("mean_pooling", "embed", "search"),
         "batches": (),
     },
+    "12": {
+        "attention": ("causal_mask",),
+        "generation": ("LayerCache", "Writer", "greedy_search", "Beams", "beam_search"),
+        "decoder": ("TransformerDecoderLayer", "LanguageModelHead", "TransformerDecoder", "EncoderDecoder"),
+    },
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's

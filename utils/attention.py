@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -76,28 +77,54 @@ class MultiHeadAttention(nn.Module):
         value = self.split_heads(self.value(hidden_states))
         return query, key, value
 
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        output_attentions: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """query (B, A, S, D), key and value (B, A, T, D) to (B, S, H) and, if asked for, the weights (B, A, S, T).
+
+        `mask` broadcasts to the weights and is True where a query may see a key. Without weights to return, torch's
+        fused kernel does the same sum.
+        """
+        B, _, S, _ = query.shape
+        dropout_p = self.dropout_p if self.training else 0.0
+        if output_attentions:
+            attention_weights = compute_attention_weights(query, key, mask)
+            context = F.dropout(attention_weights, dropout_p) @ value  # (B, A, S, D)
+        else:
+            attention_weights = None
+            context = F.scaled_dot_product_attention(query, key, value, mask, dropout_p)
+        return self.output(context.transpose(1, 2).reshape(B, S, -1)), attention_weights
+
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """hidden_states (B, S, H) to (B, S, H) and, if asked for, attention_weights (B, A, S, S), else None.
 
-        `attention_mask` (B, S) is 0 at padding. Without weights to return, torch's fused kernel does the same sum.
+        `attention_mask` (B, S) is 0 at padding.
         """
-        B, S, H = hidden_states.shape
-        query, key, value = self.project(hidden_states)
-        dropout_p = self.dropout_p if self.training else 0.0
-        if attention_mask is not None:
-            attention_mask = extend_attention_mask(attention_mask, B, S)
-        if output_attentions:
-            attention_weights = compute_attention_weights(query, key, attention_mask)
-            context = F.dropout(attention_weights, dropout_p) @ value  # (B, A, S, D)
-        else:
-            attention_weights = None
-            context = F.scaled_dot_product_attention(query, key, value, attention_mask, dropout_p)
-        return self.output(context.transpose(1, 2).reshape(B, S, H)), attention_weights
+        B, S, _ = hidden_states.shape
+        mask = None if attention_mask is None else extend_attention_mask(attention_mask, B, S)
+        return self.attend(*self.project(hidden_states), mask, output_attentions)
 
 
 def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
     """(B, S) mask of 1 and 0 to (B, 1, 1, S), True for the keys that every head and query may see."""
     require_same_shape("attention_mask", attention_mask, (B, S))
     return attention_mask[:, None, None, :] != 0
+
+
+def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, known: int = 0) -> Tensor:
+    """(B, T) ids and mask to (B, 1, T − known, T): True for the real tokens up to the query's own, and for that one.
+
+    The first `known` tokens ask no more: a cache keeps their keys and values.
+    """
+    T = input_ids.size(1)
+    square = torch.ones(T, T, dtype=torch.bool, device=input_ids.device)
+    real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    visible = square.tril() & (real[:, None, None, :] != 0)  # (B, 1, T, T)
+    return (visible | square.diag().diag())[..., known:, :]

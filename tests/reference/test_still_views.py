@@ -42,8 +42,18 @@ def test_lines_are_as_opaque_as_the_weights(attention, figures):
         assert abs(lines.get_alpha().reshape(S, S) - attention[2][0, head].numpy()).max() < 1e-6
         assert lines.get_label() == f"head {head}"
     assert figure.axes[0].get_title() == "a claim"
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts == [token for token in TOKENS for _ in range(2)]
+    assert [text.get_text() for text in figure.axes[0].texts] == TOKENS + TOKENS
+
+
+def test_lines_between_two_texts(attention, figures):
+    source = ["x", "y", "z"]
+    head_lines([layer[..., :3] for layer in attention], TOKENS, source, layer=1, heads=[0])
+    (figure,) = figures
+    (lines,) = figure.axes[0].collections
+    assert abs(lines.get_alpha().reshape(S, 3) - attention[1][0, 0, :, :3].numpy()).max() < 1e-6
+    assert [text.get_text() for text in figure.axes[0].texts] == TOKENS + source
+    with pytest.raises(ValueError, match="3 positions, but there are 5 tokens"):
+        head_lines([layer[..., :3] for layer in attention], TOKENS)
 
 
 def test_the_grid_has_a_map_for_each_head_of_each_layer(attention, figures):

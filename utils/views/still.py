@@ -14,6 +14,7 @@ from utils.views.inputs import Source, read_panel, require_indices, stack_layers
 def head_lines(
     attention: Sequence[Tensor],
     tokens: Sequence[str],
+    key_tokens: Sequence[str] | None = None,
     *,
     layer: int = 0,
     heads: Sequence[int] | None = None,
@@ -21,19 +22,21 @@ def head_lines(
 ) -> None:
     """The head view: a line from each token to each it attends to, as opaque as the weight, one colour a head.
 
-    `attention` holds one tensor (1, A, S, S) a layer; all heads are drawn unless `heads` names some.
-    ValueError as in `head_view`.
+    `attention` holds one tensor (1, A, S, T) a layer, `key_tokens` the T tokens attended to, if they are another
+    text's; all heads are drawn unless `heads` names some. ValueError as in `head_view`.
     """
-    _, weights, tokens, _ = read_panel(Source("attention", attention, tokens, tokens), prettify_tokens=True)
+    source = Source("attention", attention, tokens, tokens if key_tokens is None else key_tokens)
+    _, weights, *texts = read_panel(source, prettify_tokens=True)
     require_indices("layer", [layer], weights.size(0))
     heads = require_indices("heads", heads, weights.size(1))
-    _, ax = plt.subplots(figsize=(4.6, 1.1 + 0.26 * len(tokens)), layout="constrained")
+    rows = max(map(len, texts))
+    _, ax = plt.subplots(figsize=(4.6, 1.1 + 0.26 * rows), layout="constrained")
     for head in heads:
         draw_lines(ax, to_numpy(weights[layer, head]), color=f"C{head % 10}", label=f"head {head}")
-    for row, token in enumerate(tokens):
-        ax.text(-0.03, row, token, ha="right", va="center", parse_math=False)
-        ax.text(1.03, row, token, ha="left", va="center", parse_math=False)
-    ax.set(xlim=(-0.5, 1.5), ylim=(len(tokens) - 0.5, -0.5), xticks=[0, 1], yticks=[])
+    for text, place, side in zip(texts, (-0.03, 1.03), ("right", "left"), strict=True):
+        for row, token in enumerate(text):
+            ax.text(place, row, token, ha=side, va="center", parse_math=False)
+    ax.set(xlim=(-0.5, 1.5), ylim=(rows - 0.5, -0.5), xticks=[0, 1], yticks=[])
     ax.set_xticklabels(["token (query)", "attends to (key)"])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -43,7 +46,7 @@ def head_lines(
 
 
 def draw_lines(ax, weights: np.ndarray, *, color: str, label: str) -> None:
-    """A line for each weight (S, S), from the left column's row to the right column's."""
+    """A line for each weight (S, T), from the left column's row to the right column's."""
     lines = [[(0, row), (1, column)] for row, column in np.ndindex(*weights.shape)]
     ax.add_collection(LineCollection(lines, colors=color, alpha=weights.clip(0, 1).ravel(), label=label))
 
@@ -62,12 +65,12 @@ def layer_head_grid(
 ) -> None:
     """The model view: one small map of weights a head, queries from top to bottom and keys from left to right.
 
-    `attention` holds one tensor (1, A, S, S) a layer. All maps share one scale, from 0 to 1.
+    `attention` holds one tensor (1, A, S, T) a layer. All maps share one scale, from 0 to 1.
     """
     weights = stack_layers("attention", attention)
     layers = require_indices("include_layers", include_layers, weights.size(0))
     heads = require_indices("include_heads", include_heads, weights.size(1))
-    size = (1.6 + 0.72 * len(heads), 1.1 + 0.76 * len(layers))
+    size = (max(6.4, 1.6 + 0.72 * len(heads)), max(3.2, 1.1 + 0.76 * len(layers)))
     figure, axes = plt.subplots(len(layers), len(heads), figsize=size, layout="constrained", squeeze=False)
     for row, layer in enumerate(layers):
         for column, head in enumerate(heads):

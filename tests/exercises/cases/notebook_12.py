@@ -1,0 +1,225 @@
+"""Answers readers give to the exercises of notebook 12: right alternatives, and wrong ones with a word of the hint."""
+
+import torch
+from torch.nn import functional as F
+
+RIGHT_SHAPES = [(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 5, 48)]
+
+
+def across(
+    attention,
+    hidden_states,
+    source,
+    source_mask=None,
+    *,
+    asks=None,
+    asked=None,
+    given=None,
+    divisor=None,
+    heads=None,
+):
+    """Cross-attention, with a way to get each of its parts wrong."""
+    asks = hidden_states if asks is None else asks
+    asked = source if asked is None else asked
+    A = attention.num_heads
+
+    def split(x):
+        return x.view(*x.shape[:2], A, -1).transpose(1, 2)
+
+    query, key = split(attention.query(asks)), split(attention.key(asked))
+    value = split(attention.value(asked if given is None else given))
+    scores = query @ key.transpose(-2, -1) / (divisor or query.size(-1) ** 0.5)
+    if source_mask is not None:
+        scores = scores.masked_fill(source_mask[:, None, None, :] == 0, -torch.inf)
+    weights = scores.softmax(dim=-1)
+    context = weights @ value
+    context = (
+        context.flatten(1, 2).view(*asks.shape) if heads else context.transpose(1, 2).reshape(asks.shape)
+    )
+    return attention.output(context), weights
+
+
+def across_fused(attention, hidden_states, source, source_mask=None):
+    """The output by torch's fused kernel, one head after another for the weights."""
+    A = attention.num_heads
+    query, key, value = (
+        part(states).unflatten(-1, (A, -1)).transpose(1, 2)
+        for part, states in (
+            (attention.query, hidden_states),
+            (attention.key, source),
+            (attention.value, source),
+        )
+    )
+    mask = None if source_mask is None else source_mask[:, None, None].bool()
+    context = F.scaled_dot_product_attention(query, key, value, mask)
+    unit = torch.eye(source.size(1)).expand(*key.shape[:2], -1, -1)
+    weights = F.scaled_dot_product_attention(query, key, unit, mask)
+    return attention.output(context.transpose(1, 2).flatten(2)), weights
+
+
+def across_by_einsum(attention, hidden_states, source, source_mask=None):
+    A = attention.num_heads
+    q, k, v = (
+        part(x).unflatten(-1, (A, -1))
+        for part, x in ((attention.query, hidden_states), (attention.key, source), (attention.value, source))
+    )
+    scores = torch.einsum("btad,bsad->bats", q, k) * q.size(-1) ** -0.5
+    if source_mask is not None:
+        scores = scores + torch.where(source_mask == 0, -1e30, 0.0)[:, None, None]
+    weights = scores.softmax(dim=-1)
+    return attention.output(torch.einsum("bats,bsad->btad", weights, v).flatten(2)), weights
+
+
+def across_in_place(attention, hidden_states, source, source_mask=None):
+    result = across(attention, hidden_states, source, source_mask)
+    hidden_states.zero_()
+    return result
+
+
+def lessons(texts, start, pad):
+    given = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
+    return given, texts.masked_fill(texts == pad, -100)
+
+
+def lessons_by_padding(texts, start, pad):
+    return F.pad(texts, (1, 0), value=start)[:, :-1], torch.where(texts == pad, -100, texts)
+
+
+def lessons_by_roll(texts, start, pad):
+    given, labels = texts.roll(1, dims=1), texts.clone()
+    given[:, 0] = start
+    labels[labels == pad] = -100
+    return given, labels
+
+
+def lessons_in_place(texts, start, pad):
+    result = lessons(texts, start, pad)
+    texts[texts == pad] = -100
+    return result
+
+
+def continuations(scores, steps):
+    best, places = (scores[:, None] + steps).flatten().topk(len(scores))
+    return best, places // steps.size(1), places % steps.size(1)
+
+
+def continuations_sorted(scores, steps):
+    total = scores[:, None] + steps
+    order = total.flatten().argsort(descending=True)[: len(scores)]
+    beams, tokens = torch.unravel_index(order, total.shape)
+    return total[beams, tokens], beams, tokens
+
+
+def continuations_in_a_loop(scores, steps):
+    every = [
+        (float(scores[k] + steps[k, v]), k, v) for k in range(len(scores)) for v in range(steps.shape[1])
+    ]
+    best = sorted(every, reverse=True)[: len(scores)]
+    return tuple(torch.tensor(column) for column in zip(*best, strict=True))
+
+
+def each_beam_once(scores, steps):
+    total = scores[:, None] + steps
+    best, order = total.amax(dim=1).sort(descending=True)
+    return best, order, total.argmax(dim=1)[order]
+
+
+def worst_first(scores, steps):
+    return tuple(column.flip(0) for column in continuations(scores, steps))
+
+
+def by(combine):
+    def extend(scores, steps):
+        best, places = combine(scores, steps).flatten().topk(len(scores))
+        return best, places // steps.size(1), places % steps.size(1)
+
+    return extend
+
+
+def only_the_best_beam(scores, steps):
+    best, tokens = (scores[0] + steps[0]).topk(len(scores))
+    return best, torch.zeros_like(tokens), tokens
+
+
+RIGHT = {
+    "12.1": [RIGHT_SHAPES, [torch.Size(one) for one in RIGHT_SHAPES], tuple(map(torch.tensor, RIGHT_SHAPES))],
+    "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
+    "12.3": [lessons, lessons_by_padding, lessons_by_roll, lambda *given: list(lessons(*given))],
+    "12.4": [
+        continuations,
+        continuations_sorted,
+        continuations_in_a_loop,
+        lambda scores, steps: tuple(one.numpy() for one in continuations(scores, steps)),
+    ],
+}
+
+WRONG = {
+    "12.1": [
+        ([(2, 6, 7, 8), (2, 6, 5, 8), (2, 6, 7, 5), (2, 7, 48)], "Turned round"),
+        ([(2, 5, 6, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 5, 48)], "exchange tokens and heads"),
+        ([(2, 5, 48), (2, 7, 48), (2, 6, 5, 7), (2, 5, 48)], "query"),
+        ([(2, 6, 5, 8), (2, 6, 5, 8), (2, 6, 5, 7), (2, 5, 48)], "the source is asked"),
+        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 5), (2, 5, 48)], "the text's own"),
+        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 7, 5), (2, 5, 48)], "a row for each query"),
+        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 5, 7), (2, 5, 48)], "in each head"),
+        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 7, 48)], "one sum for each query"),
+        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 6, 5, 8)], "a vector of H numbers"),
+        (RIGHT_SHAPES[:3], "four shapes"),
+        ([5, 5, 5, 5], "should be a tuple"),
+    ],
+    "12.2": [
+        (lambda a, h, s, m=None: across(a, h, h), "The text looks at itself"),
+        (lambda a, h, s, m=None: across(a, h, s, asks=s, asked=h), "turned round"),
+        (lambda a, h, s, m=None: across(a, h, s), "The mask is not used"),
+        (lambda a, h, s, m=None: across(a, h, s, m, divisor=1.0), "not divided by √D"),
+        (lambda a, h, s, m=None: across(a, h, s, m, divisor=h.size(-1) ** 0.5), "divided by √H"),
+        (lambda a, h, s, m=None: across(a, h, s, m, heads=True), "exchange heads and tokens"),
+        (lambda a, h, s, m=None: across(a, h, s, m)[::-1], "weights"),
+        (lambda a, h, s, m=None: across(a, h, s, m)[0], "Return two"),
+        (
+            lambda a, h, s, m=None: across(a, h, s, torch.ones(2, s.size(1)) if m is None else 1 - m),
+            "weights",
+        ),
+        (lambda a, h, s, m=None: (h, across(a, h, s, m)[1]), "output"),
+        (
+            lambda a, h, s, m=None: across(
+                a, h, s, torch.tensor([[1] * 3 + [0] * 2] * 2) if m is None else m
+            ),
+            "Without",
+        ),
+        (across_in_place, "alters"),
+        (lambda a, h, s, m=None: None, "return"),
+    ],
+    "12.3": [
+        (lambda t, start, pad: (t, t.masked_fill(t == pad, -100)), "sees its own answer"),
+        (lambda t, start, pad: (lessons(t, start, pad)[0], t), "Padding is asked for"),
+        (
+            lambda t, start, pad: (lessons(t, start, pad)[0], lessons(t.roll(-1, 1), start, pad)[1]),
+            "one shift",
+        ),
+        (lambda t, start, pad: (t.roll(1, dims=1), lessons(t, start, pad)[1]), "start token"),
+        (lambda t, start, pad: (lessons(t, 1, pad)[0], lessons(t, start, pad)[1]), "start token"),
+        (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t <= 2, -100)), "end token"),
+        (lambda t, start, pad: lessons(t, start, pad)[::-1], "labels second"),
+        (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
+        (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
+        (lessons_in_place, "alters"),
+        (lambda t, start, pad: None, "return"),
+    ],
+    "12.4": [
+        (each_beam_once, "continued once"),
+        (by(lambda scores, steps: steps), "left out"),
+        (by(lambda scores, steps: scores[:, None] * steps), "added, not multiplied"),
+        (by(lambda scores, steps: -(scores[:, None] + steps)), "Add each beam's score"),
+        (only_the_best_beam, "Only the best beam"),
+        (worst_first, "best comes first"),
+        (
+            lambda scores, steps: (*continuations(scores, steps)[:2], continuations(scores, steps)[2] * 0),
+            "column",
+        ),
+        (lambda scores, steps: tuple(continuations(scores, steps)[i] for i in (0, 2, 1)), "row place // V"),
+        (lambda scores, steps: continuations(scores, steps)[0], "Return three"),
+        (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "Add each beam's score"),
+        (lambda scores, steps: None, "return"),
+    ],
+}

@@ -1,0 +1,387 @@
+"""The decoder and the encoder–decoder beside transformers' own: logits, weights of both attentions, texts written."""
+
+from itertools import product
+
+import pytest
+import torch
+from transformers import BertConfig, BertLMHeadModel, EncoderDecoderConfig, EncoderDecoderModel
+
+from tests.helpers import SMALL, ragged_batch, shaken
+from utils.attention import causal_mask
+from utils.decoder import EncoderDecoder, TransformerDecoder, rename_decoder_weight
+from utils.encoder import rename_weight
+from utils.generation import LayerCache
+
+START, END, PAD = 1, 2, 0
+WRITES = {"is_decoder": True, "bos_token_id": START, "eos_token_id": END}
+READS = WRITES | {"add_cross_attention": True}
+LENGTHS = [7, 3, 5]
+
+
+def random_sizes(seed: int) -> dict:
+    """Sizes of a small model, drawn."""
+    draw = torch.Generator().manual_seed(seed)
+
+    def one_of(*choices):
+        return choices[torch.randint(len(choices), (1,), generator=draw)]
+
+    heads = one_of(1, 2, 3, 4)
+    sizes = {
+        "num_attention_heads": heads,
+        "hidden_size": heads * one_of(2, 4, 7),
+        "vocab_size": one_of(20, 31, 50),
+    }
+    sizes |= {"num_hidden_layers": one_of(1, 2, 3), "intermediate_size": one_of(5, 16, 33)}
+    return sizes | {
+        "hidden_act": one_of("gelu", "relu", "gelu_new"),
+        "max_position_embeddings": one_of(16, 24),
+    }
+
+
+def official_pair(encoder_sizes: dict, decoder_sizes: dict) -> EncoderDecoderModel:
+    """transformers' encoder–decoder with random weights, none of them alike, and attention that returns weights."""
+    configs = BertConfig(**encoder_sizes), BertConfig(**decoder_sizes, **READS)
+    config = EncoderDecoderConfig.from_encoder_decoder_configs(*configs)
+    config.pad_token_id = PAD
+    for part in (config, config.encoder, config.decoder):
+        part._attn_implementation = "eager"
+    return shaken(EncoderDecoderModel(config))
+
+
+def our_pair(official: EncoderDecoderModel) -> EncoderDecoder:
+    ours = EncoderDecoder(official.config.encoder, official.config.decoder).eval()
+    ours.load_bert_weights(official.state_dict())
+    return ours.to(official.dtype)
+
+
+def two_texts(vocab_size: int) -> dict[str, torch.Tensor]:
+    """A source and a text for each, padded on both sides."""
+    source, text = ragged_batch(LENGTHS, vocab_size), ragged_batch([4, 6, 2], vocab_size)
+    return {
+        "input_ids": source["input_ids"],
+        "attention_mask": source["attention_mask"],
+        "decoder_input_ids": text["input_ids"],
+        "decoder_attention_mask": text["attention_mask"],
+    }
+
+
+def worst(ours: torch.Tensor, theirs: torch.Tensor) -> float:
+    assert ours.shape == theirs.shape
+    return (ours - theirs).abs().max().item()
+
+
+def until_end(texts: torch.Tensor) -> list[list[int]]:
+    """Each text up to its end token: what stands after it differs, since transformers' beams pad with it for pad 0."""
+    rows = texts.tolist()
+    return [row[: row.index(END, 1) + 1] if END in row[1:] else row for row in rows]
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
+@pytest.mark.parametrize("seed", range(10))
+@torch.no_grad()
+def test_logits_and_weights_are_the_official_ones(seed, precision):
+    torch.manual_seed(seed)
+    sizes, tolerance = random_sizes(seed), 1e-5 if precision == torch.float32 else 1e-12
+    official = official_pair(sizes, sizes | {"num_hidden_layers": 1 + seed % 3, "vocab_size": 25}).to(
+        precision
+    )
+    ours, batch = our_pair(official), two_texts(20)
+    theirs = official(**batch, output_attentions=True)
+    real = batch["decoder_attention_mask"] != 0
+    assert worst(ours(**batch)[real], theirs.logits[real]) <= tolerance
+    states = ours.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
+    text = batch["decoder_input_ids"], batch["decoder_attention_mask"]
+    output = ours.decoder(*text, states, batch["attention_mask"], output_attentions=True)
+    assert len(output.attentions) == len(output.cross_attentions) == official.config.decoder.num_hidden_layers
+    found = output.attentions + output.cross_attentions
+    for mine, wanted in zip(found, theirs.decoder_attentions + theirs.cross_attentions, strict=True):
+        assert worst(mine.transpose(1, 2)[real], wanted.transpose(1, 2)[real]) <= tolerance
+
+
+@pytest.mark.parametrize("across", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+@torch.no_grad()
+def test_the_decoder_alone_is_bert_lm_head_model(seed, across):
+    """As the second half of a pair, and as a decoder-only model."""
+    torch.manual_seed(seed)
+    config = BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across)
+    official = shaken(BertLMHeadModel(config))
+    ours = TransformerDecoder(config).eval()
+    ours.load_bert_weights(official.state_dict())
+    text, source = ragged_batch([4, 6, 2], 20), ragged_batch(LENGTHS, 20)
+    states = torch.randn(3, 7, config.hidden_size)
+    given = (
+        {"encoder_hidden_states": states, "encoder_attention_mask": source["attention_mask"]}
+        if across
+        else {}
+    )
+    theirs = official(text["input_ids"], text["attention_mask"], **given).logits
+    mine = ours(text["input_ids"], text["attention_mask"], **given)
+    real = text["attention_mask"] != 0
+    assert worst(mine.logits[real], theirs[real]) <= 1e-5
+    assert mine.attentions is mine.cross_attentions is None
+    output = ours(text["input_ids"], **given, output_attentions=True)
+    assert (output.cross_attentions is not None) == across
+
+
+@torch.no_grad()
+def test_our_weights_fit_the_official_model_strictly():
+    """The way back: a model of ours, random as it starts, gives the official one its weights."""
+    torch.manual_seed(0)
+    official = official_pair(SMALL, SMALL)
+    ours = shaken(EncoderDecoder(official.config.encoder, official.config.decoder))
+    weights = ours.state_dict()
+
+    def own_name(name: str) -> str:
+        part, name = name.split(".", 1)
+        return f"{part}.{rename_weight(name) if part == 'encoder' else rename_decoder_weight(name)}"
+
+    given = {name: weights[own_name(name)] for name in official.state_dict() if ".pooler." not in name}
+    report = official.load_state_dict(given, strict=False)
+    assert not report.unexpected_keys
+    assert all(".pooler." in name for name in report.missing_keys)
+    batch = two_texts(20)
+    real = batch["decoder_attention_mask"] != 0
+    assert worst(ours(**batch)[real], official(**batch).logits[real]) <= 1e-5
+
+
+@pytest.mark.parametrize("num_beams", [1, 4])
+@pytest.mark.parametrize("seed", range(20))
+def test_texts_are_the_official_ones_token_for_token(seed, num_beams):
+    """With a cache and without; the end token is made likely enough that some texts end before the limit."""
+    official = official_writer(seed)
+    ours = our_pair(official)
+    batch = {name: two_texts(20)[name] for name in ("input_ids", "attention_mask")}
+    tokens = {"decoder_start_token_id": START, "eos_token_id": END, "pad_token_id": PAD}
+    theirs = official.generate(**batch, max_length=12, num_beams=num_beams, do_sample=False, **tokens)
+    for use_cache in (True, False):
+        mine = ours.generate(**batch, max_length=12, num_beams=num_beams, use_cache=use_cache)
+        assert until_end(mine) == until_end(theirs)
+
+
+def official_writer(seed: int) -> EncoderDecoderModel:
+    """A random pair that writes other tokens at other places, and may end anywhere."""
+    torch.manual_seed(seed)
+    sizes = random_sizes(seed)
+    official = official_pair(sizes, sizes)
+    with torch.no_grad():
+        official.decoder.bert.embeddings.position_embeddings.weight.mul_(4)
+        official.decoder.cls.predictions.bias[END] += 1
+    return official
+
+
+def test_the_texts_compared_are_of_many_lengths_and_beams_find_others():
+    """The control of the test above: texts that all ran to the limit, or that greedy search found, would show less."""
+    lengths, differ = set(), 0
+    for seed in range(20):
+        batch = {name: two_texts(20)[name] for name in ("input_ids", "attention_mask")}
+        ours = our_pair(official_writer(seed))
+        greedy, beams = (until_end(ours.generate(**batch, max_length=12, num_beams=K)) for K in (1, 4))
+        lengths |= {len(text) for text in greedy + beams}
+        differ += greedy != beams
+    assert len(lengths) >= 6
+    assert differ >= 5  # of 20
+
+
+def test_padding_changes_no_text():
+    ours = our_pair(official_writer(1))
+    batch = two_texts(20)
+    together = ours.generate(batch["input_ids"], batch["attention_mask"], max_length=10, num_beams=3)
+    for row, length in enumerate(LENGTHS):
+        alone = ours.generate(batch["input_ids"][row : row + 1, :length], max_length=10, num_beams=3)
+        assert until_end(alone) == until_end(together[row : row + 1])
+
+
+@pytest.fixture(scope="module")
+def pair() -> EncoderDecoder:
+    torch.manual_seed(0)
+    return shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
+
+
+@torch.no_grad()
+def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
+    batch, cache = two_texts(20), pair.decoder.new_cache()
+    states = pair.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
+    source, text = (states, batch["attention_mask"]), batch["decoder_input_ids"]
+    whole = pair.decoder(text, None, *source).logits
+    parts = [pair.decoder(text[:, :T], None, *source, cache=cache).logits for T in (1, 2, 5, 6)]
+    assert [part.size(1) for part in parts] == [1, 1, 3, 1]
+    assert worst(torch.cat(parts, dim=1), whole) <= 1e-5
+    with pytest.raises(
+        ValueError, match="the cache knows 6 tokens, and the text has 6: pass the whole text so far"
+    ):
+        pair.decoder(text, None, *source, cache=cache)
+
+
+def test_a_cache_can_be_reordered():
+    cache = LayerCache()
+    assert len(cache) == 0
+    key, value = torch.randn(2, 1, 1, 3, 4)[:, :, 0]
+    cache.extend(key[:, None], value[:, None])
+    cache.reorder(torch.tensor([0, 0]))
+    assert len(cache) == 3
+    assert torch.equal(cache.text[0], key[:, None][[0, 0]])
+
+
+@torch.no_grad()
+def test_no_token_sees_ahead(pair):
+    batch = two_texts(20)
+    states = pair.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
+    text = batch["decoder_input_ids"].clamp(min=3)
+    changed = text.clone()
+    changed[:, 3] = 29
+    before, after = (pair.decoder(ids, None, states).logits for ids in (text, changed))
+    assert torch.equal(before[:, :3], after[:, :3])
+    assert (before[:, 3:] - after[:, 3:]).abs().amax(dim=-1).min() > 1e-4
+
+
+def test_the_causal_mask_hides_padding_and_what_comes_later():
+    mask = causal_mask(torch.ones(2, 3).long(), torch.tensor([[1, 1, 0], [0, 1, 1]]))
+    assert mask.shape == (2, 1, 3, 3)
+    assert mask[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert mask[1, 0].tolist() == [[True, False, False], [False, True, False], [False, True, True]]
+    assert torch.equal(causal_mask(torch.ones(1, 5), known=3), torch.ones(1, 1, 5, 5).tril().bool()[:, :, 3:])
+
+
+@torch.no_grad()
+def test_padding_before_a_text_changes_nothing_behind_it_but_positions(pair):
+    """A query at padding sees itself, so that no row of weights is empty and none of its NaN spreads."""
+    ids, mask = torch.tensor([[0, 0, 5, 6, 7]]), torch.tensor([[0, 0, 1, 1, 1]])
+    states = torch.randn(1, 4, 8)
+    logits = pair.decoder(ids, mask, states).logits
+    assert logits.isfinite().all()
+    other = pair.decoder(torch.tensor([[9, 8, 5, 6, 7]]), mask, states).logits
+    assert worst(logits[:, 2:], other[:, 2:]) == 0
+
+
+@torch.no_grad()
+def test_generating_leaves_dropout_as_it_was(pair):
+    model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)).train()
+    ids = torch.tensor([[3, 4, 5]])
+    texts = [model.generate(ids, max_length=9).tolist() for _ in range(5)]
+    assert all(text == texts[0] for text in texts)
+    assert all(module.training for module in model.modules())
+
+
+def test_one_graph(pair):
+    batch = two_texts(20)
+    torch._dynamo.reset()
+    compiled = torch.compile(pair, fullgraph=True, backend="eager")
+    assert worst(compiled(**batch), pair(**batch)) <= 1e-5
+    torch._dynamo.reset()
+
+
+IDS, STATES = torch.tensor([[3, 4, 5]]), torch.zeros(1, 4, 8)
+NO_SOURCE = (
+    "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"input_ids": IDS}, NO_SOURCE),
+        (
+            {"input_ids": IDS, "encoder_hidden_states": torch.zeros(1, 4, 6)},
+            "must be (1, S, 8), a source for each text",
+        ),
+        (
+            {"input_ids": IDS, "encoder_hidden_states": torch.zeros(2, 4, 8)},
+            "must be (1, S, 8), a source for each text",
+        ),
+        ({"input_ids": IDS, "encoder_hidden_states": torch.zeros(1, 0, 8)}, "got (1, 0, 8)"),
+        (
+            {"input_ids": IDS, "encoder_hidden_states": STATES, "encoder_attention_mask": torch.ones(1, 3)},
+            "encoder_attention_mask must have the shape (1, 4)",
+        ),
+        (
+            {"input_ids": IDS, "encoder_hidden_states": STATES, "encoder_attention_mask": torch.zeros(1, 4)},
+            "masks every token of a row: leave at least one 1 in each",
+        ),
+        (
+            {"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES},
+            "input_ids hold 30, outside 0 … 29",
+        ),
+        ({"input_ids": IDS[0], "encoder_hidden_states": STATES}, "input_ids must be (B, S), got (3,)"),
+        ({"input_ids": torch.ones(1, 11).long(), "encoder_hidden_states": STATES}, "only 10 positions"),
+    ],
+)
+def test_bad_input_to_the_decoder(pair, given, words):
+    with pytest.raises(ValueError) as caught:
+        pair.decoder(**given)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"max_length": 1}, "max_length=1 must be a whole number from 2 to 10"),
+        ({"max_length": 11}, "max_length=11 must be a whole number from 2 to 10"),
+        ({"num_beams": 0}, "num_beams=0 must be a whole number from 1 to 15"),
+        ({"num_beams": 2.5}, "num_beams=2.5 must be a whole number from 1 to 15"),
+        ({"num_beams": 16}, "num_beams=16 must be a whole number from 1 to 15"),
+        ({"attention_mask": torch.zeros(1, 3)}, "masks every token of a row"),
+        ({"input_ids": torch.tensor([[3, 30]])}, "input_ids hold 30, outside 0 … 29"),
+        ({"input_ids": torch.ones(1, 0).long()}, "input_ids must be (B, S), got (1, 0)"),
+    ],
+)
+def test_bad_input_to_generate(pair, given, words):
+    with pytest.raises(ValueError) as caught:
+        pair.generate(**{"input_ids": IDS, "max_length": 8} | given)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "token_id"),
+    [("eos_token_id", [1, 2]), *product(("bos_token_id", "eos_token_id"), (None, -1, 30))],
+)
+def test_texts_need_a_start_and_an_end(name, token_id):
+    model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {name: token_id}))
+    words = (
+        f"{name}={token_id!r} of the decoder's configuration is no id of its vocabulary, 0 … 29: set it there"
+    )
+    with pytest.raises(ValueError) as caught:
+        model.generate(IDS, max_length=5)
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    ("encoder", "decoder", "words"),
+    [
+        ({}, READS | {"hidden_size": 12}, "hidden_size=8 of the encoder and 12 of the decoder differ"),
+        ({}, WRITES, "looks at no source: use add_cross_attention=True"),
+        ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, and this is a decoder"),
+        ({"is_decoder": True}, READS, "is_decoder=True makes a decoder, and this is an encoder"),
+        ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not built here"),
+        ({}, READS | {"num_attention_heads": 3}, "not divisible"),
+        ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not built here'),
+    ],
+)
+def test_configurations_that_make_no_pair(encoder, decoder, words):
+    with pytest.raises(ValueError, match=words):
+        EncoderDecoder(BertConfig(**SMALL | encoder), BertConfig(**SMALL | decoder))
+
+
+def test_a_decoder_without_cross_attention_takes_no_source():
+    decoder = TransformerDecoder(BertConfig(**SMALL, **WRITES))
+    with pytest.raises(ValueError, match="this decoder looks at no source: leave it out"):
+        decoder(IDS, None, STATES)
+
+
+@pytest.mark.parametrize("damage", ["missing", "unexpected", "mis-shaped", "untied", "NaN"])
+def test_weights_fit_or_are_refused(pair, damage):
+    weights = official_pair(SMALL, SMALL).state_dict()
+    name = "decoder.bert.encoder.layer.1.crossattention.self.key.weight"
+    if damage == "missing":
+        del weights[name]
+    elif damage == "unexpected":
+        weights["enc_to_dec_proj.weight"] = torch.zeros(8, 8)
+    elif damage == "untied":
+        weights["decoder.cls.predictions.decoder.weight"] = torch.zeros(30, 8)
+    else:
+        weights[name] = torch.zeros(8, 7) if damage == "mis-shaped" else torch.full((8, 8), torch.nan)
+    words = {"untied": "decoder.weight differs from the word embeddings", "NaN": "holds NaN"}.get(
+        damage, damage
+    )
+    with pytest.raises(ValueError, match=words):
+        pair.load_bert_weights(weights)
