@@ -78,12 +78,7 @@ class MultiHeadAttention(nn.Module):
         return query, key, value
 
     def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Tensor | None = None,
-        output_attentions: bool = False,
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
         """query (B, A, S, D), key and value (B, A, T, D) to (B, S, H) and, if asked for, the weights (B, A, S, T).
 
