@@ -128,20 +128,6 @@ def require_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> No
         raise ValueError("weights do not fit the configuration; " + "; ".join(lines))
 
 
-def require_tied(config):
-    """Return the configuration; ValueError if its masked-LM head has a decoder of its own."""
-    if not getattr(config, "tie_word_embeddings", True):
-        raise ValueError("tie_word_embeddings=False is not built here: use True, as BERT does")
-    return config
-
-
-def require_masked_lm_head(has_one: bool, folder) -> None:
-    """ValueError for a checkpoint that can guess no words."""
-    if not has_one:
-        remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
-        raise ValueError(f"{folder} holds an encoder without masked-LM head (cls.predictions): {remedy}")
-
-
 def require_once(name: str, found: Collection[str], place) -> None:
     """ValueError for a weight that is stored twice, so that nobody knows which is meant."""
     if name in found:
@@ -352,28 +338,6 @@ def require_probability(probability: float) -> None:
     """ValueError unless a share of the words may be asked for: more than none, fewer than all."""
     if not isinstance(probability, Real) or isinstance(probability, bool) or not 0 < probability < 1:
         raise ValueError(f"probability={probability!r:.80} must lie between 0 and 1: BERT's is 0.15")
-
-
-def require_enough_text(found: int, wanted: int) -> None:
-    """ValueError for a row without room, and for texts that do not fill one."""
-    if wanted < 1 or found < wanted:
-        raise ValueError(
-            f"the texts have {found} tokens, and a row takes {wanted}: use more, or shorter rows"
-        )
-
-
-def require_new_folder(folder, begun: bool) -> None:
-    """ValueError, so that nothing is lost, for a folder with something else in it than a run that has begun."""
-    if not begun and folder.exists() and (not folder.is_dir() or any(folder.glob("[!.]*"))):
-        raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
-
-
-def require_same_settings(found: Mapping, wanted: Mapping, path) -> None:
-    """ValueError that names the first setting in which a saved run differs."""
-    for name, value in wanted.items():
-        if found.get(name) != value:
-            both = f"{name}={found.get(name)!r}, and {name}={value!r} is asked for"
-            raise ValueError(f"{path} is of a run with {both}: go on with its own, or choose another folder")
 
 
 def require_finite(loss: float, step: int, learning_rate: float) -> None:

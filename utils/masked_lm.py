@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_lowercase, digits
 
 import torch
 from safetensors.torch import save as to_bytes
@@ -14,14 +15,11 @@ from utils.batches import device_of, evaluation_mode
 from utils.checking import (
     SPECIAL_TOKENS,
     require_activation,
-    require_enough_text,
     require_finite_weights,
     require_fit,
-    require_masked_lm_head,
     require_probability,
     require_size,
     require_texts,
-    require_tied,
 )
 from utils.checkpoints import (
     BUFFERS,
@@ -66,7 +64,9 @@ class TransformerForMaskedLM(nn.Module):
         """Pretrained weights, head included, in evaluation mode; ValueError for a checkpoint without that head."""
         folder = checkpoint_folder(checkpoint)
         stored = [name for path in weight_files(folder) for name in open_weights(path).keys()]  # noqa: SIM118
-        require_masked_lm_head(any(name.startswith(HEAD) for name in stored), folder)
+        if not any(name.startswith(HEAD) for name in stored):
+            remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
+            raise ValueError(f"{folder} holds an encoder without masked-LM head ({HEAD}*): {remedy}")
         model = cls(make_config(read_config(folder), folder))
         model.load_state_dict(read_weights(folder, model.state_dict(), own_name))
         return model.eval()
@@ -104,6 +104,13 @@ class TransformerForMaskedLM(nn.Module):
             hidden_states = hidden_states[where]  # (N, H)
         transformed = self.layer_norm(self.activation(self.transform(hidden_states)))
         return F.linear(transformed, self.encoder.embeddings.word_embeddings.weight, self.bias)
+
+
+def require_tied(config):
+    """Return the configuration; ValueError if its masked-LM head has a decoder of its own."""
+    if not getattr(config, "tie_word_embeddings", True):
+        raise ValueError("tie_word_embeddings=False is not built here: use True, as BERT does")
+    return config
 
 
 def own_name(name: str) -> str | None:
@@ -145,12 +152,15 @@ def mask_tokens(
 def train_vocabulary(texts: Sequence[str], size: int = 2000) -> WordPieceTokenizer:
     """A tokenizer of up to `size` pieces, learned by the library `tokenizers`, whose merges are those of notebook 01.
 
-    It numbers the pieces by chance; here they are in the order of the alphabet, after the special tokens.
+    The letters within words are handed to it as special tokens: it would number them by chance otherwise, and of two
+    merges that are as frequent it takes the one of the lower number.
     """
     require_texts(texts)
-    require_size("size", size, most=10_000_000, least=len(SPECIAL_TOKENS) + 1)
+    letters = [f"##{letter}" for letter in ascii_lowercase + digits]
+    first = [*SPECIAL_TOKENS, *letters]
+    require_size("size", size, most=10_000_000, least=len(first))
     fast = BertWordPieceTokenizer()
-    options = {"special_tokens": list(SPECIAL_TOKENS), "limit_alphabet": 100, "show_progress": False}
+    options = {"special_tokens": first, "limit_alphabet": 100, "show_progress": False}
     fast.train_from_iterator(texts, vocab_size=size, **options)
     pieces = [*SPECIAL_TOKENS, *sorted(fast.get_vocab().keys() - set(SPECIAL_TOKENS))]
     return WordPieceTokenizer({piece: number for number, piece in enumerate(pieces)})
@@ -166,7 +176,9 @@ def pack(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Te
     cls_id, sep_id, room = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"], length - 2
     encoded = fast.encode_batch(list(texts), add_special_tokens=False)
     stream = torch.tensor([token_id for text in encoded for token_id in (*text.ids, sep_id)])
-    require_enough_text(len(stream), room)
+    if room < 1 or len(stream) < room:
+        sizes = f"the texts have {len(stream)} tokens, and a row takes {room}"
+        raise ValueError(f"{sizes}: use more, or shorter rows")
     rows = stream[: len(stream) // room * room].view(-1, room)
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
 

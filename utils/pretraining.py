@@ -21,9 +21,7 @@ from transformers import BertConfig
 from utils.batches import device_of
 from utils.checking import (
     require_fit,
-    require_new_folder,
     require_probability,
-    require_same_settings,
     require_size,
     require_tokenizer,
 )
@@ -174,6 +172,20 @@ def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
         windows = torch.arange(total).split(WINDOW)
         order = [window[torch.randperm(len(window), generator=generator)] for window in windows]
         yield from (batch.tolist() for batch in torch.cat(order).split(settings.batch_size))
+
+
+def require_same_settings(found: dict, wanted: dict, path: Path) -> None:
+    """ValueError that names the first setting in which a saved run differs."""
+    for name, value in wanted.items():
+        if found.get(name) != value:
+            both = f"{name}={found.get(name)!r}, and {name}={value!r} is asked for"
+            raise ValueError(f"{path} is of a run with {both}: go on with its own, or choose another folder")
+
+
+def require_new_folder(folder: Path, begun: bool) -> None:
+    """ValueError, so that nothing is lost, for a folder with something else in it than a run that has begun."""
+    if not begun and folder.exists() and (not folder.is_dir() or any(folder.glob("[!.]*"))):
+        raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
 
 
 def main() -> None:

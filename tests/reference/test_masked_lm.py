@@ -274,16 +274,16 @@ TEXTS = ["a good film, a very good film!", "a bad film.", "Très bien: the filmi
 
 
 def test_a_vocabulary_is_the_same_every_time_and_reads_its_texts():
-    first, second = (train_vocabulary(TEXTS, 60) for _ in range(2))
-    assert first.vocab == second.vocab
+    first, *others = (train_vocabulary(TEXTS, 80) for _ in range(5))
+    assert all(other.vocab == first.vocab for other in others)
     assert list(first.vocab)[:5] == list(SPECIAL_TOKENS)
-    assert len(first.vocab) <= 60
+    assert len(first.vocab) <= 80
     assert {"good", "film"} <= first.vocab.keys()
     assert "[UNK]" not in first.tokenize(TEXTS[2])
 
 
 def test_rows_hold_the_text_in_order():
-    tokenizer = train_vocabulary(TEXTS, 60)
+    tokenizer = train_vocabulary(TEXTS, 80)
     rows = pack(TEXTS, tokenizer, 8)
     cls_id, sep_id = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"]
     stream = [token_id for text in TEXTS for token_id in tokenizer.encode(text)[1:]]  # with its [SEP]
@@ -305,12 +305,12 @@ def test_rows_hold_the_text_in_order():
 )
 def test_texts_that_fill_no_row(texts, length, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        pack(texts, train_vocabulary(TEXTS, 60), length)
+        pack(texts, train_vocabulary(TEXTS, 80), length)
 
 
-@pytest.mark.parametrize(("texts", "size"), [([], 60), (["a"], 5), (["a"], 0), (["a"], "many")])
+@pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 0), (["a"], "many")])
 def test_no_vocabulary_of_nothing(texts, size):
-    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 6"):
+    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 41"):
         train_vocabulary(texts, size)
 
 

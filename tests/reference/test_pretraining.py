@@ -29,7 +29,7 @@ def short_rounds(monkeypatch):
 
 
 def new_run(settings: Settings = SETTINGS, **options) -> Pretraining:
-    tokenizer = train_vocabulary(TEXTS, 45)
+    tokenizer = train_vocabulary(TEXTS, 80)
     rows = pack(TEXTS, tokenizer, 16)
     torch.manual_seed(0)
     config = TINY | DROPOUT | {"vocab_size": len(tokenizer.vocab), "initializer_range": 0.1} | options
@@ -161,8 +161,8 @@ def test_settings_with_which_nothing_can_be_learned(settings, message):
 
 def test_a_vocabulary_of_another_model():
     run = new_run()
-    with pytest.raises(ValueError, match=r"the model's vocab_size is 45"):
-        Pretraining(run.model, train_vocabulary(TEXTS, 44), run.held_out, run.held_out, SETTINGS)
+    with pytest.raises(ValueError, match=rf"the model's vocab_size is {run.model.config.vocab_size}"):
+        Pretraining(run.model, train_vocabulary(TEXTS, 50), run.held_out, run.held_out, SETTINGS)
 
 
 def test_each_epoch_has_every_row_once_in_another_order(monkeypatch):
