@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from string import ascii_lowercase, digits
 
+import numpy as np
 import torch
 from safetensors.torch import save as to_bytes
+from scipy.sparse import csr_array
 from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -39,6 +41,7 @@ from utils.tokenization import WordPieceTokenizer
 
 HEAD = "cls.predictions."  # in transformers' names
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
+BACK_OFF = (20, 5)  # how many counts a neighbour alone outweighs, and both together
 
 
 class TransformerForMaskedLM(nn.Module):
@@ -181,6 +184,45 @@ def pack(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Te
         raise ValueError(f"{sizes}: use more, or shorter rows")
     rows = stream[: len(stream) // room * room].view(-1, room)
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
+
+
+class NeighbourGuess:
+    """Guesses a hidden word from the words left and right of it, by counting: what a model has to beat.
+
+    The counts of both together count most; where they are few those of each neighbour alone, then those of the word.
+    """
+
+    def __init__(self, rows: Tensor, vocab_size: int):
+        """Count in rows (N, S) of ids."""
+        left, word, right = (
+            rows[:, start : rows.size(1) - 2 + start].flatten().numpy() for start in range(3)
+        )
+        self.size = vocab_size
+        self.word = smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
+        self.after, self.before = self.count(left, word), self.count(right, word)  # (V, V)
+        self.between = self.count(left * vocab_size + right, word)  # (V * V, V)
+
+    def count(self, given: np.ndarray, word: np.ndarray) -> csr_array:
+        """How often each word goes with what is given."""
+        rows = self.size ** (2 if given.max() >= self.size else 1)
+        return csr_array((np.ones(len(word), np.float32), (given, word)), shape=(rows, self.size))
+
+    def probabilities(self, hidden: Tensor, where: Tensor) -> Tensor:
+        """Ids with words hidden (B, S) to probabilities (N, V) of the words where `where` (B, S) is True."""
+        left, right = (hidden.roll(shift, dims=1)[where].numpy() for shift in (1, -1))
+        after, before = (
+            smooth(counts[given].toarray(), self.word, BACK_OFF[0])
+            for counts, given in ((self.after, left), (self.before, right))
+        )
+        each = after * before / self.word  # as if the two were independent, given the word
+        each /= each.sum(axis=1, keepdims=True)
+        both = self.between[left * self.size + right].toarray()
+        return torch.from_numpy(smooth(both, each, BACK_OFF[1]))
+
+
+def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
+    """Shares of counts (…, V) to which the expected shares were added, as if counted `weight` times."""
+    return (counts + weight * expected) / (counts.sum(axis=-1, keepdims=True) + weight)
 
 
 @torch.no_grad()

@@ -16,9 +16,10 @@ from pathlib import Path
 import torch
 from safetensors.torch import save as to_bytes
 from torch import Tensor
+from torch.nn import functional as F
 from transformers import BertConfig
 
-from utils.batches import device_of
+from utils.batches import collate, device_of
 from utils.checking import (
     require_fit,
     require_probability,
@@ -26,10 +27,12 @@ from utils.checking import (
     require_tokenizer,
 )
 from utils.datasets import imdb_reviews
+from utils.encoder import TransformerEncoder
 from utils.evaluation import Team, summed
 from utils.files import complaining, open_weights
 from utils.masked_lm import TransformerForMaskedLM, evaluate_masked, mask_tokens, pack, train_vocabulary
 from utils.saving import write_file
+from utils.search import mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, Learner, has_bfloat16, make_optimizer
 
@@ -38,6 +41,7 @@ TINY = {"hidden_size": 192, "num_hidden_layers": 3, "num_attention_heads": 6, "i
 TINY |= {"vocab_size": 2000, "max_position_embeddings": 64, "initializer_range": 0.05}
 TINY |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}  # no text comes often enough for it
 WINDOW = 8192  # rows shuffled among themselves, so that a run's first batches need its first texts only
+TEMPERATURE = 0.05  # divides cosines before softmax, as for the embedded checkpoint
 ROUND = 100  # steps from one saving to the next
 
 
@@ -75,6 +79,40 @@ class MaskedLearner(Learner):
         with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device)):
             logits = self.model(hidden, where=labels != -100)
         return summed(logits, labels[labels != -100])
+
+
+@dataclass
+class PairLearner(Learner):
+    """A `Learner` of pairs of rows: each first text has to find its second among all of the batch."""
+
+    def sums(self, batch: list[int]) -> Tensor:
+        """Summed loss, right partners and number of pairs; every process works on the whole batch.
+
+        Henderson et al. 2017, section 4: the other pairs' second texts are the wrong answers.
+        """
+        first, second = (self.vectors([self.rows[number][side] for number in batch]) for side in (0, 1))
+        scores = first @ second.T / TEMPERATURE  # (B, B)
+        return summed(scores, torch.arange(len(batch), device=scores.device))
+
+    def vectors(self, rows: list[list[int]]) -> Tensor:
+        """Rows of ids to unit vectors (B, H): the mean of each text's tokens."""
+        batch = collate(rows, device_of(self.model))
+        states = self.model(**batch).last_hidden_state
+        return F.normalize(mean_pooling(states, batch["attention_mask"]), dim=-1)
+
+
+def contrast(
+    encoder: TransformerEncoder, rows: list[tuple[list[int], list[int]]], batch_size: int
+) -> History:
+    """Train an encoder, in place, on pairs of rows of ids, each pair once and in their order; the loss of each step.
+
+    The learning rate grows with the root of the batch, since larger ones leave fewer steps.
+    """
+    batches = [numbers.tolist() for numbers in torch.arange(len(rows)).split(batch_size)]
+    parts, history = make_optimizer(encoder, 1e-4 * batch_size**0.5, len(batches)), History()
+    PairLearner(encoder, rows, torch.arange(len(rows)), *parts, Team()).epoch(batches, history, disable=True)
+    encoder.eval()
+    return history
 
 
 class Pretraining:
