@@ -31,6 +31,10 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "search": ("mean_pooling", "embed", "search"),
         "batches": (),
     },
+    "11": {
+        "masked_lm": ("TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
+        "pretraining": ("MaskedLearner", "endless_batches", "PairLearner", "contrast"),
+    },
 }
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
 METADATA = {

@@ -44,7 +44,35 @@ ASKED = 0.15  # of the words are asked for when a model is judged, whatever it w
 BACK_OFF = (20, 5)  # how many counts a neighbour alone outweighs, and both together
 
 
-class TransformerForMaskedLM(nn.Module):
+class StoredMaskedLM(nn.Module):
+    """A masked-LM that comes from a checkpoint's folder, and is saved in one."""
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: str | None = None):
+        """Pretrained weights, head included, in evaluation mode; ValueError for a checkpoint without that head."""
+        folder = checkpoint_folder(checkpoint)
+        stored = [name for path in weight_files(folder) for name in open_weights(path).keys()]  # noqa: SIM118
+        if not any(name.startswith(HEAD) for name in stored):
+            remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
+            raise ValueError(f"{folder} holds an encoder without masked-LM head ({HEAD}*): {remedy}")
+        model = cls(make_config(read_config(folder), folder))
+        model.load_state_dict(read_weights(folder, model.state_dict(), own_name))
+        return model.eval()
+
+    def save(self, folder: str | Path, tokenizer, dtype: torch.dtype = torch.float32) -> None:
+        """Write configuration, weights and vocabulary for every `from_checkpoint` and for transformers.
+
+        Whole or not at all; errors as a classifier's `save`.
+        """
+        folder, state_dict = require_own_folder(Path(folder).expanduser().resolve()), self.state_dict()
+        names = {name: own_name(name) for name in official_names(self.config)}
+        weights = {name: state_dict[ours].to("cpu", dtype) for name, ours in names.items() if ours}
+        contents = config_file(self.config, None, "BertForMaskedLM")
+        contents |= {WEIGHTS_FILE: to_bytes(weights, metadata={"format": "pt"})}
+        write_folder(folder, contents | vocabulary_files(tokenizer, None, self.config))
+
+
+class TransformerForMaskedLM(StoredMaskedLM):
     """BERT guessing masked words: encoder, transform, and the word embeddings once more as the decoder.
 
     Devlin et al. 2019, section 3.1. The decoder has no weights of its own, so nothing can untie it.
@@ -62,36 +90,12 @@ class TransformerForMaskedLM(nn.Module):
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
         initialize(self.transform, config.initializer_range)
 
-    @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None):
-        """Pretrained weights, head included, in evaluation mode; ValueError for a checkpoint without that head."""
-        folder = checkpoint_folder(checkpoint)
-        stored = [name for path in weight_files(folder) for name in open_weights(path).keys()]  # noqa: SIM118
-        if not any(name.startswith(HEAD) for name in stored):
-            remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
-            raise ValueError(f"{folder} holds an encoder without masked-LM head ({HEAD}*): {remedy}")
-        model = cls(make_config(read_config(folder), folder))
-        model.load_state_dict(read_weights(folder, model.state_dict(), own_name))
-        return model.eval()
-
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a `BertForMaskedLM`'s weights; ValueError lists those that do not fit."""
         found = {new: weight for name, weight in state_dict.items() if (new := own_name(name))}
         require_fit(found, self.state_dict())
         require_finite_weights(found)
         self.load_state_dict(found)
-
-    def save(self, folder: str | Path, tokenizer, dtype: torch.dtype = torch.float32) -> None:
-        """Write configuration, weights and vocabulary for every `from_checkpoint` and for transformers.
-
-        Whole or not at all; errors as a classifier's `save`.
-        """
-        folder, state_dict = require_own_folder(Path(folder).expanduser().resolve()), self.state_dict()
-        names = {name: own_name(name) for name in official_names(self.config)}
-        weights = {name: state_dict[ours].to("cpu", dtype) for name, ours in names.items() if ours}
-        contents = config_file(self.config, None, "BertForMaskedLM")
-        contents |= {WEIGHTS_FILE: to_bytes(weights, metadata={"format": "pt"})}
-        write_folder(folder, contents | vocabulary_files(tokenizer, None, self.config))
 
     def forward(
         self,

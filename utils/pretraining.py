@@ -1,6 +1,6 @@
 """A tiny BERT learns from film reviews by guessing masked words: a loop that stops and goes on. Built in notebook 11.
 
-`python -m utils.pretraining FOLDER` writes what there is into the folder after every 100 steps. Stopped, by Ctrl-C or
+`python -m utils.pretraining FOLDER` writes what there is into the folder after every 200 steps. Stopped, by Ctrl-C or
 otherwise, and started again, it goes on from there and comes to the weights of a run that never stopped. Several GPUs
 or machines: `accelerate launch -m utils.pretraining FOLDER`.
 """
@@ -42,17 +42,17 @@ TINY |= {"vocab_size": 2000, "max_position_embeddings": 64, "initializer_range":
 TINY |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}  # no text comes often enough for it
 WINDOW = 8192  # rows shuffled among themselves, so that a run's first batches need its first texts only
 TEMPERATURE = 0.05  # divides cosines before softmax, as for the embedded checkpoint
-ROUND = 100  # steps from one saving to the next
+ROUND = 200  # steps from one saving to the next
 
 
 @dataclass(frozen=True)
 class Settings:
     """What decides a run's weights, beside model and texts. `steps` is the length of the whole schedule."""
 
-    steps: int = 6000
-    batch_size: int = 64  # rows
+    steps: int = 12_000
+    batch_size: int = 32  # rows
     learning_rate: float = 1e-3
-    probability: float = 0.15  # of a word to be asked for
+    probability: float = 0.2  # of a word to be asked for
     seed: int = 0
 
     def __post_init__(self):
@@ -88,7 +88,7 @@ class PairLearner(Learner):
     def sums(self, batch: list[int]) -> Tensor:
         """Summed loss, right partners and number of pairs; every process works on the whole batch.
 
-        Henderson et al. 2017, section 4: the other pairs' second texts are the wrong answers.
+        Henderson et al. 2017: the other pairs' second texts are the wrong answers.
         """
         first, second = (self.vectors([self.rows[number][side] for number in batch]) for side in (0, 1))
         scores = first @ second.T / TEMPERATURE  # (B, B)

@@ -229,4 +229,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     assert "the same command goes on from the last round saved" in process.communicate(timeout=60)[0]
-    assert pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]["schedule"]["last_epoch"] >= 100
+    assert (
+        pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]["schedule"]["last_epoch"]
+        >= pretraining.ROUND
+    )
