@@ -41,7 +41,6 @@ from utils.tokenization import WordPieceTokenizer
 
 HEAD = "cls.predictions."  # in transformers' names
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
-BACK_OFF = (20, 5)  # how many counts a neighbour alone outweighs, and both together
 
 
 class StoredMaskedLM(nn.Module):
@@ -196,15 +195,22 @@ class NeighbourGuess:
     The counts of both together count most; where they are few those of each neighbour alone, then those of the word.
     """
 
+    ALONE, TOGETHER = 20, 5  # how many counts what stands behind them weighs
+
     def __init__(self, rows: Tensor, vocab_size: int):
         """Count in rows (N, S) of ids."""
         left, word, right = (
             rows[:, start : rows.size(1) - 2 + start].flatten().numpy() for start in range(3)
         )
         self.size = vocab_size
-        self.word = smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
+        self.word = self.smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
         self.after, self.before = self.count(left, word), self.count(right, word)  # (V, V)
         self.between = self.count(left * vocab_size + right, word)  # (V * V, V)
+
+    @staticmethod
+    def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
+        """Shares of counts (…, V) to which the expected shares were added, as if counted `weight` times."""
+        return (counts + weight * expected) / (counts.sum(axis=-1, keepdims=True) + weight)
 
     def count(self, given: np.ndarray, word: np.ndarray) -> csr_array:
         """How often each word goes with what is given."""
@@ -215,18 +221,13 @@ class NeighbourGuess:
         """Ids with words hidden (B, S) to probabilities (N, V) of the words where `where` (B, S) is True."""
         left, right = (hidden.roll(shift, dims=1)[where].numpy() for shift in (1, -1))
         after, before = (
-            smooth(counts[given].toarray(), self.word, BACK_OFF[0])
+            self.smooth(counts[given].toarray(), self.word, self.ALONE)
             for counts, given in ((self.after, left), (self.before, right))
         )
         each = after * before / self.word  # as if the two were independent, given the word
         each /= each.sum(axis=1, keepdims=True)
         both = self.between[left * self.size + right].toarray()
-        return torch.from_numpy(smooth(both, each, BACK_OFF[1]))
-
-
-def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
-    """Shares of counts (…, V) to which the expected shares were added, as if counted `weight` times."""
-    return (counts + weight * expected) / (counts.sum(axis=-1, keepdims=True) + weight)
+        return torch.from_numpy(self.smooth(both, each, self.TOGETHER))
 
 
 @torch.no_grad()

@@ -12,6 +12,7 @@ from utils.checking import SPECIAL_TOKENS
 from utils.checkpoints import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import (
+    NeighbourGuess,
     TransformerForMaskedLM,
     evaluate_masked,
     mask_tokens,
@@ -332,3 +333,33 @@ def test_a_model_is_judged_by_its_guesses():
     assert judged.loss == pytest.approx(40 * (1 - judged.accuracy), rel=0.05)
     assert model.training
     assert json.dumps(judged)  # plain numbers
+
+
+# The guess of both neighbours
+
+
+def test_neighbours_guess_what_they_have_seen():
+    """Tokens 5 to 8; 5 _ 7 is filled by 6 three times and by 8 once."""
+    guess = NeighbourGuess(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
+    hole, where = torch.tensor([[5, 4, 7]]), torch.tensor([[False, True, False]])
+    shares = guess.probabilities(hole, where)[0]
+    assert shares.sum().item() == pytest.approx(1)
+    assert shares.argmax() == 6
+    assert shares[6] > shares[8] > shares[5]
+    assert shares[6].item() == pytest.approx(0.75, abs=0.1)
+
+
+def test_without_known_neighbours_the_words_own_share_is_left():
+    rows = torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]])
+    guess = NeighbourGuess(rows, 9)
+    hole, where = torch.tensor([[4, 4, 4]]), torch.tensor([[False, True, False]])  # both are hidden too
+    torch.testing.assert_close(guess.probabilities(hole, where)[0], torch.from_numpy(guess.word))
+
+
+def test_one_known_neighbour_counts():
+    """After 5 comes 6, before 7 comes 8: whoever sees only one of them says so."""
+    guess = NeighbourGuess(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
+    where = torch.tensor([[False, True, False]] * 2)
+    shares = guess.probabilities(torch.tensor([[5, 4, 4], [4, 4, 7]]), where)
+    assert shares.argmax(dim=1).tolist() == [6, 8]
+    torch.testing.assert_close(shares.sum(dim=1), torch.ones(2, dtype=torch.double))
