@@ -133,6 +133,7 @@ def write_the_head(answer):
     model = pretrained()
     embeddings = nn.Embedding.from_pretrained(model.encoder.embeddings.word_embeddings.weight.clone())
     head = answer(model.config, embeddings)
+    call(head, torch.zeros(1, model.config.hidden_size))
     kinds = {"transform": nn.Linear, "layer_norm": nn.LayerNorm}
     expect(
         all(isinstance(getattr(head, name, None), kind) for name, kind in kinds.items()),
