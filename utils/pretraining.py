@@ -109,7 +109,7 @@ def contrast(
     The learning rate grows with the root of the batch, since larger ones leave fewer steps.
     """
     batches = [numbers.tolist() for numbers in torch.arange(len(rows)).split(batch_size)]
-    parts, history = make_optimizer(encoder, 1e-4 * batch_size**0.5, len(batches)), History()
+    parts, history = make_optimizer(encoder, 2e-4 * batch_size**0.5, len(batches)), History()
     PairLearner(encoder, rows, torch.arange(len(rows)), *parts, Team()).epoch(batches, history, disable=True)
     encoder.eval()
     return history

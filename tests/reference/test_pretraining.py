@@ -11,12 +11,24 @@ from itertools import islice
 
 import pytest
 import torch
+from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import ROOT, TINY, names, unix_only
 from utils import pretraining, saving
+from utils.encoder import TransformerEncoder
+from utils.evaluation import Team
 from utils.masked_lm import TransformerForMaskedLM, pack, train_vocabulary
-from utils.pretraining import STATE_FILE, Pretraining, Settings, endless_batches
+from utils.pretraining import (
+    STATE_FILE,
+    TEMPERATURE,
+    PairLearner,
+    Pretraining,
+    Settings,
+    contrast,
+    endless_batches,
+)
+from utils.training import make_optimizer
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
 SETTINGS = Settings(steps=8, batch_size=4, learning_rate=1e-2, probability=0.3)
@@ -174,6 +186,34 @@ def test_each_epoch_has_every_row_once_in_another_order(monkeypatch):
     assert rows[0] != rows[1]
     assert set(rows[0][:6]) == set(range(6))  # a window stays together
     assert list(islice(endless_batches(6, settings), 3)) == batches[:3]  # and needs no later rows
+
+
+# From words to texts
+
+
+def test_partners_find_each_other():
+    """Each word has another one for a partner, which nobody could know."""
+    torch.manual_seed(0)
+    encoder = TransformerEncoder(BertConfig(**TINY))
+    rows = [([2, 5 + number % 20, 3], [2, 25 + number % 20, 3]) for number in range(2000)]
+    history = contrast(encoder, rows, batch_size=20)
+    assert len(history.step_losses) == 100
+    assert history.step_losses[0] > 2.5
+    assert history.step_losses[-1] < 1.5
+    assert not encoder.training
+
+
+def test_the_loss_of_pairs_is_that_of_finding_the_partner():
+    torch.manual_seed(0)
+    encoder = TransformerEncoder(BertConfig(**TINY)).eval()
+    rows = [([2, 5, 3], [2, 6, 7, 3]), ([2, 8, 9, 3], [2, 10, 3]), ([2, 11, 3], [2, 12, 3])]
+    learner = PairLearner(encoder, rows, torch.arange(3), *make_optimizer(encoder, 1e-3, 1), Team())
+    loss, right, total = learner.sums([0, 1, 2])
+    means = [[encoder(torch.tensor([ids])).last_hidden_state[0].mean(dim=0) for ids in pair] for pair in rows]
+    first, second = (F.normalize(torch.stack(side), dim=-1) for side in zip(*means, strict=True))
+    scores = first @ second.T / TEMPERATURE
+    torch.testing.assert_close(loss, F.cross_entropy(scores, torch.arange(3), reduction="sum"))
+    assert (right, total) == ((scores.argmax(dim=1) == torch.arange(3)).sum(), 3)
 
 
 # The command
