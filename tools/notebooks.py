@@ -31,6 +31,10 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "search": ("mean_pooling", "embed", "search"),
         "batches": (),
     },
+    "11": {
+        "masked_lm": ("TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
+        "pretraining": ("MaskedLearner", "endless_batches", "PairLearner", "contrast"),
+    },
     "12": {
         "attention": ("causal_mask",),
         "generation": ("LayerCache", "Writer", "greedy_search", "Beams", "beam_search"),

@@ -334,6 +334,12 @@ def require_labels(labels: Sequence[int], num_labels: int) -> None:
 # Training and search
 
 
+def require_probability(probability: float) -> None:
+    """ValueError unless a share of the words may be asked for: more than none, fewer than all."""
+    if not isinstance(probability, Real) or isinstance(probability, bool) or not 0 < probability < 1:
+        raise ValueError(f"probability={probability!r:.80} must lie between 0 and 1: BERT's is 0.15")
+
+
 def require_finite(loss: float, step: int, learning_rate: float) -> None:
     """FloatingPointError, with the step and the remedy, for a loss that is infinite or not a number."""
     if not math.isfinite(loss):

@@ -51,7 +51,7 @@ def load_tokenizer(checkpoint: str | None = None):
 
     ValueError if it cannot be read, lacks the model's vocabulary, or has other special tokens than BERT's five.
     """
-    folder = _folder_with_bert(checkpoint)
+    folder = checkpoint_folder(checkpoint)
     config = make_config(read_config(folder), folder)
     for path in (folder / name for name in TOKENIZER_FILES if (folder / name).exists()):
         require_text(path) if path.suffix == ".txt" else read_json(path)
@@ -102,7 +102,7 @@ def require_frame(tokenizer) -> None:
 
 def load_config(checkpoint: str | None = None) -> BertConfig:
     """A checkpoint's `BertConfig`; ValueError if it is of another family than BERT, or describes none."""
-    folder = _folder_with_bert(checkpoint)
+    folder = checkpoint_folder(checkpoint)
     return make_config(read_config(folder), folder)
 
 
@@ -123,7 +123,7 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
 
     Raises ValueError for pickled, missing or mis-shaped weights; a missing pooler, which no layer needs, is allowed.
     """
-    folder = _folder_with_bert(checkpoint)
+    folder = checkpoint_folder(checkpoint)
     config = make_config(read_config(folder), folder)
     weights = read_weights(folder, official_shapes(config), official_name, optional="pooler.")
     weights = {name: weight.float() for name, weight in weights.items()}
@@ -141,9 +141,14 @@ def official_shapes(config: BertConfig) -> dict[str, torch.Tensor]:
 
 def official_name(name: str) -> str | None:
     """The name in a `BertModel` of a stored weight: without prefix, as of today; None for a task's and for buffers."""
-    name = name.removeprefix("bert.")
-    name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+    name = modern_name(name)
     return name if is_encoder_weight(name) or name.startswith("pooler.") else None
+
+
+def modern_name(name: str) -> str:
+    """A stored weight's name without a headed model's prefix, and with today's words for LayerNorm's weights."""
+    name = name.removeprefix("bert.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 
 def is_encoder_weight(name: str) -> bool:
@@ -151,7 +156,7 @@ def is_encoder_weight(name: str) -> bool:
     return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
 
 
-def _folder_with_bert(checkpoint: str | None) -> Path:
+def checkpoint_folder(checkpoint: str | None) -> Path:
     """The local folder of a checkpoint, once its config.json says that it is a BERT."""
     name = checkpoint_name(checkpoint)
     if name == DEFAULT_CHECKPOINT:

@@ -152,12 +152,14 @@ def vocabulary_files(tokenizer, checkpoint: str | None, config: BertConfig) -> d
     return dict.fromkeys(TOKENIZER_FILES) | tokenizer_files(tokenizer, config.max_position_embeddings)
 
 
-def config_file(config: BertConfig, labels: Sequence[str] | None) -> dict[str, str]:
+def config_file(
+    config: BertConfig, labels: Sequence[str] | None, architecture: str = "BertForSequenceClassification"
+) -> dict[str, str]:
     """The configuration as transformers reads it, its classes named: as they were, if no names are given."""
     labels = require_label_names(labels or [*config.id2label.values()], config.num_labels)
     content = json.loads(config.to_json_string())
     content = {key: value for key, value in content.items() if key not in ("dtype", "torch_dtype")}
-    content["architectures"] = ["BertForSequenceClassification"]
+    content["architectures"] = [architecture]
     content["id2label"] = dict(enumerate(labels))
     content["label2id"] = {label: number for number, label in enumerate(labels)}
     return {CONFIG_FILE: json.dumps(content, indent=2) + "\n"}

@@ -68,6 +68,19 @@ def reviews() -> Reviews:
     return Reviews(**{name: Examples(*columns) for name, columns in parts.items()})
 
 
+def imdb_reviews(part: str) -> list[str]:
+    """The IMDB reviews (Maas et al. 2011) of a part: "train", "validation" or "test", dealt as in `reviews`.
+
+    Texts alone, in the order of their hashes, each once and on one line; their labels are left out.
+    """
+    unique = {}
+    for row in read_csv(reviews_file(), REVIEW_COLUMNS):
+        if row["source"] != "rotten_tomatoes":
+            text = " ".join(row["text"].replace("<br />", " ").split())
+            unique.setdefault(text_hash(text), text)
+    return [text for digest, text in sorted(unique.items()) if text and split_of(digest) == part]
+
+
 def imdb_sentences(count: int) -> list[str]:
     """The first `count` different sentences of 5 to 40 words in the IMDB reviews (Maas et al. 2011)."""
     unique = {}  # a dictionary keeps the order

@@ -60,17 +60,21 @@ class Learner:
     schedule: torch.optim.lr_scheduler.LRScheduler
     team: Team
 
-    def step(self, batch: list[int]) -> Tensor:
-        """Learn from the rows with these indices; return their summed loss, right answers and count."""
+    def sums(self, batch: list[int]) -> Tensor:
+        """Summed loss, right answers and count of this process's share of the rows with these indices."""
         share = self.team.share(batch)
         rows, device = [self.rows[index] for index in share], device_of(self.model)
         with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device)):
             logits = self.model(**collate(rows, device))
-        sums = summed(logits, self.labels[share].to(device))
+        return summed(logits, self.labels[share].to(device))
+
+    def step(self, batch: list[int]) -> Tensor:
+        """Learn from the rows with these indices; return their summed loss, right answers and count."""
+        sums = self.sums(batch)
         total = self.team.sum(sums.detach()).cpu()
         if total[0].isfinite():
             self.optimizer.zero_grad()
-            mean = sums[0] / len(batch) * self.team.size  # the team averages its members' gradients
+            mean = sums[0] / total[2] * self.team.size  # the team averages its members' gradients
             mean.backward()
             nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
             self.optimizer.step()

@@ -146,7 +146,7 @@ def test_truncated_weights(folder):
 
 
 def test_altered_embedded_weights_are_refused(tmp_path, monkeypatch):
-    source = checkpoints._folder_with_bert(DEFAULT_CHECKPOINT)
+    source = checkpoints.checkpoint_folder(DEFAULT_CHECKPOINT)
     package = tmp_path / "altered"
     shutil.copytree(source, package / "model")
     weights = package / "model" / "model.safetensors"

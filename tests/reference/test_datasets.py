@@ -5,7 +5,16 @@ import hashlib
 import pytest
 
 from utils import datasets
-from utils.datasets import Examples, companies, company_queries, imdb_sentences, reviews, split_of, text_hash
+from utils.datasets import (
+    Examples,
+    companies,
+    company_queries,
+    imdb_reviews,
+    imdb_sentences,
+    reviews,
+    split_of,
+    text_hash,
+)
 
 CLASSIC = [
     "Apple Inc.", "Microsoft Corp", "Alphabet Inc.", "Amazon Com Inc", "Nvidia Corp", "Tesla, Inc.",
@@ -98,3 +107,17 @@ def test_imdb_sentences():
     assert len(set(found)) == len(found) == 500
     assert found[:100] == imdb_sentences(100)
     assert all(5 <= len(text.split()) <= 40 and "<br" not in text for text in found)
+
+
+@pytest.mark.long
+def test_imdb_reviews_are_dealt_once_each_on_one_line():
+    parts = {part: imdb_reviews(part) for part in ("train", "validation", "test")}
+    texts = [text for part in parts.values() for text in part]
+    assert 24_000 < len(texts) == len({text_hash(text) for text in texts})
+    assert 0.09 < len(parts["test"]) / len(texts) < 0.11
+    for part, own in parts.items():
+        assert {split_of(text_hash(text)) for text in own} == {part}
+    assert not any("<br" in text or "\n" in text for text in texts)
+    assert not {text_hash(text) for text in texts} & {
+        text_hash(text) for part in reviews() for text in part.texts
+    }

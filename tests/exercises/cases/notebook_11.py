@@ -1,0 +1,255 @@
+"""Right and wrong answers to the exercises of notebook 11."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def hide(ids, special, mask_id, words, probability):
+    draw, fate = torch.rand(ids.shape), torch.rand(ids.shape)
+    asked = (draw < probability) & ~torch.isin(ids, special)
+    hidden = torch.where(asked & (fate < 0.8), mask_id, ids)
+    random = words[torch.randint(len(words), ids.shape)]
+    return torch.where(asked & (fate > 0.9), random, hidden), torch.where(asked, ids, -100)
+
+
+def hide_in_numpy(ids, special, mask_id, words, probability):
+    generator, ids = np.random.default_rng(), ids.numpy().copy()
+    labels = np.full_like(ids, -100)
+    for place, token_id in np.ndenumerate(ids):
+        if token_id not in special.tolist() and generator.random() < probability:
+            labels[place] = token_id
+            other = int(generator.choice(words.numpy()))
+            ids[place] = generator.choice([mask_id, other, token_id], p=[0.8, 0.1, 0.1])
+    return ids, labels
+
+
+def hide_special(ids, special, mask_id, words, probability):
+    return hide(ids, special[:0], mask_id, words, probability)
+
+
+def hide_all(ids, special, mask_id, words, probability):
+    labels = hide(ids, special, mask_id, words, probability)[1]
+    return torch.where(labels != -100, mask_id, ids), labels
+
+
+def hide_never_itself(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    random = words[torch.randint(len(words), ids.shape)]
+    return torch.where((labels != -100) & (hidden == ids), random, hidden), labels
+
+
+def hide_with_one_word(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    drawn = (labels != -100) & (hidden != mask_id) & (hidden != ids)
+    return torch.where(drawn, words[7], hidden), labels
+
+
+def hide_with_any_id(ids, special, mask_id, words, probability):
+    return hide(ids, special, mask_id, torch.arange(3), probability)
+
+
+def hide_twice_as_many(ids, special, mask_id, words, probability):
+    return hide(ids, special, mask_id, words, 2 * probability)
+
+
+def hide_by_seed(ids, special, mask_id, words, probability):
+    torch.manual_seed(0)
+    return hide(ids, special, mask_id, words, probability)
+
+
+def hide_in_place(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    ids.copy_(hidden)
+    return ids, labels
+
+
+def label_all(ids, special, mask_id, words, probability):
+    return hide(ids, special, mask_id, words, probability)[0], ids.clone()
+
+
+def label_hidden(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    return hidden, torch.where(labels != -100, hidden, -100)
+
+
+def disturb(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    hidden[0, 0] += 1
+    return hidden, labels
+
+
+class Head(nn.Module):
+    activation = nn.GELU()
+
+    def __init__(self, config, word_embeddings):
+        super().__init__()
+        H = config.hidden_size
+        self.word_embeddings = word_embeddings
+        self.transform = nn.Linear(H, H)
+        self.layer_norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
+
+    def forward(self, hidden_states):
+        return self.decode(self.layer_norm(self.activation(self.transform(hidden_states))))
+
+    def decode(self, transformed):
+        return transformed @ self.word_embeddings.weight.T + self.bias
+
+
+class LinearHead(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.decoder = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.decoder.weight = word_embeddings.weight
+
+    def decode(self, transformed):
+        return self.decoder(transformed) + self.bias
+
+
+class UntiedHead(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.decoder = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+
+
+class CopyingHead(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.table = [word_embeddings.weight.detach().clone()]
+
+    def decode(self, transformed):
+        return transformed @ self.table[0].T + self.bias
+
+
+class ReluHead(Head):
+    activation = nn.ReLU()
+
+
+class TanhHead(Head):
+    activation = nn.GELU(approximate="tanh")
+
+
+class NoActivation(Head):
+    activation = nn.Identity()
+
+
+class NormFirst(Head):
+    def forward(self, hidden_states):
+        return self.decode(self.activation(self.layer_norm(self.transform(hidden_states))))
+
+
+class NoNorm(Head):
+    def forward(self, hidden_states):
+        return self.decode(self.activation(self.transform(hidden_states)))
+
+
+class NoBias(Head):
+    def decode(self, transformed):
+        return transformed @ self.word_embeddings.weight.T
+
+
+class Probabilities(Head):
+    def forward(self, hidden_states):
+        return super().forward(hidden_states).softmax(dim=-1)
+
+
+class DefaultEps(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.layer_norm = nn.LayerNorm(config.hidden_size)
+
+
+class NoTransform(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        del self.transform
+
+
+class SmallBias(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.bias = nn.Parameter(torch.zeros(config.hidden_size))
+
+
+def scores(first, second, temperature):
+    return first @ second.T / temperature
+
+
+def pair_loss(first, second, temperature):
+    return F.cross_entropy(scores(first, second, temperature), torch.arange(len(first)))
+
+
+def pair_loss_by_hand(first, second, temperature):
+    found = scores(first, second, temperature)
+    return (found.logsumexp(dim=1) - found.diagonal()).mean().item()
+
+
+def pair_loss_in_place(first, second, temperature):
+    return pair_loss(first.div_(temperature), second, 1)
+
+
+RIGHT = {
+    "11.1": [(576, 460.8, 57.6), [576, 461, 58], (torch.tensor(576), np.float64(460.8), 57.6)],
+    "11.2": [hide, hide_in_numpy, lambda *a: list(hide(*a))],
+    "11.3": [Head, LinearHead],
+    "11.4": [pair_loss, pair_loss_by_hand, lambda f, s, t: pair_loss(f.double(), s.double(), t).numpy()],
+}
+
+WRONG = {
+    "11.1": [
+        ((614.4, 491.5, 61.4), "Special tokens"),
+        ((18, 14.4, 1.8), "32 rows"),
+        ((500, 400, 50), "15 % of all"),
+        ((576, 3072, 384), "not of all words"),
+        ((576, 576, 58), "80 %"),
+        ((576, 460.8, 115.2), "another word"),
+        ((576, 460.8, 0), "10 %"),
+        (576, "three numbers"),
+        (("many", 1, 2), "should be a number"),
+    ],
+    "11.2": [
+        (hide_special, "special token"),
+        (hide_all, "show [MASK]"),
+        (hide_never_itself, "show themselves"),
+        (hide_with_one_word, "same few"),
+        (hide_with_any_id, "none of `words`"),
+        (hide_twice_as_many, "are asked for"),
+        (hide_by_seed, "anew"),
+        (hide_in_place, "clone"),
+        (label_all, "-100"),
+        (label_hidden, "before it was hidden"),
+        (disturb, "not asked for has changed"),
+        (lambda *a: hide(*a)[0], "two tensors"),
+        (lambda *a: (hide(*a)[0], [1]), "torch tensor"),
+    ],
+    "11.3": [
+        (UntiedHead, "weights of its own"),
+        (CopyingHead, "should follow"),
+        (ReluHead, "ReLU"),
+        (TanhHead, "exact"),
+        (NoActivation, "activation"),
+        (NormFirst, "after the activation"),
+        (NoNorm, "LayerNorm is missing"),
+        (NoBias, "bias is missing"),
+        (Probabilities, "probabilities"),
+        (DefaultEps, "eps"),
+        (NoTransform, "self.transform"),
+        (SmallBias, "one number for each word"),
+        (nn.Linear(2, 2), "class itself"),
+    ],
+    "11.4": [
+        (lambda f, s, t: pair_loss(f, s, 1 / t), "divided"),
+        (lambda f, s, t: pair_loss(f, s, 1), "temperature is missing"),
+        (lambda f, s, t: pair_loss(s, f, t), "along a row"),
+        (lambda f, s, t: pair_loss(f, s, t) * len(f), "sum over the pairs"),
+        (lambda f, s, t: F.cross_entropy(scores(f, s, t), torch.zeros(len(f), dtype=torch.long)), "column i"),
+        (lambda f, s, t: (1 - (f * s).sum(dim=1)).mean(), "only pulls"),
+        (lambda f, s, t: -pair_loss(f, s, t), "minus"),
+        (pair_loss_in_place, "leave them"),
+        (lambda f, s, t: scores(f, s, t), "a number"),
+        (lambda f, s, t: "low", "a number"),
+        (lambda f, s, t: None, "return"),
+    ],
+}

@@ -1,0 +1,365 @@
+"""The masked-LM head equals the official one, and hides what it should."""
+
+import json
+
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers import BertConfig, BertForMaskedLM, pipeline
+
+from tests.helpers import SMALL, TINY, filled, names, ragged_batch, shaken, tiny_tokenizer
+from utils.checking import SPECIAL_TOKENS
+from utils.checkpoints import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.encoder import TransformerEncoder
+from utils.masked_lm import (
+    NeighbourGuess,
+    TransformerForMaskedLM,
+    evaluate_masked,
+    mask_tokens,
+    own_name,
+    pack,
+    train_vocabulary,
+)
+from utils.notebook import largest_difference
+from utils.statistics import wilson_interval
+from utils.tokenization import WordPieceTokenizer
+
+EMBEDDED_SIZE = {"num_hidden_layers": 2, "hidden_size": 384, "num_attention_heads": 12}
+EMBEDDED_SIZE |= {"intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 64}
+WORD_EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
+
+
+def random_shape(seed: int) -> dict:
+    """A small configuration: sizes, activation, LayerNorm's eps, padding and deviation drawn at random."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*choices):
+        return choices[int(torch.randint(len(choices), (), generator=generator))]
+
+    heads = draw(1, 2, 3, 4)
+    return {
+        "num_attention_heads": heads,
+        "hidden_size": heads * draw(4, 6, 8),
+        "num_hidden_layers": draw(1, 2, 3),
+        "intermediate_size": draw(8, 20, 33),
+        "vocab_size": draw(30, 57),
+        "max_position_embeddings": draw(12, 20),
+        "type_vocab_size": draw(2, 3),
+        "hidden_act": draw("gelu", "gelu_new", "relu"),
+        "layer_norm_eps": draw(1e-12, 1e-5),
+        "pad_token_id": draw(0, 3),
+        "initializer_range": draw(0.02, 0.2),
+    }
+
+
+def both(shape: dict, dtype=torch.float32) -> tuple[BertForMaskedLM, TransformerForMaskedLM]:
+    """An official model with noise on every weight, and ours with the same."""
+    torch.manual_seed(0)
+    official = shaken(BertForMaskedLM(BertConfig(**shape)), 0.05)
+    ours = TransformerForMaskedLM(official.config).eval()
+    ours.load_bert_weights(official.state_dict())
+    return official.to(dtype), ours.to(dtype)
+
+
+def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.Tensor]:
+    """Its parameters, or their gradients, under our names."""
+    found = {own_name(name): weight for name, weight in official.named_parameters()}
+    return {name: weight.grad if gradients else weight for name, weight in found.items() if name}
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
+@pytest.mark.parametrize("shape", [EMBEDDED_SIZE, *(random_shape(seed) for seed in range(10))], ids=str)
+def test_logits_loss_and_gradients_are_the_official_ones(shape, dtype, tolerance):
+    official, ours = both(shape, dtype)
+    batch = ragged_batch([10, 3, 7], shape["vocab_size"])
+    labels = torch.where(torch.rand(batch["input_ids"].shape) < 0.4, batch["input_ids"], -100)
+    labels = labels.masked_fill(batch["attention_mask"] == 0, -100)
+    labels[0, 1] = 5
+    expected, logits = official(**batch, labels=labels), ours(**batch)
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+    assert largest_difference(logits, expected.logits) <= tolerance
+    assert largest_difference(loss, expected.loss) <= tolerance
+    expected.loss.backward()
+    loss.backward()
+    gradients = by_our_names(official, gradients=True)
+    assert gradients.keys() == dict(ours.named_parameters()).keys()
+    for name, weight in ours.named_parameters():
+        assert largest_difference(weight.grad, gradients[name]) <= tolerance, name
+
+
+def test_the_check_of_gradients_can_fail():
+    official, ours = both(SMALL)
+    ids = ragged_batch([10, 3])["input_ids"]
+    official(ids, labels=ids).loss.backward()
+    F.cross_entropy(ours(ids).flatten(0, 1), ids.flatten(), reduction="sum").backward()
+    name = "layer_norm.weight"
+    assert largest_difference(ours.layer_norm.weight.grad, by_our_names(official, True)[name]) > 1e-3
+
+
+def test_logits_of_some_places_only():
+    ours = both(SMALL)[1]
+    batch = ragged_batch([10, 3])
+    where = torch.rand(batch["input_ids"].shape) < 0.3
+    torch.testing.assert_close(ours(**batch, where=where), ours(**batch)[where])
+
+
+def test_no_weight_of_the_decoders_own():
+    model = TransformerForMaskedLM(BertConfig(**TINY))
+    V, H = TINY["vocab_size"], TINY["hidden_size"]
+    head = sum(weight.numel() for name, weight in model.named_parameters() if not name.startswith("encoder."))
+    assert head == H * H + H + 2 * H + V  # transform, LayerNorm, bias
+    with pytest.raises(ValueError, match=r"tie_word_embeddings=False is not built here: use True"):
+        TransformerForMaskedLM(BertConfig(**TINY, tie_word_embeddings=False))
+
+
+def test_tied_weights_stay_tied_through_a_step_saving_and_loading(tmp_path):
+    model = shaken(TransformerForMaskedLM(BertConfig(**TINY)))
+    ids = ragged_batch([10, 7], TINY["vocab_size"])["input_ids"]
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    F.cross_entropy(model(ids).flatten(0, 1), ids.flatten()).backward()
+    optimizer.step()
+    model.save(tmp_path / "saved", tiny_tokenizer())
+    official = BertForMaskedLM.from_pretrained(tmp_path / "saved").eval()
+    loaded = TransformerForMaskedLM.from_checkpoint(str(tmp_path / "saved"))
+    assert official.cls.predictions.decoder.weight is official.bert.embeddings.word_embeddings.weight
+    assert torch.equal(loaded.state_dict()[WORD_EMBEDDINGS], model.state_dict()[WORD_EMBEDDINGS])
+    with torch.no_grad():
+        expected = model(ids)
+        assert torch.equal(loaded(ids), expected)
+        assert largest_difference(official(ids).logits, expected) <= 1e-5
+        for other in (loaded, model):
+            other.encoder.embeddings.word_embeddings.weight[7] += 1  # both ends of the model move
+            assert (other(ids)[..., 7] != expected[..., 7]).all()
+
+
+def test_a_saved_model_is_a_checkpoint_like_any_other(tmp_path):
+    model, tokenizer = shaken(TransformerForMaskedLM(BertConfig(**TINY))), tiny_tokenizer()
+    folder = str(tmp_path / "saved")
+    model.save(folder, tokenizer, torch.float16)
+    assert WordPieceTokenizer.from_checkpoint(folder).vocab == tokenizer.vocab
+    ids = torch.tensor([tokenizer.encode("a b [MASK]")])
+    with torch.no_grad():
+        half = model(ids)
+        assert largest_difference(TransformerForMaskedLM.from_checkpoint(folder)(ids), half) < 0.1
+        encoded = TransformerEncoder.from_checkpoint(folder)(ids).last_hidden_state
+        assert largest_difference(encoded, model.encoder(ids).last_hidden_state) < 0.1
+    options = {"model": folder, "tokenizer": load_tokenizer(folder), "device": "cpu", "top_k": 50}
+    fill = pipeline("fill-mask", **options, model_kwargs={"dtype": torch.float32})
+    best = tokenizer.tokens[int(half[0, 3].argmax())]
+    assert fill("a b [MASK]")[0]["token_str"] == best
+
+
+def test_names_of_bert_base_uncased_as_google_converted_it(tmp_path):
+    """gamma and beta, a pooler, a next-sentence head, a decoder that repeats the embeddings, buffers."""
+    official, ours = both(TINY)
+    weights = official.state_dict() | {"cls.seq_relationship.weight": torch.ones(2, 12)}
+    weights |= {
+        "bert.pooler.dense.bias": torch.ones(12),
+        "bert.embeddings.position_ids": torch.arange(16)[None],
+    }
+    old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    for new, before in old.items():
+        weights = {name.replace(new, before): weight for name, weight in weights.items()}
+    other = TransformerForMaskedLM(official.config).eval()
+    other.load_bert_weights(weights)
+    batch = ragged_batch([10, 3])
+    assert torch.equal(other(**batch), ours(**batch))
+
+
+def test_weights_that_do_not_fit():
+    official, ours = both(TINY)
+    weights = official.state_dict()
+    with pytest.raises(ValueError, match=r"unexpected: surplus"):
+        ours.load_bert_weights(weights | {"surplus": torch.zeros(1)})
+    with pytest.raises(ValueError, match=r"holds NaN or inf"):
+        ours.load_bert_weights(weights | {"cls.predictions.bias": torch.full((50,), torch.nan)})
+    del weights["cls.predictions.transform.dense.bias"]
+    with pytest.raises(ValueError, match=r"missing: transform.bias"):
+        ours.load_bert_weights(weights)
+
+
+@pytest.mark.parametrize("checkpoint", [DEFAULT_CHECKPOINT, "classifier"])
+def test_a_checkpoint_without_the_head_says_so(checkpoint, tmp_path):
+    if checkpoint == "classifier":
+        checkpoint = str(tmp_path / "classifier")
+        filled(0.5).save(checkpoint, tiny_tokenizer())
+    with pytest.raises(
+        ValueError, match=r"an encoder without masked-LM head .*: use bert-base-uncased, or a"
+    ):
+        TransformerForMaskedLM.from_checkpoint(checkpoint)
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine", "utf-8")
+    with pytest.raises(ValueError, match=r"holds other files than a model's"):
+        TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path, tiny_tokenizer())
+    assert names(tmp_path) == ["thesis.txt"]
+
+
+# What is hidden
+
+
+def many_ids(tokenizer, rows: int = 400) -> torch.Tensor:
+    """Rows of 64 ids of all kinds, special tokens too, the last 8 of each padding."""
+    ids = torch.randint(len(tokenizer.vocab), (rows, 64), generator=torch.Generator().manual_seed(1))
+    ids[:, 0], ids[:, 55], ids[:, 56:] = (tokenizer.vocab[token] for token in ("[CLS]", "[SEP]", "[PAD]"))
+    return ids
+
+
+def special_places(ids, tokenizer) -> torch.Tensor:
+    return torch.isin(ids, torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS]))
+
+
+def shares(probability: float) -> dict[str, tuple[int, int, float]]:
+    """Of each kind: how many, of how many, and the share that there should be."""
+    tokenizer = tiny_tokenizer()
+    ids = many_ids(tokenizer)
+    hidden, labels = mask_tokens(ids, tokenizer, probability, torch.Generator().manual_seed(0))
+    asked = labels != -100
+    masked, same = asked & (hidden == tokenizer.vocab["[MASK]"]), asked & (hidden == ids)
+    total, words = int(asked.sum()), TINY["vocab_size"] - len(SPECIAL_TOKENS)
+    return {
+        "asked": (total, int((~special_places(ids, tokenizer)).sum()), probability),
+        "[MASK]": (int(masked.sum()), total, 0.8),
+        "itself": (int(same.sum()), total, 0.1 + 0.1 / words),  # a random word may be the same
+        "another": (int((asked & ~masked & ~same).sum()), total, 0.1 - 0.1 / words),
+    }
+
+
+@pytest.mark.parametrize("probability", [0.15, 0.5])
+@pytest.mark.parametrize("kind", ["asked", "[MASK]", "itself", "another"])
+def test_shares_are_those_of_bert(probability, kind):
+    found, total, wanted = shares(probability)[kind]
+    low, high = wilson_interval(found, total)
+    margin = (high - low) / 2  # twice the interval: one in 10,000 fails by chance, and the seed is fixed
+    assert low - margin <= wanted <= high + margin
+    assert high - low < 0.05  # narrow enough to tell 0.8 from 0.9 and 0.1 from 0
+
+
+def test_special_tokens_and_padding_are_never_touched():
+    tokenizer = tiny_tokenizer()
+    ids = many_ids(tokenizer)
+    hidden, labels = mask_tokens(ids, tokenizer, 0.9, torch.Generator().manual_seed(0))
+    special = special_places(ids, tokenizer)
+    assert torch.equal(hidden[special], ids[special])
+    assert (labels[special] == -100).all()
+    assert torch.equal(hidden[labels == -100], ids[labels == -100])
+    assert torch.equal(labels[labels != -100], ids[labels != -100])
+    drawn = hidden[(hidden != ids) & (hidden != tokenizer.vocab["[MASK]"])]
+    assert not special_places(drawn, tokenizer).any()
+    assert set(drawn.tolist()) == set(range(TINY["vocab_size"])) - set(range(len(SPECIAL_TOKENS)))
+
+
+def test_masks_come_from_the_generator_alone():
+    tokenizer = tiny_tokenizer()
+    ids = many_ids(tokenizer, 3)
+    before, (first, again, other) = ids.clone(), (torch.Generator().manual_seed(seed) for seed in (0, 0, 1))
+    one = mask_tokens(ids, tokenizer, generator=first)
+    torch.manual_seed(5)
+    same, another = (mask_tokens(ids, tokenizer, generator=generator) for generator in (again, other))
+    assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True))
+    assert not torch.equal(one[0], another[0])
+    assert torch.equal(ids, before)
+
+
+@pytest.mark.parametrize("probability", [0, 1, -0.1, 1.5, float("nan"), True, "0.15", None])
+def test_a_probability_outside_0_to_1(probability):
+    with pytest.raises(ValueError, match=r"probability=.* must lie between 0 and 1: BERT's is 0\.15"):
+        mask_tokens(torch.tensor([[2, 7, 3]]), tiny_tokenizer(), probability)
+
+
+# Vocabulary and rows
+
+
+TEXTS = ["a good film, a very good film!", "a bad film.", "Très bien: the filming was good"] * 3
+
+
+def test_a_vocabulary_is_the_same_every_time_and_reads_its_texts():
+    first, *others = (train_vocabulary(TEXTS, 80) for _ in range(5))
+    assert all(other.vocab == first.vocab for other in others)
+    assert list(first.vocab)[:5] == list(SPECIAL_TOKENS)
+    assert len(first.vocab) <= 80
+    assert {"good", "film"} <= first.vocab.keys()
+    assert "[UNK]" not in first.tokenize(TEXTS[2])
+
+
+def test_rows_hold_the_text_in_order():
+    tokenizer = train_vocabulary(TEXTS, 80)
+    rows = pack(TEXTS, tokenizer, 8)
+    cls_id, sep_id = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"]
+    stream = [token_id for text in TEXTS for token_id in tokenizer.encode(text)[1:]]  # with its [SEP]
+    assert rows[:, 1:-1].flatten().tolist() == stream[: len(stream) // 6 * 6]
+    assert set(rows[:, 0].tolist()) == {cls_id}
+    assert set(rows[:, -1].tolist()) == {sep_id}
+    assert torch.equal(pack(TEXTS[:3], tokenizer, 8), rows[: len(pack(TEXTS[:3], tokenizer, 8))])
+
+
+@pytest.mark.parametrize(
+    ("texts", "length", "message"),
+    [
+        ([], 8, "pass one text or more"),
+        ("a film", 8, "wrap one text in a list"),
+        ([" "], 8, "text 0 is empty"),
+        (["a"], 8, "the texts have 2 tokens, and a row takes 6: use more, or shorter rows"),
+        (["a good film"], 2, "a row takes 0: use more, or shorter rows"),
+    ],
+)
+def test_texts_that_fill_no_row(texts, length, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        pack(texts, train_vocabulary(TEXTS, 80), length)
+
+
+@pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 0), (["a"], "many")])
+def test_no_vocabulary_of_nothing(texts, size):
+    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 41"):
+        train_vocabulary(texts, size)
+
+
+def test_a_model_is_judged_by_its_guesses():
+    """One that always says the same word is right as often as that word is asked for."""
+    tokenizer, model = (
+        tiny_tokenizer(),
+        TransformerForMaskedLM(BertConfig(**TINY | {"max_position_embeddings": 64})),
+    )
+    rows = many_ids(tokenizer, 70)
+    with torch.no_grad():
+        model.bias.fill_(-20)
+        model.bias[9] = 20
+    judged = evaluate_masked(model.train(), tokenizer, rows)
+    labels = mask_tokens(rows, tokenizer, generator=torch.Generator().manual_seed(0))[1]
+    labels = labels[labels != -100]
+    assert judged.total == len(labels)
+    assert judged.accuracy == pytest.approx((labels == 9).double().mean().item())
+    assert judged.loss == pytest.approx(40 * (1 - judged.accuracy), rel=0.05)
+    assert model.training
+    assert json.dumps(judged)  # plain numbers
+
+
+# The guess of both neighbours
+
+
+def test_neighbours_guess_what_they_have_seen():
+    """Tokens 5 to 8; 5 _ 7 is filled by 6 three times and by 8 once."""
+    guess = NeighbourGuess(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
+    hole, where = torch.tensor([[5, 4, 7]]), torch.tensor([[False, True, False]])
+    shares = guess.probabilities(hole, where)[0]
+    assert shares.sum().item() == pytest.approx(1)
+    assert shares.argmax() == 6
+    assert shares[6] > shares[8] > shares[5]
+    assert shares[6].item() == pytest.approx(0.75, abs=0.1)
+
+
+def test_without_known_neighbours_the_words_own_share_is_left():
+    rows = torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]])
+    guess = NeighbourGuess(rows, 9)
+    hole, where = torch.tensor([[4, 4, 4]]), torch.tensor([[False, True, False]])  # both are hidden too
+    torch.testing.assert_close(guess.probabilities(hole, where)[0], torch.from_numpy(guess.word))
+
+
+def test_one_known_neighbour_counts():
+    """After 5 comes 6, before 7 comes 8: whoever sees only one of them says so."""
+    guess = NeighbourGuess(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
+    where = torch.tensor([[False, True, False]] * 2)
+    shares = guess.probabilities(torch.tensor([[5, 4, 4], [4, 4, 7]]), where)
+    assert shares.argmax(dim=1).tolist() == [6, 8]
+    torch.testing.assert_close(shares.sum(dim=1), torch.ones(2, dtype=torch.double))
