@@ -26,7 +26,7 @@ ORDER = (
     *("masked_lm", "pretraining"),  # 11
 )
 DOOR = ("checking", "files")  # what comes from outside is looked at here
-LINES, LINES_OF_THE_DOOR, LINES_OF_A_FILE, SHARE = 1550, 335, 250, 1 / 3
+LINES, LINES_OF_THE_DOOR, LINES_OF_A_FILE, SHARE = 1610, 335, 250, 1 / 3
 NOT_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
