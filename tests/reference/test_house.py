@@ -28,7 +28,7 @@ ORDER = (
     *("checking_decoder", "generation", "decoder"),  # 12
 )
 DOOR = ("checking", "checking_decoder", "files")  # what comes from outside is looked at here
-LINES, LINES_OF_THE_DOOR, LINES_OF_A_FILE, SHARE = 1870, 385, 250, 1 / 3
+LINES, LINES_OF_THE_DOOR, LINES_OF_A_FILE, SHARE = 1880, 385, 250, 1 / 3
 NOT_CODE = {
     tokenize.COMMENT,
     tokenize.NL,
