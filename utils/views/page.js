@@ -116,10 +116,10 @@ function painted(svg, weights, place) {
 }
 
 function paint(sheet, weights, { x1, x2, y1, box, color }) {
-  const pen = sheet.firstChild.getContext("2d");
+  const pen = sheet.firstChild.getContext("2d"), lowest = Math.max(VISIBLE, threshold());
   Object.assign(pen, { strokeStyle: color, lineWidth: 2.2 });
   weights.forEach((row, source) => row.forEach((weight, target) => {
-    if (weight < Math.max(VISIBLE, threshold())) return;
+    if (weight < lowest) return;
     pen.globalAlpha = weight;
     pen.beginPath();
     pen.moveTo(x1, y1 + (source + 0.5) * box);
