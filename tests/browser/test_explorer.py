@@ -3,11 +3,8 @@
 SITE=site checks the page of a built site; without it one is built, which takes half a minute.
 """
 
-import functools
-import http.server
 import os
 import re
-import threading
 import time
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from playwright.sync_api import expect
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
+from tests.browser.server import serve
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from tools import explorer, npm
 from tools.website import BUILD
@@ -32,11 +30,6 @@ BUILT = os.environ.get("SITE")
 WIDTHS = (390, 736, 1300)
 PATIENCE = 120_000  # milliseconds, for a busy machine
 pytestmark = pytest.mark.long
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
 
 
 def fetched(package: npm.Package):
@@ -60,11 +53,8 @@ def site(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(site):
     """The page on a server of this machine."""
-    handler = functools.partial(Quiet, directory=site)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/explorer.html"
-        server.shutdown()
+    with serve(site) as origin:
+        yield f"{origin}/explorer.html"
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +200,7 @@ def test_hostile_text_is_text(running, encoder, tokenizer):
     assert page.heard == []
 
 
-def test_no_request_leaves_the_page(running, address):
+def test_no_request_leaves_the_page(running, address, site):
     """All it asked for lies in its own folder, and its policy refuses the rest: the control asks for it."""
     page, asked = running
     folder = address.removesuffix("explorer.html")
@@ -226,12 +216,9 @@ def test_no_request_leaves_the_page(running, address):
         .onmessage = ({ data }) => resolve(data);
     })"""
     assert page.evaluate(worker, folder) == "came"
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as other:
-        threading.Thread(target=other.serve_forever, daemon=True).start()
-        elsewhere = f"http://127.0.0.1:{other.server_port}/"
-        assert page.evaluate(refused, elsewhere) == "refused"
-        assert page.evaluate(worker, elsewhere) == "refused"
-        other.shutdown()
+    with serve(site) as elsewhere:  # the same files at another port
+        assert page.evaluate(refused, f"{elsewhere}/") == "refused"
+        assert page.evaluate(worker, f"{elsewhere}/") == "refused"
     page.heard.clear()
 
 

@@ -5,12 +5,10 @@ and the slides of every notebook.
 """
 
 import functools
-import http.server
 import math
 import os
 import re
 import shutil
-import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -19,6 +17,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from tests.browser import reader
+from tests.browser.server import serve
 
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
@@ -188,19 +187,11 @@ def test_a_page_is_readable_without_javascript(browser, site):
     context.close()
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def served(site):
     """The site on a server of this machine."""
-    handler = functools.partial(Quiet, directory=site)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serve(site) as address:
+        yield address
 
 
 @pytest.mark.parametrize("place", ["folder", "server"])

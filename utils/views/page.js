@@ -89,6 +89,10 @@ function shownHeads(config, group) {
   return config.headVis[+group.getAttribute("head-index")] ? config.headVis.filter(Boolean).length : Infinity;
 }
 
+function setAttributes(element, values) {
+  for (const [name, value] of Object.entries(values)) element.setAttribute(name, value);
+}
+
 // Below which weight a reader hides the lines.
 function threshold() { return +document.getElementById("threshold").value; }
 
@@ -98,8 +102,7 @@ function printSums(group, sums) {
   group.querySelectorAll("text").forEach((text) => text.remove());
   group.querySelectorAll("rect").forEach((square, row) => {
     const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
-    const place = { x: +square.getAttribute("x") + 27, y: +square.getAttribute("y") + 15, "font-size": 13 };
-    for (const [name, value] of Object.entries(place)) text.setAttribute(name, value);
+    setAttributes(text, { x: +square.getAttribute("x") + 27, y: +square.getAttribute("y") + 15, "font-size": 13 });
     text.textContent = sums[row].toFixed(1).replace("-", "\u2212");
     group.append(text);
   });
@@ -148,7 +151,7 @@ function addSheet(svg) {
   const canvas = document.createElement("canvas");
   Object.assign(canvas, { width: width * scale, height: height * scale });
   Object.assign(canvas.style, { width: `${width}px`, height: `${height}px`, display: "block" });
-  for (const [name, value] of Object.entries({ width, height, "pointer-events": "none" })) sheet.setAttribute(name, value);
+  setAttributes(sheet, { width, height, "pointer-events": "none" });
   sheet.append(canvas);
   sheet.thumbnails = []; // what is painted on it
   canvas.getContext("2d", { alpha: false }).scale(scale, scale);

@@ -122,20 +122,17 @@ function picture() {
   if (canvas) {
     const image = document.createElementNS(svg.namespaceURI, "image"), sheet = svg.querySelector("foreignObject");
     const { width, height } = drawn.querySelector("foreignObject").getBBox();
-    image.setAttribute("style", sheet.getAttribute("style"));
-    for (const [name, value] of Object.entries({ width, height, href: canvas.toDataURL() })) image.setAttribute(name, value);
+    setAttributes(image, { width, height, href: canvas.toDataURL(), style: sheet.getAttribute("style") });
     sheet.replaceWith(image);
   }
   const rules = [...document.styleSheets[0].cssRules].map((rule) => rule.cssText).join("\n");
   for (const [name, textContent] of Object.entries({ style: rules, title: document.title })) {
     svg.prepend(Object.assign(document.createElementNS(svg.namespaceURI, name), { textContent }));
   }
-  const size = { width: right - left + 16, height: bottom + 16 };
-  for (const [name, value] of Object.entries(size)) svg.setAttribute(name, value);
-  svg.setAttribute("viewBox", `${left - 8} -8 ${size.width} ${size.height}`);
+  const width = right - left + 16, height = bottom + 16;
+  setAttributes(svg, { width, height, viewBox: `${left - 8} -8 ${width} ${height}`, class: root.className });
   const { backgroundColor, fontFamily } = getComputedStyle(document.body);
   Object.assign(svg.style, { backgroundColor, fontFamily });
-  svg.setAttribute("class", root.className);
   return new XMLSerializer().serializeToString(svg);
 }
 
@@ -269,7 +266,7 @@ function introduce(element, index, { role = "img", from }) {
   if (element.hasAttribute("role")) return;
   const { left_text: left, right_text: right } = panel();
   const name = describe(element) ?? `${(from === false ? right : left)[index]}, token ${index + 1}`;
-  for (const [key, value] of Object.entries({ role, tabindex: -1, "aria-label": name })) element.setAttribute(key, value);
+  setAttributes(element, { role, tabindex: -1, "aria-label": name });
 }
 
 function numberTile(tile, head) {
@@ -277,8 +274,8 @@ function numberTile(tile, head) {
   tile.setAttribute("aria-checked", window.config.headVis[head]);
   if (group.querySelectorAll("text").length > head) return;
   const label = document.createElementNS(tile.namespaceURI, "text");
-  const values = { x: +tile.getAttribute("x") + 13, y: 18, "text-anchor": "middle", "font-size": 13, class: "tile" };
-  for (const [name, value] of Object.entries(values)) label.setAttribute(name, value);
+  const x = +tile.getAttribute("x") + 13;
+  setAttributes(label, { x, y: 18, "text-anchor": "middle", "font-size": 13, class: "tile" });
   label.textContent = head;
   group.append(label);
 }
@@ -297,8 +294,6 @@ document.getElementById("filter")?.addEventListener("change", () => {
 // A view without a display_mode of its own is dark where letters around its frame are light, and, saved, where the
 // reader's system asks for it. Pages change their themes in many ways, so it is looked at now and then.
 
-const OWN_MODE = !root.classList.contains("auto");
-
 function isDark() {
   if (!window.frameElement) return window.matchMedia("(prefers-color-scheme: dark)").matches;
   const [red, green, blue] = getComputedStyle(window.frameElement).color.match(/[\d.]+/g).map(Number);
@@ -316,7 +311,7 @@ function followTheme() {
   window.redraw();
 }
 
-if (!OWN_MODE) {
+if (root.classList.contains("auto")) {
   followTheme();
   setInterval(followTheme, 500);
 }
