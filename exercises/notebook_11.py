@@ -171,37 +171,39 @@ def rungs_of_the_head(
 ) -> Iterator[tuple[str, Tensor, Tensor]]:
     """The reader's logits beside ours, with the pretrained weights."""
     with torch.no_grad():
-        head.transform.load_state_dict(model.transform.state_dict())
-        head.layer_norm.load_state_dict(model.layer_norm.state_dict())
-        head.bias.copy_(model.bias)
+        head.transform.load_state_dict(model.head.transform.state_dict())
+        head.layer_norm.load_state_dict(model.head.layer_norm.state_dict())
+        head.bias.copy_(model.head.bias)
         states = torch.randn(2, 3, model.config.hidden_size, generator=torch.Generator().manual_seed(0))
         diagnose(head, states[0, :1], model)
         yield "one vector", call(head, states[0, :1]), logits_of(model, states[0, :1])
         yield "a batch of sentences", call(head, states), logits_of(model, states)
         embeddings.weight[7] += 1
-        moved = model.layer_norm(model.activation(model.transform(states))) @ embeddings.weight.T + model.bias
+        moved = model.head(states, embeddings.weight)
         yield "after the word embeddings moved", call(head, states), moved
 
 
 def logits_of(model, states: Tensor, activation=None, normalise=True, bias=True) -> Tensor:
     """The head's logits of hidden states (…, H); or what usual mistakes make of them."""
-    transformed = (activation or model.activation)(model.transform(states))
-    transformed = model.layer_norm(transformed) if normalise else transformed
+    transformed = (activation or model.head.activation)(model.head.transform(states))
+    transformed = model.head.layer_norm(transformed) if normalise else transformed
     logits = transformed @ model.encoder.embeddings.word_embeddings.weight.T
-    return logits + model.bias if bias else logits
+    return logits + model.head.bias if bias else logits
 
 
 def diagnose(head: nn.Module, states: Tensor, model) -> None:
     """A `Hint` for what usual mistakes give."""
     result = call(head, states)
-    transform, norm, identity = model.transform, model.layer_norm, nn.Identity()
-    before = model.activation(norm(transform(states))) @ model.encoder.embeddings.word_embeddings.weight.T
+    transform, norm, identity = model.head.transform, model.head.layer_norm, nn.Identity()
+    before = (
+        model.head.activation(norm(transform(states))) @ model.encoder.embeddings.word_embeddings.weight.T
+    )
     wrong = {
         "The activation between transform and LayerNorm is missing.": logits_of(model, states, identity),
         "BERT's GELU is the exact one, nn.GELU().": logits_of(model, states, ACTIVATIONS["gelu_new"]),
         "That is ReLU: BERT uses GELU, nn.GELU().": logits_of(model, states, F.relu),
         "LayerNorm is missing.": logits_of(model, states, normalise=False),
-        "LayerNorm comes after the activation.": before + model.bias,
+        "LayerNorm comes after the activation.": before + model.head.bias,
         "The bias is missing: one number a word, added at the end.": logits_of(model, states, bias=False),
         "These are probabilities: return the logits.": logits_of(model, states).softmax(dim=-1),
     }

@@ -32,13 +32,14 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "batches": (),
     },
     "11": {
+        "language_model_head": ("LanguageModelHead",),
         "masked_lm": ("TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
         "pretraining": ("MaskedLearner", "endless_batches", "PairLearner", "contrast"),
     },
     "12": {
         "attention": ("causal_mask",),
         "generation": ("LayerCache", "Writer", "greedy_search", "Beams", "beam_search"),
-        "decoder": ("TransformerDecoderLayer", "LanguageModelHead", "TransformerDecoder", "EncoderDecoder"),
+        "decoder": ("TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),
     },
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone

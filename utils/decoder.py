@@ -8,7 +8,7 @@ from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
 from utils.batches import evaluation_mode
-from utils.checking import require_finite_weights, require_fit, require_input
+from utils.checking import require_fit, require_input
 from utils.checking_decoder import (
     require_decoder_config,
     require_generation,
@@ -16,21 +16,12 @@ from utils.checking_decoder import (
     require_pair,
     require_source,
 )
-from utils.checkpoints import BUFFERS
+from utils.checkpoints import BUFFERS, modern_name
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize, rename_weight
-from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
+from utils.encoder_layer import TransformerEncoderLayer
 from utils.generation import LayerCache, Limits, Writer, beam_search, greedy_search
-
-# Hugging Face's names for the decoder's weights, and ours; the last two are stored twice there
-RENAMES = {
-    "bert.": "",
-    "cls.predictions.transform.dense": "head.transform",
-    "cls.predictions.transform.LayerNorm": "head.layer_norm",
-    "cls.predictions.bias": "head.bias",
-    "cls.predictions.decoder.bias": "head.bias",
-    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
-}
+from utils.language_model_head import LanguageModelHead, rename_head, rename_tied
 
 
 class DecoderOutput(NamedTuple):
@@ -85,22 +76,6 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         return hidden_states, weights, cross_weights
 
 
-class LanguageModelHead(nn.Module):
-    """A score for each token of the vocabulary: transform, LayerNorm, product with the word embeddings, bias."""
-
-    def __init__(self, config):
-        super().__init__()
-        self.transform = nn.Linear(config.hidden_size, config.hidden_size)
-        self.activation = ACTIVATIONS[config.hidden_act]
-        self.layer_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
-
-    def forward(self, hidden_states: Tensor, word_embeddings: Tensor) -> Tensor:
-        """hidden_states (B, T, H) and the word embeddings (V, H) to logits (B, T, V)."""
-        transformed = self.layer_norm(self.activation(self.transform(hidden_states)))
-        return nn.functional.linear(transformed, word_embeddings, self.bias)
-
-
 class TransformerDecoder(nn.Module):
     """BERT's layers as a decoder, with cross-attention if `config.add_cross_attention` says so, and a score a token."""
 
@@ -116,7 +91,7 @@ class TransformerDecoder(nn.Module):
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a Hugging Face `BertLMHeadModel`'s weights; ValueError lists those that do not fit."""
-        self.load_state_dict(rename_decoder_weights(state_dict, self.state_dict()))
+        self.load_state_dict(rename_tied(state_dict, rename_decoder_weight, self.state_dict()))
 
     def new_cache(self) -> list[LayerCache]:
         """An empty cache for a text that is to be written: one for each layer."""
@@ -203,21 +178,8 @@ class EncoderDecoder(nn.Module):
             return search(Writer(self.decoder, states, attention_mask, limits, use_cache), limits)
 
 
-def rename_decoder_weight(name: str) -> str:
-    """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias."""
-    for theirs, ours in RENAMES.items():
-        name = name.replace(theirs, ours)
-    return rename_weight(name).replace("crossattention", "cross_attention")
-
-
-def rename_decoder_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Official weights under our names; ValueError unless they fit the wanted ones exactly, tied ones equal."""
-    found = {}
-    for name, weight in state_dict.items():
-        first = found.setdefault(rename_decoder_weight(name), weight)
-        if first is not weight and not torch.equal(first, weight):
-            raise ValueError(f"{name} differs from the word embeddings or bias that it is tied to: tie them")
-    found = {name: weight for name, weight in found.items() if not name.endswith(BUFFERS)}
-    require_fit(found, wanted)
-    require_finite_weights(found)
-    return found
+def rename_decoder_weight(name: str) -> str | None:
+    """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias; None for its buffers."""
+    if name.endswith(BUFFERS):
+        return None
+    return rename_weight(rename_head(modern_name(name))).replace("crossattention", "cross_attention")

@@ -1,4 +1,4 @@
-"""Words masked and guessed: the masked-LM head, what is hidden, and how text is packed for it. Built in notebook 11."""
+"""Words masked and guessed: the model, what is hidden, and how text is packed for it. Built in notebook 11."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,6 @@ from transformers import BertConfig, BertForMaskedLM
 from utils.batches import device_of, evaluation_mode
 from utils.checking import (
     SPECIAL_TOKENS,
-    require_activation,
-    require_finite_weights,
-    require_fit,
     require_probability,
     require_size,
     require_texts,
@@ -33,13 +30,12 @@ from utils.checkpoints import (
 )
 from utils.classifier import config_file, require_own_folder, vocabulary_files
 from utils.encoder import TransformerEncoder, initialize, rename_weight
-from utils.encoder_layer import ACTIVATIONS
 from utils.evaluation import Evaluation, summarize, summed
 from utils.files import WEIGHTS_FILE, open_weights, read_weights, weight_files
+from utils.language_model_head import HEAD, LanguageModelHead, rename_head, rename_tied
 from utils.saving import write_folder
 from utils.tokenization import WordPieceTokenizer
 
-HEAD = "cls.predictions."  # in transformers' names
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 
 
@@ -55,7 +51,7 @@ class StoredMaskedLM(nn.Module):
             remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
             raise ValueError(f"{folder} holds an encoder without masked-LM head ({HEAD}*): {remedy}")
         model = cls(make_config(read_config(folder), folder))
-        model.load_state_dict(read_weights(folder, model.state_dict(), own_name))
+        model.load_state_dict(read_weights(folder, model.state_dict(), stored_name))
         return model.eval()
 
     def save(self, folder: str | Path, tokenizer, dtype: torch.dtype = torch.float32) -> None:
@@ -64,7 +60,7 @@ class StoredMaskedLM(nn.Module):
         Whole or not at all; errors as a classifier's `save`.
         """
         folder, state_dict = require_own_folder(Path(folder).expanduser().resolve()), self.state_dict()
-        names = {name: own_name(name) for name in official_names(self.config)}
+        names = {name: stored_name(name) for name in official_names(self.config)}
         weights = {name: state_dict[ours].to("cpu", dtype) for name, ours in names.items() if ours}
         contents = config_file(self.config, None, "BertForMaskedLM")
         contents |= {WEIGHTS_FILE: to_bytes(weights, metadata={"format": "pt"})}
@@ -72,29 +68,19 @@ class StoredMaskedLM(nn.Module):
 
 
 class TransformerForMaskedLM(StoredMaskedLM):
-    """BERT guessing masked words: encoder, transform, and the word embeddings once more as the decoder.
-
-    Devlin et al. 2019, section 3.1. The decoder has no weights of its own, so nothing can untie it.
-    """
+    """BERT guessing masked words: encoder, and a head that ends with the encoder's word embeddings."""
 
     def __init__(self, config: BertConfig):
         """Random weights, in training mode. ValueError for a configuration that this series does not build."""
         super().__init__()
-        H = config.hidden_size
         self.config = require_tied(config)
         self.encoder = TransformerEncoder(config)
-        self.transform = nn.Linear(H, H)
-        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]
-        self.layer_norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
-        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
-        initialize(self.transform, config.initializer_range)
+        self.head = LanguageModelHead(config)
+        initialize(self.head, config.initializer_range)
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a `BertForMaskedLM`'s weights; ValueError lists those that do not fit."""
-        found = {new: weight for name, weight in state_dict.items() if (new := own_name(name))}
-        require_fit(found, self.state_dict())
-        require_finite_weights(found)
-        self.load_state_dict(found)
+        self.load_state_dict(rename_tied(state_dict, own_name, self.state_dict()))
 
     def forward(
         self,
@@ -108,8 +94,7 @@ class TransformerForMaskedLM(StoredMaskedLM):
         hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         if where is not None:
             hidden_states = hidden_states[where]  # (N, H)
-        transformed = self.layer_norm(self.activation(self.transform(hidden_states)))
-        return F.linear(transformed, self.encoder.embeddings.word_embeddings.weight, self.bias)
+        return self.head(hidden_states, self.encoder.embeddings.word_embeddings.weight)
 
 
 def require_tied(config):
@@ -120,14 +105,16 @@ def require_tied(config):
 
 
 def own_name(name: str) -> str | None:
-    """Our name for a `BertForMaskedLM`'s weight; None for tied copies, and for what it does without."""
-    name = modern_name(name)
-    if name.startswith((HEAD + "decoder.", "cls.seq_relationship.", "pooler.")) or name.endswith(BUFFERS):
+    """Our name for a `BertForMaskedLM`'s weight; None for what it does without."""
+    name = rename_head(modern_name(name))
+    if name.startswith(("cls.seq_relationship.", "pooler.")) or name.endswith(BUFFERS):
         return None
-    if is_encoder_weight(name):
-        return f"encoder.{rename_weight(name)}"
-    name = name.removeprefix(HEAD).replace("transform.LayerNorm", "layer_norm")
-    return name.replace("transform.dense", "transform")
+    return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name
+
+
+def stored_name(name: str) -> str | None:
+    """The same for a weight in a file, where what is tied stands once."""
+    return None if name.startswith(HEAD + "decoder.") else own_name(name)
 
 
 def official_names(config: BertConfig) -> list[str]:

@@ -92,8 +92,8 @@ def test_the_check_of_gradients_can_fail():
     ids = ragged_batch([10, 3])["input_ids"]
     official(ids, labels=ids).loss.backward()
     F.cross_entropy(ours(ids).flatten(0, 1), ids.flatten(), reduction="sum").backward()
-    name = "layer_norm.weight"
-    assert largest_difference(ours.layer_norm.weight.grad, by_our_names(official, True)[name]) > 1e-3
+    name = "head.layer_norm.weight"
+    assert largest_difference(ours.head.layer_norm.weight.grad, by_our_names(official, True)[name]) > 1e-3
 
 
 def test_logits_of_some_places_only():
@@ -172,9 +172,13 @@ def test_weights_that_do_not_fit():
     with pytest.raises(ValueError, match=r"unexpected: surplus"):
         ours.load_bert_weights(weights | {"surplus": torch.zeros(1)})
     with pytest.raises(ValueError, match=r"holds NaN or inf"):
-        ours.load_bert_weights(weights | {"cls.predictions.bias": torch.full((50,), torch.nan)})
+        ours.load_bert_weights(
+            weights | {"cls.predictions.transform.LayerNorm.bias": torch.full((12,), torch.nan)}
+        )
+    with pytest.raises(ValueError, match=r"decoder.weight differs from the word embeddings or bias"):
+        ours.load_bert_weights(weights | {"cls.predictions.decoder.weight": torch.zeros(50, 12)})
     del weights["cls.predictions.transform.dense.bias"]
-    with pytest.raises(ValueError, match=r"missing: transform.bias"):
+    with pytest.raises(ValueError, match=r"missing: head.transform.bias"):
         ours.load_bert_weights(weights)
 
 
@@ -323,8 +327,8 @@ def test_a_model_is_judged_by_its_guesses():
     )
     rows = many_ids(tokenizer, 70)
     with torch.no_grad():
-        model.bias.fill_(-20)
-        model.bias[9] = 20
+        model.head.bias.fill_(-20)
+        model.head.bias[9] = 20
     judged = evaluate_masked(model.train(), tokenizer, rows)
     labels = mask_tokens(rows, tokenizer, generator=torch.Generator().manual_seed(0))[1]
     labels = labels[labels != -100]

@@ -122,7 +122,7 @@ def test_another_run_does_not_go_on(tmp_path, settings, options, message):
 @pytest.mark.parametrize("content", [b"", b"{}", b"\0" * 100, "no facts"])
 def test_a_state_that_is_not_whole(tmp_path, content):
     if content == "no facts":
-        content = pretraining.to_bytes({"model.bias": torch.ones(1)})
+        content = pretraining.to_bytes({"model.head.bias": torch.ones(1)})
     (tmp_path / STATE_FILE).write_bytes(content)
     with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: fetch or save it again"):
         new_run().resume(tmp_path)
@@ -148,7 +148,7 @@ def test_a_loss_that_is_not_finite_is_told(tmp_path):
     run = new_run(Settings(steps=8, batch_size=4, learning_rate=1e-2))
     run.learn(3, tmp_path, quiet=True)
     with torch.no_grad():
-        run.model.bias.fill_(torch.inf)
+        run.model.head.bias.fill_(torch.inf)
     with pytest.raises(FloatingPointError, match=r"the loss is nan at step 4"):
         run.learn(folder=tmp_path, quiet=True)
     resumed = new_run(run.learner.settings)
