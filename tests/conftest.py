@@ -8,6 +8,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import pytest
 import torch
 import transformers
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 from transformers import BertConfig
 
@@ -44,6 +45,19 @@ def encoder() -> TransformerEncoder:
 @pytest.fixture(scope="session")
 def reference():
     return load_reference_model(DEFAULT_CHECKPOINT)
+
+
+@pytest.fixture(scope="session")
+def model_of_the_page(encoder, tmp_path_factory, worker_id) -> bytes:
+    """What explorer.html runs, exported by the process that asks first: it takes twenty seconds."""
+    from tools import explorer  # needs packages of requirements-dev.txt
+
+    folder = tmp_path_factory.getbasetemp()
+    path = (folder if worker_id == "master" else folder.parent) / "explorer.onnx"
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            path.write_bytes(explorer.export(encoder))
+    return path.read_bytes()
 
 
 @pytest.fixture(scope="session")

@@ -41,12 +41,14 @@ def fetched(package: npm.Package):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(tmp_path_factory, request):
     if BUILT:
         return Path(BUILT).resolve()
     fetched(explorer.RUNTIME)
-    folder = tmp_path_factory.mktemp("site")
-    explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
+    folder, model = tmp_path_factory.mktemp("site"), request.getfixturevalue("model_of_the_page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(explorer, "export", lambda encoder: model)
+        explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
     return folder
 
 

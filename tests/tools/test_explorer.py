@@ -27,14 +27,9 @@ PACKAGE = npm.Package("a-package", "1.0.0", "")
 
 
 @pytest.fixture(scope="module")
-def model(encoder) -> bytes:
-    return explorer.export(encoder)
-
-
-@pytest.fixture(scope="module")
-def answer(model):
+def answer(model_of_the_page):
     """The page's model run by onnxruntime: its outputs by name for one text or pair."""
-    session = InferenceSession(model, providers=["CPUExecutionProvider"])
+    session = InferenceSession(model_of_the_page, providers=["CPUExecutionProvider"])
     return lambda batch: dict(
         zip(explorer.OUTPUTS, session.run(None, {k: v.numpy() for k, v in batch.items()}), strict=True)
     )
@@ -101,9 +96,9 @@ def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer
     assert max(worst.values()) <= 0.02
 
 
-def test_only_large_matrices_are_stored_in_half_the_room(encoder, model):
+def test_only_large_matrices_are_stored_in_half_the_room(encoder, model_of_the_page):
     sizes = {"FLOAT": 0, "FLOAT16": 0}
-    for tensor in onnx.load_from_string(model).graph.initializer:
+    for tensor in onnx.load_from_string(model_of_the_page).graph.initializer:
         kind = onnx.TensorProto.DataType.Name(tensor.data_type)
         if kind in sizes:
             sizes[kind] += int(np.prod(tensor.dims))
