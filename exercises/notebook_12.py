@@ -155,11 +155,11 @@ def name_the_mistake(found, across: tuple) -> None:
         expect(not close(found, weights_of(parts, *given), 1e-4), hint)
 
 
-END, PADDING = 2, 0
-LESSONS = (
-    (1, [[7, 8, 9, END], [5, END, PADDING, PADDING]]),
-    (6, [[3, END, PADDING], [4, 4, END], [END, PADDING, PADDING]]),
-    (1, [[9, 8, 7, 6, 5, END]]),
+END = 2
+LESSONS = (  # start, padding, texts
+    (1, 0, [[7, 8, 9, END], [5, END, 0, 0]]),
+    (6, 1, [[3, END, 1], [0, 4, END], [END, 1, 1]]),
+    (1, 0, [[9, 8, 7, 6, 5, END]]),
 )
 
 
@@ -167,9 +167,9 @@ LESSONS = (
 def lessons(answer):
     """What the decoder is given, and what it is asked for: the text a place later, and the text."""
     expect_function(answer)
-    for start, rows in LESSONS:
+    for start, pad, rows in LESSONS:
         texts = torch.tensor(rows)
-        found = run_on_copies(answer, texts, start, PADDING)
+        found = run_on_copies(answer, texts, start, pad)
         expect(
             isinstance(found, (tuple, list)) and len(found) == 2, "Return two: decoder_input_ids and labels."
         )
@@ -177,7 +177,7 @@ def lessons(answer):
             expect_tensor(one, texts.shape, name)
             for one, name in zip(found, ("The input", "The labels"), strict=True)
         )
-        real = texts != PADDING
+        real = texts != pad
         wanted = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
         expect((given != -100).all(), "The input holds −100: return the input first, the labels second.")
         expect(
@@ -196,7 +196,8 @@ def lessons(answer):
             "The input is the start token, then the text without its last place.",
         )
         expect(
-            (labels[real] != -100).all(), "A real token is not asked for; the end token is to be learned too."
+            (labels[real] != -100).all(),
+            "A real token is not asked for: only `pad` is padding, and the end token is to be learned too.",
         )
         expect(
             (labels[~real] == -100).all(), "Padding is asked for: −100 there tells the loss to pass over it."
@@ -231,11 +232,11 @@ def best_continuations(answer):
         )
         expect(close(found[0], right, 1e-4), "The best comes first.")
         expect(
-            torch.equal(found[1].long(), places // V),
+            torch.equal(found[1].double(), (places // V).double()),
             f"The beams: a place in the flattened (K, V) is in row place // V, here V = {V}.",
         )
         expect(
-            torch.equal(found[2].long(), places % V),
+            torch.equal(found[2].double(), (places % V).double()),
             f"The tokens: a place in the flattened (K, V) is in column place % V, here V = {V}.",
         )
     return "Beam search is this step, again and again, with the texts that have ended put aside."

@@ -24,6 +24,7 @@ from utils import datasets
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
+from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
 from utils.evaluation import predict
 from utils.files import MOST_BYTES
@@ -224,6 +225,7 @@ WEIGHTS = "a checkpoint's weights"
 TOKENIZER = "a checkpoint's tokenizer"
 VOCABULARY = "texts and a vocabulary of your own"
 MODEL_INPUT = "ids, masks and token types"
+WRITING = "a source, and settings for writing"
 TRAINING = "labels and settings for training"
 VECTORS = "vectors and an index"
 VIEW = "what a view or figure draws"
@@ -917,6 +919,73 @@ CASES += [
         lambda folder: encode_packed(TransformerEncoder(BertConfig(**TINY)).eval(), IDS).shape == (2, 3, 12),
         None,
     ),
+]
+
+WRITES = {"is_decoder": True, "add_cross_attention": True, "bos_token_id": 2, "eos_token_id": 3}
+
+
+def pair(encoder: dict | None = None, **decoder) -> EncoderDecoder:
+    """A tiny encoder–decoder with changed settings."""
+    return EncoderDecoder(BertConfig(**TINY | (encoder or {})), BertConfig(**TINY | WRITES | decoder)).eval()
+
+
+def write(settings: dict | None = None, **changes):
+    return lambda folder: pair(**settings or {}).generate(**{"input_ids": IDS, "max_length": 8} | changes)
+
+
+def decode(**changes):
+    return lambda folder: pair().decoder(IDS, **changes)
+
+
+CASES += [
+    Case(WRITING, given, call, ValueError, words)
+    for given, call, words in [
+        ("no source", decode(), "encoder_hidden_states=None, but this decoder looks at a source"),
+        (
+            "a source of another width",
+            decode(encoder_hidden_states=torch.zeros(2, 4, 6)),
+            "encoder_hidden_states must be (2, S, 12), a source for each text, got (2, 4, 6)",
+        ),
+        (
+            "one source for two texts",
+            decode(encoder_hidden_states=torch.zeros(1, 4, 12)),
+            "must be (2, S, 12), a source for each text, got (1, 4, 12)",
+        ),
+        (
+            "a source without a real token",
+            write(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
+            "attention_mask masks every token of a row: leave at least one 1",
+        ),
+        ("the id 50 of 50 in the source", write(input_ids=IDS + 47), "outside 0 … 49"),
+        *(
+            (f"`max_length={length!r}`", write(max_length=length), "must be a whole number from 2 to 16")
+            for length in (1, 0, 17, 2.5, None)
+        ),
+        *(
+            (f"`num_beams={beams!r}`", write(num_beams=beams), "must be a whole number from 1 to 25")
+            for beams in (0, -1, 1.5, 26)
+        ),
+        *(
+            (
+                f"`{name}: {wrong!r}`",
+                write({name: wrong}),
+                f"{name}={wrong!r} of the decoder's configuration is no id",
+            )
+            for name in ("bos_token_id", "eos_token_id")
+            for wrong in (None, 50)
+        ),
+        (
+            "an encoder and a decoder of different widths",
+            write({"encoder": {"hidden_size": 24}}),
+            "hidden_size=24 of the encoder and 12 of the decoder differ: make them equal",
+        ),
+        (
+            "a decoder that looks at no source",
+            write({"add_cross_attention": False}),
+            "this decoder looks at no source: use add_cross_attention=True",
+        ),
+        ("an encoder for the decoder", write({"is_decoder": False}), "is_decoder=False makes an encoder"),
+    ]
 ]
 
 SAMPLE = Examples(["a b", "c"], [0, 1])

@@ -131,16 +131,14 @@ class Beams:
         """Keep the K best of the finished texts and of these, (B, K, T)."""
         room = self.limits.max_length - texts.size(-1)
         texts = torch.cat([self.finished, F.pad(texts, (0, room), value=self.limits.pad)], dim=1)
-        scores = torch.cat([self.finished_scores, scores], dim=1)
-        self.finished_scores, best = scores.topk(self.limits.num_beams)
+        self.finished_scores, best = torch.cat([self.finished_scores, scores], dim=1).topk(scores.size(1))
         self.finished = take(texts, best)
 
     def best(self) -> Tensor:
         """The best finished text of each source, (B, as long as the longest)."""
         texts = self.finished[:, 0]
-        ended = texts[:, 1:] == self.limits.end
-        lengths = torch.where(ended.any(dim=1), ended.int().argmax(dim=1) + 2, self.limits.max_length)
-        return texts[:, : lengths.max()]
+        ended = F.pad(texts[:, 1:] == self.limits.end, (0, 1), value=True)  # by the limit at the latest
+        return texts[:, : ended.int().argmax(dim=1).max() + 2]
 
 
 def take(texts: Tensor, rows: Tensor) -> Tensor:

@@ -15,7 +15,9 @@ from utils.generation import LayerCache
 START, END, PAD = 1, 2, 0
 WRITES = {"is_decoder": True, "bos_token_id": START, "eos_token_id": END}
 READS = WRITES | {"add_cross_attention": True}
-LENGTHS = [7, 3, 5]
+LENGTHS = [3, 5, 4, 7]
+TOLERANCES = {torch.float32: 1e-5, torch.float64: 1e-12}
+BOTH = pytest.mark.parametrize("precision", TOLERANCES)
 
 
 def random_sizes(seed: int) -> dict:
@@ -54,15 +56,23 @@ def our_pair(official: EncoderDecoderModel) -> EncoderDecoder:
     return ours.to(official.dtype)
 
 
+def padded(lengths: list[int], vocab_size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random ids and their mask, of four texts: padding behind the first, around the second, before the third."""
+    batch, room = ragged_batch(lengths, vocab_size), [max(lengths) - length for length in lengths]
+    assert room[3] == 0 < min(room[0], room[1] - 1, room[2])
+
+    def moved(rows: torch.Tensor) -> torch.Tensor:
+        return torch.stack(
+            [row.roll(number * free // 2) for number, (row, free) in enumerate(zip(rows, room, strict=True))]
+        )
+
+    return moved(batch["input_ids"]), moved(batch["attention_mask"])
+
+
 def two_texts(vocab_size: int) -> dict[str, torch.Tensor]:
-    """A source and a text for each, padded on both sides."""
-    source, text = ragged_batch(LENGTHS, vocab_size), ragged_batch([4, 6, 2], vocab_size)
-    return {
-        "input_ids": source["input_ids"],
-        "attention_mask": source["attention_mask"],
-        "decoder_input_ids": text["input_ids"],
-        "decoder_attention_mask": text["attention_mask"],
-    }
+    """Sources and a text for each, with padding on either side of both."""
+    names = ("input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask")
+    return dict(zip(names, padded(LENGTHS, vocab_size) + padded([4, 2, 3, 6], vocab_size), strict=True))
 
 
 def worst(ours: torch.Tensor, theirs: torch.Tensor) -> float:
@@ -76,12 +86,12 @@ def until_end(texts: torch.Tensor) -> list[list[int]]:
     return [row[: row.index(END, 1) + 1] if END in row[1:] else row for row in rows]
 
 
-@pytest.mark.parametrize("precision", [torch.float32, torch.float64])
+@BOTH
 @pytest.mark.parametrize("seed", range(10))
 @torch.no_grad()
 def test_logits_and_weights_are_the_official_ones(seed, precision):
     torch.manual_seed(seed)
-    sizes, tolerance = random_sizes(seed), 1e-5 if precision == torch.float32 else 1e-12
+    sizes, tolerance = random_sizes(seed), TOLERANCES[precision]
     official = official_pair(sizes, sizes | {"num_hidden_layers": 1 + seed % 3, "vocab_size": 25}).to(
         precision
     )
@@ -98,30 +108,35 @@ def test_logits_and_weights_are_the_official_ones(seed, precision):
         assert worst(mine.transpose(1, 2)[real], wanted.transpose(1, 2)[real]) <= tolerance
 
 
+@BOTH
 @pytest.mark.parametrize("across", [True, False])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(10))
 @torch.no_grad()
-def test_the_decoder_alone_is_bert_lm_head_model(seed, across):
+def test_the_decoder_alone_is_bert_lm_head_model(seed, across, precision):
     """As the second half of a pair, and as a decoder-only model."""
     torch.manual_seed(seed)
-    config = BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across)
-    official = shaken(BertLMHeadModel(config))
-    ours = TransformerDecoder(config).eval()
-    ours.load_bert_weights(official.state_dict())
-    text, source = ragged_batch([4, 6, 2], 20), ragged_batch(LENGTHS, 20)
-    states = torch.randn(3, 7, config.hidden_size)
-    given = (
-        {"encoder_hidden_states": states, "encoder_attention_mask": source["attention_mask"]}
-        if across
-        else {}
+    config, tolerance = (
+        BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across),
+        TOLERANCES[precision],
     )
-    theirs = official(text["input_ids"], text["attention_mask"], **given).logits
-    mine = ours(text["input_ids"], text["attention_mask"], **given)
-    real = text["attention_mask"] != 0
-    assert worst(mine.logits[real], theirs[real]) <= 1e-5
-    assert mine.attentions is mine.cross_attentions is None
-    output = ours(text["input_ids"], **given, output_attentions=True)
-    assert (output.cross_attentions is not None) == across
+    config._attn_implementation = "eager"
+    official, ours = shaken(BertLMHeadModel(config)).to(precision), TransformerDecoder(config).eval()
+    ours.load_bert_weights(official.state_dict())
+    ids, mask = text = padded([4, 2, 3, 6], 20)
+    states = torch.randn(4, 7, config.hidden_size, dtype=precision)
+    source = {"encoder_hidden_states": states, "encoder_attention_mask": padded(LENGTHS, 20)[1]}
+    theirs = official(*text, **source if across else {}, output_attentions=True)
+    mine = ours.to(precision)(*text, **source if across else {}, output_attentions=True)
+    real = mask != 0
+    assert worst(mine.logits[real], theirs.logits[real]) <= tolerance
+    pairs = [*zip(mine.attentions, theirs.attentions, strict=True)]
+    pairs += zip(mine.cross_attentions, theirs.cross_attentions, strict=True) if across else []
+    assert len(pairs) == config.num_hidden_layers * (1 + across)
+    for found, wanted in pairs:
+        assert worst(found.transpose(1, 2)[real], wanted.transpose(1, 2)[real]) <= tolerance
+    without = ours(ids, **source if across else {})
+    assert without.attentions is without.cross_attentions is None
+    assert (mine.cross_attentions is not None) == across
 
 
 @torch.no_grad()
@@ -143,6 +158,14 @@ def test_our_weights_fit_the_official_model_strictly():
     batch = two_texts(20)
     real = batch["decoder_attention_mask"] != 0
     assert worst(ours(**batch)[real], official(**batch).logits[real]) <= 1e-5
+
+
+def test_tied_weights_are_one():
+    """As many weights as the official decoder has, which counts its tied ones once."""
+    official = official_pair(SMALL, SMALL)
+    ours = our_pair(official)
+    wanted, found = (sum(weight.numel() for weight in part.decoder.parameters()) for part in (official, ours))
+    assert found == wanted
 
 
 @pytest.mark.parametrize("num_beams", [1, 4])
@@ -185,7 +208,7 @@ def test_the_texts_compared_are_of_many_lengths_and_beams_find_others():
 
 def test_padding_changes_no_text():
     ours = our_pair(official_writer(1))
-    batch = two_texts(20)
+    batch = ragged_batch(LENGTHS, 20)  # padding behind: before a text it would move it to later positions
     together = ours.generate(batch["input_ids"], batch["attention_mask"], max_length=10, num_beams=3)
     for row, length in enumerate(LENGTHS):
         alone = ours.generate(batch["input_ids"][row : row + 1, :length], max_length=10, num_beams=3)
@@ -368,7 +391,7 @@ def test_a_decoder_without_cross_attention_takes_no_source():
         decoder(IDS, None, STATES)
 
 
-@pytest.mark.parametrize("damage", ["missing", "unexpected", "mis-shaped", "untied", "NaN"])
+@pytest.mark.parametrize("damage", ["missing", "unexpected", "mis-shaped", "untied", "untied bias", "NaN"])
 def test_weights_fit_or_are_refused(pair, damage):
     weights = official_pair(SMALL, SMALL).state_dict()
     name = "decoder.bert.encoder.layer.1.crossattention.self.key.weight"
@@ -378,10 +401,14 @@ def test_weights_fit_or_are_refused(pair, damage):
         weights["enc_to_dec_proj.weight"] = torch.zeros(8, 8)
     elif damage == "untied":
         weights["decoder.cls.predictions.decoder.weight"] = torch.zeros(30, 8)
+    elif damage == "untied bias":
+        weights["decoder.cls.predictions.decoder.bias"] = torch.full((30,), 7.0)
     else:
         weights[name] = torch.zeros(8, 7) if damage == "mis-shaped" else torch.full((8, 8), torch.nan)
-    words = {"untied": "decoder.weight differs from the word embeddings", "NaN": "holds NaN"}.get(
-        damage, damage
-    )
+    words = {
+        "untied": "decoder.weight differs from the word embeddings",
+        "untied bias": "decoder.bias differs from the word embeddings or bias that it is tied to",
+        "NaN": "holds NaN",
+    }.get(damage, damage)
     with pytest.raises(ValueError, match=words):
         pair.load_bert_weights(weights)

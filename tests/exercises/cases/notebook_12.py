@@ -136,6 +136,11 @@ def by(combine):
     return extend
 
 
+def by_true_division(scores, steps):
+    best, places = (scores[:, None] + steps).flatten().topk(len(scores))
+    return best, places / steps.size(1), places % steps.size(1)
+
+
 def only_the_best_beam(scores, steps):
     best, tokens = (scores[0] + steps[0]).topk(len(scores))
     return best, torch.zeros_like(tokens), tokens
@@ -200,6 +205,7 @@ WRONG = {
         (lambda t, start, pad: (t.roll(1, dims=1), lessons(t, start, pad)[1]), "start token"),
         (lambda t, start, pad: (lessons(t, 1, pad)[0], lessons(t, start, pad)[1]), "start token"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t <= 2, -100)), "end token"),
+        (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t == 0, -100)), "only `pad`"),
         (lambda t, start, pad: lessons(t, start, pad)[::-1], "labels second"),
         (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
         (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
@@ -218,6 +224,7 @@ WRONG = {
             "column",
         ),
         (lambda scores, steps: tuple(continuations(scores, steps)[i] for i in (0, 2, 1)), "row place // V"),
+        (by_true_division, "row place // V"),
         (lambda scores, steps: continuations(scores, steps)[0], "Return three"),
         (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "Add each beam's score"),
         (lambda scores, steps: None, "return"),
