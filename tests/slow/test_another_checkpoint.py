@@ -12,7 +12,8 @@ from tests.helpers import ROOT
 
 # The notebooks that train, embed many texts or try every head get the smallest shape of the series.
 SMALL = BertConfig(hidden_size=96, num_hidden_layers=6, num_attention_heads=12, intermediate_size=192)
-SHAPES = {"0[0-7]_*.ipynb": BertConfig(), "0[89]_*.ipynb": SMALL, "1*_*.ipynb": SMALL}
+# 11 and 12 begin with random weights: no checkpoint changes what they do.
+SHAPES = {"0[0-7]_*.ipynb": BertConfig(), "0[89]_*.ipynb": SMALL, "1[!12]_*.ipynb": SMALL}
 
 
 @pytest.mark.skipif("CHECKPOINT" in os.environ, reason="CHECKPOINT is set: the series runs on it already")
