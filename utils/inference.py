@@ -126,7 +126,15 @@ def export_onnx(
     }
     asked = {option: True for option, wanted in options.items() if wanted}
     names = output_names(model, asked)
+    require_folder(path)
     return write_file(path, onnx_bytes(Stacked(model, **asked), model.config, names))
+
+
+def require_folder(path: str | os.PathLike) -> None:
+    """OSError if a file cannot be written for want of a folder: tracing a model takes long, and would be in vain."""
+    if not Path(path).parent.is_dir():
+        remedy = "choose a place that you may write"
+        raise OSError(f"{path} could not be saved (there is no folder {Path(path).parent}): {remedy}")
 
 
 def output_names(model: nn.Module, asked: Collection[str]) -> list[str]:

@@ -252,6 +252,14 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
 
 
+def test_a_folder_that_is_not_there_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.inference.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
+    message = r"encoder\.onnx could not be saved \(there is no folder .*nowhere\): choose a place that you may write$"
+    with pytest.raises(OSError, match=message):
+        export_onnx(small, tmp_path / "nowhere" / "encoder.onnx")
+    assert names(tmp_path) == []
+
+
 def test_more_weights_than_a_file_holds(run_onnx, small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.inference.MOST_BYTES", 100)
     with pytest.raises(ValueError, match=r"^the weights take 0\.0 GB, and a file of ONNX holds 2"):
