@@ -3,7 +3,6 @@
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 
 import torch
 import transformers
@@ -106,7 +105,6 @@ def embed_works(device: str) -> Iterator[Work]:
     ]
     limits = [matrix_products(encoder, lengths) for lengths in batches]
     by_length = sorted(texts, key=len, reverse=True)
-    exported = onnx_peer(device)
     contestants = {
         OURS: lambda: embed(texts, encoder, tokenizer),
         SENTENCE_TRANSFORMERS: lambda: peer.encode(texts, show_progress_bar=False),
@@ -115,20 +113,8 @@ def embed_works(device: str) -> Iterator[Work]:
         PADDED: lambda: embed_with_transformers(texts, official, tokenizer, padding="max_length"),
         LIMIT: lambda: [limit() for limit in limits],
     }
-    if exported is not None:
-        contestants[f"{SENTENCE_TRANSFORMERS}, ONNX"] = lambda: exported.encode(
-            texts, show_progress_bar=False
-        )
     total = sum(map(sum, batches))
     yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 5)
-
-
-def onnx_peer(device: str) -> SentenceTransformer | None:
-    """sentence-transformers on onnxruntime; None where optimum's packages are not installed, and on a GPU."""
-    if device != "cpu" or find_spec("optimum") is None:
-        return None
-    folder = load_reference_model().name_or_path
-    return SentenceTransformer(folder, device=device, local_files_only=True, backend="onnx")
 
 
 def in_batches(rows: list[list[int]], **options) -> list[list[list[int]]]:
