@@ -47,13 +47,17 @@ def quartiles(values: list[float]) -> Quartiles:
     return Quartiles(*statistics.quantiles(values, n=4, method="inclusive"))
 
 
-def ratios(seconds: dict[str, list[float]], name: str) -> list[float]:
-    """Our time over a contestant's, round by round: below 1, ours is faster."""
-    return [ours / theirs for ours, theirs in zip(seconds[OURS], seconds[name], strict=True)]
+def ratios(seconds: dict[str, list[float]], name: str, ours: str = OURS) -> list[float]:
+    """The time of ours, or of one of ours, over a contestant's, round by round: below 1, ours is faster."""
+    return [mine / theirs for mine, theirs in zip(seconds[ours], seconds[name], strict=True)]
+
+
+def fastest_of(seconds: dict[str, list[float]], counts: Callable[[str], bool]) -> str:
+    """The one with the smallest median among the contestants that count."""
+    return min(filter(counts, seconds), key=lambda name: statistics.median(seconds[name]))
 
 
 def over_fastest(seconds: dict[str, list[float]]) -> tuple[str, float]:
     """The peer that is fastest by its median, and the median of our time over its."""
-    peers = [name for name in seconds if not name.startswith(OURS) and name != LIMIT]
-    fastest = min(peers, key=lambda name: statistics.median(seconds[name]))
+    fastest = fastest_of(seconds, lambda name: not name.startswith(OURS) and name != LIMIT)
     return fastest, statistics.median(ratios(seconds, fastest))

@@ -41,6 +41,9 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "generation": ("LayerCache", "Writer", "greedy_search", "Beams", "beam_search"),
         "decoder": ("TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),
     },
+    "13": {
+        "inference": ("TextBoundaries", "encode_packed", "to_eight_bits", "restoring_nodes", "quantize_onnx")
+    },
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's

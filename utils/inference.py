@@ -1,6 +1,6 @@
 """The same numbers, sooner: texts of different lengths as one row of tokens, and models as ONNX files.
 
-Packing is used from notebook 09 on.
+Built in notebook 13; packing is used from notebook 09 on.
 """
 
 import logging
@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
@@ -30,6 +31,8 @@ ASKED_FOR = {
     "output_queries_keys": ("queries", "keys"),
 }
 MOST_BYTES = 2**31 - 1  # in a file of ONNX, which is one message of protobuf's
+POSITIONS = "max_position_embeddings"  # in a file's notes about itself
+BLOCK, LARGE = 16, 10_000  # numbers that share a scale in 8 bits; numbers from which on a matrix is stored so
 
 
 class TextBoundaries(TorchFunctionMode):
@@ -123,7 +126,15 @@ def export_onnx(
     }
     asked = {option: True for option, wanted in options.items() if wanted}
     names = output_names(model, asked)
+    require_folder(path)
     return write_file(path, onnx_bytes(Stacked(model, **asked), model.config, names))
+
+
+def require_folder(path: str | os.PathLike) -> None:
+    """OSError if a file cannot be written for want of a folder: tracing a model takes long, and would be in vain."""
+    if not Path(path).parent.is_dir():
+        remedy = "choose a place that you may write"
+        raise OSError(f"{path} could not be saved (there is no folder {Path(path).parent}): {remedy}")
 
 
 def output_names(model: nn.Module, asked: Collection[str]) -> list[str]:
@@ -157,10 +168,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
 
     In evaluation mode. ValueError for more weights than such a file holds, ModuleNotFoundError without onnxscript.
     """
-    if find_spec("onnxscript") is None:
-        raise ModuleNotFoundError(
-            "a model becomes ONNX by the package onnxscript: pip install onnx onnxscript"
-        )
+    require_package("onnxscript", "a model becomes ONNX", "onnx onnxscript")
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     if size > MOST_BYTES:
         raise ValueError(
@@ -179,4 +187,124 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
             dynamo=True,
             verbose=False,
         )
+    program.model.metadata_props[POSITIONS] = str(config.max_position_embeddings)
     return program.model_proto.SerializeToString()
+
+
+def require_package(name: str, what: str, install: str | None = None) -> None:
+    """ModuleNotFoundError that says what a package is for, and how it comes, unless it is installed."""
+    if find_spec(name) is None:
+        raise ModuleNotFoundError(f"{what} by the package {name}: pip install {install or name}")
+
+
+class OnnxModel:
+    """A file of ONNX, run by onnxruntime on the CPU, and called as the model it was written from.
+
+    With torch's number of threads. OSError for a file that cannot be read, ValueError for one that is no model,
+    ModuleNotFoundError without onnxruntime.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        require_package("onnxruntime", "a file of ONNX is run")
+        import onnxruntime  # here, since only whoever runs files needs it
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        content = read_onnx(path)
+        try:
+            self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # a class of its own for each kind of damage, and no common one
+            raise not_onnx(path) from error
+        self.positions = int(self.session.get_modelmeta().custom_metadata_map.get(POSITIONS, MOST_BYTES))
+
+    def __call__(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Three times (B, S) to the file's outputs by name; ValueError for more tokens than the model has positions."""
+        if input_ids.size(1) > self.positions:
+            tokens = (
+                f"the texts have {input_ids.size(1)} tokens, the model's positions end at {self.positions}"
+            )
+            raise ValueError(f"{tokens}: cut them, as tokenizer(texts, max_length={self.positions}) does")
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
+        types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+        given = dict(zip(INPUTS, (tensor.cpu().numpy() for tensor in (input_ids, mask, types)), strict=True))
+        names = [output.name for output in self.session.get_outputs()]
+        return dict(zip(names, map(torch.from_numpy, self.session.run(names, given)), strict=True))
+
+
+def read_onnx(path: str | os.PathLike) -> bytes:
+    """A file's bytes; OSError, with the remedy, where it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise OSError(f"{path} cannot be read ({error}): name a file that export_onnx wrote") from error
+
+
+def not_onnx(path: str | os.PathLike) -> ValueError:
+    """The complaint about a file that holds something else."""
+    return ValueError(f"{path} is no model in ONNX, or only a part of one: write it again with export_onnx")
+
+
+def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers in blocks of `BLOCK` as codes 0 … 255 (blocks, BLOCK), and each block's scale and lowest (blocks, 1).
+
+    A number is about code · scale + lowest; scale and lowest are float16.
+    """
+    blocks = values.reshape(-1, BLOCK)
+    lowest = blocks.min(axis=1, keepdims=True).astype(np.float16)
+    above = blocks - lowest.astype(np.float32)
+    scale = (above.max(axis=1, keepdims=True) / 255).astype(np.float16)
+    codes = np.rint(above / np.where(scale > 0, scale, 1).astype(np.float32))
+    return codes.clip(0, 255).astype(np.uint8), scale, lowest
+
+
+def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
+    """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
+
+    Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
+    takes the same time and memory while it runs. OSError, ValueError and ModuleNotFoundError as in `OnnxModel` and
+    `export_onnx`.
+    """
+    require_package("onnx", "a file of ONNX is altered")
+    import onnx
+    from google.protobuf.message import DecodeError  # what onnx itself stands on
+
+    try:
+        model = onnx.load_from_string(read_onnx(path))
+    except DecodeError as error:
+        raise not_onnx(path) from error
+    graph, added = model.graph, []
+    for tensor in list(graph.initializer):
+        values = onnx.numpy_helper.to_array(tensor)
+        if (
+            values.dtype == np.float32
+            and values.ndim == 2
+            and values.size >= LARGE
+            and values.size % BLOCK == 0
+        ):
+            graph.initializer.remove(tensor)
+            added += restoring_nodes(graph, tensor.name, values)
+    nodes = [*added, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return write_file(target, model.SerializeToString())
+
+
+def restoring_nodes(graph, name: str, values: np.ndarray) -> list:
+    """Put a matrix into a graph in 8 bits, and return the nodes that make it what it was, under its name."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    codes, scale, lowest = to_eight_bits(values)
+    parts = {"codes": codes, "scale": scale, "lowest": lowest, "shape": np.array(values.shape)}
+    graph.initializer.extend(numpy_helper.from_array(part, f"{name}.{kind}") for kind, part in parts.items())
+    floats = [
+        helper.make_node("Cast", [f"{name}.{kind}"], [f"{name}.{kind}.float"], to=TensorProto.FLOAT)
+        for kind in ("codes", "scale", "lowest")
+    ]
+    return [
+        *floats,
+        helper.make_node("Mul", [f"{name}.codes.float", f"{name}.scale.float"], [f"{name}.scaled"]),
+        helper.make_node("Add", [f"{name}.scaled", f"{name}.lowest.float"], [f"{name}.blocks"]),
+        helper.make_node("Reshape", [f"{name}.blocks", f"{name}.shape"], [name]),
+    ]

@@ -17,7 +17,11 @@ from utils.checkpoints import DEFAULT_CHECKPOINT, checkpoint_name
 
 
 def start(seed: int = 0) -> torch.device:
-    """Seed, silence reports, set the figures' style, say what runs; the device is DEVICE's, else cuda, else cpu."""
+    """Seed, silence reports, set the figures' style, say what runs; the device is DEVICE's, else cuda, else cpu.
+
+    On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (measured in notebook 13).
+    """
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - libraries still draw from the global generator
     torch.manual_seed(seed)

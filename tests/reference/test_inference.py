@@ -2,6 +2,7 @@
 
 import copy
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -12,7 +13,17 @@ from transformers import BertConfig
 from tests.helpers import SMALL, names, ragged_batch, shaken, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import EncoderOutput, TransformerEncoder
-from utils.inference import INPUTS, TextBoundaries, encode_packed, export_onnx
+from utils.inference import (
+    BLOCK,
+    INPUTS,
+    OnnxModel,
+    TextBoundaries,
+    encode_packed,
+    export_onnx,
+    quantize_onnx,
+    to_eight_bits,
+)
+from utils.masked_lm import TransformerForMaskedLM
 from utils.notebook import largest_difference
 from utils.search import embed
 
@@ -156,8 +167,8 @@ EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_q
 @pytest.fixture
 def run_onnx():
     """A file's outputs by name, as onnxruntime computes them."""
-    pytest.importorskip("onnxscript", reason="requirements-dev.txt brings what writes ONNX")
-    runtime = pytest.importorskip("onnxruntime", reason="requirements-dev.txt brings what runs ONNX")
+    pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
+    runtime = pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
 
     def run(path, batch) -> dict[str, torch.Tensor]:
         session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -241,6 +252,14 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
 
 
+def test_a_folder_that_is_not_there_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.inference.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
+    message = r"encoder\.onnx could not be saved \(there is no folder .*nowhere\): choose a place that you may write$"
+    with pytest.raises(OSError, match=message):
+        export_onnx(small, tmp_path / "nowhere" / "encoder.onnx")
+    assert names(tmp_path) == []
+
+
 def test_more_weights_than_a_file_holds(run_onnx, small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.inference.MOST_BYTES", 100)
     with pytest.raises(ValueError, match=r"^the weights take 0\.0 GB, and a file of ONNX holds 2"):
@@ -251,3 +270,100 @@ def test_without_the_packages_that_write_onnx(small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.inference.find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match="pip install onnx onnxscript"):
         export_onnx(small, tmp_path / "encoder.onnx")
+
+
+@pytest.fixture(scope="module")
+def masked_lm(tmp_path_factory):
+    """A small masked-LM whose table of words is large enough to be stored in 8 bits, and its file."""
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason="requirements.txt brings what writes and runs ONNX")
+    torch.manual_seed(0)
+    model = shaken(TransformerForMaskedLM(BertConfig(**SMALL | {"vocab_size": 1300})), std=0.3).eval()
+    return model, export_onnx(model, tmp_path_factory.mktemp("onnx") / "masked_lm.onnx")
+
+
+@pytest.mark.long
+def test_a_file_of_a_masked_lm_gives_its_logits_for_any_texts(masked_lm):
+    model, path = masked_lm
+    exported = OnnxModel(path)
+    for lengths in ([7, 4], [5, 5, 5], [1], [10]):
+        batch = ragged_batch(lengths)
+        with torch.no_grad():
+            wanted = model(**batch)
+        found = exported(**batch)
+        assert [*found] == ["logits"]
+        assert largest_difference(found["logits"], wanted) <= 1e-5 * max(1, wanted.abs().max())
+
+
+@pytest.mark.long
+def test_mask_and_token_types_may_be_left_out_of_a_file_too(masked_lm):
+    model, path = masked_lm
+    ids = torch.randint(0, 30, (2, 6), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        wanted = model(ids)
+    assert largest_difference(OnnxModel(path)(ids)["logits"], wanted) <= 1e-4
+
+
+@pytest.mark.long
+def test_8_bits_make_a_small_file_whose_results_hardly_move(masked_lm, tmp_path):
+    _, path = masked_lm
+    smaller = quantize_onnx(path, tmp_path / "smaller.onnx")
+    assert names(tmp_path) == ["smaller.onnx"]
+    assert smaller.stat().st_size < path.stat().st_size
+    batch = ragged_batch([9, 4])
+    exact, rounded = (OnnxModel(file)(**batch)["logits"].flatten() for file in (path, smaller))
+    assert largest_difference(rounded, exact) > 0
+    assert torch.cosine_similarity(rounded, exact, dim=0) > 0.9999
+
+
+@pytest.mark.long
+def test_more_tokens_than_a_files_model_has_positions(masked_lm):
+    message = r"^the texts have 11 tokens, the model's positions end at 10: cut them"
+    with pytest.raises(ValueError, match=message):
+        OnnxModel(masked_lm[1])(torch.ones(1, 11, dtype=torch.long))
+
+
+@settings(max_examples=60)
+@given(
+    numbers=st.lists(
+        st.floats(-100, 100, width=32, allow_subnormal=False), min_size=2 * BLOCK, max_size=2 * BLOCK
+    )
+)
+def test_8_bits_are_off_by_little_more_than_half_a_step(numbers):
+    values = np.float32(numbers).reshape(2, BLOCK)
+    codes, scale, lowest = to_eight_bits(values)
+    assert (codes.dtype, codes.shape, scale.shape, lowest.shape) == (np.uint8, values.shape, (2, 1), (2, 1))
+    restored = codes * scale.astype(np.float32) + lowest.astype(np.float32)
+    steps = np.ptp(values, axis=1, keepdims=True) / 255
+    float16 = np.abs(values).max() * 2.0**-10 + 1e-5  # as exact as scale and lowest are
+    assert (np.abs(restored - values) <= steps / 2 + float16).all()
+
+
+def test_equal_numbers_in_8_bits_stay_themselves():
+    codes, scale, lowest = to_eight_bits(np.full((1, BLOCK), 0.5, np.float32))
+    assert (codes * scale + lowest == 0.5).all()
+
+
+@pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
+def test_what_is_no_file_of_onnx(use, tmp_path):
+    for package in ("onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="requirements.txt brings what runs ONNX")
+    path = tmp_path / "notes.onnx"
+    with pytest.raises(OSError, match=r"notes\.onnx cannot be read .*: name a file that export_onnx wrote$"):
+        use(path)
+    path.write_text("These are notes.")
+    with pytest.raises(
+        ValueError, match=r"notes\.onnx is no model in ONNX, or only a part of one: write it again"
+    ):
+        use(path)
+    assert names(tmp_path) == ["notes.onnx"]
+
+
+def test_without_the_packages_that_run_and_alter_onnx(tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.inference.find_spec", lambda name: None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"is run by the package onnxruntime: pip install onnxruntime$"
+    ):
+        OnnxModel(tmp_path / "model.onnx")
+    with pytest.raises(ModuleNotFoundError, match=r"is altered by the package onnx: pip install onnx$"):
+        quantize_onnx(tmp_path / "model.onnx", tmp_path / "smaller.onnx")

@@ -1,0 +1,116 @@
+"""Ways to be fast that need preparation: compiled, and as ONNX files run by onnxruntime. Peers get the same."""
+
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel
+
+from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, require_agreement
+from benchmarks.timing import LIMIT, OURS, Work
+from utils.batches import collate, token_ids
+from utils.checkpoints import load_tokenizer
+from utils.datasets import reviews
+from utils.encoder import TransformerEncoder
+from utils.inference import OnnxModel, encode_packed, export_onnx, onnx_bytes, quantize_onnx
+
+PACKED, COMPILED = f"{OURS}, packed", f"{OURS}, compiled"
+ONNX, STORED = f"{OURS}, ONNX", f"{OURS}, ONNX, stored in 8 bits"
+MULTIPLIED = f"{OURS}, ONNX, multiplied in 8 bits"
+PEER_COMPILED, PEER_ONNX = "transformers, sdpa, compiled", "transformers, ONNX"
+ROUNDED = (STORED, MULTIPLIED)  # whose results are not to 1e-4 those of the others
+SHAPES = {(8, 128): 5, (1, 8): 40, (1, 512): 5}  # B, S and rounds
+NAME, MIXED_ROUNDS = "prepared", 5
+
+
+class LastHiddenState(nn.Module):
+    """An official model that returns its last hidden state alone."""
+
+    def __init__(self, model: BertModel):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Three times (B, S) to (B, S, H)."""
+        return self.model(input_ids, attention_mask, token_type_ids).last_hidden_state
+
+
+def write_files(encoder: TransformerEncoder, official: BertModel, folder: Path) -> dict[str, OnnxModel]:
+    """Our encoder in three files and the official model in one, opened."""
+    from onnxruntime.quantization import quantize_dynamic
+
+    logging.getLogger().setLevel(logging.ERROR)  # quantize_dynamic recommends a step for other models
+    paths = {
+        name: folder / f"{number}.onnx" for number, name in enumerate((ONNX, STORED, MULTIPLIED, PEER_ONNX))
+    }
+    export_onnx(encoder, paths[ONNX])
+    quantize_onnx(paths[ONNX], paths[STORED])
+    quantize_dynamic(paths[ONNX], paths[MULTIPLIED])
+    paths[PEER_ONNX].write_bytes(
+        onnx_bytes(LastHiddenState(official), official.config, ["last_hidden_state"])
+    )
+    for name, path in paths.items():
+        print(f"{name}: {path.stat().st_size / 1e6:.0f} MB", flush=True)
+    return {name: OnnxModel(path) for name, path in paths.items()}
+
+
+def prepared_works(device: str) -> Iterator[Work]:
+    """Forward passes at BERT-base's size with random weights, by what a user would prepare; the CPU alone."""
+    if device != "cpu":
+        return
+    torch.manual_seed(0)
+    config = BertConfig()
+    config._attn_implementation = "sdpa"
+    official = BertModel(config).eval()
+    encoder = TransformerEncoder(config)
+    encoder.load_bert_weights(official.state_dict())
+    encoder.eval()
+    generator = torch.Generator().manual_seed(0)
+    batches = {
+        f"{NAME}, {B} × {S}": (
+            torch.randint(1000, config.vocab_size, (B, S), generator=generator).tolist(),
+            rounds,
+        )
+        for (B, S), rounds in SHAPES.items()
+    }
+    mixed = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
+    batches[f"{NAME}, 32 reviews of mixed length"] = mixed, MIXED_ROUNDS
+    with tempfile.TemporaryDirectory() as folder:
+        files = write_files(encoder, official, Path(folder))
+        for name, (rows, rounds) in batches.items():
+            yield Work(name, contestants(encoder, official, files, collate(rows)), rounds)
+
+
+def contestants(
+    encoder: TransformerEncoder, official: BertModel, files: dict[str, OnnxModel], batch: Batch
+) -> dict[str, Callable[[], object]]:
+    """All ways on one batch, once those that should agree do; compiled for this batch's shape."""
+    torch.compiler.reset()
+    modules = {
+        OURS: encoder,
+        COMPILED: torch.compile(deepcopy(encoder), dynamic=False),
+        SDPA: official,
+        PEER_COMPILED: torch.compile(deepcopy(official), dynamic=False),
+        TORCH: TorchEncoder(encoder).eval(),
+    }
+
+    def runner(model: nn.Module) -> Callable[[], Tensor]:
+        @torch.inference_mode()
+        def run() -> Tensor:
+            output = model(**batch)
+            return output if isinstance(output, Tensor) else output.last_hidden_state
+
+        return run
+
+    found = {name: runner(model) for name, model in modules.items()}
+    found[PACKED] = torch.inference_mode()(lambda: encode_packed(encoder, **batch))
+    found |= {
+        name: (lambda model=model: model(**batch)["last_hidden_state"]) for name, model in files.items()
+    }
+    exact = {name: run for name, run in found.items() if name not in ROUNDED}
+    require_agreement(exact, batch["attention_mask"])
+    return found | {LIMIT: matrix_products(encoder, batch["attention_mask"].sum(dim=1).tolist())}

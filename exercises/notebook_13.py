@@ -1,0 +1,187 @@
+"""Checks for the exercises of notebook 13."""
+
+import statistics
+
+import torch
+from torch import Tensor
+
+from exercises import Hint, as_number, close, exercise, expect, expect_function, expect_tensor
+from exercises.arrays import run_on_copies
+
+TEXTS = (3, 5, 8)
+
+
+@exercise("13.1")
+def scores_counted(answer):
+    """Attention scores of one head for texts of 3, 5 and 8 tokens, three ways."""
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
+    names = ("padded_scores", "one_row_scores", "packed_scores")
+    padded, row, packed = (as_number(one, name) for one, name in zip(answer, names, strict=True))
+    longest, tokens = max(TEXTS), sum(TEXTS)
+    expect(padded != longest**2, "padded_scores: that is one text's; the batch holds three.")
+    expect(padded != len(TEXTS) * longest, "padded_scores: those are the places; each looks at 8.")
+    expect(
+        padded == 3 * longest**2, "padded_scores: each text has 8 places, and each of them looks at all 8."
+    )
+    expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, it does not save them.")
+    expect(row == tokens**2, "one_row_scores: 16 tokens in one row, and each is compared with all 16.")
+    expect(packed != tokens, "packed_scores: those are the tokens; each looks at those of its text.")
+    expect(packed == sum(n**2 for n in TEXTS), "packed_scores: each text's length, squared, and their sum.")
+    return f"{packed:.0f} of {row:.0f}: the mask alone saves nothing, and takes more than padding here."
+
+
+@exercise("13.2")
+def mask_of_blocks(answer):
+    """True where two tokens of one row belong to the same text."""
+    expect_function(answer)
+    for lengths in ([2, 1], [3, 2, 3], [1], [1, 1, 4]):
+        size = sum(lengths)
+        result = expect_tensor(answer(list(lengths)), (size, size), f"For lengths {lengths} it")
+        wanted = torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
+        same = result.bool() if result.dtype != torch.bool else result
+        expect(not torch.equal(same, ~wanted), "Turned round: True is where a token may look.")
+        causal = wanted & torch.ones(size, size).tril().bool()
+        expect(
+            not torch.equal(same, causal) or torch.equal(causal, wanted),
+            "Within its text a token looks ahead as well as back: the blocks are full squares.",
+        )
+        diagonal = torch.eye(size).bool()
+        expect(
+            not torch.equal(same, diagonal) or torch.equal(diagonal, wanted),
+            "Each token sees itself alone: it may see its whole text.",
+        )
+        expect(not same.all() or wanted.all(), "All is visible: tokens of different texts must not look.")
+        expect(
+            torch.equal(same, wanted),
+            "Give each token the number of its text, and compare the numbers of every two tokens.",
+        )
+        expect(
+            result.dtype == torch.bool,
+            "The places are right, but a mask of numbers would be added to the scores: return booleans.",
+        )
+    return "Equal to torch.block_diag of squares of ones."
+
+
+@exercise("13.3")
+def tokens_put_back(answer):
+    """Packed tokens (N, H) at their places (B, S, H), zeros elsewhere."""
+    expect_function(answer)
+    masks = ([[1, 1, 0], [1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1]], [[1, 1], [1, 1]], [[1]])
+    for rows in masks:
+        mask = torch.tensor(rows)
+        tokens = torch.arange(1.0, 1 + 2 * int(mask.sum())).view(-1, 2)
+        result = run_on_copies(answer, tokens, mask)
+        result = expect_tensor(result, (*mask.shape, 2))
+        wanted = torch.zeros(*mask.shape, 2).masked_scatter(mask[:, :, None] == 1, tokens)
+        expect(close(result[mask == 0], wanted[mask == 0]), "Where padding stands, all should be zero.")
+        for hint, wrong in misplaced(tokens, mask).items():
+            expect(not close(result, wrong) or close(wrong, wanted), hint)
+        expect(close(result, wanted), "Row by row, each real place takes the next token: states[mask == 1].")
+    return "Packing and unpacking go through the places in the same order."
+
+
+def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    B, S = mask.shape
+    left, down = torch.zeros(B, S, 2), torch.zeros(S, B, 2)
+    for row, part in zip(left, tokens.split(mask.sum(dim=1).tolist()), strict=True):
+        row[: len(part)] = part
+    down[mask.T == 1] = tokens
+    return {
+        "Padding need not stand at the end: the mask says where.": left,
+        "The tokens come text by text, not place by place.": down.transpose(0, 1),
+    }
+
+
+@exercise("13.4")
+def codes_with_a_sign(answer):
+    """One scale a row, the largest absolute value over 127; codes from -127 to 127."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(4)
+    for rows, columns in ((3, 4), (5, 8), (1, 6)):
+        weights = torch.randn(rows, columns, generator=generator) * torch.logspace(-2, 1, rows)[:, None]
+        compare_codes(run_on_copies(answer, weights), weights)
+    weights = torch.tensor([[0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]])
+    codes, scales = run_on_copies(answer, weights)
+    back = torch.as_tensor(codes).float() * torch.as_tensor(scales).float()
+    expect(back.isfinite().all(), "A row of zeros gives 0 / 0: keep the divisor above zero there.")
+    expect(close(back, weights, 0.02), "A row of zeros should come back as zeros, and the others as before.")
+    return "That is how most int8 files hold their weights."
+
+
+def compare_codes(answer, weights: Tensor) -> None:
+    """A hint that names the mistake, unless codes and scales are right."""
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two: the codes and the scales.")
+    codes = expect_tensor(answer[0], tuple(weights.shape), "The first")
+    largest = weights.abs().amax(dim=1, keepdim=True)
+    given = torch.as_tensor(answer[1]).detach().float()
+    one = weights.abs().max() / 127
+    expect(
+        len(weights) == 1 or not close(given.expand_as(largest), one.expand_as(largest), 1e-4),
+        "One scale for the whole matrix: each row has its own.",
+    )
+    scales = expect_tensor(given, tuple(largest.shape), "The second")
+    hints = {
+        "The scales are turned round: codes · scales is the weight.": 127 / largest,
+        "Divide by 127: 128 would not fit into 8 bits.": largest / 128,
+        "255 steps are for codes from 0: with a sign there are 127.": largest / 255,
+    }
+    for hint, wrong in hints.items():
+        expect(not close(scales / wrong, torch.ones_like(largest), 1e-3), hint)
+    scaled = scales * 127 / largest
+    expect(
+        close(scaled, torch.ones_like(largest), 1e-3), "The scale of a row: its largest absolute value / 127."
+    )
+    codes, exact = codes.detach().double(), weights.double() / (largest.double() / 127)
+    expect(close(codes, codes.round(), 1e-9), "The codes are not whole numbers: round them.")
+    off = (codes - exact).abs().max()
+    expect(off <= 1 or not close(codes.abs(), exact.abs().round(), 1e-9), "The signs are lost.")
+    expect(off <= 0.501, "Each code is the *nearest* whole number: round, do not cut off.")
+
+
+ROUNDS = (
+    ([9.0, 1.0, 4.0, 1.2], [1.0, 2.0, 5.0, 2.0]),
+    ([5.0, 3.0, 3.0, 30.0], [1.0, 1.0, 4.0, 20.0]),
+    ([1.0, 2.0, 8.0, 3.0], [1.0, 4.0, 8.0, 2.0]),
+)
+
+
+@exercise("13.5")
+def ratio_within_rounds(answer):
+    """The median of the ratios within the rounds, but for the first."""
+    expect_function(answer)
+    for ours, theirs in ROUNDS:
+        given = list(ours), list(theirs)
+        result = as_number(answer(*given), "The ratio")
+        expect(given == (ours, theirs), "It changes the lists that it is given.")
+        wanted = median_ratio(ours[1:], theirs[1:])
+        for hint, wrong in unfair_ratios(ours, theirs).items():
+            expect(not close(result, wrong) or close(wrong, wanted), hint)
+        expect(close(result, wanted), "Ours over theirs, round by round from the second on, then the median.")
+    return "Noise that hits a round hits both, and one bad round decides nothing."
+
+
+def median_ratio(ours: list[float], theirs: list[float]) -> float:
+    """The middle of the ratios within the rounds."""
+    if not ours:
+        raise Hint("There are no rounds left.")
+    return statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
+
+
+def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
+    """What usual mistakes give, each with its hint."""
+    mine, other = ours[1:], theirs[1:]
+    ratios = [one / two for one, two in zip(mine, other, strict=True)]
+    return {
+        "The first round is counted: it pays for what is done once.": median_ratio(ours, theirs),
+        "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(
+            other, mine
+        ),
+        "That is a mean: one bad round moves it. Take the median.": statistics.mean(ratios),
+        "That compares the sums: one slow round decides. Take each round's ratio, then the median.": sum(mine)
+        / sum(other),
+        "That compares two medians, which may come from different rounds: take each round's ratio first.": (
+            statistics.median(mine) / statistics.median(other)
+        ),
+        "That compares the fastest rounds of each, not the same rounds.": min(mine) / min(other),
+    }

@@ -1,0 +1,143 @@
+"""Answers readers give to the exercises of notebook 13: right alternatives, and wrong ones with a word of the hint."""
+
+import statistics
+
+import numpy as np
+import torch
+
+
+def blocks(lengths):
+    return torch.block_diag(*(torch.ones(length, length) for length in lengths)).bool()
+
+
+def blocks_by_number(lengths):
+    text = torch.arange(len(lengths)).repeat_interleave(torch.tensor(lengths))
+    return text[:, None] == text
+
+
+def blocks_in_numpy(lengths):
+    return blocks(lengths).numpy()
+
+
+def put_back(packed, attention_mask):
+    states = torch.zeros(*attention_mask.shape, packed.size(-1))
+    states[attention_mask.bool()] = packed
+    return states
+
+
+def put_back_by_scatter(packed, attention_mask):
+    real = attention_mask[:, :, None].bool()
+    return torch.zeros(*attention_mask.shape, packed.size(-1)).masked_scatter(real, packed)
+
+
+def put_back_to_the_left(packed, attention_mask):
+    parts = packed.split(attention_mask.sum(dim=1).tolist())
+    rows = [torch.cat([part, part.new_zeros(attention_mask.size(1) - len(part), 2)]) for part in parts]
+    return torch.stack(rows)
+
+
+def put_back_by_columns(packed, attention_mask):
+    return put_back(packed, attention_mask.T).transpose(0, 1)
+
+
+def put_back_over_ones(packed, attention_mask):
+    return put_back(packed, attention_mask) + (attention_mask[:, :, None] == 0)
+
+
+def put_back_and_clear(packed, attention_mask):
+    result = put_back(packed, attention_mask)
+    attention_mask.zero_()
+    return result
+
+
+def signed(weights, largest=127, turn=torch.round, dim=1, least=1e-30):
+    top = weights.abs().amax(dim=dim, keepdim=True) if dim is not None else weights.abs().max()
+    scales = top / largest
+    return turn(weights / scales.clamp(min=least)), scales
+
+
+def signed_with_where(weights):
+    scales = weights.abs().amax(1, keepdim=True) / 127
+    return torch.where(scales > 0, weights / scales, 0.0).round().to(torch.int8), scales
+
+
+def signed_in_numpy(weights):
+    return tuple(part.numpy() for part in signed(weights))
+
+
+def fair(ours, theirs):
+    return statistics.median(one / other for one, other in zip(ours[1:], theirs[1:], strict=True))
+
+
+def fair_in_numpy(ours, theirs):
+    return np.median(np.divide(ours, theirs)[1:])
+
+
+def fair_in_place(ours, theirs):
+    del ours[0], theirs[0]
+    return np.median(np.divide(ours, theirs))
+
+
+RIGHT = {
+    "13.1": [(192, 256, 98), [192.0, 256.0, 98.0], tuple(torch.tensor([192, 256, 98]))],
+    "13.2": [blocks, blocks_by_number, blocks_in_numpy],
+    "13.3": [put_back, put_back_by_scatter, lambda p, m: put_back(p, m).numpy()],
+    "13.4": [signed, signed_with_where, signed_in_numpy],
+    "13.5": [fair, fair_in_numpy, lambda ours, theirs: torch.tensor(fair(ours, theirs))],
+}
+
+WRONG = {
+    "13.1": [
+        ((64, 256, 98), "three"),
+        ((24, 256, 98), "places"),
+        ((98, 256, 98), "8 places"),
+        ((192, 98, 98), "does not save"),
+        ((192, 192, 98), "16 tokens"),
+        ((192, 256, 16), "those are the tokens"),
+        ((192, 256, 256), "squared"),
+        (192, "three numbers"),
+    ],
+    "13.2": [
+        (lambda n: ~blocks(n), "Turned round"),
+        (lambda n: blocks(n).tril(), "ahead"),
+        (lambda n: torch.eye(sum(n)).bool(), "itself alone"),
+        (lambda n: torch.ones(sum(n), sum(n)).bool(), "All is visible"),
+        (lambda n: blocks(n).float(), "booleans"),
+        (lambda n: blocks(n[::-1]), "number of its text"),
+        (lambda n: torch.ones(len(n), max(n)).bool(), "shape"),
+        (blocks([2, 1]), "function itself"),
+        (lambda n: None, "return"),
+    ],
+    "13.3": [
+        (put_back_to_the_left, "zero"),
+        (put_back_by_columns, "text by text"),
+        (put_back_over_ones, "zero"),
+        (put_back_and_clear, "alters"),
+        (lambda p, m: p.view(1, -1, 2), "shape"),
+        (lambda p, m: put_back(p.flip(0), m), "Row by row"),
+        (lambda p, m: None, "return"),
+    ],
+    "13.4": [
+        (lambda w: signed(w, dim=None), "whole matrix"),
+        (lambda w: signed(w, largest=128), "127"),
+        (lambda w: signed(w, largest=255), "255"),
+        (lambda w: signed(w, turn=torch.trunc), "nearest"),
+        (lambda w: signed(w, turn=lambda x: x), "whole numbers"),
+        (lambda w: signed(w, turn=lambda x: x.abs().round()), "signs"),
+        (lambda w: (signed(w)[0], 1 / signed(w)[1]), "turned round"),
+        (lambda w: signed(w, least=0), "zeros"),
+        (lambda w: signed(w)[0], "Return two"),
+        (lambda w: None, "return"),
+    ],
+    "13.5": [
+        (lambda a, b: statistics.median(np.divide(a, b)), "first round"),
+        (lambda a, b: 1 / fair(a, b), "Turned round"),
+        (lambda a, b: fair(b, a), "Turned round"),
+        (lambda a, b: np.divide(a, b)[1:].mean(), "mean"),
+        (lambda a, b: sum(a[1:]) / sum(b[1:]), "sums"),
+        (lambda a, b: statistics.median(a[1:]) / statistics.median(b[1:]), "two medians"),
+        (lambda a, b: min(a[1:]) / min(b[1:]), "fastest"),
+        (fair_in_place, "changes the lists"),
+        (lambda a, b: "fast", "number"),
+    ],
+}
