@@ -192,7 +192,10 @@ def test_executing_twice_changes_no_byte(tmp_path):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "notebooks").mkdir()
     path = tmp_path / "notebooks" / "02_embeddings.ipynb"
-    shutil.copy(ROOT / "notebooks" / path.name, path)
+    notebook = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
+    pictures = ["image/png" in str(cell.get("outputs")) for cell in notebook.cells]
+    notebook.cells = notebook.cells[: pictures.index(True) + 1]
+    nbformat.write(notebook, path)
     contents = []
     for _ in range(2):
         notebooks.execute(path)

@@ -206,15 +206,6 @@ def test_a_file_gives_what_its_encoder_gives_for_any_texts(small, run_onnx, tmp_
 
 
 @pytest.mark.long
-def test_a_file_of_the_pretrained_encoder_on_padded_pairs(encoder, tokenizer, run_onnx, tmp_path):
-    path = export_onnx(encoder, tmp_path / "encoder.onnx", output_attentions=True)
-    batch = tokenizer([PAIR[0], "no", PAIR[1]], [PAIR[1], "yes", "no"])
-    with torch.no_grad():
-        wanted = encoder(**batch, output_attentions=True)
-    assert_same(run_onnx(path, batch), wanted, batch["attention_mask"])
-
-
-@pytest.mark.long
 def test_a_classifier_in_training_mode_is_exported_without_dropout_and_left_in_it(run_onnx, tmp_path):
     torch.manual_seed(0)
     model = shaken(TransformerForSequenceClassification(BertConfig(**SMALL | {"num_labels": 3}))).train()
