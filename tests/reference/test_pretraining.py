@@ -1,12 +1,9 @@
 """Pretraining learns, goes on after a stop as if there had been none, and loses nothing."""
 
 import errno
-import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from itertools import islice
 
 import pytest
@@ -14,7 +11,7 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from tests.helpers import ROOT, TINY, names, unix_only
+from tests.helpers import ROOT, TINY, names
 from utils import pretraining, saving
 from utils.encoder import TransformerEncoder
 from utils.evaluation import Team
@@ -230,46 +227,9 @@ def run_command(folder, *options: str, **more) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.long
-def test_the_command_stops_and_goes_on(tmp_path):
-    options = ("--steps", "4", "--batch-size", "2")
-    done = run_command(tmp_path / "run", *options, "--until", "2")
-    assert done.returncode == 0, done.stderr
-    done = run_command(tmp_path / "run", *options)
-    assert "to step 4 of 4" in done.stderr
-    facts = pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]
-    assert [point["step"] for point in facts["curve"]] == [2, 4]
-    assert json.dumps(facts)
-
-
-@pytest.mark.long
 def test_the_command_leaves_a_folder_of_something_else_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     done = run_command(tmp_path)
     assert done.returncode != 0
     assert "holds something else than a run of pretraining: choose an empty folder" in done.stderr
     assert names(tmp_path) == ["thesis.txt"]
-
-
-@unix_only
-@pytest.mark.long
-def test_ctrl_c_says_how_to_go_on(tmp_path):
-    options = ("--steps", "1000", "--batch-size", "2")
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    pipes = {
-        "cwd": ROOT,
-        "env": environment,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.DEVNULL,
-        "text": True,
-    }
-    process = subprocess.Popen(command(tmp_path / "run", *options), **pipes)
-    deadline = time.monotonic() + 240
-    while not (tmp_path / "run" / STATE_FILE).exists() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    assert "the same command goes on from the last round saved" in process.communicate(timeout=60)[0]
-    assert (
-        pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]["schedule"]["last_epoch"]
-        >= pretraining.ROUND
-    )

@@ -1,0 +1,56 @@
+"""The program that pretrains: stopped, started again, and interrupted by Ctrl-C."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from tests.helpers import ROOT, unix_only
+from utils import pretraining
+from utils.pretraining import STATE_FILE
+
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def command(folder, *options: str) -> list[str]:
+    return [sys.executable, "-m", "utils.pretraining", str(folder), "--cpu", "--texts", "60", *options]
+
+
+def test_the_command_stops_and_goes_on(tmp_path):
+    settings = {"cwd": ROOT, "env": ENVIRONMENT, "capture_output": True, "text": True, "check": False}
+    first = command(tmp_path / "run", "--steps", "4", "--batch-size", "2")
+    done = subprocess.run([*first, "--until", "2"], **settings)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(first, **settings)
+    assert "to step 4 of 4" in done.stderr
+    facts = pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]
+    assert [point["step"] for point in facts["curve"]] == [2, 4]
+    assert json.dumps(facts)
+
+
+def hear_ctrl_c() -> None:
+    """A shell starts what runs in its background deaf to Ctrl-C, and whatever that starts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@unix_only
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    process = subprocess.Popen(
+        command(tmp_path / "run", "--steps", "1000", "--batch-size", "2"),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=hear_ctrl_c,
+    )
+    deadline = time.monotonic() + 240
+    while not (tmp_path / "run" / STATE_FILE).exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert "the same command goes on from the last round saved" in process.communicate(timeout=60)[0]
+    facts = pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]
+    assert facts["schedule"]["last_epoch"] >= pretraining.ROUND
