@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -167,15 +168,13 @@ def config_file(
 
 def require_own_folder(folder: Path) -> Path:
     """Return the folder to save in; ValueError if it holds something else, among which a model would be lost."""
-    others = {path.name for path in folder.glob("[!.]*")} - {WEIGHTS_FILE, *TOKENIZER_FILES}
-    if not others or (folder / LOCK).exists():
-        return folder  # nothing there, or a save that has not ended, or was cut off
-    try:
-        return require_bert(folder)
-    except ValueError as error:
-        raise ValueError(
-            f"{folder} holds other files than a model's: save into a folder of its own"
-        ) from error
+    for _ in range(3):  # config.json is away for a moment while another process saves
+        others = {path.name for path in folder.glob("[!.]*")} - {WEIGHTS_FILE, *TOKENIZER_FILES}
+        if not others or (folder / LOCK).exists():
+            return folder  # nothing there, or a save that has not ended, or was cut off
+        with suppress(ValueError):
+            return require_bert(folder)
+    raise ValueError(f"{folder} holds other files than a model's: save into a folder of its own")
 
 
 def read_folder(folder: Path, num_labels: int | None) -> tuple[BertConfig, dict[str, Tensor]]:
