@@ -38,7 +38,7 @@ BATCHES, WORDS = (8, 32, 128), 30
 PAIRS, DRAWS = (
     9472,
     2,
-)  # in a training, all different; trainings, each with other pairs, which is all there are
+)  # in a training, all different; trainings, each with other pairs, nearly all there are
 ROWS_A_REVIEW = 6  # about; rows of one review are no independent ones
 
 
