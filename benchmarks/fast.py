@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
-from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, require_agreement
+from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, require_agreement, runner
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, token_ids
 from utils.checkpoints import load_tokenizer
@@ -98,15 +98,7 @@ def contestants(
         TORCH: TorchEncoder(encoder).eval(),
     }
 
-    def runner(model: nn.Module) -> Callable[[], Tensor]:
-        @torch.inference_mode()
-        def run() -> Tensor:
-            output = model(**batch)
-            return output if isinstance(output, Tensor) else output.last_hidden_state
-
-        return run
-
-    found = {name: runner(model) for name, model in modules.items()}
+    found = {name: runner(model, batch) for name, model in modules.items()}
     found[PACKED] = torch.inference_mode()(lambda: encode_packed(encoder, **batch))
     found |= {
         name: (lambda model=model: model(**batch)["last_hidden_state"]) for name, model in files.items()

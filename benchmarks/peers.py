@@ -121,17 +121,20 @@ def forward_contestants(
     }
     models = {name: model.to(device, next(encoder.parameters()).dtype) for name, model in models.items()}
 
-    def runner(model: nn.Module) -> Callable[[], Tensor]:
-        @torch.inference_mode()
-        def run() -> Tensor:
-            output = model(**batch)
-            return output if isinstance(output, Tensor) else output.last_hidden_state
-
-        return run
-
-    contestants = {name: runner(model) for name, model in models.items()}
+    contestants = {name: runner(model, batch) for name, model in models.items()}
     require_agreement(contestants, batch["attention_mask"])
     return {**contestants, LIMIT: matrix_products(encoder, batch["attention_mask"].sum(dim=1).tolist())}
+
+
+def runner(model: nn.Module, batch: dict[str, Tensor]) -> Callable[[], Tensor]:
+    """A model's forward pass of a batch, to its last hidden state."""
+
+    @torch.inference_mode()
+    def run() -> Tensor:
+        output = model(**batch)
+        return output if isinstance(output, Tensor) else output.last_hidden_state
+
+    return run
 
 
 def require_agreement(contestants: dict[str, Callable[[], Tensor]], attention_mask: Tensor) -> None:

@@ -65,6 +65,20 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | own | {"PYTHONPATH": str(ROOT)}
 
 
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def pretraining_command(folder: Path, *options: str) -> list[str]:
+    """The program that pretrains, on 60 reviews."""
+    return [sys.executable, "-m", "utils.pretraining", str(folder), "--cpu", "--texts", "60", *options]
+
+
+def run_pretraining(folder: Path, *options: str) -> subprocess.CompletedProcess:
+    """How it ended, and what it said."""
+    settings = {"cwd": ROOT, "env": ONE_THREAD, "capture_output": True, "text": True, "check": False}
+    return subprocess.run(pretraining_command(folder, *options), **settings)
+
+
 def torch_names(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """One of our layers' weights under the names of nn.TransformerEncoderLayer, which stacks query, key and value."""
     renamed = {

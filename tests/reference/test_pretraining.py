@@ -1,9 +1,6 @@
 """Pretraining learns, goes on after a stop as if there had been none, and loses nothing."""
 
 import errno
-import os
-import subprocess
-import sys
 from itertools import islice
 
 import pytest
@@ -11,7 +8,7 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from tests.helpers import ROOT, TINY, names
+from tests.helpers import TINY, names, run_pretraining
 from utils import pretraining, saving
 from utils.encoder import TransformerEncoder
 from utils.evaluation import Team
@@ -216,20 +213,10 @@ def test_the_loss_of_pairs_is_that_of_finding_the_partner():
 # The command
 
 
-def command(folder, *options: str) -> list[str]:
-    return [sys.executable, "-m", "utils.pretraining", str(folder), "--cpu", "--texts", "60", *options]
-
-
-def run_command(folder, *options: str, **more) -> subprocess.CompletedProcess:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-    settings = {"cwd": ROOT, "env": environment, "capture_output": True, "text": True, "check": False}
-    return subprocess.run(command(folder, *options), **settings | more)
-
-
 @pytest.mark.long
 def test_the_command_leaves_a_folder_of_something_else_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    done = run_command(tmp_path)
+    done = run_pretraining(tmp_path)
     assert done.returncode != 0
     assert "holds something else than a run of pretraining: choose an empty folder" in done.stderr
     assert names(tmp_path) == ["thesis.txt"]

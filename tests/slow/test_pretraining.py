@@ -1,29 +1,20 @@
 """The program that pretrains: stopped, started again, and interrupted by Ctrl-C."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 
-from tests.helpers import ROOT, unix_only
+from tests.helpers import ONE_THREAD, ROOT, pretraining_command, run_pretraining, unix_only
 from utils import pretraining
 from utils.pretraining import STATE_FILE
 
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-
-
-def command(folder, *options: str) -> list[str]:
-    return [sys.executable, "-m", "utils.pretraining", str(folder), "--cpu", "--texts", "60", *options]
-
 
 def test_the_command_stops_and_goes_on(tmp_path):
-    settings = {"cwd": ROOT, "env": ENVIRONMENT, "capture_output": True, "text": True, "check": False}
-    first = command(tmp_path / "run", "--steps", "4", "--batch-size", "2")
-    done = subprocess.run([*first, "--until", "2"], **settings)
+    options = ("--steps", "4", "--batch-size", "2")
+    done = run_pretraining(tmp_path / "run", *options, "--until", "2")
     assert done.returncode == 0, done.stderr
-    done = subprocess.run(first, **settings)
+    done = run_pretraining(tmp_path / "run", *options)
     assert "to step 4 of 4" in done.stderr
     facts = pretraining.read_state(tmp_path / "run" / STATE_FILE)[0]
     assert [point["step"] for point in facts["curve"]] == [2, 4]
@@ -38,9 +29,9 @@ def hear_ctrl_c() -> None:
 @unix_only
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     process = subprocess.Popen(
-        command(tmp_path / "run", "--steps", "1000", "--batch-size", "2"),
+        pretraining_command(tmp_path / "run", "--steps", "1000", "--batch-size", "2"),
         cwd=ROOT,
-        env=ENVIRONMENT,
+        env=ONE_THREAD,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from utils.checking import is_whole
 from utils.views.inputs import (
-    Source,
     describe,
+    every_source,
     most_lines,
     pack,
     pack_panels,
@@ -55,10 +55,10 @@ def head_view(
     remedy; a UserWarning, more lines than a browser draws in ten seconds.
     """
     panels = read_panels(
-        Source("attention", attention, tokens, tokens),
-        Source("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
-        Source("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
-        Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
+        *every_source(
+            *(attention, encoder_attention, decoder_attention, cross_attention),
+            *(tokens, encoder_tokens, decoder_tokens),
+        ),
         prettify_tokens=prettify_tokens,
     )
     A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)
@@ -100,10 +100,10 @@ def model_view(
     The arguments are those of `head_view`, of a text too. `include_layers` and `include_heads` leave the others out.
     """
     panels = read_panels(
-        Source("attention", attention, tokens, tokens),
-        Source("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
-        Source("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
-        Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
+        *every_source(
+            *(attention, encoder_attention, decoder_attention, cross_attention),
+            *(tokens, encoder_tokens, decoder_tokens),
+        ),
         prettify_tokens=prettify_tokens,
     )
     A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)

@@ -31,6 +31,18 @@ class Source(NamedTuple):
     right_tokens: Sequence[str] | None
 
 
+def every_source(
+    attention, encoder_attention, decoder_attention, cross_attention, tokens, encoder_tokens, decoder_tokens
+) -> tuple[Source, ...]:
+    """The four attentions that a view can be of, passed or None, each with its own two texts."""
+    return (
+        Source("attention", attention, tokens, tokens),
+        Source("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
+        Source("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
+        Source("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
+    )
+
+
 class Panel(NamedTuple):
     """One attention ready to draw: a choice of the view's attention drop-down."""
 
