@@ -1,7 +1,7 @@
 """Speed and memory beside what a reader could use instead. Writes benchmarks/results.md and its plots.
 
-    python -m benchmarks.compare [--device cuda] [forward prepared embed fine-tuning tokenizer memory faults imports
-                                                  series]
+    python -m benchmarks.compare [--device cuda] [forward prepared embed predict fine-tuning tokenizer memory faults
+                                                  imports series]
 
 Contestants take turns in one process; a ratio is the median over the rounds of ours divided by theirs. What was
 measured is kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on
@@ -29,6 +29,7 @@ from benchmarks.works import (
     embed_works,
     fine_tuning_works,
     forward_works,
+    predict_works,
     tokenizer_works,
 )
 
@@ -38,6 +39,7 @@ WORKS = {
     "forward": forward_works,
     NAME: prepared_works,
     "embed": embed_works,
+    "predict": predict_works,
     "fine-tuning": fine_tuning_works,
     "tokenizer": tokenizer_works,
 }
@@ -88,18 +90,26 @@ def milliseconds(seconds: float) -> str:
 
 def summary(results: dict) -> str:
     """A line for each aim: the ratio measured, and whether it is met."""
-    rows = [["work", "the time of", "divided by that of", "ratio", "aim", ""]]
+    rows = [["work", "the time of", "divided by that of", "ratio", "quartiles", "aim", ""]]
     for start, mine, against, aim in TARGETS:
         for name, seconds in results["works"].items():
             if name.startswith(start):
                 ours = fastest_of(seconds, lambda one: one.startswith(OURS) and one not in ROUNDED)
                 ours = ours if mine == BEST else mine
                 peer = over_fastest(seconds)[0] if against == FASTEST else against
-                ratio = statistics.median(ratios(seconds, peer, ours))
-                verdict = "" if aim is None else "✓" if round(ratio, 2) <= round(aim, 2) else "missed"
+                low, ratio, high = quartiles(ratios(seconds, peer, ours))
                 wanted = f"≤ {aim:.2f}" if aim else "none"
-                rows.append([name, ours, peer, f"**{ratio:.2f}**", wanted, verdict])
+                spread = f"{low:.2f} … {high:.2f}"
+                rows.append([name, ours, peer, f"**{ratio:.2f}**", spread, wanted, verdict(low, ratio, aim)])
     return markdown(rows) + "\n" + limits(results)
+
+
+def verdict(low: float, ratio: float, aim: float | None) -> str:
+    """Whether an aim is met; open where the ratio misses it and a quarter of the rounds did not."""
+    if aim is None:
+        return ""
+    low, ratio, aim = (round(value, 2) for value in (low, ratio, aim))
+    return "✓" if ratio <= aim else "open" if low <= aim else "missed"
 
 
 def limits(results: dict) -> str:
@@ -112,7 +122,7 @@ def limits(results: dict) -> str:
         total = found["other notebooks"] + found["08 without training"]
         each = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in found.items())
         lines.append(
-            f"- The series under nbval, without the training cell (aim: 150 s): **{total:.0f} s**, notebook 08 with "
+            f"- The series under nbval, without the training cell (aim: 200 s): **{total:.0f} s**, notebook 08 with "
             f"two threads after the others two at a time ({each})"
         )
     return "\n".join(["", *lines])
@@ -140,7 +150,9 @@ def memory_table(found: dict[str, list[float]]) -> str:
 def draw_speed(results: dict, path: Path) -> None:
     """How long each contestant takes, relative to ours: right of the line it is slower than ours."""
     works = results["works"]
-    figure, axes = plt.subplots(-(-len(works) // 2), 2, figsize=(11, 1.5 * len(works)), squeeze=False)
+    figure, axes = plt.subplots(
+        -(-len(works) // 2), 2, figsize=(12, 1.5 * len(works)), squeeze=False, layout="constrained"
+    )
     for ax in axes.flat[len(works) :]:
         ax.remove()
     for ax, (work, seconds) in zip(axes.flat, works.items(), strict=False):
@@ -154,9 +166,9 @@ def draw_speed(results: dict, path: Path) -> None:
         ax.barh(list(theirs), medians, xerr=spread, color=colors, capsize=2)
         ax.axvline(1, color="black", linestyle="--", linewidth=1)
         ax.invert_yaxis()
-        ax.set(title=work, xlabel="time, ours = 1")
+        ax.set_title(work, loc="right")
+        ax.set_xlabel("time, ours = 1")
     figure.suptitle("Time of each contestant divided by ours, median and quartiles over the rounds")
-    figure.tight_layout()
     figure.savefig(path, dpi=80)
     plt.close(figure)
 
@@ -182,10 +194,9 @@ def report(results: dict, stem: str) -> str:
     parts.append(f"{results['device']}; {results['versions']}; float32 unless said otherwise")
     if results["works"]:
         draw_speed(results, FOLDER / f"{stem}.png")
-        ratio = "A ratio below 1 means that we are faster. It is the median over the rounds, in which all take turns."
         parts += [
             "## Aims",
-            ratio + " " + NOTE + " " + PREPARED_NOTE,
+            f"{RATIO_NOTE} {NOTE} {PREPARED_NOTE}",
             summary(results),
             TRIED,
             f"![Time of each contestant]({stem}.png)",
@@ -207,6 +218,10 @@ def report(results: dict, stem: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+RATIO_NOTE = (
+    "A ratio below 1 means that we are faster. It is the median over the rounds, in which all take turns, and stands "
+    "with their quartiles. An aim that it misses is open if at least a quarter of the rounds met it."
+)
 NOTE = (
     f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
     "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, whose "
@@ -215,12 +230,11 @@ NOTE = (
     "out of the layers."
 )
 TRIED = (
-    "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, and the "
-    "feed-forward network in chunks of tokens. With many tokens the fast path of torch.nn.TransformerEncoder is a "
-    "little ahead, because it activates in place and so asks for less fresh memory; the tables have our encoder with "
-    "GELU in place too. We did not take it: whoever keeps the widened vectors with a hook would find them altered. For "
-    "mixed lengths, torch's jagged tensors run through our layers as they are, and `predict` takes padded batches of "
-    "similar length; both are in the table."
+    "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, the "
+    "feed-forward network in chunks of tokens, and GELU in place, as the fast path of torch.nn.TransformerEncoder has "
+    "it, by which whoever keeps the widened vectors with a hook would find them altered. For mixed lengths, torch's "
+    "jagged tensors run through our layers as they are. `predict` takes padded batches of similar length: packing them "
+    "is no sooner beyond the noise. All but the first two are in the tables."
 )
 TOKENIZER_NOTE = (
     "The gap is that between Python, which takes a step for each character and each piece, and compiled Rust. The Rust "

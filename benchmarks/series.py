@@ -1,4 +1,4 @@
-"""Seconds that a reader or a runner waits for: the series under nbval, and importing `utils`."""
+"""Seconds that a reader or a runner waits for: the series under nbval, and importing `utils` and `exercises`."""
 
 import os
 import re
@@ -10,7 +10,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TRAINING = "notebooks/08_classifier.ipynb"
-IMPORTED = ("encoder", "tokenization", "views", "plots", "training", "search", "exercises")
+IMPORTED = (
+    "utils.encoder",
+    "utils.tokenization",
+    "utils.views",
+    "utils.plots",
+    "utils.training",
+    "utils.search",
+)
+IMPORTED += ("utils.inference", "exercises")
 
 
 def validate(*arguments: str, threads: int) -> tuple[float, str]:
@@ -39,12 +47,11 @@ def series_seconds() -> dict[str, float]:
 
 
 def import_seconds(rounds: int = 3) -> dict[str, float]:
-    """Seconds to import modules of utils in a new Python that has torch and what we take of transformers."""
-    modules = ", ".join(f"utils.{name}" for name in IMPORTED)
+    """Seconds to import modules in a new Python that has torch and what we take of transformers."""
     before = "import time, torch; from transformers import AutoTokenizer, BertConfig, BertModel; "
     found = {}
     for name in (*IMPORTED, "all"):
-        wanted = modules if name == "all" else f"utils.{name}"
+        wanted = ", ".join(IMPORTED) if name == "all" else name
         program = f"{before}start = time.perf_counter(); import {wanted}; print(time.perf_counter() - start)"
         command = [sys.executable, "-c", program]
         runs = [

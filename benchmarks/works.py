@@ -1,4 +1,4 @@
-"""The works that contestants are timed at: forward passes, embedding, fine-tuning and tokenizing."""
+"""The works that contestants are timed at: forward passes, embedding, predicting, fine-tuning and tokenizing."""
 
 import logging
 import tempfile
@@ -25,6 +25,7 @@ from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
+from utils.evaluation import compute_logits
 from utils.inference import encode_packed
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
@@ -129,6 +130,31 @@ def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, paddi
         options = {"truncation": True, "max_length": 128, "return_tensors": "pt"}
         batch = tokenizer(texts[start : start + 32], padding=padding, **options).to(model.device)
         mean_pooling(model(**batch).last_hidden_state, batch["attention_mask"])
+
+
+def predict_works(device: str) -> Iterator[Work]:
+    """1,024 reviews, tokenized before, to the embedded checkpoint's logits: how `predict` does it, and packed."""
+    model = TransformerForSequenceClassification.from_checkpoint().to(device)
+    rows = token_ids(reviews().train.texts[:1024], load_tokenizer(), 512)
+    contestants = {OURS: lambda: compute_logits(model, rows, 64)}
+    contestants |= {
+        f"{OURS}, packed, {size} texts at a time": lambda size=size: packed_logits(model, rows, size)
+        for size in (32, 64)
+    }
+    results = [run() for run in contestants.values()]
+    assert all((logits - results[0]).abs().max() < 1e-4 for logits in results)
+    yield Work(f"predict {len(rows):,} reviews", contestants, 9)
+
+
+@torch.inference_mode()
+def packed_logits(model: TransformerForSequenceClassification, rows: list[list[int]], size: int) -> Tensor:
+    """`compute_logits` with batches in any order of length, packed."""
+    logits = torch.empty(len(rows), model.config.num_labels)
+    for numbers in sorted_batches(rows, size, max_padding=1):
+        batch = collate([rows[number] for number in numbers], model.classifier.weight.device)
+        pooled = torch.tanh(model.pooler(encode_packed(model.encoder, **batch)[:, 0]))
+        logits[numbers] = model.classifier(pooled).cpu()
+    return logits
 
 
 def fine_tuning_works(device: str) -> Iterator[Work]:
