@@ -103,7 +103,9 @@ def require_frame(tokenizer) -> None:
 def load_config(checkpoint: str | None = None) -> BertConfig:
     """A checkpoint's `BertConfig`; ValueError if it is of another family than BERT, or describes none."""
     folder = checkpoint_folder(checkpoint)
-    return make_config(read_config(folder), folder)
+    config = make_config(read_config(folder), folder)
+    config.name_or_path = checkpoint_name(checkpoint)
+    return config
 
 
 def make_config(content: dict, folder: Path) -> BertConfig:
@@ -130,6 +132,7 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
     options = {"config": config, "state_dict": weights, "attn_implementation": "eager"}
     model = BertModel.from_pretrained(None, **options).float().eval()
     model.name_or_path = str(folder)
+    model.config.name_or_path = checkpoint_name(checkpoint)
     return model
 
 

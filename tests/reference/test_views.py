@@ -13,6 +13,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, BertModel
 
 from tests.helpers import TINY, tiny_tokenizer
+from utils.checkpoints import DEFAULT_CHECKPOINT
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, inputs, model_view, neuron_view
 from utils.views import page as views_page
@@ -121,7 +122,7 @@ def test_a_text_is_drawn_as_its_attentions_are(
         attention = encoder(**batch, output_attentions=True).attentions
     tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
     start = int((batch["token_type_ids"] == 0).sum()) if len(sentences) == 2 else None
-    expected = draw(attention, tokens, start, include_layers=[4, 5]).page
+    expected = draw(attention, tokens, start, include_layers=[4, 5], name=DEFAULT_CHECKPOINT).page
     assert draw(encoder, tokenizer, *sentences, include_layers=[4, 5]).page == expected
     by_name = dict(zip(("sentence_a", "sentence_b"), sentences, strict=False))
     assert draw(tokenizer=tokenizer, encoder=encoder, **by_name, include_layers=[4, 5]).page == expected
@@ -333,6 +334,26 @@ def test_a_view_says_what_it_shows_where_it_cannot_be_shown(pair):
         assert "Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian" in text
         assert "run the cells above, then this one" in text
     assert view._repr_html_().startswith("<div><iframe ")
+
+
+def test_a_title_names_the_model_where_it_is_known(encoder, tokenizer, reference, pair):
+    views = [
+        draw(model, tokenizer, *PAIR)
+        for draw in (head_view, model_view, neuron_view)
+        for model in (encoder, reference)
+    ]
+    for view in views:
+        assert " view of all-MiniLM-L6-v2, 6 layers × 12 heads on 13 tokens" in repr(view)
+    assert "Head view of his & hers, 6 layers" in repr(
+        head_view(pair.attention, pair.tokens, name="his & hers")
+    )
+    assert (
+        "<title>Head view of his &amp; hers, 6"
+        in head_view(pair.attention, pair.tokens, name="his & hers").page
+    )
+    assert "Neuron view of mine, 6" in repr(neuron_view(encoder, tokenizer, "Hi!", name="mine"))
+    untold = TransformerEncoder(BertConfig(vocab_size=encoder.config.vocab_size, num_hidden_layers=2))
+    assert "Head view of 2 layers × 12 heads on 4 tokens" in repr(head_view(untold, tokenizer, "Hi!"))
 
 
 def test_save_writes_a_page_and_returns_its_path(tmp_path, pair):

@@ -24,7 +24,7 @@ from utils.views.inputs import (
     warn_if_many,
     without_html_action,
 )
-from utils.views.models import of_texts_too, read_text
+from utils.views.models import name_of, of_texts_too, read_text
 from utils.views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, View, make_view
 
 
@@ -44,6 +44,7 @@ def head_view(
     include_layers: Sequence[int] | None = None,
     prettify_tokens: bool = True,
     display_mode: str | None = None,
+    name: str | None = None,
 ) -> View:
     """Lines between two columns of tokens, one colour a head: all heads of one layer at a time.
 
@@ -51,7 +52,8 @@ def head_view(
     index of a second sentence's first token, adds a drop-down for the attention within and between the sentences.
     `head_view(encoder, tokenizer, sentence_a, sentence_b=None)` works these three out, as `neuron_view` does. An
     encoder–decoder model's three attentions and two texts have arguments of their own. `layer` and `heads` are shown
-    at first; `include_layers` leaves the other layers out. ValueError or TypeError names what does not fit and the
+    at first; `include_layers` leaves the other layers out. `name` is what the title calls the model, whose checkpoint's
+    name it is by default where a model is passed. ValueError or TypeError names what does not fit and the
     remedy; a UserWarning, more lines than a browser draws in ten seconds.
     """
     panels = read_panels(
@@ -70,7 +72,7 @@ def head_view(
         HEAD_VIEW,
         pack_panels(panels, layers),
         display_mode=display_mode,
-        summary=describe(len(layers), A, [panel.left_tokens for panel in panels]),
+        summary=describe(name, len(layers), A, [panel.left_tokens for panel in panels]),
         sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
         width=max(HEAD_VIEW.width, 26 * A),  # a tile a head
         layer=None if layer is None else int(layer),
@@ -94,6 +96,7 @@ def model_view(
     include_heads: Sequence[int] | None = None,
     prettify_tokens: bool = True,
     display_mode: str | None = None,
+    name: str | None = None,
 ) -> View:
     """Every head of every layer as a small drawing in a grid; a click enlarges one.
 
@@ -114,7 +117,7 @@ def model_view(
         MODEL_VIEW,
         pack_panels(panels, layers, heads),
         display_mode=display_mode,
-        summary=describe(len(layers), len(heads), [panel.left_tokens for panel in panels]),
+        summary=describe(name, len(layers), len(heads), [panel.left_tokens for panel in panels]),
         sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
         include_layers=layers,
         include_heads=heads,
@@ -132,6 +135,7 @@ def neuron_view(
     layer: int = 0,
     head: int = 0,
     display_mode: str | None = None,
+    name: str | None = None,
 ) -> View:
     """How one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
 
@@ -151,7 +155,7 @@ def neuron_view(
         NEURON_VIEW,
         {"all": panel | {"left_text": tokens, "right_text": tokens}},
         display_mode=display_mode,
-        summary=describe(L, A, [tokens]),
+        summary=describe(name or name_of(encoder), L, A, [tokens]),
         sentence_b_start=reading.sentence_b_start,
         bidirectional=True,
         layer=layer,

@@ -201,13 +201,13 @@ def require_drawable(layers: int, heads: int, S: int, T: int) -> None:
         )
 
 
-def describe(layers: int, heads: int, texts: Iterable[list[str]]) -> str:
-    """Sizes and the beginning of each text, for a reader who cannot see the view."""
+def describe(name: str | None, layers: int, heads: int, texts: Iterable[list[str]]) -> str:
+    """The model's name, if it is known, sizes and the beginning of each text, for a reader who cannot see the view."""
     texts = {" ".join(tokens): len(tokens) for tokens in texts}
     tokens = "; ".join(
         f"{count} tokens, “{text[:60]}{'…' * (len(text) > 60)}”" for text, count in texts.items()
     )
-    return f"{layers} layers × {heads} heads on {tokens}"
+    return f"{name}, " * bool(name) + f"{layers} layers × {heads} heads on {tokens}"
 
 
 def most_lines(panels: list[Panel]) -> int:

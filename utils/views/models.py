@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -62,9 +63,15 @@ def of_texts_too(draw: Callable) -> Callable:
         except TypeError as error:
             raise TypeError(f"{way}: {error}") from None
         reading = read_text(*bound.args, **bound.kwargs)
+        options.setdefault("name", name_of(bound.arguments["encoder"]))
         return draw(reading.weights.split(1), reading.tokens, reading.sentence_b_start, **options)
 
     return view
+
+
+def name_of(model: nn.Module) -> str:
+    """The name of the checkpoint, or of its folder, that the model came from; "" for one that came from none."""
+    return Path(model.config.name_or_path or "").name
 
 
 def tokenize_for_view(

@@ -118,17 +118,32 @@ function painted(svg, weights, place) {
   return true;
 }
 
+// All lines of a thumbnail have one colour, so what shows of the ground behind them is a product, in any order. It is
+// worked out here: a canvas that draws them one by one takes three times as long.
 function paint(sheet, weights, { x1, x2, y1, box, color }) {
-  const pen = sheet.firstChild.getContext("2d"), lowest = Math.max(VISIBLE, threshold());
-  Object.assign(pen, { strokeStyle: color, lineWidth: 2.2 });
+  const pen = sheet.firstChild.getContext("2d"), scale = pen.getTransform().a, lowest = Math.max(VISIBLE, threshold());
+  const [left, right, top] = [x1, x2, y1].map((length) => Math.round(length * scale)), step = box * scale;
+  const width = right - left, height = Math.ceil(step * Math.max(weights.length, weights[0].length));
+  const ground = new Float32Array(width * height).fill(1);
   weights.forEach((row, source) => row.forEach((weight, target) => {
     if (weight < lowest) return;
-    pen.globalAlpha = weight;
-    pen.beginPath();
-    pen.moveTo(x1, y1 + (source + 0.5) * box);
-    pen.lineTo(x2, y1 + (target + 0.5) * box);
-    pen.stroke();
+    const slope = ((target - source) * step) / width, edge = Math.max(1, Math.abs(slope));
+    const reach = 1.1 * scale * Math.hypot(1, slope) + edge / 2;
+    for (let x = 0, y = (source + 0.5) * step + slope / 2 - 0.5; x < width; x++, y += slope) {
+      const from = Math.max(0, Math.ceil(y - reach)), to = Math.min(height - 1, Math.floor(y + reach));
+      for (let at = from; at <= to; at++) {
+        ground[at * width + x] *= 1 - weight * Math.min(1, (reach - Math.abs(at - y)) / edge);
+      }
+    }
   }));
+  pen.fillStyle = color; // which makes it #rrggbb
+  const ink = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16)), behind = groundColor();
+  const image = pen.createImageData(width, height), { data } = image;
+  for (let pixel = 0, at = 0; pixel < ground.length; pixel++) {
+    for (const value of ink) data[at++] = value + (behind - value) * ground[pixel];
+    data[at++] = 255;
+  }
+  pen.putImageData(image, left, top);
 }
 
 function repaint(sheet) {
@@ -136,11 +151,13 @@ function repaint(sheet) {
   for (const [weights, place] of sheet.thumbnails) paint(sheet, weights, place);
 }
 
+// Of red, green and blue alike.
+function groundColor() { return document.documentElement.classList.contains("dark") ? 0 : 255; }
+
 function clear(sheet) {
   const pen = sheet.firstChild.getContext("2d", { alpha: false }); // on its own ground, as faint colours need it
-  const dark = document.documentElement.classList.contains("dark");
-  sheet.style.mixBlendMode = dark ? "screen" : "multiply"; // the ground of a chosen thumbnail shines through
-  Object.assign(pen, { fillStyle: dark ? "black" : "white", globalAlpha: 1 });
+  sheet.style.mixBlendMode = groundColor() ? "multiply" : "screen"; // the ground of a chosen thumbnail shines through
+  pen.fillStyle = groundColor() ? "white" : "black";
   pen.fillRect(0, 0, +sheet.getAttribute("width"), +sheet.getAttribute("height"));
 }
 
