@@ -65,7 +65,7 @@ $(DEV_READY): requirements-dev.txt $(READY)
 	@touch $@
 
 quick: lint  ## style and the short tests, of utils and of the exercises: for every edit
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) -m "not long" tests/reference tests/exercises $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:nbval -p no:nbmake -m "not long" tests/reference tests/exercises $(ARGS)
 
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(EVERYTHING) $(ARGS)

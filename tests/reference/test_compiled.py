@@ -91,6 +91,7 @@ def test_one_graph(family, case):
     assert_compiles(new_model(family), case)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("family", "case"), MODELS)
 def test_an_exported_program_takes_any_length(family, case):
     assert_exports(new_model(family), case)

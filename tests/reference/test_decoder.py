@@ -169,7 +169,9 @@ def test_tied_weights_are_one():
 
 
 @pytest.mark.parametrize("num_beams", [1, 4])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))]
+)
 def test_texts_are_the_official_ones_token_for_token(seed, num_beams):
     """With a cache and without; the end token is made likely enough that some texts end before the limit."""
     official = official_writer(seed)
@@ -193,6 +195,7 @@ def official_writer(seed: int) -> EncoderDecoderModel:
     return official
 
 
+@pytest.mark.long
 def test_the_texts_compared_are_of_many_lengths_and_beams_find_others():
     """The control of the test above: texts that all ran to the limit, or that greedy search found, would show less."""
     lengths, differ = set(), 0
@@ -286,6 +289,7 @@ def test_generating_leaves_dropout_as_it_was(pair):
     assert all(module.training for module in model.modules())
 
 
+@pytest.mark.long
 def test_one_graph(pair):
     batch = two_texts(20)
     torch._dynamo.reset()

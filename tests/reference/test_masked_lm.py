@@ -68,7 +68,11 @@ def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
-@pytest.mark.parametrize("shape", [EMBEDDED_SIZE, *(random_shape(seed) for seed in range(10))], ids=str)
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(EMBEDDED_SIZE, marks=pytest.mark.long), *(random_shape(seed) for seed in range(10))],
+    ids=str,
+)
 def test_logits_loss_and_gradients_are_the_official_ones(shape, dtype, tolerance):
     official, ours = both(shape, dtype)
     batch = ragged_batch([10, 3, 7], shape["vocab_size"])

@@ -34,6 +34,7 @@ def official_ids(official_tokenizer, text: str, pair: str | None, **options) -> 
     return {name: rows[0] for name, rows in batch.items()}
 
 
+@pytest.mark.long
 def test_reviews(tokenizer, official_tokenizer, reviews):
     assert len(reviews) == 8530
     assert mismatches(tokenizer, official_tokenizer, reviews) == []
