@@ -187,22 +187,6 @@ def test_sources_can_be_clicked(path):
         assert re.match(r"- \[.+\]\(https://", line), line
 
 
-def test_executing_twice_changes_no_byte(tmp_path):
-    for name in ("utils", "exercises"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    (tmp_path / "notebooks").mkdir()
-    path = tmp_path / "notebooks" / "02_embeddings.ipynb"
-    notebook = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
-    pictures = ["image/png" in str(cell.get("outputs")) for cell in notebook.cells]
-    notebook.cells = notebook.cells[: pictures.index(True) + 1]
-    nbformat.write(notebook, path)
-    contents = []
-    for _ in range(2):
-        notebooks.execute(path)
-        contents.append(path.read_bytes())
-    assert contents[0] == contents[1]
-
-
 def test_a_failing_notebook_is_left_as_it_was(tmp_path):
     path = notebook_of(tmp_path, "1 / 0")
     content = path.read_bytes()

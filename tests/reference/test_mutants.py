@@ -7,6 +7,6 @@ from tests.helpers import run_mutants
 
 @pytest.mark.long
 def test_damaged_files_are_taken_right_or_refused(tmp_path):
-    found = run_mutants(200, seed=0, folder=tmp_path)
-    assert found["equal"] + found["refused"] == 200
-    assert min(found["equal"], found["refused"]) >= 10
+    found = run_mutants(80, seed=0, folder=tmp_path)
+    assert found["equal"] + found["refused"] == 80
+    assert min(found["equal"], found["refused"]) >= 5

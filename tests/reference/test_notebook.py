@@ -2,10 +2,7 @@
 
 import os
 import random
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 from unittest.mock import patch
 
 import matplotlib.pyplot as plt
@@ -13,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.helpers import ROOT
 from utils.checkpoints import DEFAULT_CHECKPOINT
 from utils.notebook import compare, finding, largest_difference, start
 
@@ -55,36 +51,6 @@ def test_large_pages_unless_the_reader_has_chosen(monkeypatch):
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
     start()
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
-
-
-FAULTS = """
-import resource, sys
-from utils.notebook import start
-start()
-import torch
-wide = torch.zeros(4096, 3072)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-torch.nn.functional.gelu(wide)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-@pytest.mark.long
-def test_start_comes_early_enough_for_large_pages():
-    """12,288 small pages hold the result: a setting that came after torch's first memory would do nothing."""
-    known = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if not known.exists() or "[madvise]" not in known.read_text():
-        pytest.skip("this system gives large pages to all or to none")
-    found = {}
-    for setting in ("0", "1"):
-        settings = {name: value for name, value in os.environ.items() if name != "THP_MEM_ALLOC_ENABLE"}
-        settings |= {"THP_MEM_ALLOC_ENABLE": "0"} if setting == "0" else {}
-        run = subprocess.run(
-            [sys.executable, "-c", FAULTS], env=settings, cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        found[setting] = int(run.stdout.splitlines()[-1])
-    assert found["0"] > 12_000
-    assert found["1"] < found["0"] / 5
 
 
 def test_numbers_and_figures_look_alike_in_every_notebook():

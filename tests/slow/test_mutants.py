@@ -1,4 +1,4 @@
-"""The 200 mutants of tests/reference/test_mutants.py, and 2,000 others."""
+"""As in tests/reference/test_mutants.py, with 2,000 others."""
 
 import pytest
 
