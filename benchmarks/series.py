@@ -8,42 +8,54 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
+
 ROOT = Path(__file__).resolve().parents[1]
-TRAINING = "notebooks/08_classifier.ipynb"
-IMPORTED = (
-    "utils.encoder",
-    "utils.tokenization",
-    "utils.views",
-    "utils.plots",
-    "utils.training",
-    "utils.search",
-)
-IMPORTED += ("utils.inference", "exercises")
-
-
-def validate(*arguments: str, threads: int) -> tuple[float, str]:
-    """Seconds and output of pytest with nbval, as `make test` calls it; SystemExit if a cell fails."""
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "--nbval", "--durations=1"]
-    started = time.perf_counter()
-    done = subprocess.run(
-        [*command, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.stdout)
-    return time.perf_counter() - started, done.stdout
+LONGEST = "notebooks/08_classifier.ipynb"
+TRAINING = {  # the cells that train
+    "08_classifier": ("08-058",),
+    "11_pretraining": ("pretraining-032", "pretraining-061", "pretraining-067", "pretraining-080"),
+    "12_decoder": ("c055", "c090", "c093"),
+}
+MODULES = "encoder tokenization views plots training search inference"
+IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "exercises")
 
 
 def series_seconds() -> dict[str, float]:
-    """Seconds of the series with its solutions: all of it but notebook 08, 08 without its training cell, that cell."""
-    others, _ = validate("notebooks", f"--ignore={TRAINING}", threads=1)  # two at a time
-    whole, output = validate(TRAINING, threads=2)
-    training = float(re.search(r"([\d.]+)s call ", output)[1])
-    return {"other notebooks": others, "08 without training": whole - training, "training": training}
+    """Seconds of the series with its solutions under nbval, two at a time, and of the cells that train, one by one.
+
+    SystemExit if a cell fails.
+    """
+    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+    started = time.perf_counter()
+    done = subprocess.run(
+        [*command, "--nbval", "--durations=0", LONGEST, "notebooks"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    whole = time.perf_counter() - started
+    if done.returncode:
+        raise SystemExit(done.stdout)
+    seconds = {
+        (name, int(cell)): float(taken)
+        for taken, name, cell in re.findall(
+            r"([\d.]+)s call +notebooks/(\S+)\.ipynb::Cell (\d+)", done.stdout
+        )
+    }
+    training = {
+        name: sum(seconds[name, cell] for cell in training_cells(name, ids)) for name, ids in TRAINING.items()
+    }
+    return {"whole": whole, **training}
+
+
+def training_cells(name: str, ids: tuple[str, ...]) -> list[int]:
+    """The numbers that nbval gives some of a notebook's cells, which counts those of code."""
+    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    code = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
+    return [code.index(name) for name in ids]
 
 
 def import_seconds(rounds: int = 3) -> dict[str, float]:
