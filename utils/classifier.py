@@ -186,6 +186,7 @@ def read_folder(folder: Path, num_labels: int | None) -> tuple[BertConfig, dict[
         raise ValueError(f"{folder} lacks {' and '.join(lacks)}, so it holds no whole model: save it again")
     version = written_at(folder / CONFIG_FILE)
     config = make_config(read_config(folder), folder)
+    config.name_or_path = str(folder)
     require_head(config.num_labels, num_labels or config.num_labels)
     weights = read_weights(
         folder, official_weights(config), lambda name: None if name.endswith(BUFFERS) else name

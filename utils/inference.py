@@ -263,7 +263,7 @@ def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
     """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
 
     Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
-    takes the same time and memory while it runs. OSError, ValueError and ModuleNotFoundError as in `OnnxModel` and
+    saves neither time nor memory while it runs. OSError, ValueError and ModuleNotFoundError as in `OnnxModel` and
     `export_onnx`.
     """
     require_package("onnx", "a file of ONNX is altered")

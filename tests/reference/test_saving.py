@@ -80,6 +80,7 @@ def test_only_the_files_of_a_checkpoint_are_written(folder):
 def test_our_own_classes_read_it(folder, before):
     model = TransformerForSequenceClassification.load(folder)
     assert not model.training
+    assert model.config.name_or_path == str(folder)  # which a view's title takes
     labels, probabilities = predict(model, WordPieceTokenizer.from_checkpoint(folder), TEXTS)
     assert torch.equal(probabilities, before)
     assert torch.equal(labels, before.argmax(dim=-1))
