@@ -55,7 +55,7 @@ def training_cells(name: str, ids: tuple[str, ...]) -> list[int]:
     """The numbers that nbval gives some of a notebook's cells, which counts those of code."""
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
     code = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
-    return [code.index(name) for name in ids]
+    return [code.index(cell_id) for cell_id in ids]
 
 
 def import_seconds(rounds: int = 3) -> dict[str, float]:

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-# no example has a time limit, since two processes share the machine; fixtures that hypothesis meets are never altered
+# no example has a time limit, since processes share the machine; fixtures that hypothesis meets are never altered
 settings.register_profile(
     "series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -53,8 +53,8 @@ def head_view(
     `head_view(encoder, tokenizer, sentence_a, sentence_b=None)` works these three out, as `neuron_view` does. An
     encoder–decoder model's three attentions and two texts have arguments of their own. `layer` and `heads` are shown
     at first; `include_layers` leaves the other layers out. `name` is what the title calls the model, whose checkpoint's
-    name it is by default where a model is passed. ValueError or TypeError names what does not fit and the
-    remedy; a UserWarning, more lines than a browser draws in ten seconds.
+    name it is by default where a model is passed. ValueError or TypeError names what does not fit and the remedy; a
+    UserWarning, more lines than a browser draws in ten seconds.
     """
     panels = read_panels(
         *every_source(

@@ -63,7 +63,7 @@ def of_texts_too(draw: Callable) -> Callable:
         except TypeError as error:
             raise TypeError(f"{way}: {error}") from None
         reading = read_text(*bound.args, **bound.kwargs)
-        options.setdefault("name", name_of(bound.arguments["encoder"]))
+        options["name"] = options.get("name") or name_of(bound.arguments["encoder"])
         return draw(reading.weights.split(1), reading.tokens, reading.sentence_b_start, **options)
 
     return view
