@@ -9,7 +9,6 @@ from pathlib import Path
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 # no example has a time limit, since processes share the machine; fixtures that hypothesis meets are never altered
@@ -55,19 +54,6 @@ def reference():
     from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model
 
     return load_reference_model(DEFAULT_CHECKPOINT)
-
-
-@pytest.fixture(scope="session")
-def model_of_the_page(encoder, tmp_path_factory, worker_id) -> bytes:
-    """What explorer.html runs, exported by the process that asks first: it takes twenty seconds."""
-    from tools import explorer  # needs packages of requirements-dev.txt
-
-    folder = tmp_path_factory.getbasetemp()
-    path = (folder if worker_id == "master" else folder.parent) / "explorer.onnx"
-    with FileLock(f"{path}.lock"):
-        if not path.exists():
-            path.write_bytes(explorer.export(encoder))
-    return path.read_bytes()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What explorer.html is made of: real numbers, a model stored in half the room, and a runtime as it was published."""
+"""What explorer.html is made of: real numbers, and a runtime as it was published."""
 
 import base64
 import io
@@ -10,29 +10,12 @@ import pytest
 import torch
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
-pytest.importorskip("onnxruntime", reason="make site installs what this needs: requirements-dev.txt")
-
-import onnx
-from onnxruntime import InferenceSession
 
 from tools import explorer, npm, website
-from utils.datasets import reviews
 from utils.notebook import largest_difference
 
-PAIRS = [
-    ("I called Ian.", "I got his answering machine."),
-    ("fruit flies like a banana", "time flies like an arrow"),
-]
+PAIR = ("I called Ian.", "I got his answering machine.")
 PACKAGE = npm.Package("a-package", "1.0.0", "")
-
-
-@pytest.fixture(scope="module")
-def answer(model_of_the_page):
-    """The page's model run by onnxruntime: its outputs by name for one text or pair."""
-    session = InferenceSession(model_of_the_page, providers=["CPUExecutionProvider"])
-    return lambda batch: dict(
-        zip(explorer.OUTPUTS, session.run(None, {k: v.numpy() for k, v in batch.items()}), strict=True)
-    )
 
 
 def stations(encoder, batch) -> dict[str, torch.Tensor]:
@@ -45,7 +28,7 @@ def stations(encoder, batch) -> dict[str, torch.Tensor]:
 
 def test_stations_are_the_official_models_own(encoder, reference, tokenizer):
     """Also what the encoder does not return: the stream after attention, and values."""
-    batch, heard = tokenizer(*PAIRS[0]), {"attended": [], "values": []}
+    batch, heard = tokenizer(*PAIR), {"attended": [], "values": []}
     handles = [
         hooked
         for layer in reference.encoder.layer
@@ -79,31 +62,6 @@ def test_the_saved_sentence_is_what_the_encoder_gives(encoder, tokenizer):
     assert (
         output.attentions[explorer.SHOWN["layer"]][0, explorer.SHOWN["head"]].diagonal(-1).mean() > 0.8
     )  # what is shown at first
-
-
-@pytest.mark.long
-def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer, answer):
-    """On 40 review sentences and two pairs; that it moves at all tells that the file is the smaller one."""
-    sentences = reviews().test.texts[:40]
-    worst = {}
-    for texts in [*((sentence,) for sentence in sentences), *PAIRS]:
-        batch = tokenizer(*texts)
-        found, wanted = answer(batch), stations(encoder, batch)
-        for name in explorer.OUTPUTS:
-            difference = largest_difference(torch.tensor(found[name]), wanted[name])
-            worst[name] = max(worst.get(name, 0), difference)
-    assert 0 < worst["attentions"] <= 0.01
-    assert max(worst.values()) <= 0.02
-
-
-def test_only_large_matrices_are_stored_in_half_the_room(encoder, model_of_the_page):
-    sizes = {"FLOAT": 0, "FLOAT16": 0}
-    for tensor in onnx.load_from_string(model_of_the_page).graph.initializer:
-        kind = onnx.TensorProto.DataType.Name(tensor.data_type)
-        if kind in sizes:
-            sizes[kind] += int(np.prod(tensor.dims))
-    assert sum(sizes.values()) == pytest.approx(sum(p.numel() for p in encoder.parameters()), rel=1e-3)
-    assert sizes["FLOAT16"] > 0.99 * sum(sizes.values())
 
 
 def fake_package(folder, content: bytes) -> None:

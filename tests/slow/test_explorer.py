@@ -1,0 +1,82 @@
+"""explorer.html with the pretrained model: stored in half the room, a page of a size that can be fetched, in a browser."""
+
+import gzip
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
+pytest.importorskip("onnxruntime", reason="make site installs what this needs: requirements-dev.txt")
+
+import onnx
+from onnxruntime import InferenceSession
+
+from tests.helpers import ROOT
+from tools import explorer
+from tools.website import BUILD
+from utils.datasets import reviews
+from utils.notebook import largest_difference
+
+PAIRS = [
+    ("I called Ian.", "I got his answering machine."),
+    ("fruit flies like a banana", "time flies like an arrow"),
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    try:
+        explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
+    except OSError as error:
+        pytest.skip(f"{error}: install Node.js to test explorer.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(site) -> bytes:
+    """What the page runs, in ONNX."""
+    return gzip.decompress((site / explorer.ASSETS / explorer.FILES["encoder"]).read_bytes())
+
+
+def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer, model):
+    """On 40 review sentences and two pairs; that it moves at all tells that the file is the smaller one."""
+    session, stations = InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.Stations(encoder)
+    worst = dict.fromkeys(explorer.OUTPUTS, 0.0)
+    for texts in [*((sentence,) for sentence in reviews().test.texts[:40]), *PAIRS]:
+        batch = {name: tokenizer(*texts)[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+        found = session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})
+        with torch.inference_mode():
+            wanted = stations(**batch)
+        for name, stored, exact in zip(explorer.OUTPUTS, found, wanted, strict=True):
+            worst[name] = max(worst[name], largest_difference(torch.tensor(stored), exact))
+    assert 0 < worst["attentions"] <= 0.01
+    assert max(worst.values()) <= 0.02
+
+
+def test_only_large_matrices_are_stored_in_half_the_room(encoder, model):
+    sizes = {"FLOAT": 0, "FLOAT16": 0}
+    for tensor in onnx.load_from_string(model).graph.initializer:
+        kind = onnx.TensorProto.DataType.Name(tensor.data_type)
+        if kind in sizes:
+            sizes[kind] += int(np.prod(tensor.dims))
+    assert sum(sizes.values()) == pytest.approx(sum(p.numel() for p in encoder.parameters()), rel=1e-3)
+    assert sizes["FLOAT16"] > 0.99 * sum(sizes.values())
+
+
+def test_page_and_files_are_at_most_sixty_megabytes(site):
+    paths = [site / "explorer.html", *(site / explorer.ASSETS).iterdir()]
+    assert sum(path.stat().st_size for path in paths) <= 60e6
+
+
+def test_a_reader_uses_the_page(site):
+    """All that a reader does with the page of a small random model, with this one."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/browser/test_explorer.py"]
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
