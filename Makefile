@@ -28,9 +28,8 @@ NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
 LONGEST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
 EVERYTHING := --no-loadscope-reorder $(SERIES) tests --ignore=tests/slow
-PYTEST := -m pytest -n 2 --dist loadfile
-# On two cores: while one process waits for a browser or a program, two others work.
-AND_A_THIRD := -n 3
+PROCESSES := 2
+PYTEST = -m pytest -n $(PROCESSES) --dist loadfile
 # Processes share the cores: a second thread in each would wait for the others'.
 ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 # The notebooks that NB names, solutions included, or all of them.
@@ -69,8 +68,10 @@ $(DEV_READY): requirements-dev.txt $(READY)
 quick: lint  ## style and the short tests, of utils and of the exercises: for every edit
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:nbval -p no:nbmake -m "not long" tests/reference tests/exercises $(ARGS)
 
+# On two cores: while one process waits for a browser or a program, two others work.
+test test-unpinned: PROCESSES := 3
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(AND_A_THIRD) $(NBVAL) $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(EVERYTHING) $(ARGS)
 
 test-all: test  ## the same, and tests/slow: other checkpoints, circumstances, Colab, interrupted programs
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow $(ARGS)
@@ -116,7 +117,7 @@ colab:  ## run every notebook as Colab opens it, in an environment of its own (P
 test-unpinned:  ## `make test` on the newest versions (PINS="transformers==4.48.0" for some); asserts only
 	$(PYTHON) -m venv $(VENV)-unpinned
 	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --upgrade $(UNPINNED) $(PINS)
-	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) $(AND_A_THIRD) --nbval-lax -W default $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) --nbval-lax -W default $(EVERYTHING) $(ARGS)
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis .coverage mutants build site
