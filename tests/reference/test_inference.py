@@ -38,15 +38,21 @@ def small() -> TransformerEncoder:
     return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
 
 
+@pytest.fixture(scope="module")
+def precise(small) -> TransformerEncoder:
+    """The same in double precision, in which no rounding of a generated batch comes near a mistake."""
+    return copy.deepcopy(small).double()
+
+
 @settings(max_examples=60)
 @given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=8))
-def test_packed_is_padded_at_real_tokens_and_zero_elsewhere(small, lengths):
+def test_packed_is_padded_at_real_tokens_and_zero_elsewhere(precise, lengths):
     batch = ragged_batch(lengths)
     real = batch["attention_mask"].bool()
     with torch.no_grad():
-        packed, padded = encode_packed(small, **batch), small(**batch).last_hidden_state
+        packed, padded = encode_packed(precise, **batch), precise(**batch).last_hidden_state
     assert packed.shape == padded.shape
-    assert largest_difference(packed[real], padded[real]) <= 1e-5
+    assert largest_difference(packed[real], padded[real]) <= 1e-12
     assert not packed[~real].any()
 
 
