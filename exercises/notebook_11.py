@@ -28,6 +28,7 @@ from utils.statistics import wilson_interval
 @exercise("11.1")
 def words_that_are_asked_for(answer):
     """32 rows of 128 tokens, 8 of each row special: how many are asked for, show [MASK], show themselves."""
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
     three = isinstance(answer, (tuple, list)) and len(answer) == 3
     expect(three, "Give three numbers: asked for, shown as [MASK], shown as themselves.")
     asked, masked, same = (
@@ -51,11 +52,12 @@ def words_that_are_asked_for(answer):
 
 SPECIAL, MASK_ID = (0, 1, 2, 3, 4), 4
 WORDS = torch.arange(5, 40)
+DRAWN = WORDS[:30]  # those that a random word may be, so that other rows' words can be told from them
 
 
 def rows_of_words() -> Tensor:
-    """Rows (200, 50) of ids: [CLS], words, [SEP], and padding at the end."""
-    ids = WORDS[torch.randint(len(WORDS), (200, 50), generator=torch.Generator().manual_seed(0))]
+    """Rows (600, 50) of ids: [CLS], words, [SEP], and padding at the end."""
+    ids = WORDS[torch.randint(len(WORDS), (600, 50), generator=torch.Generator().manual_seed(0))]
     ids[:, 0], ids[:, 40], ids[:, 41:] = 2, 3, 0
     return ids
 
@@ -73,6 +75,7 @@ def hide_words(answer):
             not torch.equal(labels, ids),
             "Every place has a label: where nothing is asked, the label is -100.",
         )
+        expect((labels == -100).any(), "Where nothing is asked, the label is -100: no loss is taken there.")
         expect(
             not asked[special].any(), "A special token or padding is asked for: leave those in `special` out."
         )
@@ -84,14 +87,26 @@ def hide_words(answer):
             torch.equal(hidden[~asked], ids[~asked]),
             "A word that is not asked for has changed: leave it as it is.",
         )
-        right_share(int(asked.sum()), int((~special).sum()), probability, "of the words are asked for")
         shown = hidden[asked]
+        unhidden = (shown == ids[asked]).any() or (shown == MASK_ID).all()
+        expect(unhidden, "A word that shows itself is asked for too, and has a label.")
+        right_share(int(asked.sum()), int((~special).sum()), probability, "of the words are asked for")
+        for half in (asked[:, 1:21], asked[:, 21:40]):
+            words = "of the words in one half of the rows are asked for"
+            right_share(int(half.sum()), half.numel(), probability, words)
         masked, same = (shown == MASK_ID).sum(), (shown == ids[asked]).sum()
         drawn = shown[(shown != MASK_ID) & (shown != ids[asked])]
         right_share(int(masked), len(shown), 0.8, "of those that are asked for show [MASK]")
-        right_share(int(same), len(shown), 0.1 + 0.1 / 35, "of those that are asked for show themselves")
-        expect(torch.isin(drawn, WORDS).all(), "A random word is none of `words`: draw from those alone.")
-        expect(len(drawn.unique()) > 10, "The random words are always the same few: draw one for each place.")
+        right_share(
+            int(same), len(shown), 0.1 + 0.1 / len(WORDS), "of those that are asked for show themselves"
+        )
+        expect(torch.isin(drawn, DRAWN).all(), "A random word is none of `words`: draw from those alone.")
+        expect(len(drawn.unique()) > 25, "The random words are always the same few: draw one for each place.")
+        at_random = asked & (hidden != MASK_ID) & (hidden != ids)
+        for lines, places in ((hidden, at_random), (hidden.T, at_random.T)):
+            line, word = places.nonzero()[:, 0], lines[places]
+            same = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
+            expect(same < 0.5, "A row or a column shares one random word: draw one for each place.")
         expect(not torch.equal(labels, again), "Two calls ask for the same words: draw them anew each time.")
     return "So the model never knows whether a word that it sees is the true one."
 
@@ -101,11 +116,13 @@ def hidden_and_labels(answer, ids: Tensor, probability: float) -> tuple[Tensor, 
     given = ids.clone()
     results = []
     for _ in range(2):
-        result = answer(given, torch.tensor(SPECIAL), MASK_ID, WORDS, probability)
+        result = answer(given, torch.tensor(SPECIAL), MASK_ID, DRAWN, probability)
         expect(torch.equal(given, ids), "The ids that came in are changed: work on a clone.")
         two = isinstance(result, (tuple, list)) and len(result) == 2
         expect(two, "Return two tensors: the ids with words hidden, and the labels.")
         results.append([expect_tensor(one, ids.shape) for one in result])
+        whole = not any(one.is_floating_point() for one in results[-1])
+        expect(whole, "Ids and labels are whole numbers: an embedding and a loss take no others.")
     return *results[0], results[1][1]
 
 
@@ -133,7 +150,8 @@ def write_the_head(answer):
         "Give check the class itself: MaskedLMHead, without parentheses.",
     )
     model = pretrained()
-    embeddings = nn.Embedding.from_pretrained(model.encoder.embeddings.word_embeddings.weight.clone())
+    weight = model.encoder.embeddings.word_embeddings.weight.detach().clone()
+    embeddings = nn.Embedding.from_pretrained(weight, freeze=False)
     head = answer(model.config, embeddings)
     if holds_stub([getattr(head, name, None) for name in ("transform", "layer_norm", "bias")]):
         raise NotAttempted
@@ -156,6 +174,11 @@ def write_the_head(answer):
         "LayerNorm's eps is the configuration's, not the default.",
     )
     climb(rungs_of_the_head(head, embeddings, model), HEAD_HINTS)
+    call(head, torch.ones(1, H)).sum().backward()
+    expect(
+        embeddings.weight.grad is not None,
+        "No gradient reaches the word embeddings: use their weight itself, not .detach() or .data.",
+    )
     return "With it an encoder can be pretrained. The rest is data and patience."
 
 

@@ -1,7 +1,7 @@
 """One sentence through the encoder, in a real browser: real numbers, a reader's own text, nothing that leaves.
 
-SITE=site checks the page of a built site, as tests/slow does with the pretrained model's; without it one is built around
-a small random model, which is exported sooner.
+SITE=site checks the page of a built site, as tests/slow does with the pretrained model's; without it one is built
+around a small random model, which is exported sooner.
 """
 
 import os
@@ -274,7 +274,9 @@ def test_token_layer_and_head_are_chosen_with_arrow_keys(page, address, last):
     assert "In layer 1, head 3" in page.locator("#station-scores p").first.inner_text()
     expect(page.locator("#heads [aria-checked=true]")).to_be_focused()
     page.locator("#heads button").last.click()
-    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == tuple(map(str, last))
+    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == tuple(
+        map(str, last)
+    )
 
 
 def test_numbers_are_told_on_hover_and_on_focus(page, address, encoder):
@@ -298,7 +300,7 @@ def test_numbers_are_told_on_hover_and_on_focus(page, address, encoder):
 
 
 def test_the_tokenizer_gives_our_ids(page, tokenizer):
-    """On generated strings (2,000 of them in tests/slow), chosen words and words around every telling character, where a naive one does not."""
+    """On generated strings, chosen words and words around every telling character, where a naive one does not."""
     texts = generated_strings(2000 if BUILT else 400) + WORDS + in_words(telling_characters())
     wanted = [tokenizer.encode(text) for text in texts]
     page.add_script_tag(content=(explorer.PARTS / "tokenizer.js").read_text("utf-8"))

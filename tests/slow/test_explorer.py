@@ -1,4 +1,4 @@
-"""explorer.html with the pretrained model: stored in half the room, a page of a size that can be fetched, in a browser."""
+"""explorer.html with the pretrained model: stored in half the room, of a size that can be fetched, in a browser."""
 
 import gzip
 import os
@@ -45,7 +45,10 @@ def model(site) -> bytes:
 
 def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer, model):
     """On 40 review sentences and two pairs; that it moves at all tells that the file is the smaller one."""
-    session, stations = InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.Stations(encoder)
+    session, stations = (
+        InferenceSession(model, providers=["CPUExecutionProvider"]),
+        explorer.Stations(encoder),
+    )
     worst = dict.fromkeys(explorer.OUTPUTS, 0.0)
     for texts in [*((sentence,) for sentence in reviews().test.texts[:40]), *PAIRS]:
         batch = {name: tokenizer(*texts)[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
@@ -75,7 +78,15 @@ def test_page_and_files_are_at_most_sixty_megabytes(site):
 
 def test_a_reader_uses_the_page(site):
     """All that a reader does with the page of a small random model, with this one."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/browser/test_explorer.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/browser/test_explorer.py",
+    ]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False
     )

@@ -80,6 +80,40 @@ def disturb(ids, special, mask_id, words, probability):
     return hidden, labels
 
 
+def hide_in_one_half(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, 2 * probability)
+    first = torch.arange(ids.size(1)) <= 20
+    return torch.where(first, hidden, ids), torch.where(first, labels, -100)
+
+
+def hide_with_a_word_for_each(shape):
+    """Random words that a whole row or column shares."""
+
+    def hide_so(ids, special, mask_id, words, probability):
+        hidden, labels = hide(ids, special, mask_id, words, probability)
+        drawn = (labels != -100) & (hidden != mask_id) & (hidden != ids)
+        size = [length if kept else 1 for length, kept in zip(ids.shape, shape, strict=True)]
+        return torch.where(drawn, words[torch.randint(len(words), size)], hidden), labels
+
+    return hide_so
+
+
+def hide_with_other_rows(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    drawn = (labels != -100) & (hidden != mask_id) & (hidden != ids)
+    return torch.where(drawn, ids.roll(1, dims=0), hidden), labels
+
+
+def label_zero(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    return hidden, labels.clamp(min=0)
+
+
+def label_changed(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    return hidden, torch.where(hidden != ids, labels, -100)
+
+
 class Head(nn.Module):
     activation = nn.GELU()
 
@@ -121,6 +155,11 @@ class CopyingHead(Head):
 
     def decode(self, transformed):
         return transformed @ self.table[0].T + self.bias
+
+
+class DetachedHead(Head):
+    def decode(self, transformed):
+        return transformed @ self.word_embeddings.weight.detach().T + self.bias
 
 
 class ReluHead(Head):
@@ -191,7 +230,12 @@ def pair_loss_in_place(first, second, temperature):
 
 
 RIGHT = {
-    "11.1": [(576, 460.8, 57.6), [576, 461, 58], (torch.tensor(576), np.float64(460.8), 57.6)],
+    "11.1": [
+        (576, 460.8, 57.6),
+        [576, 461, 58],
+        (torch.tensor(576), np.float64(460.8), 57.6),
+        np.array([576, 460.8, 57.6]),
+    ],
     "11.2": [hide, hide_in_numpy, lambda *a: list(hide(*a))],
     "11.3": [Head, LinearHead],
     "11.4": [pair_loss, pair_loss_by_hand, lambda f, s, t: pair_loss(f.double(), s.double(), t).numpy()],
@@ -221,12 +265,21 @@ WRONG = {
         (label_all, "-100"),
         (label_hidden, "before it was hidden"),
         (disturb, "not asked for has changed"),
+        (hide_in_one_half, "in one half"),
+        (hide_with_a_word_for_each((True, False)), "row or a column"),
+        (hide_with_a_word_for_each((False, True)), "one for each place"),
+        (hide_with_other_rows, "none of `words`"),
+        (lambda i, s, m, w, p: hide(i, s, m, w[:12], p), "same few"),
+        (lambda *a: [one.double() for one in hide(*a)], "whole numbers"),
+        (label_zero, "-100: no loss"),
+        (label_changed, "shows itself"),
         (lambda *a: hide(*a)[0], "two tensors"),
         (lambda *a: (hide(*a)[0], [1]), "torch tensor"),
     ],
     "11.3": [
         (UntiedHead, "weights of its own"),
         (CopyingHead, "should follow"),
+        (DetachedHead, "No gradient"),
         (ReluHead, "ReLU"),
         (TanhHead, "exact"),
         (NoActivation, "activation"),
