@@ -233,10 +233,10 @@ def report(results: dict) -> str:
     seed_by_seed = {
         name: ", ".join(
             f"{one.mean():+.1%}"
-            for one in right_answers(runs, f"{name} pretrained {size} ")
-            - right_answers(runs, f"{name} random {size} ")
+            for one in right_answers(runs, f"{name} pretrained 500 ")
+            - right_answers(runs, f"{name} random 500 ")
         )
-        for name, size in (("fine-tuned", 500), ("slower", 500))
+        for name in ("fine-tuned", "slower")
     }
     facts = {"command": results["command"], "minutes": results["curve"][-1]["cpu_minutes"]}
     facts |= {

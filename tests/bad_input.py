@@ -1072,6 +1072,13 @@ CASES += [
     ),
     Case(
         TRAINING,
+        "a function without a vocabulary where the tokenizer belongs",
+        tune(tokenizer=len),
+        TypeError,
+        "tokenizer must be a WordPieceTokenizer or transformers' own, got builtin_function_or_method",
+    ),
+    Case(
+        TRAINING,
         "one text to classify, not a list",
         lambda folder: predict(
             TransformerForSequenceClassification(BertConfig(**TINY)), tiny_tokenizer(), "a film"

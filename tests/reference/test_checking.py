@@ -338,3 +338,15 @@ def test_one_text_where_a_list_is_wanted():
         checking.require_texts("a film")
     with pytest.raises(TypeError, match=r"^text 1 must be a string, got int$"):
         checking.require_texts(["a film", 7])
+
+
+def test_more_weights_than_fit_are_refused_and_all_that_fit_are_not(monkeypatch):
+    """Counted are those of the tables and matrices."""
+    config = BertConfig(**SMALL)
+    weights = sum(weight.numel() for weight in TransformerEncoder(config).parameters() if weight.dim() > 1)
+    monkeypatch.setattr(checking, "MOST_PARAMETERS", weights)
+    assert checking.require_config(config) is config
+    monkeypatch.setattr(checking, "MOST_PARAMETERS", weights - 1)
+    message = f"^this configuration has {weights:,} weights, above {weights - 1:,}: make it smaller$"
+    with pytest.raises(ValueError, match=message):
+        checking.require_config(config)
