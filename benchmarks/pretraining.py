@@ -104,9 +104,9 @@ def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> di
         loss, right = scores[name][:, is_hidden].mean(dim=1).tolist()
         result[name] = {"loss": loss, "accuracy": right}
     review = torch.nonzero(labels != -100)[is_hidden, 0] // ROWS_A_REVIEW
+    _, words = review.unique(return_counts=True)
     for number, measure in enumerate(("loss", "accuracy")):
         lead = (scores["model"] - scores["neighbours"])[number, is_hidden]
-        _, words = review.unique(return_counts=True)
         means = torch.tensor([part.mean() for part in lead.split(words.tolist())])
         result[f"{measure} against neighbours"] = [lead.mean().item(), *bootstrap_interval(means.tolist())]
     return result | {"words": len(review)}
@@ -204,6 +204,11 @@ def right_answers(runs: dict[str, str], beginning: str) -> np.ndarray:
     return np.array([[int(one) for one in run] for name, run in runs.items() if name.startswith(beginning)])
 
 
+def gains(runs: dict[str, str], kind: str, size: str) -> np.ndarray:
+    """(seeds, N): 1 where the pretrained start alone was right, -1 where the random one alone was."""
+    return right_answers(runs, f"{kind} pretrained {size} ") - right_answers(runs, f"{kind} random {size} ")
+
+
 def with_interval(right: np.ndarray) -> str:
     """Mean share of (seeds, N), bootstrapped over N."""
     low, high = bootstrap_interval(right.mean(axis=0))
@@ -218,26 +223,22 @@ def report(results: dict) -> str:
         for name in ("unigram", "neighbours", "model")
     ]
     tuned = [["labelled sentences", *STARTS, "difference"]]
-    for count in EPOCHS:
+    for size in map(str, (count or "all" for count in EPOCHS)):
         random, pretrained = (
-            right_answers(runs, f"fine-tuned {start} {count or 'all'} ") for start in STARTS
+            with_interval(right_answers(runs, f"fine-tuned {start} {size} ")) for start in STARTS
         )
-        low, high = bootstrap_interval((pretrained - random).mean(axis=0))
-        difference = f"{pretrained.mean() - random.mean():+.1%} ({low:+.1%} … {high:+.1%})"
-        tuned.append([str(count or "all"), with_interval(random), with_interval(pretrained), difference])
+        gained = gains(runs, "fine-tuned", size)
+        low, high = bootstrap_interval(gained.mean(axis=0))
+        tuned.append([size, random, pretrained, f"{gained.mean():+.1%} ({low:+.1%} … {high:+.1%})"])
     names = {"counted": "weighted counts of words", "random": "random weights", 0: "pretrained, no pairs"}
     names |= {size: f"pretrained, then {size} pairs in a batch" for size in BATCHES}
     found = [["", "found among ten"]] + [
         [name, with_interval(right_answers(runs, f"pairs {kind} "))] for kind, name in names.items()
     ]
-    seed_by_seed = {
-        name: ", ".join(
-            f"{one.mean():+.1%}"
-            for one in right_answers(runs, f"{name} pretrained 500 ")
-            - right_answers(runs, f"{name} random 500 ")
-        )
-        for name in ("fine-tuned", "slower")
-    }
+    fast, slow = (
+        ", ".join(f"{one.mean():+.1%}" for one in gains(runs, kind, "500"))
+        for kind in ("fine-tuned", "slower")
+    )
     facts = {"command": results["command"], "minutes": results["curve"][-1]["cpu_minutes"]}
     facts |= {
         "steps": results["curve"][-1]["step"],
@@ -249,7 +250,7 @@ def report(results: dict) -> str:
         "everywhere": held["everywhere"]["model"],
         "copies": held["everywhere"]["neighbours and copies"],
     }
-    facts |= {"fast": seed_by_seed["fine-tuned"], "slow": seed_by_seed["slower"], "slower": SLOWER}
+    facts |= {"fast": fast, "slow": slow, "slower": SLOWER}
     tables = {"held": markdown(words), "tuned": markdown(tuned), "found": markdown(found)}
     here = {
         "device": device_name("cpu"),

@@ -105,8 +105,8 @@ def hide_words(answer):
         at_random = asked & (hidden != MASK_ID) & (hidden != ids)
         for lines, places in ((hidden, at_random), (hidden.T, at_random.T)):
             line, word = places.nonzero()[:, 0], lines[places]
-            same = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
-            expect(same < 0.5, "A row or a column shares one random word: draw one for each place.")
+            repeated = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
+            expect(repeated < 0.5, "A row or a column shares one random word: draw one for each place.")
         expect(not torch.equal(labels, again), "Two calls ask for the same words: draw them anew each time.")
     return "So the model never knows whether a word that it sees is the true one."
 

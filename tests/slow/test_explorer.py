@@ -51,7 +51,7 @@ def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer
     )
     worst = dict.fromkeys(explorer.OUTPUTS, 0.0)
     for texts in [*((sentence,) for sentence in reviews().test.texts[:40]), *PAIRS]:
-        batch = {name: tokenizer(*texts)[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+        batch = tokenizer(*texts)
         found = session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})
         with torch.inference_mode():
             wanted = stations(**batch)
