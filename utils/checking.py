@@ -6,13 +6,17 @@ called, and not while torch traces it (`torch.compile`, `torch.export`), when th
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from numbers import Integral, Real
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PRECISIONS = ("F64", "F32", "F16", "BF16")  # safetensors' names
+# tokenizers whose ids were found to be a model's: with which size and vocabulary
+COMPARED = WeakKeyDictionary()
 
 # Configurations and weights
 
@@ -156,6 +160,13 @@ def require_finite_weights(weights: Mapping[str, Tensor]) -> None:
 # What goes into the model
 
 
+def require_tensor(name: str, value, remedy: str = "") -> None:
+    """TypeError unless this is a tensor, which lists, arrays, texts and a tokenizer's dictionary are not."""
+    if not isinstance(value, Tensor):
+        remedy = remedy or "torch.tensor([ids]) makes one, and a tokenizer's dictionary goes in as **batch"
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: {remedy}")
+
+
 def require_shapes(input_ids: Tensor, token_type_ids: Tensor, positions: int) -> None:
     """ValueError unless both are (B, S), not empty, and no longer than the model has positions."""
     if input_ids.dim() != 2 or 0 in input_ids.shape:
@@ -174,20 +185,22 @@ def require_input(
 ) -> Tensor | None:
     """The attention_mask, or None where it hides nothing; ValueError for ids and masks that the encoder cannot take.
 
-    All are (B, S). The values come from the device in one read.
+    All are (B, S), or TypeError for what is no tensor. The values come from the device in one read.
     """
     if torch.compiler.is_compiling():
         return attention_mask
+    require_tensor("input_ids", input_ids)
     types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    require_tensor("token_type_ids", types)
+    require_tensor("attention_mask", mask)
     require_shapes(input_ids, types, config.max_position_embeddings)
     require_same_shape("attention_mask", mask, input_ids.shape)
-    real = mask != 0
-    facts = [*input_ids.aminmax(), *types.aminmax(), real.any(dim=-1).all(), real.all()]
-    *limits, all_rows_real, nothing_hidden = torch.stack([fact.long() for fact in facts]).tolist()
+    facts = [*input_ids.aminmax(), *types.aminmax(), *mask_facts(mask), (mask != 0).all()]
+    *limits, has_nan, all_rows_real, nothing_hidden = torch.stack([fact.long() for fact in facts]).tolist()
     require_entries("input_ids", limits[:2], config.vocab_size)
     require_entries("token_type_ids", limits[2:], config.type_vocab_size)
-    require_real_tokens(all_rows_real)
+    require_real_tokens("attention_mask", has_nan, all_rows_real)
     return None if nothing_hidden else attention_mask
 
 
@@ -213,13 +226,20 @@ def require_attention_mask(attention_mask: Tensor, query: Tensor, key: Tensor) -
         found = tuple(attention_mask.shape)
         raise ValueError(f"attention_mask of shape {found} does not fit scores of shape {shape}")
     if not torch.compiler.is_compiling():
-        require_real_tokens((attention_mask != 0).any(dim=-1).all())
+        require_real_tokens("attention_mask", *mask_facts(attention_mask))
 
 
-def require_real_tokens(all_rows_real) -> None:
-    """ValueError unless every row of a mask leaves a token to see."""
+def mask_facts(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether a mask holds NaN, and whether each of its rows leaves a token to see."""
+    return mask.isnan().any(), (mask != 0).any(dim=-1).all()
+
+
+def require_real_tokens(name: str, has_nan, all_rows_real) -> None:
+    """ValueError for a mask with NaN, and for one that leaves a row no token to see."""
+    if has_nan:
+        raise ValueError(f"{name} holds NaN: use 1 for a real token and 0 for padding")
     if not all_rows_real:
-        raise ValueError("attention_mask masks every token of a row: leave at least one 1 in each")
+        raise ValueError(f"{name} masks every token of a row: leave at least one 1 in each")
 
 
 # Texts, vocabularies and labels
@@ -268,11 +288,23 @@ def require_no_added_tokens(added: Collection[str], special: Mapping[str, str]) 
 
 
 def require_tokenizer(tokenizer, vocab_size: int) -> None:
-    """TypeError for what turns no text into ids; ValueError for a vocabulary that is not the model's."""
+    """TypeError for what turns no text into ids; ValueError for a vocabulary that is not the model's.
+
+    The ids are compared once for each tokenizer and size, and again when the vocabulary has grown or shrunk since, or
+    is another dictionary.
+    """
+    facts = None
+    with suppress(TypeError):  # from what has no vocabulary, or cannot be remembered
+        vocab = vars(tokenizer).get("vocab")  # transformers' tokenizers build theirs anew at each look
+        facts = (vocab_size, len(tokenizer if vocab is None else vocab), id(vocab))
+        if COMPARED.get(tokenizer) == facts:
+            return
     if not callable(tokenizer) or not isinstance(getattr(tokenizer, "vocab", None), Mapping):
         kind = type(tokenizer).__name__
         raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
     require_vocabulary(tokenizer.vocab, vocab_size)
+    with suppress(TypeError):
+        COMPARED[tokenizer] = facts
 
 
 def require_known_ids(ids, tokens: dict[int, str]) -> None:
@@ -324,9 +356,14 @@ def room_for_text(max_length: int, special: int, least: int = 0) -> int:
 
 
 def require_labels(labels: Sequence[int], num_labels: int) -> None:
-    """ValueError, naming the text, for a label that is none of the model's classes."""
+    """ValueError, naming the text, for a label that is none of the model's classes; TypeError for no whole number."""
     for number, label in enumerate(labels):
-        if not isinstance(label, Integral) or not 0 <= label < num_labels:
+        if not isinstance(label, Integral):
+            kind = type(label).__name__
+            raise TypeError(
+                f"labels must be whole numbers, got {kind}: {label!r:.80} of text {number}: int(label)"
+            )
+        if not 0 <= label < num_labels:
             classes = f"the classes 0 … {num_labels - 1} of the model"
             raise ValueError(f"label {label!r} of text {number} is outside {classes}")
 
@@ -338,6 +375,12 @@ def require_probability(probability: float) -> None:
     """ValueError unless a share of the words may be asked for: more than none, fewer than all."""
     if not isinstance(probability, Real) or isinstance(probability, bool) or not 0 < probability < 1:
         raise ValueError(f"probability={probability!r:.80} must lie between 0 and 1: BERT's is 0.15")
+
+
+def require_words(words: Tensor) -> None:
+    """ValueError unless some place holds a word, which can be asked for."""
+    if not words.any():
+        raise ValueError("these rows hold special tokens only, so no word can be asked for: use rows of text")
 
 
 def require_finite(loss: float, step: int, learning_rate: float) -> None:

@@ -5,7 +5,15 @@ import copy
 import torch
 from torch import Tensor
 
-from utils.checking import is_whole, require_config, require_real_tokens, require_same_shape, require_size
+from utils.checking import (
+    is_whole,
+    mask_facts,
+    require_config,
+    require_real_tokens,
+    require_same_shape,
+    require_size,
+    require_tensor,
+)
 
 
 def require_decoder_config(config):
@@ -29,8 +37,13 @@ def require_pair(encoder_config, decoder_config) -> None:
         raise ValueError(f"{widths} differ: make them equal")
 
 
-def require_source(config, batch_size: int, states: Tensor | None, mask: Tensor | None) -> None:
-    """ValueError unless the source (B, S, H) and its mask (B, S) fit the decoder, or are not there."""
+def require_source(
+    config, batch_size: int, states: Tensor | None, mask: Tensor | None, kept: Tensor | None = None
+) -> None:
+    """ValueError unless the source (B, S, H) and its mask (B, S) fit the decoder, or are not there.
+
+    `kept` is the source that a cache keeps keys and values of: another one is refused, the same not looked at again.
+    """
     if not config.add_cross_attention:
         if states is not None or mask is not None:
             raise ValueError("this decoder looks at no source: leave it out, or use add_cross_attention=True")
@@ -39,13 +52,23 @@ def require_source(config, batch_size: int, states: Tensor | None, mask: Tensor 
         raise ValueError(
             "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state"
         )
+    require_tensor("encoder_hidden_states", states, "pass the encoder's last_hidden_state")
     wanted = f"({batch_size}, S, {config.hidden_size}), a source for each text"
     if states.dim() != 3 or 0 in states.shape or states.shape[::2] != (batch_size, config.hidden_size):
         raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
     if mask is not None:
+        require_tensor("encoder_attention_mask", mask)
         require_same_shape("encoder_attention_mask", mask, states.shape[:2])
-        if not torch.compiler.is_compiling():
-            require_real_tokens((mask != 0).any(dim=-1).all())
+    if torch.compiler.is_compiling():
+        return
+    if mask is not None:
+        require_real_tokens("encoder_attention_mask", *mask_facts(mask))
+    if kept is not None and kept is not states and not torch.equal(kept, states):
+        raise ValueError(
+            "the cache belongs to another source: pass its encoder_hidden_states, or a new cache"
+        )
+    if kept is None and not states.isfinite().all():
+        raise ValueError("encoder_hidden_states hold NaN or inf: look for what made them")
 
 
 def require_new_tokens(known: int, length: int) -> int:
@@ -54,6 +77,14 @@ def require_new_tokens(known: int, length: int) -> int:
         sizes = f"the cache knows {known} tokens, and the text has {length}"
         raise ValueError(f"{sizes}: pass the whole text so far, or a new cache")
     return known
+
+
+def require_scores(logits: Tensor) -> Tensor:
+    """Return the scores of the next token; ValueError for NaN and inf, of which none is the best."""
+    if not logits.isfinite().all():
+        remedy = "take the weights from before training went wrong"
+        raise ValueError(f"the scores of the next token hold NaN or inf: {remedy}")
+    return logits
 
 
 def require_generation(config, max_length: int, num_beams: int) -> tuple[int, int, int, int, int]:

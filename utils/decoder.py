@@ -55,6 +55,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         cross, mask = self.cross_attention, source.mask
         query = cross.split_heads(cross.query(hidden_states))  # (B, A, T, D)
         if cache.source is None:
+            cache.states = source.states
             cache.source = tuple(cross.split_heads(part(source.states)) for part in (cross.key, cross.value))
         if mask is not None:
             mask = extend_attention_mask(mask, *mask.shape)  # (B, 1, 1, S)
@@ -110,15 +111,17 @@ class TransformerDecoder(nn.Module):
         """input_ids and attention_mask (B, T), the encoder's (B, S, H) and (B, S), to `DecoderOutput`.
 
         With a `cache` (`new_cache()`) the input is the whole text too, and only the tokens that it does not know yet
-        are computed and returned. ValueError for bad input, and for a source that is missing or does not fit.
+        are computed and returned. ValueError for bad input, for a source that is missing or does not fit, and for one
+        that is not the cache's.
         """
         attention_mask = require_input(input_ids, attention_mask, None, self.config)
-        require_source(self.config, len(input_ids), encoder_hidden_states, encoder_attention_mask)
-        known = require_new_tokens(len(cache[0]) if cache else 0, input_ids.size(1))
-        mask = causal_mask(input_ids, attention_mask, known)
+        cache = cache or self.new_cache()
         source = Source(encoder_hidden_states, encoder_attention_mask)
+        require_source(self.config, len(input_ids), *source, cache[0].states)
+        known = require_new_tokens(len(cache[0]), input_ids.size(1))
+        mask = causal_mask(input_ids, attention_mask, known)
         hidden_states, attentions, cross_attentions = self.embeddings(input_ids)[:, known:], (), ()
-        for layer, kept in zip(self.layers, cache or self.new_cache(), strict=True):
+        for layer, kept in zip(self.layers, cache, strict=True):
             hidden_states, *weights = layer(hidden_states, mask, source, kept, output_attentions)
             attentions, cross_attentions = (*attentions, weights[0]), (*cross_attentions, weights[1])
         logits = self.head(hidden_states, self.embeddings.word_embeddings.weight)

@@ -85,7 +85,7 @@ class TransformerEncoder(nn.Module):
 
 
 def initialize(module: nn.Module, std: float) -> None:
-    """BERT's random start: weights normal with deviation `std`, biases 0, and the row of padding 0."""
+    """Draw weights as transformers' BertModel does: normal with deviation `std`, biases 0, and the row of padding 0."""
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, std=std)

@@ -1,11 +1,14 @@
 """One encoder layer: attention and feed-forward network, each with residual connection and LayerNorm. Notebook 05."""
 
+from functools import partial
+
 from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
 from utils.checking import require_activation
 
-ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
+# what makes an activation: each layer gets a module of its own, so that a hook on one never fires in another
+ACTIVATIONS = {"gelu": nn.GELU, "gelu_new": partial(nn.GELU, approximate="tanh"), "relu": nn.ReLU}
 
 
 class FeedForward(nn.Module):
@@ -14,7 +17,7 @@ class FeedForward(nn.Module):
     def __init__(self, config):
         super().__init__()
         self.intermediate = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]
+        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]()
         self.output = nn.Linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 Weights are read from safetensors in the checkpoint's own folder only: nothing is unpickled, and no other file opened.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -15,7 +16,7 @@ from torch import Tensor
 from utils.checking import require_finite_weights, require_fit, require_once, require_precision
 
 CONFIG_FILE, WEIGHTS_FILE, INDEX_FILE = "config.json", "model.safetensors", "model.safetensors.index.json"
-MOST_BYTES = 50_000_000  # of a file of text; BERT's largest vocabulary has 3 million
+MOST_BYTES = 50_000_000  # of a file of text; BERT's largest vocabulary has 3 million, the reviews 35
 
 
 def require_text(path: Path) -> str:
@@ -24,6 +25,18 @@ def require_text(path: Path) -> str:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise ValueError(f"{size:,} bytes are more than the {MOST_BYTES:,} that such a file may have")
         return path.read_text("utf-8")
+
+
+def require_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
+    """Check files in a folder against their SHA-256; ValueError for one that is missing or was altered."""
+    for name, expected in hashes.items():
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder / name} is missing: reinstall its package")
+        with (folder / name).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != expected:
+            two = f"its SHA-256 is {found}, the original's is {expected}"
+            raise ValueError(f"{folder / name} was altered ({two}): reinstall its package")
 
 
 def written_at(path: Path) -> int:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from utils.checking_decoder import require_scores
+
 NOTHING = -1e9  # the score of a text that is none
 
 
@@ -25,6 +27,7 @@ class LayerCache:
     def __init__(self):
         self.text: tuple[Tensor, Tensor] | None = None
         self.source: tuple[Tensor, Tensor] | None = None
+        self.states: Tensor | None = None  # the source itself, so that another one is noticed
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Keep the new tokens' keys and values, and return those of the whole text."""
@@ -60,7 +63,7 @@ class Writer:
 
     def next_logits(self, ids: Tensor) -> Tensor:
         """Texts so far (B · K, T) to the scores (B · K, V) of the token that follows."""
-        return self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1]
+        return require_scores(self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
         """Continue with these rows of the texts so far."""

@@ -5,12 +5,15 @@ Built in notebook 13; packing is used from notebook 09 on.
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -20,7 +23,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from utils.batches import device_of, evaluation_mode
-from utils.checking import require_input
+from utils.checking import SIZES, require_finite_weights, require_input, require_size
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.saving import write_file
 
@@ -31,7 +34,13 @@ ASKED_FOR = {
     "output_queries_keys": ("queries", "keys"),
 }
 MOST_BYTES = 2**31 - 1  # in a file of ONNX, which is one message of protobuf's
-POSITIONS = "max_position_embeddings"  # in a file's notes about itself
+NOTES = (
+    "max_position_embeddings",
+    "vocab_size",
+    "type_vocab_size",
+)  # of the model, in a file's notes on itself
+# onnxruntime's name for the folder in which it looks for weights in other files
+FOLDER_OF_WEIGHTS = "session.model_external_initializers_file_folder_path"
 BLOCK, LARGE = 16, 10_000  # numbers that share a scale in 8 bits; numbers from which on a matrix is stored so
 
 
@@ -117,7 +126,8 @@ def export_onnx(
     (B, num_labels), and of an encoder what is asked for, layers first: hidden_states (L + 1, B, S, H), attentions
     (L, B, A, S, S), queries and keys (L, B, A, S, D). In evaluation mode, whichever the model is in, in which it is
     left. Written whole or not at all: OSError where it cannot be. TypeError for what is no such model, ValueError for
-    outputs that it has not and for more than 2 GB of weights, ModuleNotFoundError without the packages for it.
+    outputs that it has not, for weights that are not float32 or not finite, and for more than 2 GB of them;
+    ModuleNotFoundError without the packages for it.
     """
     options = {
         "output_attentions": output_attentions,
@@ -126,6 +136,7 @@ def export_onnx(
     }
     asked = {option: True for option, wanted in options.items() if wanted}
     names = output_names(model, asked)
+    require_exportable(model)
     require_folder(path)
     return write_file(path, onnx_bytes(Stacked(model, **asked), model.config, names))
 
@@ -137,13 +148,23 @@ def require_folder(path: str | os.PathLike) -> None:
         raise OSError(f"{path} could not be saved (there is no folder {Path(path).parent}): {remedy}")
 
 
+def require_exportable(model: nn.Module) -> None:
+    """ValueError unless all weights are float32 and finite, and the model has more than one position to trace."""
+    for name, weight in model.named_parameters():
+        if weight.dtype != torch.float32:
+            raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
+    require_finite_weights(dict(model.named_parameters()))
+    most = SIZES["max_position_embeddings"]
+    require_size("max_position_embeddings", model.config.max_position_embeddings, most, least=2)
+
+
 def output_names(model: nn.Module, asked: Collection[str]) -> list[str]:
     """What a model gives, of what its options can ask for; errors as in `export_onnx`."""
     kind = type(model).__name__
     if isinstance(model, TransformerEncoder):
         given = {"last_hidden_state"}.union(*(ASKED_FOR[option] for option in asked))
         return [name for name in EncoderOutput._fields if name in given]
-    if not isinstance(getattr(model, "encoder", None), TransformerEncoder):
+    if not isinstance(getattr(model, "encoder", None), TransformerEncoder) or not hasattr(model, "config"):
         raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
     if asked:
         raise ValueError(f"a {kind} gives logits, and {', '.join(asked)} ask for more: export its .encoder")
@@ -187,7 +208,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
             dynamo=True,
             verbose=False,
         )
-    program.model.metadata_props[POSITIONS] = str(config.max_position_embeddings)
+    program.model.metadata_props.update({name: str(getattr(config, name)) for name in NOTES})
     return program.model_proto.SerializeToString()
 
 
@@ -200,8 +221,8 @@ def require_package(name: str, what: str, install: str | None = None) -> None:
 class OnnxModel:
     """A file of ONNX, run by onnxruntime on the CPU, and called as the model it was written from.
 
-    With torch's number of threads. OSError for a file that cannot be read, ValueError for one that is no model,
-    ModuleNotFoundError without onnxruntime.
+    With torch's number of threads. OSError for a file that cannot be read, ValueError for one that is no model or names
+    other files to read, ModuleNotFoundError without onnxruntime.
     """
 
     def __init__(self, path: str | os.PathLike):
@@ -211,26 +232,38 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         content = read_onnx(path)
-        try:
-            self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # a class of its own for each kind of damage, and no common one
-            raise not_onnx(path) from error
-        self.positions = int(self.session.get_modelmeta().custom_metadata_map.get(POSITIONS, MOST_BYTES))
+        with TemporaryDirectory() as nothing:  # the only place where weights in other files are looked for
+            options.add_session_config_entry(FOLDER_OF_WEIGHTS, nothing)
+            try:
+                self.session = onnxruntime.InferenceSession(
+                    content, options, providers=["CPUExecutionProvider"]
+                )
+            except Exception as error:  # a class of its own for each kind of damage, and no common one
+                raise not_onnx(path) from error
+        notes = self.session.get_modelmeta().custom_metadata_map
+        self.sizes = SimpleNamespace(**{name: read_count(notes, name, path) for name in NOTES})
 
     def __call__(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Three times (B, S) to the file's outputs by name; ValueError for more tokens than the model has positions."""
-        if input_ids.size(1) > self.positions:
-            tokens = (
-                f"the texts have {input_ids.size(1)} tokens, the model's positions end at {self.positions}"
-            )
-            raise ValueError(f"{tokens}: cut them, as tokenizer(texts, max_length={self.positions}) does")
-        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask.long()
+        """Three times (B, S) to the file's outputs by name; bad input raises the encoder's errors."""
+        require_input(input_ids, attention_mask, token_type_ids, self.sizes)
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask != 0
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
-        given = dict(zip(INPUTS, (tensor.cpu().numpy() for tensor in (input_ids, mask, types)), strict=True))
+        arrays = (tensor.long().cpu().numpy() for tensor in (input_ids, mask, types))
+        given = dict(zip(INPUTS, arrays, strict=True))
         names = [output.name for output in self.session.get_outputs()]
         return dict(zip(names, map(torch.from_numpy, self.session.run(names, given)), strict=True))
+
+
+def read_count(notes: dict[str, str], name: str, path: str | os.PathLike) -> int:
+    """A count in a file's notes, as large as any where there is none; ValueError for what is no number."""
+    count = notes.get(name, str(MOST_BYTES))
+    if not re.fullmatch("[0-9]{1,10}", count):
+        raise ValueError(
+            f"{path} notes {name}={count!r:.80}, which is no count: write it again with export_onnx"
+        )
+    return int(count)
 
 
 def read_onnx(path: str | os.PathLike) -> bytes:
@@ -259,13 +292,8 @@ def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return codes.clip(0, 255).astype(np.uint8), scale, lowest
 
 
-def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
-    """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
-
-    Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
-    saves neither time nor memory while it runs. OSError, ValueError and ModuleNotFoundError as in `OnnxModel` and
-    `export_onnx`.
-    """
+def load_onnx(path: str | os.PathLike):
+    """A file's model as the package onnx holds it, to be altered; errors as in `quantize_onnx`."""
     require_package("onnx", "a file of ONNX is altered")
     import onnx
     from google.protobuf.message import DecodeError  # what onnx itself stands on
@@ -274,17 +302,39 @@ def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
         model = onnx.load_from_string(read_onnx(path))
     except DecodeError as error:
         raise not_onnx(path) from error
+    if any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in model.graph.initializer):
+        raise not_onnx(path)  # its weights lie in other files
+    return model
+
+
+def fits_eight_bits(values: np.ndarray) -> bool:
+    """Whether numbers come back from 8 bits no further off than a 255th of their whole range."""
+    with np.errstate(all="ignore"):  # float16 ends at 65,504
+        codes, scale, lowest = to_eight_bits(values)
+        restored = codes * scale.astype(np.float32) + lowest
+        off = np.abs(restored - values.reshape(-1, BLOCK)).max()
+        return bool(off <= (values.max() - values.min()) / 255)
+
+
+def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
+    """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
+
+    Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
+    saves neither time nor memory while it runs. A matrix that 8 bits cannot hold, such as one with numbers above
+    65,504, stays as it is. OSError, ValueError and ModuleNotFoundError as in `OnnxModel` and `export_onnx`; ValueError
+    also for a matrix with NaN or inf.
+    """
+    model = load_onnx(path)
+    from onnx import numpy_helper
+
     graph, added = model.graph, []
     for tensor in list(graph.initializer):
-        values = onnx.numpy_helper.to_array(tensor)
-        if (
-            values.dtype == np.float32
-            and values.ndim == 2
-            and values.size >= LARGE
-            and values.size % BLOCK == 0
-        ):
-            graph.initializer.remove(tensor)
-            added += restoring_nodes(graph, tensor.name, values)
+        values = numpy_helper.to_array(tensor)
+        if values.dtype == np.float32 and values.ndim == 2:
+            require_finite_weights({tensor.name: torch.tensor(values)})
+            if values.size >= LARGE and values.size % BLOCK == 0 and fits_eight_bits(values):
+                graph.initializer.remove(tensor)
+                added += restoring_nodes(graph, tensor.name, values)
     nodes = [*added, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)

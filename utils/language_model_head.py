@@ -30,7 +30,7 @@ class LanguageModelHead(nn.Module):
         super().__init__()
         H = config.hidden_size
         self.transform = nn.Linear(H, H)
-        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]
+        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]()
         self.layer_norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 

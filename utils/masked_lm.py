@@ -16,9 +16,11 @@ from transformers import BertConfig, BertForMaskedLM
 from utils.batches import device_of, evaluation_mode
 from utils.checking import (
     SPECIAL_TOKENS,
+    require_finite_weights,
     require_probability,
     require_size,
     require_texts,
+    require_words,
 )
 from utils.checkpoints import (
     BUFFERS,
@@ -34,7 +36,7 @@ from utils.evaluation import Evaluation, summarize, summed
 from utils.files import WEIGHTS_FILE, open_weights, read_weights, weight_files
 from utils.language_model_head import HEAD, LanguageModelHead, rename_head, rename_tied
 from utils.saving import write_folder
-from utils.tokenization import WordPieceTokenizer
+from utils.tokenization import WordPieceTokenizer, drop_surrogates
 
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 
@@ -57,11 +59,14 @@ class StoredMaskedLM(nn.Module):
     def save(self, folder: str | Path, tokenizer, dtype: torch.dtype = torch.float32) -> None:
         """Write configuration, weights and vocabulary for every `from_checkpoint` and for transformers.
 
-        Whole or not at all; errors as a classifier's `save`.
+        Written whole or not at all; errors as in a classifier's `save`.
         """
         folder, state_dict = require_own_folder(Path(folder).expanduser().resolve()), self.state_dict()
         names = {name: stored_name(name) for name in official_names(self.config)}
-        weights = {name: state_dict[ours].to("cpu", dtype) for name, ours in names.items() if ours}
+        weights = {
+            name: state_dict[ours].to("cpu", dtype).contiguous() for name, ours in names.items() if ours
+        }
+        require_finite_weights(weights)
         contents = config_file(self.config, None, "BertForMaskedLM")
         contents |= {WEIGHTS_FILE: to_bytes(weights, metadata={"format": "pt"})}
         write_folder(folder, contents | vocabulary_files(tokenizer, None, self.config))
@@ -128,15 +133,18 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Ids (B, S) with words hidden, and labels (B, S): the words asked for, -100 elsewhere.
 
-    Each word is asked for with this probability; then 80 % show [MASK], 10 % another word, 10 % themselves (Devlin et
-    al. 2019, section 3.1). Special tokens stay. The generator is a CPU's. ValueError for a probability outside (0, 1).
+    Each word is asked for with this probability, and one at least; then 80 % show [MASK], 10 % another word, 10 %
+    themselves (Devlin et al. 2019, section 3.1). Special tokens stay. The generator is a CPU's. ValueError for a
+    probability outside (0, 1), and for rows without a word.
     """
     require_probability(probability)
     special = torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS], device=input_ids.device)
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
-    asked, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)
+    chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)
     random_words = words[torch.randint(len(words), input_ids.shape, generator=generator)].to(input_ids.device)
-    asked = (asked < probability) & ~torch.isin(input_ids, special)
+    chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # above every probability
+    require_words(chance < 1)
+    asked = (chance < probability) | (chance == chance.min())  # one word at least
     hidden = torch.where(asked & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
     hidden = torch.where(asked & (fate >= 0.9), random_words, hidden)
     return hidden, input_ids.masked_fill(~asked, -100)
@@ -154,7 +162,7 @@ def train_vocabulary(texts: Sequence[str], size: int = 2000) -> WordPieceTokeniz
     require_size("size", size, most=10_000_000, least=len(first))
     fast = BertWordPieceTokenizer()
     options = {"special_tokens": first, "limit_alphabet": 100, "show_progress": False}
-    fast.train_from_iterator(texts, vocab_size=size, **options)
+    fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)
     pieces = [*SPECIAL_TOKENS, *sorted(fast.get_vocab().keys() - set(SPECIAL_TOKENS))]
     return WordPieceTokenizer({piece: number for number, piece in enumerate(pieces)})
 
@@ -167,7 +175,7 @@ def pack(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Te
     require_texts(texts)
     fast = BertWordPieceTokenizer(tokenizer.vocab, lowercase=tokenizer.lowercase)
     cls_id, sep_id, room = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"], length - 2
-    encoded = fast.encode_batch(list(texts), add_special_tokens=False)
+    encoded = fast.encode_batch([*map(drop_surrogates, texts)], add_special_tokens=False)
     stream = torch.tensor([token_id for text in encoded for token_id in (*text.ids, sep_id)])
     if room < 1 or len(stream) < room:
         sizes = f"the texts have {len(stream)} tokens, and a row takes {room}"
@@ -191,35 +199,46 @@ class NeighbourGuess:
         )
         self.size = vocab_size
         self.word = self.smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
-        self.after, self.before = self.count(left, word), self.count(right, word)  # (V, V)
-        self.between = self.count(left * vocab_size + right, word)  # (V * V, V)
+        self.after, self.before = self.count(left, word), self.count(right, word)
+        self.between = self.count(left * vocab_size + right, word)  # a number for each pair of neighbours
 
     @staticmethod
     def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
         """Shares of counts (…, V) to which the expected shares were added, as if counted `weight` times."""
         return (counts + weight * expected) / (counts.sum(axis=-1, keepdims=True) + weight)
 
-    def count(self, given: np.ndarray, word: np.ndarray) -> csr_array:
-        """How often each word goes with what is given."""
-        rows = self.size ** (2 if given.max() >= self.size else 1)
-        return csr_array((np.ones(len(word), np.float32), (given, word)), shape=(rows, self.size))
+    def count(self, given: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, csr_array]:
+        """What is given, each once and sorted (K,), and how often each word goes with it (K + 1, V), last nothing."""
+        known, rows = np.unique(given, return_inverse=True)
+        counts = (np.ones(len(word), np.float32), (rows, word))
+        return known, csr_array(counts, shape=(len(known) + 1, self.size))
+
+    @staticmethod
+    def look_up(known: np.ndarray, counts: csr_array, given: np.ndarray) -> np.ndarray:
+        """How often each word went with what is given (N,), by `count`'s result: (N, V), 0 for what it never saw."""
+        rows = np.searchsorted(known, given)
+        seen = np.append(known, -1)[rows] == given
+        return counts[np.where(seen, rows, len(known))].toarray()
 
     def probabilities(self, hidden: Tensor, where: Tensor) -> Tensor:
         """Ids with words hidden (B, S) to probabilities (N, V) of the words where `where` (B, S) is True."""
         left, right = (hidden.roll(shift, dims=1)[where].numpy() for shift in (1, -1))
         after, before = (
-            self.smooth(counts[given].toarray(), self.word, self.ALONE)
+            self.smooth(self.look_up(*counts, given), self.word, self.ALONE)
             for counts, given in ((self.after, left), (self.before, right))
         )
         each = after * before / self.word  # as if the two were independent, given the word
         each /= each.sum(axis=1, keepdims=True)
-        both = self.between[left * self.size + right].toarray()
+        both = self.look_up(*self.between, left * self.size + right)
         return torch.from_numpy(self.smooth(both, each, self.TOGETHER))
 
 
 @torch.no_grad()
 def evaluate_masked(model: TransformerForMaskedLM, tokenizer, rows: Tensor, seed: int = 0) -> Evaluation:
-    """Loss and share of right guesses at one word in seven or so of rows (N, S) of ids, in evaluation mode."""
+    """Loss and share of right guesses at one word in seven or so of rows (N, S) of ids, in evaluation mode.
+
+    ValueError for rows without a word.
+    """
     hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(seed))
     total = torch.zeros(3)
     with evaluation_mode(model):

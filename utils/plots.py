@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 
 SIGNED = "RdBu"  # for numbers of either sign: blue above zero, red below, white at it
 
@@ -15,59 +16,93 @@ def to_numpy(values) -> np.ndarray:
 
 
 def heatmap(
-    values, rows: Sequence[str], columns: Sequence[str], *, title="", xlabel="", ylabel="", **options
+    values,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    title: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+    colorbar: str = "",
+    annotate: bool = False,
+    limits: tuple[float, float] | None = None,
+    signed: bool = False,
+    ax: Axes | None = None,
 ) -> None:
-    """A matrix (R, C) as coloured squares with a colour bar, one label a row and a column; nothing is drawn as nan.
+    """Draw a matrix (R, C) as coloured squares with a colour bar, one label per row and column; nan stays empty.
 
-    Options: `colorbar` label of the colour bar; `annotate` writes each value; `limits` (lowest, highest) of the scale;
-    `signed` for blue above zero and red below; `ax` draws into an existing axes. ValueError if labels do not fit.
+    `colorbar` is the colour bar's label; `annotate` writes each value; `limits` are the lowest and highest value of the
+    scale; `signed` makes values above zero blue and below red; `ax` draws into existing axes. ValueError if labels do
+    not fit.
     """
     values = to_numpy(values)
     if values.shape != (len(rows), len(columns)):
         labels = f"{len(rows)} rows, {len(columns)} columns"
         raise ValueError(f"values have the shape {values.shape}, but there are {labels}")
-    ax, own_figure = axes_for(options.get("ax"), width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
-    largest = np.nanmax(np.abs(values)) if options.get("signed") else None
-    lowest, highest = options.get("limits") or ((-largest, largest) if largest else (None, None))
+    ax, own_figure = axes_for(ax, width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
+    largest = np.nanmax(np.abs(values)) if signed else None
+    lowest, highest = limits or ((-largest, largest) if largest else (None, None))
     image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap=SIGNED if largest else None)
     ax.set_xticks(range(len(columns)), map(plain, columns), rotation=45 if max(map(len, columns)) > 2 else 0)
     ax.set_yticks(range(len(rows)), map(plain, rows))
-    ax.figure.colorbar(image, ax=ax, label=plain(options.get("colorbar", "")))
-    if options.get("annotate"):
+    ax.figure.colorbar(image, ax=ax, label=plain(colorbar))
+    if annotate:
         for (row, column), value in np.ndenumerate(values):
-            color = (
-                "black" if np.dot(image.to_rgba(value)[:3], (0.3, 0.6, 0.1)) > 0.5 else "white"
-            )  # by brightness
+            brightness = np.dot(image.to_rgba(value)[:3], (0.3, 0.6, 0.1))
+            color = "black" if brightness > 0.5 else "white"
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize=8)
     finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 
 
-def curves(lines: Mapping[str, Sequence], *, x=None, title="", xlabel="", ylabel="", **options) -> None:
-    """Named curves over x (0, 1, 2 … if not given), with a legend.
+def curves(
+    lines: Mapping[str, Sequence],
+    *,
+    x=None,
+    title: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+    marker: str = "o",
+    log_y: bool = False,
+    limits: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> None:
+    """Draw named curves over x (0, 1, 2 … if not given), with a legend.
 
-    Options: `marker`; `log_y` for a logarithmic axis; `limits` (lowest, highest) of y; `ax` an existing axes.
+    `log_y` makes y logarithmic; `limits` are the lowest and highest y; `ax` draws into existing axes.
     """
-    ax, own_figure = axes_for(options.get("ax"), width=6.4, height=3.6)
+    ax, own_figure = axes_for(ax, width=6.4, height=3.6)
     for name, values in lines.items():
         positions = range(len(values)) if x is None else to_numpy(x)
-        ax.plot(positions, to_numpy(values), marker=options.get("marker", "o"), label=plain(name))
-    if options.get("log_y"):
+        ax.plot(positions, to_numpy(values), marker=marker, label=plain(name))
+    if log_y:
         ax.set_yscale("log")
-    if options.get("limits"):
-        ax.set_ylim(*options["limits"])
+    if limits:
+        ax.set_ylim(*limits)
     ax.legend(frameon=False)
     finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 
 
-def bars(values: Mapping[str, float], *, title="", xlabel="", ylabel="", **options) -> None:
-    """One horizontal bar a name, largest value first as given. Options: `log_x`; `limit` a dashed line; `ax`."""
-    ax, own_figure = axes_for(options.get("ax"), width=6.4, height=1.2 + 0.34 * len(values))
+def bars(
+    values: Mapping[str, float],
+    *,
+    title: str = "",
+    xlabel: str = "",
+    ylabel: str = "",
+    log_x: bool = False,
+    limit: float | None = None,
+    ax: Axes | None = None,
+) -> None:
+    """Draw one horizontal bar per name, in the given order from the top.
+
+    `log_x` makes x logarithmic; `limit` is a dashed line; `ax` draws into existing axes.
+    """
+    ax, own_figure = axes_for(ax, width=6.4, height=1.2 + 0.34 * len(values))
     ax.barh([plain(name) for name in values], list(values.values()))
     ax.invert_yaxis()
-    if options.get("log_x"):
+    if log_x:
         ax.set_xscale("log")
-    if options.get("limit") is not None:
-        ax.axvline(options["limit"], color="black", linestyle="--", linewidth=1)
+    if limit is not None:
+        ax.axvline(limit, color="black", linestyle="--", linewidth=1)
     finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
 
 
@@ -76,7 +111,7 @@ def plain(text) -> str:
     return str(text).replace("$", r"\$")
 
 
-def axes_for(ax, width: float, height: float):
+def axes_for(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
     """The given axes, or new ones of this size in inches; and whether they are new."""
     if ax is not None:
         return ax, False

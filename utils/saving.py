@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import get_native_id
 
 from filelock import FileLock
 
@@ -16,7 +17,8 @@ def write_file(path: str | os.PathLike, content: str | bytes) -> Path:
     """Write one file and return its path; OSError, with the remedy, where that cannot be: an old file stays then."""
     path = Path(path)
     with complaining(path):
-        write_all(path.parent, {path.name: content}, drafts=path.with_name(f".{path.name}.{os.getpid()}.tmp"))
+        own = f"{os.getpid()}.{get_native_id()}"  # another process or thread may write the same file
+        write_all(path.parent, {path.name: content}, drafts=path.with_name(f".{path.name}.{own}.tmp"))
     return path
 
 

@@ -79,6 +79,11 @@ def split_special_tokens(text: str) -> list[str]:
     return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", require_string(text))
 
 
+def drop_surrogates(text: str) -> str:
+    """The text without halves of a surrogate pair, which are no characters and which no other library takes."""
+    return text.encode("utf-8", "ignore").decode("utf-8")
+
+
 def normalize(text: str, lowercase: bool = True) -> str:
     """Clean the text; with `lowercase` also strip accents and lower the case, character by character."""
     text = "".join(clean_character(character) for character in text)

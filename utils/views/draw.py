@@ -48,12 +48,15 @@ def head_view(
 ) -> View:
     """Lines between two columns of tokens, one colour a head: all heads of one layer at a time.
 
-    `attention` holds one tensor (1, A, S, S) a layer, of any model, and `tokens` the S tokens; `sentence_b_start`, the
-    index of a second sentence's first token, adds a drop-down for the attention within and between the sentences.
-    `head_view(encoder, tokenizer, sentence_a, sentence_b=None)` works these three out, as `neuron_view` does. An
-    encoder–decoder model's three attentions and two texts have arguments of their own. `layer` and `heads` are shown
-    at first; `include_layers` leaves the other layers out. `name` is what the title calls the model, whose checkpoint's
-    name it is by default where a model is passed. ValueError or TypeError names what does not fit and the remedy; a
+    Of a model and its text:  head_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
+    Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
+
+    `attention` holds one tensor (1, A, S, S) a layer and `tokens` the S tokens; `sentence_b_start`, the index of a
+    second sentence's first token, adds a drop-down for the attention within and between the sentences. A model and its
+    text work these three out, as in `neuron_view`; `sentence_b` can be left out. An encoder–decoder model's three
+    attentions and two texts have arguments of their own. `layer` and `heads` are shown at first; `include_layers`
+    leaves the other layers out. `name` is what the title calls the model, whose checkpoint's name it is by default
+    where a model is passed. ValueError or TypeError names what does not fit and the remedy; a
     UserWarning, more lines than a browser draws in ten seconds.
     """
     panels = read_panels(
@@ -100,7 +103,10 @@ def model_view(
 ) -> View:
     """Every head of every layer as a small drawing in a grid; a click enlarges one.
 
-    The arguments are those of `head_view`, of a text too. `include_layers` and `include_heads` leave the others out.
+    Of a model and its text:  model_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
+    Of any model's attentions, as bertviz is called:  model_view(attention, tokens, sentence_b_start)
+
+    The arguments are those of `head_view`. `include_layers` and `include_heads` leave the others out.
     """
     panels = read_panels(
         *every_source(
@@ -138,6 +144,8 @@ def neuron_view(
     name: str | None = None,
 ) -> View:
     """How one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
+
+    For example:  neuron_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
     `encoder` is a `TransformerEncoder` or a transformers `BertModel` with any attention implementation, `tokenizer`
     ours or the official one, of the same checkpoint. `layer` and `head` are shown at first. ValueError for another

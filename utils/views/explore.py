@@ -5,52 +5,63 @@ import warnings
 from collections.abc import Iterable
 
 import ipywidgets as widgets
+from IPython.display import display
 
 from utils.views.draw import head_view, model_view, neuron_view
+from utils.views.inputs import require_indices
 from utils.views.models import require_model, tokenize_for_view
 from utils.views.page import View
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."
-ALL = "all"  # heads
-VIEWS = {  # what each name draws of (encoder, tokenizer, sentence_a, sentence_b), a layer and a head or ALL
-    "head view": lambda *text, layer, head: head_view(
-        *text, layer=layer, heads=None if head == ALL else head
-    ),
+LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
+VIEWS = {  # what each name draws of (encoder, tokenizer, sentence_a, sentence_b), a layer and a head
+    "head view": lambda *text, layer, head: head_view(*text, layer=layer, heads=[head]),
     "model view": lambda *text, layer, head: model_view(*text),
     "neuron view": lambda *text, layer, head: neuron_view(*text, layer=layer, head=head),
 }
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
-ABOVE = "In a running notebook, boxes for your own sentences stand above this view."
+BELOW = "In a running notebook, boxes for your own sentences stand here."
 
 
-def explore(encoder, tokenizer, sentence_a: str = SENTENCE, sentence_b: str | None = None) -> "Explorer":
+def explore(
+    encoder,
+    tokenizer,
+    sentence_a: str = SENTENCE,
+    sentence_b: str | None = None,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+) -> "Explorer":
     """Boxes for a sentence or two, whose attention is drawn below them anew after every Enter, in a choice of views.
 
-    Models, tokenizers and errors are those of `neuron_view`. What is wrong with a sentence that is typed stands in
-    words under the boxes, and the last view stays; it is `.view`, with a `.save(path)`.
+    Models, tokenizers and errors are those of `neuron_view`. `layer` and `head` are shown at first (3 and 1 where the
+    model has them); what a reader chooses in a view stays for the next. What is wrong with a sentence that is typed
+    stands in words under the boxes, and the last view stays; it is `.view`, with a `.save(path)`.
     """
     require_model(encoder)
-    return Explorer(encoder, tokenizer, sentence_a, sentence_b)
+    L, A = encoder.config.num_hidden_layers, encoder.config.num_attention_heads
+    [layer] = require_indices("layer", [min(LAYER, L - 1) if layer is None else layer], L)
+    [head] = require_indices("head", [min(HEAD, A - 1) if head is None else head], A)
+    return Explorer(encoder, tokenizer, sentence_a, sentence_b, layer, head)
 
 
 class Explorer:
     """What `explore` returns: Jupyter displays it, as widgets where it has them and as its view where not."""
 
-    def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None):
+    def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None, layer: int, head: int):
         self.model = encoder, tokenizer
-        self.kind = choice("View:", VIEWS)
-        self.layer = choice("Layer:", range(encoder.config.num_hidden_layers))
-        self.head = choice("Head:", [ALL, *range(encoder.config.num_attention_heads)])
+        self.begins_with = {"layer": layer, "head": head}
+        self.kind = widgets.Dropdown(options=list(VIEWS), description="View:", **WIDE_ENOUGH)
         self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self.frame.add_class("keeps-choices")  # where reading.js leaves what is chosen in a view
         self.draw(sentence_a, sentence_b)  # what it complains about now is the caller's to hear
         self.sentence_a = sentence_box("Sentence A:", sentence_a, "type, and press Enter")
         self.sentence_b = sentence_box("Sentence B:", sentence_b or "", "empty for one sentence alone")
-        for control in (self.sentence_a, self.sentence_b, self.kind, self.layer, self.head):
+        controls = [self.sentence_a, self.sentence_b, self.kind]
+        for control in controls:
             control.observe(self.answer, "value")
-        choices = widgets.HBox([self.kind, self.layer, self.head], layout={"flex_flow": "row wrap"})
-        parts = [self.sentence_a, self.sentence_b, self.message, choices, self.tokens, self.frame]
-        self.box = widgets.VBox(parts)
+        self.box = widgets.VBox([*controls, self.message, self.tokens, self.frame])
 
     def draw(self, sentence_a: str, sentence_b: str | None) -> None:
         """Show the chosen view of a text; ValueError, and nothing is changed, where there is none."""
@@ -58,16 +69,13 @@ class Explorer:
         tokens, input_ids, token_type_ids = tokenize_for_view(*text)
         if (token_type_ids == 0).sum() <= 2:  # [CLS] and [SEP]
             raise ValueError("sentence A is empty: type a word or more")
-        self.view: View = VIEWS[self.kind.value](*text, layer=self.layer.value, head=self.head.value)
+        self.view: View = VIEWS[self.kind.value](*text, **self.begins_with)
         self.tokens.value = token_list(tokens, input_ids[0].tolist())
         self.frame.value = self.view._repr_html_()
 
     def answer(self, _) -> None:
         """Draw what is asked for now, or say why not."""
-        if self.kind.value == "neuron view" and self.head.value == ALL:
-            self.head.value = 0  # it shows one head; this change is answered in its turn
-            return
-        self.layer.disabled = self.head.disabled = self.kind.value == "model view"  # which shows them all
+        self.message.value = '<p role="status">drawing …</p>'
         try:
             with warnings.catch_warnings(record=True, action="always", category=UserWarning) as heard:
                 self.draw(self.sentence_a.value, self.sentence_b.value.strip())
@@ -80,22 +88,23 @@ class Explorer:
     def __repr__(self) -> str:
         return f"Boxes for your own sentences, and the attention in them. {self.view!r}"
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+    def _ipython_display_(self) -> None:
+        # Two outputs, since a page made of a saved notebook prefers widgets even where it cannot show them. The first
+        # is hidden where the second is alive
+        name = f"explore-{self.box.model_id}"
+        self.box.add_class(name)
+        hidden = f"<style>body:has(.{name}) .without-{name} {{ display: none; }}</style>"
+        instead = f'<div class="without-{name}"><p>{BELOW}</p>{self.view._repr_html_()}</div>'
+        display({"text/plain": repr(self), "text/html": hidden + instead}, raw=True)
         # Written out, since releases of ipywidgets differ in how they display themselves
         widget = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
-        instead = f"<p>{ABOVE}</p>{self.view._repr_html_()}"
-        return {"text/plain": repr(self), "text/html": instead, WIDGET: widget}
+        display({WIDGET: widget}, raw=True)
 
 
 def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
     """A text box that tells of a change when Enter is pressed or the box is left."""
     options = {"placeholder": placeholder, "continuous_update": False}
     return widgets.Text(text, description=name, **WIDE_ENOUGH, **options)
-
-
-def choice(name: str, options: Iterable) -> widgets.Dropdown:
-    """A drop-down of these values, the first of them chosen."""
-    return widgets.Dropdown(options=list(options), description=name, **WIDE_ENOUGH)
 
 
 def notes(texts: Iterable[str]) -> str:

@@ -43,9 +43,10 @@ def read_text(encoder, tokenizer, sentence_a: str, sentence_b: str | None = None
 def of_texts_too(draw: Callable) -> Callable:
     """The view function, which then takes (encoder, tokenizer, sentence_a, sentence_b=None) as well.
 
-    They stand for attention, tokens and sentence_b_start; TypeError for a mixture of both.
+    They stand for attention, tokens and sentence_b_start; TypeError for a mixture of both. Its signature has them all:
+    the first three share their places, sentence_b comes fourth, and each can be named.
     """
-    text = inspect.signature(read_text)
+    text, signature = inspect.signature(read_text), inspect.signature(draw)
 
     @wraps(draw)
     def view(*arguments, **options):
@@ -66,6 +67,10 @@ def of_texts_too(draw: Callable) -> Callable:
         options["name"] = options.get("name") or name_of(bound.arguments["encoder"])
         return draw(reading.weights.split(1), reading.tokens, reading.sentence_b_start, **options)
 
+    own, names = list(signature.parameters.values()), ("encoder", "tokenizer", "sentence_a")
+    named = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in names]
+    parameters = [*own[:3], text.parameters["sentence_b"], *named, *own[3:]]
+    view.__signature__ = signature.replace(parameters=parameters)
     return view
 
 

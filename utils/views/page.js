@@ -96,16 +96,29 @@ function setAttributes(element, values) {
 // Below which weight a reader hides the lines.
 function threshold() { return +document.getElementById("threshold").value; }
 
-// The neuron view's sums, beside the squares that show them as colours.
-function printSums(group, sums) {
-  if (!group) return; // not opened
-  group.querySelectorAll("text").forEach((text) => text.remove());
-  group.querySelectorAll("rect").forEach((square, row) => {
+// Numbers beside or in the squares that show them as colours, in the neuron view.
+function printNumbers(group, squares, numbers, digits, right, down) {
+  group.querySelectorAll(":scope > text").forEach((text) => text.remove());
+  squares.forEach((square, row) => {
     const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
-    setAttributes(text, { x: +square.getAttribute("x") + 27, y: +square.getAttribute("y") + 15, "font-size": 13 });
-    text.textContent = sums[row].toFixed(1).replace("-", "\u2212");
+    const x = +square.getAttribute("x") + right, y = +square.getAttribute("y") + down;
+    setAttributes(text, { x, y, "font-size": 13 });
+    text.textContent = numbers[row].toFixed(digits).replace("-", "\u2212");
     group.append(text);
   });
+}
+
+function printSums(group, sums) {
+  if (group) printNumbers(group, group.querySelectorAll("rect"), sums, 1, 27, 15); // opened
+}
+
+function printWeights(weights) {
+  const expanded = document.getElementById("expanded");
+  if (!expanded) return; // not opened yet
+  const group = document.getElementById("weights") ?? document.createElementNS("http://www.w3.org/2000/svg", "g");
+  setAttributes(group, { id: "weights", "pointer-events": "none" });
+  expanded.append(group);
+  printNumbers(group, expanded.querySelectorAll("#rightText .highlight"), weights, 2, 6, 16);
 }
 
 // Paint a thumbnail's lines on the canvas over the drawing, if there are many; whether that was done.

@@ -22,9 +22,9 @@ PARTS_OF_A_PAIR = {
     "ba": "Sentence B -> Sentence A",
 }
 # What is changed in bertviz's drawing code, by functions of page.js: a view of very many lines leaves out what nobody
-# can see; heads beyond the ten colours are dashed; what is pressed is large enough for a finger; the neuron view's sums
-# are named after what they are, printed, and stay when the pointer moves to them; and a change of theme can draw all
-# again. Each of the old texts must be there.
+# can see; heads beyond the ten colours are dashed; what is pressed is large enough for a finger; an enlarged head
+# stands beside its cell; the neuron view's sums are named after what they are, printed as its weights are, and stay
+# when the pointer moves to them; and a change of theme can draw all again. Each of the old texts must be there.
 ALTERED = {
     "head_view": (
         ("let config = {};", "let config = window.config = {};\n    window.redraw = renderVis;"),
@@ -62,6 +62,11 @@ ALTERED = {
     "model_view": (
         ("const config = {};", "const config = window.config = {};\n        window.redraw = render;"),
         ("const DETAIL_BOX_HEIGHT = 18;", "const DETAIL_BOX_HEIGHT = 26;"),
+        ("var xOffset = .8 * config.thumbnailWidth;", "var xOffset = config.thumbnailWidth;"),
+        (
+            "x = leftPos + THUMBNAIL_PADDING - DETAIL_WIDTH + 8;",
+            "x = leftPos < DETAIL_WIDTH ? maxX - DETAIL_WIDTH : leftPos - DETAIL_WIDTH;",
+        ),
         (
             """            attnContainer.selectAll("g")
                 .data(att)
@@ -85,6 +90,11 @@ ALTERED = {
             """var vectorContainer = svg.select('#dotproducts').style("opacity", 1);
             printSums(vectorContainer.node(), dotProducts);""",
         ),
+        ("offset = 8;", "offset = expanded ? 40 : 8; // behind the weight"),
+        (
+            "var container = svg.select('#rightText');",
+            "printWeights(attn);\n            var container = svg.select('#rightText');",
+        ),
         (
             """tokenContainer.on("mouseleave", function () {""",
             """tokenContainer.on("mouseleave", function () {
@@ -103,6 +113,7 @@ ALTERED = {
             """            config.expand = () => {
                 config.expand = null;
                 renderVisExpanded(svg, leftText, rightText, queries, keys);
+                svg.node().prepend(document.getElementById("expanded")); // whose tokens bertviz takes for the first
             };
             if (!MANY || config.expanded) config.expand();""",
         ),
@@ -113,6 +124,7 @@ TOOLS = (
     '<label>Hide weights below <input id="threshold" type="range" min="0" max="0.5" step="0.01" value="0">'
     '<output for="threshold">0.00</output></label><button id="save" type="button">Save picture</button>'
 )
+WIDE = '<p id="wide">The drawing is wider than this page: scroll it sideways.</p>'
 INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
@@ -196,7 +208,9 @@ def make_view(
     names = {key: key.capitalize() for key in panels}
     if params["sentence_b_start"] is not None:
         names |= PARTS_OF_A_PAIR
-    title = f"{kind.name} of {summary}"
+    title = f"{kind.name} of {summary}".encode(
+        errors="replace"
+    ).decode()  # half a character, which no file holds
     return View(title, build_page(kind, title, params, names))
 
 
@@ -207,6 +221,7 @@ def build_page(kind: Kind, title: str, params: dict, panel_names: dict[str, str]
 <html lang="en" class="{params["display_mode"]} {kind.template}">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <title>{html.escape(title)}</title>
 <style>
@@ -216,7 +231,7 @@ def build_page(kind: Kind, title: str, params: dict, panel_names: dict[str, str]
 <body>
 <main>
 <h1>{html.escape(title)}</h1>
-<div id="view"><div id="tools">{drop_downs(kind, panel_names)}{TOOLS}</div><div id="vis"></div></div>
+<div id="view"><div id="tools">{drop_downs(kind, panel_names)}{TOOLS}</div><div id="vis"></div>{WIDE}</div>
 <p id="help">{kind.help} {BY_KEYBOARD}</p>
 </main>
 <script type="application/json" id="data">{json_for_html(params)}</script>

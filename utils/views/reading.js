@@ -27,6 +27,7 @@ const GROUPS = {
       { selector: `#expanded[visibility=visible] #${id} .element`, across: () => panel().queries[0][0][0].length }
     )),
     { selector: "#expanded[visibility=visible] .dotproduct" },
+    { selector: "#expanded[visibility=visible] #rightText > g" },
   ],
 }[KIND];
 const params = window.bertviz_params;
@@ -37,61 +38,158 @@ const groupOf = (element) => GROUPS.find(({ selector }) => element.matches?.(sel
 
 const digits = (number) => Number(number).toFixed(2).replace("-", "\u2212");
 
+// A token, with its place if the text has it twice.
+function nameOf(tokens, index) {
+  const once = tokens.indexOf(tokens[index]) === tokens.lastIndexOf(tokens[index]);
+  return once ? tokens[index] : `${tokens[index]} (token ${index + 1})`;
+}
+
+function between(row, column) {
+  const { left_text: left, right_text: right } = panel();
+  return `${nameOf(left, row)} → ${nameOf(right, column)}`;
+}
+
+// Layer and head of a drawing that shows one head.
+function shownHead() {
+  if (KIND === "neuron_view") return `layer ${chosen("layer")}, head ${chosen("att_head")}`;
+  return document.querySelector("text.detail").textContent.toLowerCase();
+}
+
 function describe(element) {
   const { left_text: left, right_text: right } = panel();
-  const between = (row, column, weight) => `${left[row]} → ${right[column]} ${digits(weight)}`;
   if (KIND === "head_view") {
     if (element.matches("#attention line")) {
-      const head = `layer ${chosen("layer")}, head ${upTo(element, "head-index")}`;
-      return `${head}: ${between(upTo(element, "left-token-index"), upTo(element, "right-token-index"), element.__data__)}`;
+      const [head, row, column] = ["head", "left-token", "right-token"].map((name) => upTo(element, `${name}-index`));
+      return `layer ${chosen("layer")}, head ${head}: ${between(row, column)} ${digits(element.__data__)}`;
     }
     if (element.matches(TILES)) return `head ${all(TILES).indexOf(element)}`;
   }
-  if (KIND === "model_view") {
-    if (element.matches(CELLS)) {
-      const [, layer, head] = /_(\d+)_(\d+)$/.exec(element.parentNode.querySelector(".attn_background").id);
-      return `layer ${params.include_layers[layer]}, head ${params.include_heads[head]}`;
-    }
-    if (element.matches(".attn-line-group line")) {
-      const heading = document.querySelector("text.detail").textContent.toLowerCase();
-      return `${heading}: ${between(upTo(element, "source-index"), place(element), element.__data__)}`;
-    }
+  if (KIND === "model_view" && element.matches(CELLS)) {
+    const [, layer, head] = /_(\d+)_(\d+)$/.exec(element.parentNode.querySelector(".attn_background").id);
+    return `layer ${params.include_layers[layer]}, head ${params.include_heads[head]}`;
+  }
+  if (KIND !== "head_view" && element.matches(".attn-line-group line")) {
+    const column = placeOf(element.__data__, place(element));
+    return `${shownHead()}: ${between(upTo(element, "source-index"), column)} ${digits(element.__data__)}`;
   }
   if (KIND === "neuron_view") {
-    const head = `layer ${chosen("layer")}, head ${chosen("att_head")}`;
-    if (element.matches(".attn-line-group line")) {
-      const column = placeOf(element.__data__, place(element));
-      return `${head}: ${between(upTo(element, "source-index"), column, element.__data__)}`;
-    }
     if (element.matches(".element")) {
-      const kind = element.closest("#queries, #keys, #product").id;
-      const token = (kind === "queries" ? left : right)[upTo(element, "data-index")];
+      const kind = element.closest("#queries, #keys, #product").id, token = upTo(element, "data-index");
       const name = { queries: "query of", keys: "key of", product: "q × k for" }[kind];
-      return `${head}, neuron ${place(element) - 1}: ${name} ${token} ${digits(element.__data__)}`;
+      const value = `${nameOf(kind === "queries" ? left : right, token)} ${digits(element.__data__)}`;
+      return `${shownHead()}, neuron ${place(element) - 1}: ${name} ${value}`;
     }
     if (element.matches(".dotproduct")) {
-      return `${head}: q · k / √D for ${right[place(element)]} ${digits(element.__data__)}`;
+      return `${shownHead()}: q · k / √D for ${nameOf(right, place(element))} ${digits(element.__data__)}`;
+    }
+    const key = element.closest("#expanded #rightText > g"), { index } = window.config;
+    if (key && Number.isInteger(index)) {
+      return `${shownHead()}: ${between(index, place(key))} ${digits(weightsOf()[0].weights[index][place(key)])}`;
     }
   }
   return null;
+}
+
+// Lines lie upon each other, so which of them the pointer is at is decided by where they run, not by which was drawn
+// last: of the pairs of tokens whose line is shown and passes within NEAR pixels, the one with the largest weight,
+// which counts the less the farther its line is.
+
+const NEAR = 4;
+const ROW = 26; // from one token to the next, in every view
+const LEAST = 0.005; // what would be told as 0.00 nobody sees
+const STRONG = 0.2; // all heads of such a weight are told, and three in any case
+const LINES = {
+  head_view: "#attention line",
+  model_view: ".attn-line-group line",
+  neuron_view: "#collapsed[visibility=visible] .attn-line-group line",
+}[KIND];
+let followed = null; // the token whose lines are shown alone, with which column it is in
+
+// The weights (rows, columns) of each head that is drawn as lines now.
+function weightsOf() {
+  const { config } = window, { attn } = panel();
+  if (KIND === "neuron_view") return [{ head: config.head, weights: attn[config.layer][config.head] }];
+  if (KIND === "model_view") return [{ head: config.detail_head, weights: attn[config.detail_layer][config.detail_head] }];
+  return attn[config.layer_seq].map((weights, head) => ({ head, weights })).filter(({ head }) => config.headVis[head]);
+}
+
+// The pair of tokens whose line is at this point of the screen, and its heads and weights, largest first; or null.
+function lineAt(clientX, clientY) {
+  const line = document.querySelector(LINES);
+  if (!line) return null;
+  const { a: scale, e: originX, f: originY } = line.getScreenCTM(), heads = weightsOf();
+  const [x1, x2, y1, y2] = ["x1", "x2", "y1", "y2"].map((name) => +line.getAttribute(name));
+  const source = upTo(line, KIND === "head_view" ? "left-token-index" : "source-index");
+  const top = y1 - source * ROW, width = x2 - x1, near = NEAR / scale;
+  const along = ((clientX - originX) / scale - x1) / width, height = (clientY - originY) / scale - top;
+  if (along < 0 || along > 1) return null;
+  const lowest = Math.max(threshold(), MANY && KIND !== "model_view" ? VISIBLE * heads.length : LEAST);
+  let found = null, best = 0;
+  heads[0].weights.forEach((row, from) => row.forEach((_, to) => {
+    if (followed && followed.index !== (followed.from ? from : to)) return;
+    const rise = (to - from) * ROW, distance = Math.abs(height - from * ROW - along * rise) * width / Math.hypot(width, rise);
+    if (distance >= near) return;
+    for (const { weights } of heads) {
+      const weight = weights[from][to], counts = weight * (1 - distance / near) ** 2;
+      if (weight >= lowest && counts > best) [found, best] = [{ from, to }, counts];
+    }
+  }));
+  if (!found) return null;
+  const told = heads.map(({ head, weights }) => ({ head, weight: +weights[found.from][found.to] }));
+  return { ...found, heads: told.filter(({ weight }) => weight >= lowest).sort((one, other) => other.weight - one.weight) };
+}
+
+function describeLine(target, x, y) {
+  if (KIND === "model_view" && !target.matches("rect.detail")) return null;
+  const line = lineAt(x, y);
+  if (!line) return null;
+  const { from, to, heads } = line;
+  if (KIND !== "head_view") return `${shownHead()}: ${between(from, to)} ${digits(heads[0].weight)}`;
+  const strong = heads.filter(({ weight }) => weight >= STRONG).length;
+  const told = heads.slice(0, Math.max(3, strong)).map(({ head, weight }, number) => (
+    `${number ? "," : ":"}${number && number % 3 === 0 ? "\n" : " "}head ${head} ${digits(weight)}` // three a line
+  ));
+  return `layer ${chosen("layer")}, ${between(from, to)}${told.join("")}`;
 }
 
 const addBox = (id, values) => document.body.appendChild(Object.assign(document.createElement("div"), { id, ...values }));
 const tip = addBox("tip", { role: "status" });
 const ring = addBox("ring", { hidden: true }); // around what the keyboard is at
 
-function tell(element, x, y) {
-  tip.textContent = (element.matches && describe(element)) ?? "";
-  if (!tip.textContent) return;
+function tell(text, x, y) {
+  tip.textContent = text ?? "";
+  if (!text) return;
   const room = root.clientWidth - tip.offsetWidth - 8;
   tip.style.left = `${Math.max(0, Math.min(x + 12, room)) + window.scrollX}px`;
   tip.style.top = `${y + 16 + window.scrollY}px`;
 }
 
-document.addEventListener("mouseover", ({ target, clientX, clientY }) => {
-  tell(target, clientX, clientY);
+document.addEventListener("mousemove", ({ target, clientX: x, clientY: y }) => {
+  tell(vis.contains(target) ? describe(target) ?? describeLine(target, x, y) : null, x, y);
+});
+
+document.addEventListener("mouseover", ({ target }) => {
+  for (const { selector, from } of GROUPS) {
+    const token = from !== undefined && target.closest?.(selector);
+    if (token) follow({ index: place(token), from });
+  }
   showHead(target.matches?.(TILES) ? all(TILES).indexOf(target) : null);
 });
+
+// bertviz shows all lines again when the pointer leaves a token, in the head view its column.
+document.addEventListener("mouseleave", ({ target }) => {
+  if (target.matches?.("#left, #right, g:has(> .token)")) follow(null);
+}, true);
+
+// The head view shares a line's opacity among the heads that are shown; the lines of one token are few enough for all
+// of their weight.
+let bright = [];
+function follow(token) {
+  followed = token;
+  for (const line of bright) line.style.strokeOpacity = "";
+  bright = token ? all("#attention line[visibility=visible]").filter((line) => +line.getAttribute("stroke-opacity") > 0) : [];
+  for (const line of bright) line.style.strokeOpacity = line.__data__;
+}
 
 // The head view fades what is not of the tile under the pointer or at the keyboard.
 function showHead(head) {
@@ -116,6 +214,32 @@ document.getElementById("threshold").addEventListener("input", () => {
   all("foreignObject").forEach(repaint);
 });
 
+// What the drop-downs, tiles and the threshold say, in words, for a picture that leaves them behind.
+function stateInWords() {
+  const { config } = window, said = [];
+  if (KIND === "head_view") {
+    const heads = weightsOf().map(({ head }) => head), some = heads.length < config.nHeads;
+    said.push(`Layer ${chosen("layer")}, ${some ? `head${heads.length > 1 ? "s" : ""} ${heads.join(", ")}` : "all heads"}`);
+  } else if (KIND === "neuron_view" || document.querySelector("text.detail")) {
+    said.push(shownHead().replace("l", "L"));
+  }
+  const filter = document.getElementById("filter");
+  if (filter && filter.value !== "all") said.push(`attention: ${filter.selectedOptions[0].text.replace("->", "→")}`);
+  if (threshold() > 0) said.push(`weights below ${threshold().toFixed(2)} hidden`);
+  return said.join("; ");
+}
+
+// Words in lines of so many letters.
+function wrap(text, letters) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (longer.length > letters && lines.at(-1)) lines.push(word);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
+}
+
 function picture() {
   const drawn = vis.querySelector("svg"), { left, right, bottom } = extent(), svg = drawn.cloneNode(true);
   const canvas = drawn.querySelector("canvas");
@@ -129,7 +253,14 @@ function picture() {
   for (const [name, textContent] of Object.entries({ style: rules, title: document.title })) {
     svg.prepend(Object.assign(document.createElementNS(svg.namespaceURI, name), { textContent }));
   }
-  const width = right - left + 16, height = bottom + 16;
+  const width = right - left + 16, caption = [document.title, stateInWords()].filter(Boolean);
+  const lines = caption.flatMap((text) => wrap(text, width / 7)), height = bottom + 24 + 16 * lines.length;
+  for (const [number, textContent] of lines.entries()) {
+    const text = Object.assign(document.createElementNS(svg.namespaceURI, "text"), { textContent });
+    setAttributes(text, { x: left, y: bottom + 16 * (number + 1), "font-size": 12, class: "caption" });
+    svg.append(text);
+  }
+  svg.removeAttribute("style");
   setAttributes(svg, { width, height, viewBox: `${left - 8} -8 ${width} ${height}`, class: root.className });
   const { backgroundColor, fontFamily } = getComputedStyle(document.body);
   Object.assign(svg.style, { backgroundColor, fontFamily });
@@ -163,7 +294,7 @@ document.addEventListener("focusin", ({ target }) => {
   if (ring.hidden) return; // the pointer is there itself
   fire(target, "mouseover");
   const { left, bottom } = surround(target);
-  tell(target, left, bottom - 8);
+  tell(describe(target), left, bottom - 8);
 });
 
 document.addEventListener("focusout", ({ target }) => {
@@ -194,9 +325,12 @@ document.addEventListener("keydown", (event) => {
   if (sideways && group.from !== undefined) walkLines(target, index, group.from, sideways);
   else if (sideways || upwards) goTo(elements, index + (sideways ?? upwards), group);
   else if (key === "Enter" || key === " ") press(target, shiftKey);
-  else if (key === "Escape" && document.querySelector(".detail")) closeDetail();
   else return;
   event.preventDefault();
+});
+
+document.addEventListener("keydown", ({ key }) => {
+  if (key === "Escape" && document.querySelector(".detail")) closeDetail();
 });
 
 function goTo(elements, index, group) {
@@ -231,7 +365,9 @@ function walkLines(token, index, from, step) {
   lines.sort((one, other) => other.__data__ - one.__data__);
   walked = Math.min(lines.length - 1, Math.max(-1, (walked ?? -1) + step));
   markLine(lines[walked] ?? null);
-  if (walked >= 0) tell(lines[walked], token.getBoundingClientRect().right, token.getBoundingClientRect().bottom - 8);
+  if (walked < 0) return;
+  const { right, bottom } = token.getBoundingClientRect();
+  tell(describe(lines[walked]), right, bottom - 8);
 }
 
 function markLine(line) {
@@ -259,6 +395,7 @@ function equip() {
     for (const name of ["width", "height"]) sign.setAttribute(name, 26);
   }
   if (threshold() > 0) hideLines();
+  if (!vis.querySelector("svg[viewBox]")) fit(); // bertviz has drawn anew
 }
 
 // A name for screen readers; the many numbers of the neuron view get theirs when the keyboard comes to them.
@@ -300,13 +437,25 @@ function isDark() {
   return red + green + blue > 384;
 }
 
+// The colour behind the frame, if it goes with the letters: a black view would stand out from a dark grey page.
+function groundAround(mode) {
+  for (let around = window.frameElement; around; around = around.parentElement) {
+    const { backgroundColor } = window.parent.getComputedStyle(around);
+    const [red, green, blue, alpha = 1] = backgroundColor.match(/[\d.]+/g).map(Number);
+    if (alpha > 0) return alpha === 1 && (red + green + blue < 384) === (mode === "dark") ? backgroundColor : "";
+  }
+  return "";
+}
+
 function followTheme() {
   const mode = isDark() ? "dark" : "light";
+  root.style.setProperty("--ground", groundAround(mode));
   if (root.classList.contains(mode)) return;
   root.classList.remove("auto", "light", "dark");
   root.classList.add(mode);
   params.display_mode = mode;
   if (!window.redraw) return;
+  follow(null);
   Object.assign(window.config, { mode, detail_layer: null, detail_head: null });
   window.redraw();
 }
@@ -317,11 +466,13 @@ if (root.classList.contains("auto")) {
 }
 
 // Make room for tokens longer than bertviz's columns, draw smaller where the window is narrow, as long as the letters
-// can be read, and give the frame, if this page is in one, the drawing's height. Once something is drawn the text
-// beside the frame is not needed.
+// can be read, and give the frame, if this page is in one, the drawing's height. What is still too wide is scrolled.
+// Once something is drawn the text beside the frame is not needed.
 
-const SMALLEST = 24 / 26; // what is pressed has 26 pixels, and the smallest letters 13
-let fitted = 0; // the width it was made for: zoomed text is a little wider or narrower, which must not begin it again
+// What is pressed has 26 pixels, and the smallest letters 13; the model view's cells are larger, and its letters do not
+// shrink with it.
+const SMALLEST = KIND === "model_view" ? 0.7 : 24 / 26;
+let fitted = 0; // the width it was made for: smaller text is a little wider or narrower, which must not begin it again
 
 function extent() {
   const texts = all("#vis text:not([transform])").map((text) => text.getBBox());
@@ -329,19 +480,22 @@ function extent() {
     texts,
     left: Math.min(0, ...texts.map((box) => box.x)),
     right: Math.max(params.width, ...texts.map((box) => box.x + box.width)),
-    bottom: +vis.querySelector("svg").getAttribute("height").replace("px", ""),
+    bottom: parseFloat(vis.querySelector("svg").getAttribute("height")),
   };
 }
 
 function fit() {
-  if (!vis.querySelector("svg")) return;
-  const { texts, left, right } = extent(), needed = right - left + 8;
-  if (Math.abs(needed - fitted) > 8) {
+  const svg = vis.querySelector("svg");
+  if (!svg) return;
+  const { texts, left, right, bottom } = extent(), needed = right - left + 8;
+  if (Math.abs(needed - fitted) > 8 || !svg.hasAttribute("viewBox")) {
     fitted = needed;
-    vis.style.paddingLeft = `${-left}px`;
+    setAttributes(svg, { viewBox: `${left} 0 ${needed} ${bottom}`, width: needed, height: bottom });
+    Object.assign(svg.style, { width: "100%", maxWidth: `${needed}px`, minWidth: `${SMALLEST * needed}px`, height: "auto" });
   }
-  if (!vis.firstChild.style.minWidth) vis.firstChild.style.minWidth = `${right}px`; // bertviz has drawn anew
-  vis.style.zoom = Math.max(SMALLEST, Math.min(1, vis.parentNode.clientWidth / fitted)) || 1;
+  root.classList.toggle("wide", vis.scrollWidth > vis.clientWidth);
+  root.classList.toggle("half", KIND === "neuron_view" && !document.querySelector("#expanded[visibility=visible]"));
+  root.style.setProperty("--scale", svg.getScreenCTM()?.a ?? 1);
   const frame = window.frameElement, height = Math.ceil(document.body.getBoundingClientRect().bottom);
   if (frame && height > 0) {
     frame.style.height = `${height}px`;
@@ -352,3 +506,41 @@ function fit() {
 root.classList.toggle("framed", window.parent !== window);
 new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
 for (const type of ["resize", "change", "click"]) window.addEventListener(type, fit);
+
+// `explore` replaces its frame whenever a text is typed or another view is chosen. What the reader has chosen in a view
+// stays on the element around it, and the next view begins with it.
+
+const keeper = window.frameElement?.closest(".keeps-choices");
+const kept = JSON.parse(keeper?.dataset.choices ?? "{}"); // layer, heads, threshold and whether a head is enlarged
+
+function beginWithKept() {
+  const { layer, heads, threshold: lowest = 0 } = kept;
+  if (heads) Object.assign(params, { layer, heads, head: heads[0] });
+  const slider = document.getElementById("threshold");
+  slider.value = lowest;
+  slider.nextElementSibling.textContent = threshold().toFixed(2);
+}
+
+function enlargeKept() {
+  const cell = document.getElementById(`attn_background_${kept.layer}_${kept.heads?.[0]}`);
+  if (cell && kept.enlarged) fire(cell.parentNode.lastElementChild, "click");
+}
+
+function keep() {
+  const { config } = window, now = { threshold: threshold() };
+  if (KIND === "head_view") Object.assign(now, { layer: config.layer, heads: weightsOf().map(({ head }) => head) });
+  if (KIND === "neuron_view") { // which shows the first of several heads
+    Object.assign(now, { layer: config.layer, heads: config.head === kept.heads?.[0] ? kept.heads : [config.head] });
+  }
+  if (KIND === "model_view") {
+    now.enlarged = Number.isInteger(config.detail_layer);
+    if (now.enlarged) Object.assign(now, { layer: config.detail_layer, heads: [config.detail_head] });
+  }
+  keeper.dataset.choices = JSON.stringify(Object.assign(kept, now));
+}
+
+if (keeper) {
+  beginWithKept();
+  window.addEventListener("load", enlargeKept);
+  for (const type of ["click", "dblclick", "change", "input"]) window.addEventListener(type, keep);
+}
