@@ -7,13 +7,21 @@ where the answer belongs, so an untouched stub is told from a wrong answer.
 import contextlib
 import importlib
 import pkgutil
+import re
+import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 CHECKS: dict[str, Callable] = {}
+HERE = Path(__file__).parent
+PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils"}
+THOUSANDS = re.compile(r"(?<=\d)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")
 
 
 class Hint(Exception):  # noqa: N818 - not an error: what helps a reader on
@@ -57,16 +65,45 @@ def verdict(check_answer: Callable, answer) -> str:
     except Hint as hint:
         return f"not yet. {hint}"
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return f"your code raised {type(error).__name__}: {error} (line {place.lineno}, in {place.name})."
+        return told(error)
     return f"correct. {remark or ''}".rstrip()
 
 
+def told(error: Exception) -> str:
+    """The words for an error: the last line of the reader's own code on its way, or that the check itself failed."""
+    frames = traceback.extract_tb(error.__traceback__)
+    raised = f"{type(error).__name__}: {error}"
+    places = [frame for frame in frames if is_readers(frame.filename)]
+    if places:
+        place = places[-1]
+        in_cell = re.search("ipykernel_|ipython-input", place.filename)
+        where = "the cell" if in_cell else Path(place.filename).name
+        return f"your code raised {raised} (line {place.lineno} of {where}, in {place.name})."
+    if any(frame.name == call.__name__ for frame in frames if Path(frame.filename).parent == HERE):
+        return (
+            f"your code raised {raised}."  # on its first line: it takes other arguments, or is written in C
+        )
+    return (
+        f"this answer is of a kind that the check cannot judge: it failed itself, with {raised}. Your code raised "
+        "nothing. Return exactly what the exercise asks for, or compare with the solution."
+    )
+
+
+def is_readers(filename: str) -> bool:
+    """Whether a file of a traceback is the reader's: a cell or a file outside Python, its packages and this project."""
+    if filename.startswith("<"):  # <frozen …>, <string>; old IPython names cells <ipython-input-…>
+        return "ipython-input" in filename
+    folders = Path(filename).parents
+    return not NOT_THE_READERS & set(folders) and not {"site-packages", "dist-packages"} & {
+        f.name for f in folders
+    }
+
+
 def guard(answer):
-    """The answer, once it is no stub; a function is wrapped so that what it returns is guarded too."""
+    """The answer, once it is no stub; a function or module is wrapped so that what it returns is guarded too."""
     if holds_stub(answer):
         raise NotAttempted
-    if not callable(answer) or isinstance(answer, (type, torch.nn.Module, torch.Tensor)):
+    if not callable(answer) or isinstance(answer, type):
         return answer
 
     return lambda *arguments, **options: call(answer, *arguments, **options)
@@ -91,11 +128,12 @@ def holds_stub(answer) -> bool:
     return answer is ...
 
 
-def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result") -> torch.Tensor:
+def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result") -> Tensor:
     """The value as a tensor of this shape, from a NumPy array too, else a `Hint` that says what it is."""
     if isinstance(value, np.ndarray):
-        value = torch.from_numpy(value)
-    if not isinstance(value, torch.Tensor):
+        with contextlib.suppress(TypeError):  # an array of texts or objects
+            value = torch.from_numpy(value)
+    if not isinstance(value, Tensor):
         raise Hint(f"{name} should be a torch tensor, but it is a {type(value).__name__}.")
     if tuple(value.shape) != tuple(shape):
         raise Hint(f"{name} should have the shape {tuple(shape)}, but it has {tuple(value.shape)}.")
@@ -117,24 +155,43 @@ def expect_function(answer) -> None:
     )
 
 
-def as_number(answer, question: str) -> float:
-    """The answer as a number, else a `Hint` that says what was asked for."""
+def as_number(answer, question: str = "The answer") -> float:
+    """The answer as a number, a tensor of one or a text such as "7,087,872" or "7/4" included, else a `Hint`."""
     try:
-        return float(answer)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(f"{question} should be a number, but it is of type {type(answer).__name__}.") from None
+        if isinstance(answer, str):
+            top, slash, bottom = THOUSANDS.sub("", answer).partition("/")
+            return float(top) / (float(bottom) if slash else 1)
+        if not isinstance(answer, bool):
+            return float(answer.item() if hasattr(answer, "item") else answer)
+    except (TypeError, ValueError, RuntimeError, ArithmeticError):
+        pass
+    shape = getattr(answer, "shape", ())
+    found = f"has the shape {tuple(shape)}" if shape else f"is of type {type(answer).__name__}"
+    raise Hint(f"{question} should be a number, but it {found}.")
 
 
-def as_shape(answer, question: str) -> tuple[int, ...]:
+def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
     """A tuple, list, torch.Size or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
-    if isinstance(answer, torch.Tensor) and answer.dim() > 1:
+    if isinstance(answer, (Tensor, np.ndarray)) and answer.ndim > 1:
         return tuple(answer.shape)
     try:
-        return tuple(int(size) for size in answer)
-    except (TypeError, ValueError):
-        raise Hint(
-            f"{question} should be a tuple such as (2, 3), but it is of type {type(answer).__name__}."
-        ) from None
+        sizes = None if isinstance(answer, str) else list(answer)
+    except TypeError:
+        sizes = None
+    kind = type(answer).__name__
+    expect(
+        sizes is not None, f"{question} should be a shape, a tuple such as (2, 3), but it is of type {kind}."
+    )
+    numbers = [as_number(size, f"{question}: each size") for size in sizes]
+    return tuple(int(number) if number.is_integer() else number for number in numbers)
+
+
+def as_tensor(value):
+    """A list or tuple of numbers, lists or tensors as one tensor; what makes none, and anything else, as it is."""
+    if isinstance(value, (list, tuple)):
+        with contextlib.suppress(Exception):
+            return torch.stack([torch.as_tensor(as_tensor(item)) for item in value])
+    return value
 
 
 def close(value, wanted, tolerance: float = 1e-5) -> bool:
@@ -146,9 +203,21 @@ def close(value, wanted, tolerance: float = 1e-5) -> bool:
         return False
 
 
-def climb(
-    rungs: Iterable[tuple[str, torch.Tensor, torch.Tensor]], hints: Mapping[str, str], tolerance=1e-4
-) -> None:
+def expect_gradients(result, wanted: Tensor, sources: Sequence[Tensor], hint: str) -> None:
+    """Raise `Hint(hint)` unless gradients flow from the result to the sources as they do from `wanted`."""
+    direction = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(0))
+    expect(isinstance(result, Tensor) and result.requires_grad, hint)
+    found, right = (
+        torch.autograd.grad((values * direction).sum(), sources, allow_unused=True, retain_graph=True)
+        for values in (result, wanted)
+    )
+    for ours, official in zip(found, right, strict=True):
+        if official is not None:
+            near = 1e-3 * official.norm() + 1e-6
+            expect(ours is not None and (ours - official).norm() <= near, hint)
+
+
+def climb(rungs: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str], tolerance=1e-4) -> None:
     """Compare on each rung (name, the reader's tensor, the official one) in turn; a `Hint` names the first that fails.
 
     `hints` says for a rung what to look at. A generator makes later rungs only once the earlier ones hold.
@@ -159,6 +228,8 @@ def climb(
         if not close(ours, official, tolerance):
             difference = (ours.detach().double() - official.double()).abs().max().item()
             climbed = f"Equal so far: {', '.join(passed)}. " if passed else ""
+            if ours.isnan().any():
+                raise Hint(f"{climbed}“{name}” holds nan, as 0 × ∞ and ∞ − ∞ give. {hints.get(name, '')}")
             raise Hint(
                 f"{climbed}“{name}” differs from the official model by {difference:.2g}. {hints.get(name, '')}"
             )

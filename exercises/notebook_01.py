@@ -45,9 +45,9 @@ def count_the_ones(answer):
 def pad_on_the_left(answer):
     """The answer pads lists of ids on the left and returns ids and mask."""
     expect(callable(answer), "Give the function itself, not what it returns.")
-    with_padding_inside = [[2, 0, 3], [2, 0, 6, 7, 3]]
+    holding_the_padding = [[2, 0, 3], [2, 0, 6, 7, 3]], [[0, 5], [7]]
     batches = ([[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]], 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)
-    for rows, pad_id in (*batches, (with_padding_inside, 0)):
+    for rows, pad_id in (*batches, *((rows, 0) for rows in holding_the_padding)):
         S = max(map(len, rows))
         padding = [S - len(row) for row in rows]
         masks = [[0] * p + [1] * (S - p) for p in padding]
@@ -73,8 +73,9 @@ def pad_on_the_left(answer):
             "The mask is that of padding on the right: its zeros belong on the left, where the padding is.",
         )
         by_id = [[int(token_id != pad_id) for token_id in row] for row in ids]
+        from_first = [[int(any(row[: place + 1])) for place in range(S)] for row in by_id]
         expect(
-            found_mask != by_id or by_id == masks,
+            found_mask == masks or found_mask not in (by_id, from_first),
             f"A text may hold the id {pad_id} itself, as {rows} does: make the mask from the lengths.",
         )
         expect(found_mask == masks, f"For {rows} the mask should be {masks}.")

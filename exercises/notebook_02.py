@@ -1,36 +1,13 @@
 """Checks for the exercises of notebook 02."""
 
 import contextlib
-import numbers
 from unittest import mock
 
 import torch
 from torch.nn import functional as F
 
-from exercises import Hint, close, exercise, expect, expect_tensor
+from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_tensor
 from utils.checkpoints import load_config
-
-
-def as_number(answer) -> float:
-    """The answer as a float, whether Python's, numpy's or a tensor with one element; else a `Hint`."""
-    if isinstance(answer, str):  # 23,837,184 as people write it
-        with contextlib.suppress(ValueError):
-            return float(answer.replace(",", "").replace("_", ""))
-    if isinstance(answer, numbers.Number) and not isinstance(answer, (bool, complex)):
-        return float(answer)
-    if getattr(answer, "shape", None) is not None and hasattr(answer, "item"):
-        expect(answer.shape in ((), (1,)), f"One number is asked for, and this has the shape {answer.shape}.")
-        return float(answer.item())
-    raise Hint(f"One number is asked for, and this is a {type(answer).__name__}.")
-
-
-def as_shape(answer) -> tuple:
-    """The answer as a tuple of sizes, from a tuple, list, torch.Size, array or tensor; else a `Hint`."""
-    if hasattr(answer, "tolist"):
-        answer = answer.tolist()
-    if not isinstance(answer, (tuple, list)):
-        raise Hint(f"A shape is a tuple such as (2, 3), and this is a {type(answer).__name__}.")
-    return tuple(as_number(size) for size in answer)
 
 
 @exercise("2.1")

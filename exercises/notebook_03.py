@@ -3,7 +3,18 @@
 import torch
 from torch.overrides import TorchFunctionMode
 
-from exercises import Hint, call, climb, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    as_shape,
+    call,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 from exercises.arrays import run_on_copies
 from utils.attention import scaled_dot_product_attention
 from utils.checkpoints import load_reference_model
@@ -12,17 +23,17 @@ from utils.checkpoints import load_reference_model
 @exercise("3.1")
 def shapes_of_attention(answer):
     """The answer is the shape of the attention weights and of the context, as lists, tuples or torch.Size."""
-    weights, context = (as_numbers(shape, "a shape such as (2, 7)") for shape in pair_of(answer))
+    weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
     hint = "query @ keyᵀ with (2, 7, 64) and (2, 5, 64) sums the 64 away. Which sizes are left?"
     expect(
-        weights != [2, 5, 7], "The weights have a row for each query and a column for each key: (B, S, T)."
+        weights != (2, 5, 7), "The weights have a row for each query and a column for each key: (B, S, T)."
     )
-    expect(weights != [2, 7, 7], "The keys are 5, not 7: each query has one weight a key.")
-    expect(weights == [2, 7, 5], f"The shape of the weights is not right. {hint}")
-    expect(context != [2, 7, 64], "The context averages values, so it is as wide as a value, not as a key.")
-    expect(context != [2, 5, 32], "The context has one vector for each query, not for each key.")
+    expect(weights != (2, 7, 7), "The keys are 5, not 7: each query has one weight a key.")
+    expect(weights == (2, 7, 5), f"The shape of the weights is not right. {hint}")
+    expect(context != (2, 7, 64), "The context averages values, so it is as wide as a value, not as a key.")
+    expect(context != (2, 5, 32), "The context has one vector for each query, not for each key.")
     expect(
-        context == [2, 7, 32], "The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?"
+        context == (2, 7, 32), "The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?"
     )
     return "The size of query and key is summed away."
 
@@ -30,7 +41,7 @@ def shapes_of_attention(answer):
 @exercise("3.2")
 def spread_of_dot_products(answer):
     """The answer is the standard deviation of the dot product for D = 64 before and after scaling: 8 and 1."""
-    before, after = as_numbers(pair_of(answer), "numbers")
+    before, after = (as_number(number, "Each answer") for number in pair_of(answer))
     expect(not close(before, 64.0), "64 is the variance; its square root is the standard deviation.")
     expect(close(before, 8.0), "Each of the 64 products has variance 1, and variances add up. And the root?")
     expect(not close(after, 8.0), "Dividing a number by √D divides its standard deviation by √D as well.")
@@ -78,14 +89,17 @@ EXTREMES = {
     ((-1000.0, -1001.0), (0.0, 1.0)): "scores of −1,000",
     ((1000.0, 999.0), (-1000.0, -1001.0)): "rows of 1,000 and of −1,000 together",
     ((88.5, 88.5, 88.5), (0.0, 0.0, 1.0)): "scores of 88, whose exponentials sum to more than a float holds,",
+    ((1000.0, -1000.0, 0.0), (0.0, -1000.0, 1000.0)): "scores of 1,000 and of −1,000 in one row",
+    ((2.0, -torch.inf, 1.0), (-torch.inf, 0.0, -torch.inf)): "masked scores, −∞,",
 }
 
 
 class NoSoftmax(TorchFunctionMode):
-    """While this is on, torch's own softmax answers with a `Hint`."""
+    """While this is on, torch's own softmax, in attention too, answers with a `Hint`."""
 
     def __torch_function__(self, function, types, arguments=(), options=None):
-        if "softmax" in getattr(function, "__name__", ""):
+        name = getattr(function, "__name__", "")
+        if "softmax" in name or name == "scaled_dot_product_attention":
             raise Hint("This calls torch's softmax: write it yourself, from exp and sum.")
         return function(*arguments, **(options or {}))
 
@@ -190,7 +204,7 @@ def write_the_head(answer):
     reference = load_reference_model()
     config = reference.config
     H, D = config.hidden_size, config.hidden_size // config.num_attention_heads
-    head = answer(H, D)
+    head = call(answer, H, D)
     if not list(head.parameters()):
         call(head, torch.zeros(1, 2, H))  # a stub says so itself
         raise Hint(
@@ -266,11 +280,3 @@ def pair_of(answer):
     if not isinstance(answer, (tuple, list, torch.Tensor)) or len(answer) != 2:
         raise Hint("Give two answers, one for each name.")
     return answer
-
-
-def as_numbers(values, wanted: str) -> list[float]:
-    """The values (a tuple, list, torch.Size or tensor) as numbers; a `Hint` if they are none."""
-    try:
-        return [float(value) for value in values]
-    except (TypeError, ValueError):
-        raise Hint(f"Both answers should be {wanted}.") from None

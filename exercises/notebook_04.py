@@ -3,20 +3,20 @@
 import numpy as np
 import torch
 
-from exercises import Hint, call, climb, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    as_shape,
+    call,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 from exercises.arrays import run_on_copies
 from utils.checkpoints import load_reference_model
-
-
-def as_shape(value, name: str) -> tuple[int, ...]:
-    """A tuple, list, torch.Size, array or the like as a tuple of whole numbers, else a Hint."""
-    if isinstance(value, torch.Tensor):
-        value = value.tolist()
-    try:
-        numbers = tuple(float(size) for size in value)
-    except (TypeError, ValueError):
-        raise Hint(f"The {name} should be a shape such as (2, 7, 48).") from None
-    return tuple(int(size) if size == int(size) else size for size in numbers)
 
 
 @exercise("4.1")
@@ -40,10 +40,7 @@ def predict_shapes(answer):
 @exercise("4.2")
 def count_parameters(answer):
     """Parameters of one attention block of BERT-base: 4 (H² + H)."""
-    try:
-        count = float(answer.replace(",", "").replace(" ", "") if isinstance(answer, str) else answer)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint("The answer should be one number.") from None
+    count = as_number(answer)
     H, A = 768, 12
     D, right = H // A, 4 * (H * H + H)
     hints = {

@@ -1,17 +1,30 @@
 """Checks for the exercises of notebook 05."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from exercises import Hint, climb, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+    expect_tensor,
+)
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
+from utils.encoder_layer import TransformerEncoderLayer
 
 
 @exercise("5.1")
@@ -69,15 +82,7 @@ def parameters_of_a_layer(answer):
         attention: "That is attention alone.",
         network: "That is the feed-forward network alone.",
     }
-    value = answer.item() if hasattr(answer, "item") else answer
-    if (
-        isinstance(value, str)
-        and (digits := value.translate(dict.fromkeys(map(ord, "_,'’ \u00a0\u202f")))).isdecimal()
-    ):
-        value = int(digits)  # written as 7,087,872
-    expect(
-        isinstance(value, (int, float)), f"Give one whole number, not {value!r} (a {type(value).__name__})."
-    )
+    value = as_number(answer, "The count")
     if value in wrong:
         raise Hint(wrong[value])
     expect(
@@ -140,13 +145,15 @@ def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
     generator = torch.Generator().manual_seed(4)
     size = shape[-1]
     stream = torch.randn(shape, generator=generator) * 3 + 1
-    weight = torch.randn(size, size, generator=generator)
+    weight, gain, shift = (
+        torch.randn(*sizes, generator=generator) for sizes in ((size, size), (size,), (size,))
+    )
 
     def sublayer(x: Tensor) -> Tensor:
         return torch.tanh(x @ weight)
 
     def norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (size,))
+        return F.layer_norm(x, (size,), gain, shift)
 
     post, pre = norm(stream + sublayer(stream)), stream + sublayer(norm(stream))
     given = stream.clone()
@@ -164,6 +171,10 @@ def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
         + norm(sublayer(stream)),
         "LayerNorm is missing in the post-LN branch.": stream + sublayer(stream),
         "Post-LN normalises once, after the sum: the sublayer reads the stream as it is.": norm(pre),
+        "The sum is normalised twice: once is enough.": norm(post),
+        "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
+            F.layer_norm(stream + sublayer(stream), (size,))
+        ),
     }
     for hint, values in wrong.items():
         expect(not close(result, values), hint)
@@ -177,11 +188,20 @@ def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
         "In pre-LN LayerNorm stands before the sublayer, and not after the sum again.": norm(pre),
         "In pre-LN LayerNorm comes before the sublayer: f(LN(x)), not LN(f(x)).": stream
         + norm(sublayer(stream)),
+        "In pre-LN the stream is normalised twice before the sublayer: once is enough.": stream
+        + sublayer(norm(normalised)),
+        "In pre-LN, too, call the `norm` that is given, which has learned a weight and a bias.": stream
+        + sublayer(F.layer_norm(stream, (size,))),
     }
     for hint, values in wrong.items():
         expect(not close(first, values), hint)
     expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
     expect(close(first, pre), "Pre-LN is x + f(LN(x)).")
+    with contextlib.suppress(
+        TypeError
+    ):  # a function that has to be told, norm_first without a default, will do
+        unsaid = answer(given, sublayer, norm)
+        expect(close(unsaid, post), "Called without norm_first it should be post-LN: the default is False.")
 
 
 @exercise("5.5")
@@ -198,6 +218,11 @@ def write_the_layer(answer):
             "each time before the sum: layer.dropout(…).",
         }
         climb(rungs(answer, layers, single, batch, mask), hints)
+    states = single[0].clone().requires_grad_()
+    ones = torch.ones(states.shape[:2], dtype=torch.long)
+    cut_off = "The values are right, but gradients do not get back through all of it: no detach, no torch.no_grad()."
+    sources = [states, *layers[0].parameters()]
+    expect_gradients(answer(layers[0], states, ones), layers[0](states, ones)[0], sources, cut_off)
     return f"It equals all {len(layers)} pretrained layers, and drops where BERT drops."
 
 
@@ -247,12 +272,22 @@ def of_real(states, real: Tensor) -> Tensor:
 def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None:
     """Raise a `Hint` that names it if the answer is one of the usual wrong layers."""
     given, mask = states.clone(), torch.ones(states.shape[:2], dtype=torch.long)
-    result = answer(only_parts(layer), given, mask)
+    with mock.patch.object(TransformerEncoderLayer, "forward", refuse):
+        try:
+            result, again = answer(layer, given, mask), answer(layer, states.clone(), mask)
+        except TypeError as error:
+            pair = "layer.attention returns a pair, what it adds and the weights: go on with the first of it"
+            expect("tuple" not in str(error), f"{pair} ({error}).")
+            raise
     expect(
         not isinstance(result, (tuple, list)),
         "It returns several things: return the new hidden states alone.",
     )
     result = expect_tensor(result, states.shape, "The new hidden states")
+    expect(
+        close(result, again),
+        "It drops in evaluation mode too, as F.dropout does unless told otherwise: use layer.dropout(…).",
+    )
     expect(
         torch.equal(given, states), "It writes into the hidden states it was given: use x + …, not x += …."
     )
@@ -289,12 +324,6 @@ def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None
         expect(not close(result, values, 1e-4), hint)
 
 
-def only_parts(layer: nn.Module) -> nn.Module:
-    """A copy of the layer whose parts work and which itself, called as a whole, raises a `Hint`."""
-
-    def forward(*arguments, **options):
-        raise Hint("This calls the finished layer: write what it does, with its parts.")
-
-    parts = deepcopy(layer)
-    parts.forward = forward
-    return parts
+def refuse(*arguments, **options):
+    """What stands in the place of the finished forward: a `Hint`."""
+    raise Hint("This calls the finished layer: write what it does, with its parts.")

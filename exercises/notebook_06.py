@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from unittest import mock
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from exercises import (
     exercise,
     expect,
     expect_function,
+    expect_gradients,
     expect_tensor,
 )
 from utils.checkpoints import load_reference_model, load_tokenizer
@@ -35,17 +37,18 @@ DISTILBERT_LAYER = {
 
 
 def toy_encoder(layers: int = 3) -> TransformerEncoder:
-    """A small encoder with seeded weights, in evaluation mode."""
+    """A small encoder with seeded weights, in training mode, without dropout."""
     torch.manual_seed(6)
     sizes = {"vocab_size": 12, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
-    return TransformerEncoder(BertConfig(num_hidden_layers=layers, max_position_embeddings=8, **sizes)).eval()
+    dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    return TransformerEncoder(
+        BertConfig(num_hidden_layers=layers, max_position_embeddings=8, **sizes, **dropout)
+    )
 
 
 @exercise("6.1")
 def parameters_of_a_layer(answer):
     """How many parameters a layer with H = 10, A = 2, I = 30 has."""
-    if isinstance(answer, str):
-        answer = answer.replace(",", "")  # written as 1,120
     number = as_number(answer, "The answer")
     attention, feed_forward, norms = 4 * 110, 330 + 310, 2 * 20
     total, biases = attention + feed_forward + norms, 40 + 40
@@ -146,11 +149,15 @@ def name_the_mistake(answer: Callable) -> None:
     ids, types = torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]), torch.tensor([[0, 0, 0, 1, 1], [0] * 5])
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
-    forward, encoder.forward = encoder.forward, refuse
-    states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
-    encoder.forward = forward
-    with torch.no_grad():
-        start, wanted, variants = encoder.embeddings(ids, types), *reference_states(encoder, ids, mask, types)
+    for layer in encoder.layers:
+        layer.register_forward_pre_hook(expect_no_pair)
+    with mock.patch.object(TransformerEncoder, "forward", refuse):
+        states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
+    expect(encoder.training, "It switches the encoder to evaluation mode: that is for the caller to say.")
+    start, (wanted, variants) = (
+        encoder.embeddings(ids, types),
+        reference_states(encoder, ids, mask, types),
+    )
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
         missing = "The last layer's result is missing." if first_kept else "The embeddings belong in front."
@@ -168,12 +175,19 @@ def name_the_mistake(answer: Callable) -> None:
         expect(
             close(state, right), f"{place}: call each layer on what the one before returned, with the mask."
         )
-    learns = all(state.requires_grad for state in states)
-    expect(learns, "The states are cut off from the weights: no detach, no .data, no torch.no_grad() in it.")
+    cut_off = "The states are cut off from the weights: no detach, no .data, no torch.no_grad() in it."
+    for state, right in zip(tensors, wanted, strict=True):
+        expect_gradients(state, right, list(encoder.parameters()), cut_off)
     fewer = as_states(answer(two_layers, ids, mask, types), 2)
     expect(
         len(fewer) == 3, "Right for three layers, but an encoder of two has three states: use encoder.layers."
     )
+
+
+def expect_no_pair(layer, arguments: tuple) -> None:
+    """Raise `Hint` where a layer is called with the pair that the one before returned."""
+    pair = "A layer returns a pair, hidden states and weights: hand on the first of it, layer(…)[0]."
+    expect(not arguments or not isinstance(arguments[0], (tuple, list)), pair)
 
 
 def refuse(*arguments, **options):
@@ -239,8 +253,8 @@ def rungs(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tens
 def thaw_last_layers(answer):
     """All frozen but the last layers; returns the number of trainable parameters."""
     expect_function(answer)
-    for number, layers in ((1, 3), (2, 3), (3, 3), (0, 3), (2, 5)):
-        encoder = toy_encoder(layers)
+    for number, layers, frozen_before in ((1, 3, 0), (2, 3, 0), (3, 3, 0), (0, 3, 0), (2, 5, 0), (2, 4, 1)):
+        encoder = toy_encoder(layers).requires_grad_(not frozen_before)
         layer_size = sum(parameter.numel() for parameter in encoder.layers[0].parameters())
         result = answer(encoder, number)
         learning = [all(p.requires_grad for p in layer.parameters()) for layer in encoder.layers]

@@ -3,11 +3,23 @@
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig, BertForSequenceClassification
 
-from exercises import Hint, as_number, as_shape, call, climb, close, exercise, expect, expect_function
+from exercises import (
+    Hint,
+    as_number,
+    as_shape,
+    call,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+)
 from utils.checkpoints import load_reference_model, load_tokenizer
 
 
@@ -36,8 +48,6 @@ def through_the_head(answer):
 @exercise("8.2")
 def sentences_for_an_interval(answer):
     """How many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
-    if isinstance(answer, str):  # 4,898 or 4 898
-        answer = answer.replace(",", "").replace(" ", "")
     number = as_number(answer, "The number of sentences")
     wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
     wrong = {
@@ -108,10 +118,14 @@ def early_stopping(answer):
         ([0.5, 0.6], 3, (2, 1)),
         ([0.4, 0.5, 0.3], 1, (2, 1)),
         ([0.7], 1, (1, 1)),
+        ([2.0, 1.5, 1.2, 1.3, 1.4, 0.3], 2, (5, 3)),
+        ([0.5, 0.4999, 0.4998, 0.51, 0.52, 0.1], 2, (5, 3)),
     ]
     for losses, patience, wanted in cases:
-        result = answer(list(losses), patience)
-        two = isinstance(result, (tuple, list, torch.Tensor)) and len(result) == 2
+        given = list(losses)
+        result = answer(given, patience)
+        expect(given == losses, "It changes the list of losses that it was given: work on a copy.")
+        two = isinstance(result, (tuple, list, Tensor, np.ndarray)) and len(result) == 2
         expect(two, "Return two numbers: after which epoch training ends, and which is kept.")
         ended, kept = (int(as_number(each, "Each of the two")) for each in result)
         case = f"With the losses {losses} and patience {patience}"
@@ -128,6 +142,14 @@ def early_stopping(answer):
         expect(
             losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted,
             f"{case}: an equal loss is no progress.",
+        )
+        expect(
+            losses[0] < 1 or (ended, kept) == wanted,
+            f"{case}: a loss may well be above 1; let the first be the best so far, or begin with infinity.",
+        )
+        expect(
+            losses[:2] != [0.5, 0.4999] or (ended, kept) == wanted,
+            f"{case}: a lower loss is progress, by however little.",
         )
         expect(ended <= wanted[0], f"{case} it goes on to epoch {ended}, but should end after {wanted[0]}.")
         expect(ended >= wanted[0], f"{case} it ends after epoch {ended}, but patience lasts to {wanted[0]}.")
@@ -216,7 +238,7 @@ def head_written(answer):
     """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
     expect_function(answer)
     small = BertConfig(hidden_size=20, num_labels=5, classifier_dropout=0.5)
-    head = answer(small)
+    head = call(answer, small)
     logits = call(head, torch.randn(4, 7, 20))
     expect(isinstance(head, nn.Module), "Pass the class itself: ClassificationHead, a nn.Module.")
     expect(isinstance(logits, Tensor), f"forward should return the logits, not a {type(logits).__name__}.")
@@ -226,6 +248,12 @@ def head_written(answer):
     expect_parts(head)
     expect_dropout(head, small)
     climb(head_rungs(answer), HEAD_HINTS)
+    head.eval()
+    states = torch.randn(4, 7, 20).requires_grad_()
+    wanted = head.classifier(torch.tanh(head.pooler(states[:, 0])))
+    sources = [states, *head.pooler.parameters(), *head.classifier.parameters()]
+    cut_off = "The logits are right, but nothing below them can learn: no detach, no torch.no_grad()."
+    expect_gradients(call(head, states), wanted, sources, cut_off)
     return "With the official weights it gives the official logits."
 
 
@@ -260,19 +288,27 @@ def inputs_of(head: nn.Module, hidden_states: Tensor) -> dict[str, Tensor]:
 def expect_dropout(head: nn.Module, config: BertConfig) -> None:
     """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
     hidden_states = torch.randn(200, 3, config.hidden_size)
-    quiet, noisy = inputs_of(head.eval(), hidden_states), inputs_of(head.train(), hidden_states)
+    quiet, again = (inputs_of(head.eval(), hidden_states.clone()) for _ in range(2))
+    noisy = inputs_of(head.train(), hidden_states.clone())
     expect(
-        not (quiet["classifier"] == 0).any(),
+        quiet["classifier"].equal(again["classifier"]),
         "In evaluation mode nothing is dropped: use nn.Dropout, a module.",
     )
     expect(not (noisy["pooler"] == 0).any(), "Dropout comes after the pooler, not before it.")
-    share = (noisy["classifier"] == 0).float().mean().item()
+    there = quiet["classifier"] != 0
+    pooled, dropped = quiet["classifier"][there], noisy["classifier"][there]
+    share = (dropped == 0).float().mean().item()
     expect(
         share > 0 or not (noisy["logits"] == 0).any(), "Dropout comes before the classifier, not after it."
     )
     expect(share > 0, "In training nothing is dropped between pooler and classifier.")
     fixed = f"With classifier_dropout=0.5 it drops {share:.0%}: take head_dropout(config)."
     expect(abs(share - 0.5) < 0.1, fixed)
+    kept = dropped != 0
+    expect(
+        close(dropped[kept], 2 * pooled[kept]),
+        "Dropout comes after tanh: what it keeps is the pooled vector, divided by 1 − 0.5.",
+    )
 
 
 @torch.no_grad()
@@ -282,7 +318,7 @@ def head_rungs(answer) -> Iterator[tuple[str, Tensor, Tensor]]:
     official = BertForSequenceClassification.from_pretrained(folder, num_labels=3).eval()
     for linear in (official.bert.pooler.dense, official.classifier):
         nn.init.normal_(linear.bias)
-    head = answer(official.config).eval()
+    head = call(answer, official.config).eval()
     head.pooler.load_state_dict(official.bert.pooler.dense.state_dict())
     head.classifier.load_state_dict(official.classifier.state_dict())
     texts = {"": ["A film to remember."], " of a padded batch": ["Dull.", "It is long, and it feels longer."]}

@@ -8,7 +8,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from exercises import Hint, climb, close, exercise, expect, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    as_tensor,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 from utils.checkpoints import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
@@ -45,11 +55,6 @@ def as_numbers(answer) -> Tensor:
     return numbers.float()
 
 
-def expect_function(answer) -> None:
-    """Raise `Hint` unless the answer can be called."""
-    expect(callable(answer), "Pass the function itself, without calling it.")
-
-
 def answer_for(answer: Callable, **inputs):
     """What the function returns for these tensors, by position; a `Hint` if it altered one of them."""
     given = {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
@@ -68,7 +73,7 @@ def all_cosines(answer):
     expect_function(answer)
     generator = torch.Generator().manual_seed(1)
     queries, vectors = 3 * torch.randn(4, 4, generator=generator), torch.randn(4, 4, generator=generator)
-    result = expect_tensor(answer_for(answer, queries=queries, vectors=vectors), (4, 4))
+    result = expect_tensor(as_tensor(answer_for(answer, queries=queries, vectors=vectors)), (4, 4))
     unit_queries, unit_vectors = F.normalize(queries, dim=-1), F.normalize(vectors, dim=-1)
     wanted = unit_queries @ unit_vectors.T
     hints = [
@@ -91,10 +96,13 @@ def all_cosines(answer):
     for wrong, hint in hints:
         expect(not close(result, wrong), hint)
     expect(close(result, wanted), "Divide queries and vectors by their lengths, then multiply them.")
-    result = expect_tensor(answer(queries[:2].clone(), vectors.clone()), (2, 4), "For Q = 2 and N = 4 it")
+    result = as_tensor(answer(queries[:2].clone(), vectors.clone()))
+    result = expect_tensor(result, (2, 4), "For Q = 2 and N = 4 it")
     expect(close(result, wanted[:2]), "With fewer queries than vectors it goes wrong.")
+    result = expect_tensor(as_tensor(answer(queries / 50, vectors / 50)), (4, 4))
+    expect(close(result, wanted), "Vectors shorter than 1 go wrong: divide by the length, whatever it is.")
     queries, vectors = torch.randn(3, 7, generator=generator), torch.randn(5, 7, generator=generator)
-    result = answer_for(answer, queries=queries, vectors=vectors)
+    result = as_tensor(answer_for(answer, queries=queries, vectors=vectors))
     result = expect_tensor(result, (3, 5), "For 3 queries, 5 vectors and H = 7 it")
     wanted = F.normalize(queries, dim=-1) @ F.normalize(vectors, dim=-1).T
     expect(close(result, wanted), "With H = 7 it goes wrong: is a size fixed?")
@@ -107,7 +115,8 @@ def share_that_was_found(answer):
     expect_function(answer)
     found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
     exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
-    result = as_number(answer_for(answer, found=found, exact=exact))
+    share = "The share, one number for all queries,"
+    result = as_number(answer_for(answer, found=found, exact=exact), share)
     wanted = 6 / 12
     hints = {
         1 / 12: "Only numbers at the same place count so far: the order should not matter.",
@@ -125,24 +134,11 @@ def share_that_was_found(answer):
     expect(
         close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them."
     )
-    perfect = as_number(answer(exact.flip(1), exact.clone()))
+    perfect = as_number(answer(exact.flip(1), exact.clone()), share)
     expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
-    other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()))
+    other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
     expect(close(other, 5 / 6), "For 3 queries and k = 2 it goes wrong: is a size fixed?")
     return ""
-
-
-def as_number(value) -> Tensor:
-    """A number, or a tensor with one number, as a tensor; else a `Hint`."""
-    try:
-        number = torch.as_tensor(value).detach().cpu().double()
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(f"It should return a number, not something of type {type(value).__name__}.") from None
-    if number.numel() != 1:
-        raise Hint(
-            f"It should return one number for all queries, but it has the shape {tuple(number.shape)}."
-        )
-    return number.reshape(())
 
 
 @exercise("9.4")
@@ -262,11 +258,19 @@ def embed_rungs(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[
 
 
 def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
-    """The function's vectors on the CPU; a `Hint` if they are none or if it altered the list of texts."""
-    given = list(texts)
-    result = answer(given, encoder, tokenizer, *batch_size)
+    """The function's vectors on the CPU; a `Hint` if it altered the texts, or if a batch was larger than allowed."""
+    given, sizes = list(texts), [0]
+    hook = encoder.embeddings.word_embeddings.register_forward_pre_hook(
+        lambda _, ids: sizes.append(len(ids[0]))
+    )
+    try:
+        result = answer(given, encoder, tokenizer, *batch_size)
+    finally:
+        hook.remove()
     expect(given == texts, "It changes the list of texts that it was given: sort numbers, or a copy.")
-    return expect_tensor(result, (len(texts), encoder.config.hidden_size)).cpu()
+    for size in batch_size:
+        expect(max(sizes) <= size, f"With batch_size={size} it gives the encoder {max(sizes)} texts at once.")
+    return expect_tensor(as_tensor(result), (len(texts), encoder.config.hidden_size)).cpu()
 
 
 @cache

@@ -16,11 +16,11 @@ from exercises import (
     exercise,
     expect,
     expect_function,
+    expect_gradients,
     expect_tensor,
     holds_stub,
 )
 from utils.datasets import DATA
-from utils.encoder_layer import ACTIVATIONS
 from utils.masked_lm import TransformerForMaskedLM
 from utils.statistics import wilson_interval
 
@@ -152,7 +152,7 @@ def write_the_head(answer):
     model = pretrained()
     weight = model.encoder.embeddings.word_embeddings.weight.detach().clone()
     embeddings = nn.Embedding.from_pretrained(weight, freeze=False)
-    head = answer(model.config, embeddings)
+    head = call(answer, model.config, embeddings)
     if holds_stub([getattr(head, name, None) for name in ("transform", "layer_norm", "bias")]):
         raise NotAttempted
     kinds = {"transform": nn.Linear, "layer_norm": nn.LayerNorm}
@@ -223,7 +223,7 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
     )
     wrong = {
         "The activation between transform and LayerNorm is missing.": logits_of(model, states, identity),
-        "BERT's GELU is the exact one, nn.GELU().": logits_of(model, states, ACTIVATIONS["gelu_new"]),
+        "BERT's GELU is the exact one, nn.GELU().": logits_of(model, states, nn.GELU("tanh")),
         "That is ReLU: BERT uses GELU, nn.GELU().": logits_of(model, states, F.relu),
         "LayerNorm is missing.": logits_of(model, states, normalise=False),
         "LayerNorm comes after the activation.": before + model.head.bias,
@@ -253,6 +253,17 @@ def loss_of_pairs(answer):
         expect(
             close(loss, wanted),
             "scores = first @ second.T / temperature, and the right answer of row i is column i: F.cross_entropy.",
+        )
+        number = (
+            "The number is right, but nothing can be learned from it: return the tensor, without .item()."
+        )
+        expect(isinstance(result, Tensor), number)
+        sides = first.requires_grad_(), second.requires_grad_()
+        expect_gradients(
+            answer(*sides, temperature),
+            F.cross_entropy(first @ second.T / temperature, partner),
+            sides,
+            "The number is right, but gradients should flow to both sides as they are: no detach, no .data.",
         )
     return "With B pairs, each has B - 1 wrong answers, and none had to be collected."
 

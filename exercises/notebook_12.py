@@ -7,7 +7,18 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertLMHeadModel
 
-from exercises import Hint, as_shape, call, climb, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_shape,
+    as_tensor,
+    call,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+)
 from exercises.arrays import run_on_copies
 from exercises.notebook_04 import Parts, returned_pair
 
@@ -23,6 +34,7 @@ def shapes_across(answer):
     D = H // A
     expect((query, key) != ((B, A, S, D), (B, A, T, D)), "Turned round: who asks, the text or the source?")
     expect(query != (B, T, A, D), "query: exchange tokens and heads, so that each head has a matrix (T, D).")
+    expect(query != (B, T, H), "query: that is before the heads are split; (B, A, T, D) after it.")
     expect(query == (B, A, T, D), "query: the text asks, T tokens of it, in A heads of D = H / A numbers.")
     expect(key != (B, A, T, D), "key: the source is asked, and it has S tokens.")
     expect(key == (B, A, S, D), "key: like the query, but with a vector for each token of the source.")
@@ -219,7 +231,7 @@ def best_continuations(answer):
         found = run_on_copies(answer, scores, steps)
         expect(isinstance(found, (tuple, list)) and len(found) == 3, "Return three: scores, beams, tokens.")
         found = [
-            expect_tensor(one, (K,), name)
+            expect_tensor(as_tensor(one), (K,), name)
             for one, name in zip(found, ("The scores", "The beams", "The tokens"), strict=True)
         ]
         total = scores[:, None] + steps

@@ -5,7 +5,16 @@ import statistics
 import torch
 from torch import Tensor
 
-from exercises import Hint, as_number, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+    expect_tensor,
+)
 from exercises.arrays import run_on_copies
 
 TEXTS = (3, 5, 8)
@@ -70,14 +79,35 @@ def tokens_put_back(answer):
     for rows in masks:
         mask = torch.tensor(rows)
         tokens = torch.arange(1.0, 1 + 2 * int(mask.sum())).view(-1, 2)
-        result = run_on_copies(answer, tokens, mask)
-        result = expect_tensor(result, (*mask.shape, 2))
-        wanted = torch.zeros(*mask.shape, 2).masked_scatter(mask[:, :, None] == 1, tokens)
-        expect(close(result[mask == 0], wanted[mask == 0]), "Where padding stands, all should be zero.")
+        found = run_on_copies(answer, tokens, mask)
+        result = expect_tensor(found, (*mask.shape, 2))
+        wanted = unpacked(tokens, mask)
         for hint, wrong in misplaced(tokens, mask).items():
             expect(not close(result, wrong) or close(wrong, wanted), hint)
+        expect(close(result[mask == 0], wanted[mask == 0]), "Where padding stands, all should be zero.")
         expect(close(result, wanted), "Row by row, each real place takes the next token: states[mask == 1].")
+    if isinstance(found, Tensor):  # NumPy knows no gradients
+        expect_type_and_gradients(answer)
     return "Packing and unpacking go through the places in the same order."
+
+
+def unpacked(tokens: Tensor, mask: Tensor) -> Tensor:
+    """The tokens (N, H) at the places where the mask (B, S) has a 1, (B, S, H)."""
+    return tokens.new_zeros(*mask.shape, tokens.size(-1)).masked_scatter(mask[:, :, None] == 1, tokens)
+
+
+def expect_type_and_gradients(answer) -> None:
+    """A `Hint` unless float64 stays float64, and gradients flow back to the tokens."""
+    tokens, mask = torch.arange(6.0).view(3, 2), torch.tensor([[1, 0, 1], [0, 1, 0]])
+    like = "make the zeros like it, packed.new_zeros(…)"
+    try:
+        result = answer(tokens.double(), mask)
+    except RuntimeError as error:
+        raise Hint(f"Right for float32, but `packed` may be of another dtype: {like} ({error}).") from error
+    expect(result.dtype == torch.float64, f"The result should have the dtype of `packed`: {like}.")
+    tokens.requires_grad_()
+    cut_off = "The numbers are right, but no gradient flows back to `packed`: no detach, no .data."
+    expect_gradients(answer(tokens, mask), unpacked(tokens, mask), [tokens], cut_off)
 
 
 def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
@@ -103,7 +133,10 @@ def codes_with_a_sign(answer):
         compare_codes(run_on_copies(answer, weights), weights)
     weights = torch.tensor([[0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]])
     codes, scales = run_on_copies(answer, weights)
-    back = torch.as_tensor(codes).float() * torch.as_tensor(scales).float()
+    back = (
+        expect_tensor(codes, (2, 3), "The first").float()
+        * expect_tensor(scales, (2, 1), "The second").float()
+    )
     expect(back.isfinite().all(), "A row of zeros gives 0 / 0: keep the divisor above zero there.")
     expect(close(back, weights, 0.02), "A row of zeros should come back as zeros, and the others as before.")
     return "That is how most int8 files hold their weights."
@@ -114,13 +147,17 @@ def compare_codes(answer, weights: Tensor) -> None:
     expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two: the codes and the scales.")
     codes = expect_tensor(answer[0], tuple(weights.shape), "The first")
     largest = weights.abs().amax(dim=1, keepdim=True)
-    given = torch.as_tensor(answer[1]).detach().float()
-    one = weights.abs().max() / 127
+    (R, C), shape = weights.shape, tuple(getattr(answer[1], "shape", ()))
+    flat = "The scales lack their second dimension: keep it with keepdim=True, for (R, 1)."
+    expect(shape != (R,), flat)
     expect(
-        len(weights) == 1 or not close(given.expand_as(largest), one.expand_as(largest), 1e-4),
-        "One scale for the whole matrix: each row has its own.",
+        shape not in ((1, C), (C,)) or R == 1,
+        "Each column has a scale: each *row* should have one, over dim=1.",
     )
-    scales = expect_tensor(given, tuple(largest.shape), "The second")
+    same, whole = weights.abs().max() / 127, "One scale for the whole matrix: each row has its own."
+    expect(not close(answer[1], same, 1e-4), whole)
+    scales = expect_tensor(answer[1], (R, 1), "The second").detach().float()
+    expect(R == 1 or not close(scales, same.expand_as(largest), 1e-4), whole)
     hints = {
         "The scales are turned round: codes · scales is the weight.": 127 / largest,
         "Divide by 127: 128 would not fit into 8 bits.": largest / 128,
@@ -143,6 +180,7 @@ ROUNDS = (
     ([9.0, 1.0, 4.0, 1.2], [1.0, 2.0, 5.0, 2.0]),
     ([5.0, 3.0, 3.0, 30.0], [1.0, 1.0, 4.0, 20.0]),
     ([1.0, 2.0, 8.0, 3.0], [1.0, 4.0, 8.0, 2.0]),
+    ([9.0, 1.0, 2.0, 4.0, 6.0], [1.0, 7.0, 5.0, 2.0, 1.0]),  # ours rise while theirs fall
 )
 
 
@@ -176,6 +214,9 @@ def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
         "The first round is counted: it pays for what is done once.": median_ratio(ours, theirs),
         "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(
             other, mine
+        ),
+        "The lists have been sorted: the two times of one round belong together.": median_ratio(
+            sorted(mine), sorted(other)
         ),
         "That is a mean: one bad round moves it. Take the median.": statistics.mean(ratios),
         "That compares the sums: one slow round decides. Take each round's ratio, then the median.": sum(mine)
