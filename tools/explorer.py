@@ -15,7 +15,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from tools.badges import current_slug
+from tools.badges import current
 from tools.npm import Package, fetch, read_member
 from utils import tokenization
 from utils.checkpoints import checkpoint_name
@@ -177,7 +177,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
         "runtime": RUNTIME.version,
         "megabytes": f"{size / 1e6:.0f}",
     }
-    elsewhere = f"https://github.com/{current_slug()}/tree/main/notebooks"
+    elsewhere = "https://github.com/{}/tree/{}/notebooks".format(*current())
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], elsewhere), read["page.html"])
     return re.sub(r"%([a-z]+)%", lambda place: inserted[place[1]], page)
 

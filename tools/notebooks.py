@@ -72,9 +72,10 @@ def execute(path: Path) -> None:
         cell.metadata = nbformat.from_dict(kept | (FOLDED if is_folded(cell) else {}))
         if cell.cell_type == "code":
             cell.outputs = join_streams(without_progress(cell))
-        for output in cell.get("outputs", []):  # a view's payload and boxes appear where its cell is run
-            for kind in ("text/html", WIDGET):
-                output.get("data", {}).pop(kind, None)
+            for output in cell.outputs:  # a view's payload and boxes appear where its cell is run
+                for kind in ("text/html", WIDGET):
+                    output.get("data", {}).pop(kind, None)
+            cell.outputs = [output for output in cell.outputs if output.get("data", True)]  # less bare boxes
     save(notebook, path)
 
 

@@ -12,9 +12,10 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from tools.notebooks import REMOVE_INPUT, notebook_paths
-from tools.website import SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
+from tools.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
+LARGER_LETTERS = WEB / "slides" / "figures.py"
 UNANSWERED = re.compile(r"; you predicted nothing.*")  # what `reveal` says to a reader, not to a class
 
 
@@ -69,7 +70,7 @@ def main() -> str | None:
         return "name a notebook by its number: make slides NB=03"
     if unchosen := [path.name for path in paths if not has_slides(path)]:
         return f"no slides yet in {', '.join(unchosen)}: give its cells slide types (property inspector)"
-    for copy in execute(paths):
+    for copy in execute(paths, BUILD / "executed_for_slides", LARGER_LETTERS):
         print(make_slides(copy, SITE / "slides"))
     return None
 

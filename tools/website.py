@@ -17,7 +17,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
-from tools.badges import current_slug
+from tools.badges import current
 from tools.notebooks import (
     NOTEBOOKS,
     REMOVE_INPUT,
@@ -33,67 +33,86 @@ from tools.notebooks import (
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
+FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = (
     "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
 )
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
+HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
+LABEL = re.compile(
+    r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2"""
+)  # of a figure, in the code that draws it
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
-EXPLORER_LINK = (  # under the start page's title
-    '<p><a href="explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
+EXPLORER_LINK = (  # under the start page's title, and where a notebook has boxes for a reader's own sentences
+    '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
     "real numbers, and your own sentence, computed in your browser.</p>"
 )
+MENDED = {  # what Sphinx and its theme forget to tell those who hear a page
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="This page">',
+}
 LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([^)#\s]+)([^)]*)\)")
 
 
-def execute(paths: list[Path]) -> list[Path]:
-    """Executed copies of the notebooks in the build folder; copies newer than all they were made from are kept."""
-    folder = BUILD / "executed"
-    for name in ("data", "images"):
-        if (NOTEBOOKS / name).exists():
-            shutil.copytree(NOTEBOOKS / name, folder / name, dirs_exist_ok=True)
+def execute(paths: list[Path], folder: Path = BUILD / "executed", first: Path | None = None) -> list[Path]:
+    """Executed copies of the notebooks in a folder; copies newer than all they were made from are kept.
+
+    `first` is a file of Python code that each kernel runs before the notebook.
+    """
+    shutil.copytree(NOTEBOOKS / "images", folder / "images", dirs_exist_ok=True)
     copies = [folder / path.relative_to(NOTEBOOKS) for path in paths]
-    todo = [pair for pair in zip(paths, copies, strict=True) if not is_new(*pair)]
+    todo = [pair for pair in zip(paths, copies, strict=True) if not is_new(*pair, first)]
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS)))
     with ThreadPoolExecutor(JOBS) as pool:
         runs = pool.map(
-            lambda pair: execute_one(*pair), reversed(todo)
+            lambda pair: execute_one(*pair, first), reversed(todo)
         )  # the long ones come late in the series
         list(tqdm(runs, total=len(todo), unit="notebook", desc="executing"))
     return copies
 
 
-def is_new(path: Path, copy: Path) -> bool:
-    """Whether an executed copy is newer than its notebook, the code and the data."""
-    sources = [path, *(ROOT / "utils").rglob("*.*"), *(NOTEBOOKS / "data").rglob("*")]
+def is_new(path: Path, copy: Path, first: Path | None) -> bool:
+    """Whether an executed copy is newer than its notebook and the code, data included."""
+    sources = [path, *(ROOT / "utils").rglob("*.*"), *filter(None, [first])]
     made_from = [source for source in sources if "__pycache__" not in source.parts]
     return copy.exists() and copy.stat().st_mtime > max(source.stat().st_mtime for source in made_from)
 
 
-def execute_one(path: Path, copy: Path) -> None:
+def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
     """Write an executed copy of a notebook, its views included."""
     notebook = nbformat.read(path, as_version=4)
     copy.parent.mkdir(parents=True, exist_ok=True)
+    if first:
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(first.read_text("utf-8")))
     try:
         run(notebook, copy.parent, timeout=900)
     except CellExecutionError as error:
         raise RuntimeError(f"{path.name} fails, so there is no page to make of it") from error
+    if first:
+        del notebook.cells[0]
     save(notebook, copy)  # whole, since a copy that is there counts as done
 
 
-def read_for_readers(path: Path):
+def read_for_readers(path: Path, above_boxes: str = ""):
     """An executed notebook without what only its run needed: progress bars, warnings and widgets.
 
-    A widget that says how it looks without a kernel, such as that of `explore`, is shown so.
+    A widget that says how it looks without a kernel, such as that of `explore`, is shown so, under `above_boxes`.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook, heading = nbformat.read(path, as_version=4), path.stem
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = join_streams([output for output in cell.outputs if is_for_readers(output)])
-            for output in cell.outputs:
-                output.get("data", {}).pop(WIDGET, None)
-            describe_pictures(cell)
+            for data in (output.get("data", {}) for output in cell.outputs):
+                if WIDGET in data:
+                    data.pop(WIDGET)
+                    data["text/html"] = above_boxes + data["text/html"]
+            describe_pictures(cell, heading)
+        else:
+            heading = [heading, *HEADING.findall(cell.source)][-1]
     return notebook
 
 
@@ -103,12 +122,15 @@ def is_for_readers(output) -> bool:
     return output.get("name") != "stderr" and (WIDGET not in data or "text/html" in data)
 
 
-def describe_pictures(cell) -> None:
-    """Give a cell's pictures the title of its figure, for readers who hear the page."""
-    titles = re.findall(r"""title(?:=|\()f?(["'])(.*?)\1""", cell.source)
-    title = (
-        re.sub(r"\{.*?\}", "…", titles[-1][1]) if titles else "Figure; the text around it says what it shows"
-    )
+def describe_pictures(cell, heading: str) -> None:
+    """Give a cell's pictures the title of its figure, for readers who hear the page.
+
+    A figure without one has the heading that it stands under, with the names of its axes.
+    """
+    said = LABEL.findall(cell.source)
+    titles = [text for name, _, text in said if name == "title"]
+    axes = [text for name, _, text in said if name != "title"]
+    title = re.sub(r"\{.*?\}", "…", (titles or ["; ".join([f"Figure to “{heading}”", *axes])])[-1])
     cell.metadata["mystnb"] = {"image": {"alt": title}}
     for output in cell.outputs:
         for kind in output.get("data", {}):
@@ -146,10 +168,12 @@ def relink(text: str, place: str, stays) -> str:
     fetched from elsewhere becomes its description.
     """
 
+    slug, ref = current()
+
     def target(match: re.Match) -> str:
         image, label, link, rest = match.groups()
         path = normpath(f"{place}/{link}")
-        address = link if image or stays(path) else f"https://github.com/{current_slug()}/blob/main/{path}"
+        address = link if image or stays(path) else f"https://github.com/{slug}/blob/{ref}/{path}"
         return f"{image}{label}({address}{rest})"
 
     return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
@@ -159,7 +183,7 @@ def start_page(readme: Path, places: list[str], explored: bool) -> str:
     """The README with the notebooks' places behind it, and under its title the way to explorer.html if there is one."""
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if explored:
-        start = start.replace("\n", f"\n\n{EXPLORER_LINK}\n", 1)
+        start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
     for caption, solved in (("Notebooks", False), ("Solutions", True)):
         pages = [place.removesuffix(".ipynb") for place in places if ("solutions/" in place) == solved]
         start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
@@ -169,7 +193,8 @@ def start_page(readme: Path, places: list[str], explored: bool) -> str:
 def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False) -> None:
     """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them.
 
-    `explored` says that explorer.html will stand beside the start page, which then leads to it.
+    `explored` says that explorer.html will stand beside the start page: that leads to it, and so do boxes for a
+    reader's own sentences, which need a kernel.
     """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
@@ -181,7 +206,8 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explor
         for path in copies
     }
     for path, place in places.items():
-        notebook = read_for_readers(path)
+        link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
+        notebook = read_for_readers(path, above_boxes=link)
         take_out_views(notebook, path.stem, views)
         folder = str(Path(place).parent)
         for cell in notebook.cells:
@@ -190,6 +216,11 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explor
         for cell in notebook.cells:  # pages show the code that slides leave out
             tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
             cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
+            if is_folded(cell):
+                name = FOLDED_NAME.match(cell.source)[1]
+                cell.metadata["mystnb"] |= {
+                    f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")
+                }
         nbformat.write(notebook, source / place)
     (source / "index.md").write_text(start_page(readme, list(places.values()), explored), "utf-8")
     shutil.copy(mathjax(), source / "_static" / MATHJAX)
@@ -234,6 +265,11 @@ def build(
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
     subprocess.run(command, check=True)
+    for path in (work / "html").rglob("*.html"):
+        page = path.read_text("utf-8")
+        for forgotten, told in MENDED.items():
+            page = page.replace(forgotten, told)
+        path.write_text(page, "utf-8")
     shutil.copytree(work / "source" / "_static", work / "html" / "_static", dirs_exist_ok=True)
     if explorer:
         shutil.copytree(explorer, work / "html", dirs_exist_ok=True)
@@ -254,7 +290,8 @@ def main() -> None:
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
     if explorer:
         print(
-            "explorer.html computes your own sentences when the site is served: python -m http.server -d site"
+            "explorer.html computes your own sentences when the site is served: "
+            "python -m http.server --bind 127.0.0.1 -d site"
         )
 
 

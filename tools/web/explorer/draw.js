@@ -108,7 +108,7 @@ class Matrix {
     const rows = this.cells.map((cells, row) => element("tr", {}, heading(tokens[row], "row"), ...cells));
     const caption = element("caption", { className: "unseen" }, this.caption);
     this.table.replaceChildren(caption, element("thead", {}, top), element("tbody", {}, ...rows));
-    this.table.classList.toggle("dense", tokens.length > 12);
+    this.table.classList.toggle("dense", tokens.length > 18);
   }
 
   draw(tokens, values, { limit, signed, chosen }) {

@@ -2,7 +2,8 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { H, L, A } = DATA.sizes, D = H / A, SIZES = { ...DATA.sizes, D };
 const by = (id) => document.getElementById(id);
-const followed = { token: 0, ...DATA.shown };
+const followed = { ...DATA.shown };
+let wish = null; // the token that the reader chose: { word, place }
 let shown = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
 
 function unpackNumbers(packed) {
@@ -40,16 +41,19 @@ function cosine(a, b) {
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 }
 
-const quoted = (row) => `“${shown.tokens[row]}”`;
+// A token by its word, and by its place where the word stands more than once
+const placed = (row, word = shown.tokens[row]) =>
+  (shown.tokens.indexOf(shown.tokens[row]) === shown.tokens.lastIndexOf(shown.tokens[row]) ? word : `${word} at ${row}`);
+const quoted = (row) => placed(row, `“${shown.tokens[row]}”`);
 const place = () => `layer ${followed.layer}, head ${followed.head}`;
-const number = (row, column, value) => `${shown.tokens[row]}, number ${column}: ${written(value, 3)}`;
+const number = (row, column, value) => `${placed(row)}, number ${column}: ${written(value, 3)}`;
 const rows = (id, caption) => new Rows(by(id), caption, number, chooseToken);
 const drawings = {
   embeddings: rows("embeddings", "Embeddings"),
   scores: new Matrix(by("scores"), "Attention scores", (row, column, value) =>
-    `${shown.tokens[row]} → ${shown.tokens[column]}: q · k / √${D} = ${written(value)}`, chooseToken),
+    `${placed(row)} → ${placed(column)}: q · k / √${D} = ${written(value)}`, chooseToken),
   weights: new Matrix(by("weights"), "Attention weights", (row, column, value) =>
-    `${place()}: ${shown.tokens[row]} → ${shown.tokens[column]} ${written(value, 3)}`, chooseToken),
+    `${place()}: ${placed(row)} → ${placed(column)} ${written(value, 3)}`, chooseToken),
   values: rows("values", "Values v"),
   context: rows("context", "Context = weights · v"),
   attended: rows("attended", "After attention"),
@@ -79,13 +83,28 @@ function mark(host, chosen) {
   });
 }
 
-function fillSelect(select, texts, name) {
+function fillSelect(select, texts, choose) {
   select.replaceChildren(...texts.map((text, value) => element("option", { value }, text)));
-  select.onchange = () => follow({ [name]: +select.value });
+  select.onchange = () => choose(+select.value);
+}
+
+// Where a word stands now: at its old place if it is there, else where it is nearest; undefined where it is not
+function find({ word, place: old }, tokens) {
+  const places = tokens.flatMap((token, i) => (token === word ? [i] : []));
+  return places.sort((a, b) => Math.abs(a - old) - Math.abs(b - old))[0];
+}
+
+// The token to follow in the next text: the one that the reader chose, else the one followed now, else token 2
+function keptToken(tokens) {
+  const now = { word: shown.tokens[followed.token], place: followed.token };
+  const first = tokens.findIndex((_, i) => i > 1 && i < tokens.length - 1);
+  return (wish && find(wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
 }
 
 // Everything that changes with the text
-function showText() {
+function showText(next) {
+  followed.token = keptToken(next.tokens);
+  shown = next;
   const { tokens, ids, types } = shown;
   const radio = (label, ...inside) => {
     const button = element("button", { type: "button", ariaLabel: label }, ...inside);
@@ -93,7 +112,7 @@ function showText() {
     return button;
   };
   const chips = tokens.map((token, i) => {
-    const chip = radio(`${token}, id ${ids[i]}`, element("b", {}, token), element("span", {}, String(ids[i])));
+    const chip = radio(`${placed(i)}, id ${ids[i]}`, element("b", {}, token), element("span", {}, String(ids[i])));
     chip.className = types[i] ? "second" : "first";
     return chip;
   });
@@ -105,14 +124,13 @@ function showText() {
     square.title = square.ariaLabel;
     thumbnail(square.firstChild, ofHead("attentions", Math.floor(i / A), i % A), tokens.length);
   });
-  fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), "token");
+  fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), chooseToken);
   const sizes = { ...SIZES, S: tokens.length };
   for (const shape of document.querySelectorAll("[data-shape]")) {
     const names = shape.dataset.shape.split(", ");
     shape.textContent = `(${names.join(", ")}) = ${names.map((name) => sizes[name]).join(" × ")}`;
   }
-  const first = tokens.findIndex((_, i) => i > 1 && i < tokens.length - 1);
-  follow({ token: Math.max(first, 0) });
+  follow({});
 }
 
 // Everything that changes with the token, layer or head that is followed
@@ -138,6 +156,7 @@ function follow(choice) {
 }
 
 function chooseToken(token) {
+  wish = { word: shown.tokens[token], place: token };
   follow({ token });
 }
 
@@ -168,8 +187,10 @@ function say(text, wrong = false) {
 const model = makeModel(by("worker").textContent, Object.fromEntries(
   Object.entries(DATA.files).map(([name, { path }]) => [name, new URL(path, location.href).href])));
 let encode, asked = 0;
+let live = false; // whether typing is answered, which it is from the moment that the reader asks for the model
 
 async function prepare() {
+  live = true;
   const total = DATA.files.runtime.size + DATA.files.encoder.size, bar = by("progress");
   const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
   const progress = (loaded) => {
@@ -184,6 +205,9 @@ async function prepare() {
       encode = makeTokenizer(await response.text(), DATA.rules);
     }
     await model.load(progress);
+  } catch (error) {
+    live = false; // the next try is the reader's
+    throw error;
   } finally {
     bar.hidden = true;
   }
@@ -212,8 +236,7 @@ async function send() {
     if (wrong) return say(wrong, true);
     const start = performance.now(), outputs = await model.run(input);
     if (turn !== asked) return undefined;
-    shown = { ...input, ...outputs };
-    showText();
+    showText({ ...input, ...outputs });
     return say(`${input.tokens.length} tokens, computed here in ${((performance.now() - start) / 1000).toFixed(2)} s.`);
   } catch (error) {
     return say(`The model could not run here (${error.message}). Try again, or take another browser.`, true);
@@ -222,8 +245,8 @@ async function send() {
 
 function start() {
   for (const text of document.querySelectorAll("[data-size]")) text.textContent = SIZES[text.dataset.size].toLocaleString("en");
-  fillSelect(by("layer"), Array.from({ length: L }, (_, i) => i), "layer");
-  fillSelect(by("head"), Array.from({ length: A }, (_, i) => i), "head");
+  fillSelect(by("layer"), Array.from({ length: L }, (_, i) => i), (layer) => follow({ layer }));
+  fillSelect(by("head"), Array.from({ length: A }, (_, i) => i), (head) => follow({ head }));
   const examples = DATA.examples.map(([first, second]) => {
     const button = element("button", { type: "button" }, [first, second].filter(Boolean).join(" / "));
     button.onclick = () => {
@@ -238,7 +261,7 @@ function start() {
   by("first").value = DATA.saved.text;
   if (location.protocol === "file:") {
     by("fields").disabled = true;
-    by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server -d site and open http://localhost:8000/explorer.html.";
+    by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
   }
   let pause;
   by("form").addEventListener("submit", (event) => {
@@ -248,10 +271,12 @@ function start() {
   });
   by("form").addEventListener("input", () => {
     clearTimeout(pause);
-    pause = setTimeout(send, 300);
+    if (live) pause = setTimeout(send, 300);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => showText());
-  showText();
+  for (const media of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(media).addEventListener("change", () => showText(shown)); // in the colours of the screen, or of paper
+  }
+  showText(shown);
 }
 
 try {

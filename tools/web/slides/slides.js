@@ -1,17 +1,77 @@
-// Starts reveal.js when the formulas are set, fits pictures and views to their slides, and leaves the keys to the deck.
+// Lays the cells out on slides and starts reveal.js when the formulas are set, fits pictures and views to their slides, and
+// leaves the keys to the deck.
+
+const SLIDE = { width: 1280, height: 720 };
+const RUNNING = 32; // the height of a line that says under which heading a slide stands
+const LEGIBLE = 0.84; // of a picture's own size, at which letters of 10 points have 21 pixels; alone it has more (figures.py)
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
+
+const headings = (slide) => [...slide.querySelectorAll("h1, h2, h3")].filter((heading) => !heading.closest("aside"));
+
+// A line of code that breaks goes on under itself, so that Python's indentation stays true.
+function hang() {
+  for (const code of document.querySelectorAll(".highlight pre")) {
+    const lines = code.innerHTML.replace(/\n$/, "").split("\n");
+    code.innerHTML = lines.map((line) => `<span class="line">${line}</span>`).join("");
+    for (const line of code.children) line.style.setProperty("--indent", `${line.textContent.search(/[^ ]|$/)}ch`);
+  }
+}
+
+// How high a slide is with letters of the least size, its pictures as high as they must be, or `share` of it.
+function heightOf(slide, share = 1) {
+  for (const one of slide.querySelectorAll("img")) {
+    const across = (one.clientWidth / one.naturalWidth) * one.naturalHeight;
+    one.style.height = `${share * Math.min(across, one.naturalHeight * LEGIBLE)}px`;
+  }
+  const height = slide.scrollHeight;
+  for (const one of slide.querySelectorAll("img")) one.style.height = "";
+  return height;
+}
+
+// A picture for which text and code leave far too little room gets a slide of its own: what stands below it, or it with that.
+function part(slide) {
+  const cells = [...slide.querySelectorAll(":scope > :not(aside)")], first = cells.findIndex((cell) => cell.querySelector("img"));
+  if (first < 0 || cells.length < 2 || heightOf(slide, 0.6) <= SLIDE.height) return;
+  const after = document.createElement("section");
+  after.append(...cells.slice(first || 1));
+  after.firstChild.classList.remove("fragment"); // a new slide begins with something
+  slide.after(after);
+}
+
+// A slide that is half empty is joined by the next of its section, which comes in under it at the next step: so a question
+// and its figure meet. Not where there is a view, which grows as far as the slide goes.
+function gather() {
+  document.body.classList.add("measuring");
+  leaves().forEach(part);
+  const heights = new Map(leaves().map((slide) => [slide, heightOf(slide)]));
+  for (const slide of leaves()) {
+    const room = SLIDE.height - (headings(slide).length ? 0 : RUNNING);
+    let next = slide.nextElementSibling;
+    while (slide.isConnected && next && !headings(next).length && !slide.querySelector("iframe") && !next.querySelector("iframe")) {
+      const [above, below] = [heights.get(slide), heights.get(next)];
+      if (Math.min(above, below) > SLIDE.height / 2 || above + below > room) break;
+      const joined = Object.assign(document.createElement("div"), { className: "fragment" });
+      joined.append(...next.childNodes);
+      slide.append(joined);
+      next.remove();
+      heights.set(slide, above + below);
+      next = slide.nextElementSibling;
+    }
+  }
+  document.body.classList.remove("measuring");
+}
 
 // A slide without a heading of its own says at its top under which one it stands.
 function nameSections() {
   let title = "";
   for (const slide of leaves()) {
-    const headings = [...slide.querySelectorAll("h1, h2, h3")].filter((heading) => !heading.closest("aside"));
-    if (!headings.length) {
+    const own = headings(slide);
+    if (!own.length) {
       const running = Object.assign(document.createElement("p"), { className: "running", textContent: title });
       slide.prepend(running);
     }
-    title = headings.at(-1)?.textContent ?? title;
+    title = own.at(-1)?.textContent ?? title;
   }
 }
 
@@ -23,7 +83,7 @@ function grow(slide, sizes, set) {
   const before = lines();
   for (const size of sizes) {
     set(`${size}px`);
-    if (slide.scrollHeight <= Reveal.getConfig().height && lines() <= before) continue;
+    if (slide.scrollHeight <= SLIDE.height && lines() <= before) continue;
     return set(size > sizes[0] ? `${size - 2}px` : "");
   }
 }
@@ -41,10 +101,10 @@ function fit(slide) {
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
-    grow(slide, [28, 30, 32, 34, 36], (size) => { slide.style.fontSize = size; });
-    grow(slide, [26, 28, 30, 32], (size) => { slide.style.setProperty("--code", size); });
+    grow(slide, [28, 30, 32, 34, 36, 38, 40], (size) => { slide.style.fontSize = size; });
+    grow(slide, [26, 28, 30, 32, 34, 36], (size) => { slide.style.setProperty("--code", size); });
   }
-  const over = (slide.scrollHeight - Reveal.getConfig().height) / pictures.length;
+  const over = (slide.scrollHeight - SLIDE.height) / pictures.length;
   if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
   if (pictures.length === 1 && pictures[0].matches("iframe")) enlarge(pictures[0], pictures[0].offsetHeight - over);
 }
@@ -70,12 +130,15 @@ function shareKeys({ target: frame }) {
   });
 }
 
-function start() {
+async function start() {
+  await Promise.all([...document.querySelectorAll(".slides img")].map((one) => one.decode()));
+  hang();
+  gather();
   nameSections();
   Reveal.on("ready", ({ currentSlide }) => fit(currentSlide));
   Reveal.on("slidechanged", ({ currentSlide }) => fit(currentSlide));
   Reveal.initialize({
-    width: 1280, height: 720, margin: 0.02, center: false, hash: true, transition: "none",
+    ...SLIDE, margin: 0.02, center: false, hash: true, transition: "none",
     slideNumber: "c/t", navigationMode: "linear", pdfSeparateFragments: false, plugins: [RevealNotes],
   });
   const grown = new ResizeObserver(() => fit(Reveal.getCurrentSlide())); // a view grows when it is drawn

@@ -18,6 +18,3 @@ const near = new IntersectionObserver((entries) => {
 }, { rootMargin: "600px" });
 
 for (const frame of document.querySelectorAll("iframe[data-view]")) near.observe(frame);
-
-// The search shows the lines it found where it may read pages: from a server, not from a folder.
-if (typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = location.protocol !== "file:";
