@@ -9,12 +9,13 @@ NB ?=
 PINS ?=
 TORCH ?= $(shell grep '^torch==' requirements.txt)
 BENCH ?= compare
+REF ?= main
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
 
-UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-r .*)//' requirements.txt requirements-dev.txt)
+UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-dev.txt)
 # what a Colab runtime has before a notebook asks for more
-COLAB_BRINGS := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets nbclient pytest
+COLAB_BRINGS := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets papermill pytest hypothesis
 
 # Jupyter keeps files in the home folder; where that cannot be written, it gets one in the virtual environment.
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
@@ -23,11 +24,18 @@ $(shell mkdir -p "$(HOME)")
 endif
 
 # CHECKPOINT=folder runs the series on another checkpoint: its asserts, since saved outputs are the default's.
+# A folder is meant from here, but a kernel starts in notebooks/.
+ifneq ($(wildcard $(CHECKPOINT)/config.json),)
+override CHECKPOINT := $(abspath $(CHECKPOINT))
+export CHECKPOINT
+endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.
 LONGEST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
 EVERYTHING := --no-loadscope-reorder $(SERIES) tests --ignore=tests/slow
+# each of its tests runs the whole series, in as many processes as there are cores
+ALL_CORES := tests/slow/test_instruction_sets.py
 PROCESSES := 2
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile
 # Processes share the cores: a second thread in each would wait for the others'.
@@ -46,7 +54,7 @@ ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(READY): requirements.txt
+$(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
@@ -73,8 +81,9 @@ test test-unpinned: PROCESSES := 3
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(EVERYTHING) $(ARGS)
 
-test-all: test  ## the same, and tests/slow: other checkpoints, circumstances, Colab, interrupted programs
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow $(ARGS)
+test-all: test  ## the same, and tests/slow: other instruction sets, checkpoints, circumstances, Colab, interrupted programs
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow --ignore=$(ALL_CORES) $(ARGS)
+	$(BIN)/python -m pytest $(ALL_CORES) $(ARGS)
 
 compare: $(DEV_READY)  ## compare every output of some notebooks with a fresh run (NB="03 04")
 	$(BIN)/python -m pytest $(NBVAL) $(CHOSEN) $(ARGS)
@@ -100,13 +109,13 @@ site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (open
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03)
 	$(BIN)/python -m tools.slides $(NB)
 
-badges:  ## point badges and setup cells at the git remote of this copy
-	$(PYTHON) tools/badges.py
+badges:  ## point badges and set-up cells at the git remote of this copy (REF=branch or tag, main if none is given)
+	$(PYTHON) tools/badges.py --ref "$(REF)"
 
 audit: $(DEV_READY)  ## ask the public database whether a pinned version has a known weakness
 	$(PYTHON) -m venv $(VENV)-audit
 	$(BIN:$(VENV)%=$(VENV)-audit%)/python -m pip install --disable-pip-version-check pip-audit==2.10.1
-	$(BIN)/python -m pip freeze | sed 's/+.*//' > $(VENV)-audit/installed.txt
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+.*//' > $(VENV)-audit/installed.txt
 	$(BIN:$(VENV)%=$(VENV)-audit%)/pip-audit --no-deps --disable-pip -r $(VENV)-audit/installed.txt
 
 colab:  ## run every notebook as Colab opens it, in an environment of its own (PINS as below)
@@ -117,8 +126,9 @@ colab:  ## run every notebook as Colab opens it, in an environment of its own (P
 test-unpinned:  ## `make test` on the newest versions (PINS="transformers==4.48.0" for some); asserts only
 	$(PYTHON) -m venv $(VENV)-unpinned
 	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --upgrade $(UNPINNED) $(PINS)
+	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --no-deps -e .
 	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) --nbval-lax -W default $(EVERYTHING) $(ARGS)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis .coverage mutants build site
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis .coverage mutants build site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

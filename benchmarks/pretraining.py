@@ -1,7 +1,7 @@
 """What the pretrained tiny BERT of notebook 11 is worth: held-out words, fine-tuning, and texts found by their meaning.
 
 `python -m benchmarks.pretraining FOLDER` takes a run of utils.pretraining, stores its weights (float16) in
-notebooks/data/tiny_bert and what it measures in notebooks/data/pretraining.json, which notebook 11 draws, and writes
+utils/data/tiny_bert and what it measures in utils/data/pretraining.json, which notebook 11 draws, and writes
 benchmarks/pretraining.md. Finished parts are kept while the weights are the same, so that it goes on where it stopped.
 """
 

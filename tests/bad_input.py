@@ -29,6 +29,7 @@ from utils.encoder import TransformerEncoder
 from utils.evaluation import predict
 from utils.files import MOST_BYTES
 from utils.inference import encode_packed
+from utils.masked_lm import mask_tokens, pack
 from utils.plots import heatmap
 from utils.search import embed, hnsw_index, search, search_index
 from utils.tokenization import WordPieceTokenizer
@@ -104,6 +105,19 @@ def with_weights(change: Callable[[dict], object], reader: Callable[[Path], obje
         return reader(folder)
 
     return call
+
+
+def classify(folder: Path) -> TransformerForSequenceClassification:
+    """The classifier in the folder."""
+    return TransformerForSequenceClassification.load(folder)
+
+
+def save_broken(folder: Path) -> None:
+    """Save a classifier into its folder again once its weights are no numbers."""
+    model = classify(folder)
+    with torch.no_grad():
+        model.encoder.layers[0].attention.query.weight[0] = torch.nan
+    model.save(folder)
 
 
 def fill(value: float, name: str = "bert.encoder.layer.0.attention.self.query.weight"):
@@ -524,6 +538,19 @@ CASES += [
     ),
     Case(
         WEIGHTS,
+        "a classifier in two shards",
+        lambda folder: classify(shard(folder, "a.safetensors", "b.safetensors")).config.num_labels == 2,
+        None,
+    ),
+    Case(
+        WEIGHTS,
+        "NaN in a classifier that is saved over a good one",
+        save_broken,
+        ValueError,
+        "encoder.layers.0.attention.query.weight holds NaN or inf",
+    ),
+    Case(
+        WEIGHTS,
         "a shard that is missing",
         lambda folder: ((shard(folder, "a.safetensors") / "a.safetensors").unlink(), load(folder)),
         ValueError,
@@ -811,6 +838,19 @@ CASES += [
         lambda folder: tiny_tokenizer().encode("a \ud800") == [2, 5, 3],
         None,
     ),
+    Case(
+        VOCABULARY,
+        "half a surrogate pair among texts to learn from",
+        lambda folder: pack(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]],
+        None,
+    ),
+    Case(
+        VOCABULARY,
+        "rows without a word to ask for",
+        lambda folder: mask_tokens(torch.tensor([[2, 1, 3]]), tiny_tokenizer()),
+        ValueError,
+        "these rows hold special tokens only, so no word can be asked for: use rows of text",
+    ),
 ]
 
 IDS = torch.tensor([[2, 7, 3], [2, 8, 3]])
@@ -864,6 +904,23 @@ CASES += [
         for dtype in (torch.float32, torch.bool, torch.float16)
     ),
     Case(MODEL_INPUT, "ids of torch.int32", same(input_ids=IDS.int()), None),
+    *(
+        Case(
+            MODEL_INPUT,
+            f"{name}, a {type(given).__name__}",
+            encode(**{field: given}),
+            TypeError,
+            f"{field} must be a tensor, got {type(given).__name__}: torch.tensor([ids]) makes one, and a tokenizer's",
+        )
+        for field, name, given in [
+            ("input_ids", "ids", IDS.tolist()),
+            ("input_ids", "ids", IDS.numpy()),
+            ("input_ids", "a tokenizer's batch", {"input_ids": IDS}),
+            ("input_ids", "a text", "a film"),
+            ("attention_mask", "a mask", [[1, 1, 1], [1, 1, 1]]),
+            ("token_type_ids", "token types", [[0, 0, 0], [0, 0, 0]]),
+        ]
+    ),
     Case(
         MODEL_INPUT,
         "17 tokens for 16 positions",
@@ -909,6 +966,13 @@ CASES += [
         ValueError,
         "attention_mask masks every token of a row: leave at least one 1",
     ),
+    Case(
+        MODEL_INPUT,
+        "a mask with NaN in it",
+        encode(attention_mask=torch.tensor([[1, 1, torch.nan], [1, 1, 1]])),
+        ValueError,
+        "attention_mask holds NaN: use 1 for a real token and 0 for padding",
+    ),
     *(
         Case(MODEL_INPUT, f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)), None)
         for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)
@@ -937,6 +1001,14 @@ def decode(**changes):
     return lambda folder: pair().decoder(IDS, **changes)
 
 
+def decode_another_source(folder: Path):
+    """Go on with a cache that was begun with one source, and look at another."""
+    decoder = pair().decoder
+    cache = decoder.new_cache()
+    decoder(IDS[:, :1], None, torch.zeros(2, 4, 12), cache=cache)
+    return decoder(IDS, None, torch.ones(2, 4, 12), cache=cache)
+
+
 CASES += [
     Case(WRITING, given, call, ValueError, words)
     for given, call, words in [
@@ -951,6 +1023,12 @@ CASES += [
             decode(encoder_hidden_states=torch.zeros(1, 4, 12)),
             "must be (2, S, 12), a source for each text, got (1, 4, 12)",
         ),
+        (
+            "a source with NaN in it",
+            decode(encoder_hidden_states=torch.full((2, 4, 12), torch.nan)),
+            "encoder_hidden_states hold NaN or inf: look for what made them",
+        ),
+        ("a cache of another source", decode_another_source, "the cache belongs to another source: pass its"),
         (
             "a source without a real token",
             write(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
@@ -1015,15 +1093,22 @@ CASES += [
         ValueError,
         "label 2 of text 0 is outside the classes 0 … 1 of the model",
     ),
+    Case(
+        TRAINING,
+        "the label -1",
+        tune(train=Examples(["a"], [-1])),
+        ValueError,
+        "label -1 of text 0 is outside the classes 0 … 1 of the model",
+    ),
     *(
         Case(
             TRAINING,
             f"the label {label!r}",
             tune(train=Examples(["a"], [label])),
-            ValueError,
-            f"label {label!r} of text 0",
+            TypeError,
+            f"labels must be whole numbers, got {kind}: {label!r} of text 0: int(label)",
         )
-        for label in ("1", None, 0.5, -1)
+        for label, kind in [("1", "str"), (None, "NoneType"), (0.5, "float")]
     ),
     Case(
         TRAINING,
@@ -1433,6 +1518,13 @@ CASES += [
         lambda folder: head_lines(GOOD, ["$a$", "$", r"$\bad{$", "b"], title="$x$ $") is None,
         None,
     ),
+    Case(
+        VIEW,
+        "the misspelled option `anotate=True`",
+        lambda folder: heatmap([[1.0]], ["a"], ["a"], anotate=True),
+        TypeError,
+        "'anotate'",
+    ),
 ]
 
 
@@ -1481,6 +1573,13 @@ CASES += [
         "save it as CSV, UTF-8",
     ),
     Case(TABLE, "an empty file", table(b""), ValueError, "is missing from"),
+    Case(
+        TABLE,
+        "more than 50 MB",
+        table(bytes(MOST_BYTES + 1)),
+        ValueError,
+        "50,000,001 bytes are more than the 50,000,000 that such a file may have",
+    ),
 ]
 
 

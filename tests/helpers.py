@@ -131,3 +131,9 @@ def skip_or_fail(reason: str) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def has_locale(name: str) -> bool:
+    """Whether the system knows a locale; Debian: apt install locales-all."""
+    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False)
+    return name in listed.stdout.split()

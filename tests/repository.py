@@ -1,13 +1,17 @@
-"""The project as a repository to clone, which a notebook alone in an empty folder takes for the one on GitHub."""
+"""The project as others have it: a copy, its ZIP, and a Python that has all the series needs but not the series."""
 
 import shutil
 import subprocess
+import sys
+import venv
 from pathlib import Path
 
-from tests.helpers import ROOT
-from tools.badges import current_slug
+import nbformat
 
-LEFT_OUT = shutil.ignore_patterns(".*", "site", "build", "__pycache__")
+from tests.helpers import ROOT
+
+LEFT_OUT = shutil.ignore_patterns(".*", "site", "build", "__pycache__", "*.egg-info")
+PACKAGES = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
 
 
 def copy_project(folder: Path) -> Path:
@@ -15,24 +19,30 @@ def copy_project(folder: Path) -> Path:
     return Path(shutil.copytree(ROOT, folder, ignore=LEFT_OUT))
 
 
-def publish(folder: Path) -> dict[str, str]:
-    """Make `folder` a repository of the project; the variables with which git finds it at the public address."""
-    copy_project(folder)
-    identity = ["-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"]
-    for arguments in (
-        ["init", "--quiet"],
-        ["add", "--all"],
-        [*identity, "commit", "--quiet", "-m", "as it is"],
-    ):
-        subprocess.run(["git", "-C", folder, *arguments], check=True)
-    return address(folder.as_uri())
+def pack_project(folder: Path) -> Path:
+    """A ZIP of the project as GitHub makes one, in which all lies in one folder."""
+    copy_project(folder / "series-main")
+    return Path(shutil.make_archive(str(folder / "series-main"), "zip", folder, "series-main"))
 
 
-def address(uri: str) -> dict[str, str]:
-    """Variables with which git takes an address for the project's public one."""
-    instead = f"https://github.com/{current_slug()}"
-    return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.{uri}.insteadOf",
-        "GIT_CONFIG_VALUE_0": instead,
-    }
+def bare_python(folder: Path) -> Path:
+    """A Python that imports what this one has installed, except what is installed by a reference, as the series is."""
+    venv.create(folder, with_pip=False)
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    found = subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip()
+    (Path(found) / "packages.pth").write_text("\n".join(PACKAGES), "utf-8")
+    return python
+
+
+def set_up_cell(path: Path) -> str:
+    """The source of a notebook's first code cell."""
+    return next(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+
+
+def write_notebook(path: Path, *sources: str) -> Path:
+    """A notebook of the set-up cell and code cells of these sources."""
+    first = set_up_cell(next((ROOT / "notebooks").glob("00_*.ipynb")))
+    cells = [nbformat.v4.new_code_cell(source) for source in (first, *sources)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path

@@ -47,6 +47,42 @@ def open_in_frames(page, views, folder) -> list:
     return frames
 
 
+# where each pair's line begins and ends on the screen: rows of x1, y1, x2, y2; a line of the view tells of its rows
+ENDS = """([selector, rows, columns]) => {
+  const line = document.querySelector(selector), at = line.getScreenCTM();
+  const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((name) => +line.getAttribute(name));
+  const ends = [];
+  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
+    const [from, to] = [y1 + 26 * row, y1 + 26 * column];
+    ends.push([x1 * at.a + at.e, from * at.d + at.f, x2 * at.a + at.e, to * at.d + at.f]);
+  }
+  return ends;
+}"""
+LINES = {  # the first of them is from the first token to the first
+    "head": "#attention line",
+    "model": ".attn-line-group line",
+    "neuron": "#collapsed .attn-line-group line",
+}
+
+
+def line_ends(view, name: str, size: int) -> torch.Tensor:
+    """(size, size, 4): x1, y1, x2, y2 of each pair's line on the screen, in a drawing that shows lines of one layer."""
+    ends = view.locator("html").evaluate(f"(_, options) => ({ENDS})(options)", [LINES[name], size, size])
+    return torch.tensor(ends, dtype=torch.float64).view(size, size, 4)
+
+
+def point(ends: torch.Tensor, along: float) -> tuple[float, float]:
+    """A point of a line, `along` from its left end (0) to its right one (1)."""
+    x1, y1, x2, y2 = ends.tolist()
+    return x1 + along * (x2 - x1), y1 + along * (y2 - y1)
+
+
+def distances(ends: torch.Tensor, x: float, y: float) -> torch.Tensor:
+    """How far each line (…, 4) passes from a point of the drawing."""
+    x1, y1, x2, y2 = ends.unbind(-1)
+    return ((y2 - y1) * (x - x1) - (x2 - x1) * (y - y1)).abs() / torch.hypot(x2 - x1, y2 - y1)
+
+
 def open_saved(page, view, folder) -> None:
     page.goto(view.save(folder / "view.html").as_uri())
     page.locator("#vis > svg").wait_for()

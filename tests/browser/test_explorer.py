@@ -28,6 +28,7 @@ AXE = npm.Package(
     "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
 )
 PAIR = ("I called Ian.", "I got his answering machine.")
+TIRED = "the animal didn't cross the street because it was too tired"
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
 BUILT = os.environ.get("SITE")
 WIDTHS = (390, 736, 1300)
@@ -194,6 +195,83 @@ def test_an_answer_comes_soon_while_one_types(running):
     assert 0 < seconds < 10  # a second where nothing else runs
 
 
+def test_nothing_is_fetched_before_the_reader_asks(page, address):
+    """Typing is no request for 46 MB; Enter is one, and from then on typing is answered."""
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    page.locator("#first").press("End")
+    page.locator("#first").press_sequentially(" so", delay=20)
+    page.wait_for_timeout(1000)  # typing is answered after 0.3 s
+    assert asked == [address]
+    page.locator("#first").press("Enter")
+    expect(page.locator("#status")).to_contain_text("computed here", timeout=PATIENCE)
+    assert len(asked) > 1
+    page.locator("#first").press_sequentially(" far")
+    expect(page.locator("#tokens b").nth(-2)).to_have_text("far", timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("way", ["button", "example"])
+def test_a_button_is_a_request(page, address, way):
+    page.goto(address)
+    page.locator({"button": "form button[type=submit]", "example": "#examples button"}[way]).first.click()
+    expect(page.locator("#status")).to_contain_text("computed here", timeout=PATIENCE)
+
+
+def test_the_token_that_is_followed_stays_while_the_text_changes(running):
+    """At its place, then where it went; without it token 2, and when it comes back, it is followed again."""
+    page, _ = running
+
+    def followed(words: int) -> str:
+        expect(page.locator("#tokens b")).to_have_count(words, timeout=PATIENCE)
+        return page.locator("#token option:checked").inner_text()
+
+    send(page, TIRED)
+    page.locator("#tokens button", has_text="it").last.click()
+    assert followed(15) == "10 it"
+    first = page.locator("#first")
+    first.press("End")
+    for _ in "tired":
+        first.press("Backspace")
+    followed(14)  # a pause, which is answered
+    first.press_sequentially("wide", delay=20)
+    assert followed(15) == "10 it"
+    assert page.locator("#tokens b").all_text_contents()[-2] == "wide"
+    assert "“it” looks most at" in page.locator("#looks").inner_text()
+    first.press("Home")
+    first.press_sequentially("now ", delay=20)
+    assert followed(16) == "11 it"
+    send(page, "the animal was too tired")
+    assert followed(7) == "2 animal"
+    send(page, TIRED)
+    assert followed(15) == "10 it"
+
+
+def test_a_repeated_token_is_told_with_its_place(running):
+    page, _ = running
+    send(page, "word by word")
+    page.locator("#weights tbody td").nth(1 * 5 + 3).hover()
+    expect(page.locator("#tip")).to_contain_text(": word at 1 → word at 3 ")
+    page.locator("#tokens button").nth(3).click()
+    assert page.locator("#looks").inner_text().startswith("“word” at 3 looks most at ")
+    labels = page.locator("#tokens button").evaluate_all(
+        "(all) => all.map((e) => e.ariaLabel.split(', ')[0])"
+    )
+    assert labels == ["[CLS]", "word at 1", "by", "word at 3", "[SEP]"]
+
+
+def test_a_pair_has_numbers_and_a_long_text_no_empty_headings(running):
+    page, _ = running
+    cell = page.locator("#weights tbody td").first
+    send(page, *PAIR)
+    assert float(cell.evaluate("(e) => parseFloat(getComputedStyle(e).fontSize)")) > 10
+    send(page, "a " * 30)
+    assert float(cell.evaluate("(e) => parseFloat(getComputedStyle(e).fontSize)")) == 0
+    tallest = "(e) => Math.max(...[...e.querySelectorAll('span')].map((s) => s.offsetHeight))"
+    heading = page.locator("#weights thead")
+    assert heading.bounding_box()["height"] <= heading.evaluate(tallest) + 12
+
+
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
@@ -247,7 +325,7 @@ def test_no_request_leaves_the_page(running, address, site):
 def test_from_a_folder_the_page_shows_its_sentence_and_says_why_it_is_still(page, site, encoder, tokenizer):
     page.goto((site / "explorer.html").as_uri())
     assert "opened from a folder" in page.locator("#promise").inner_text()
-    assert "python -m http.server -d site" in page.locator("#promise").inner_text()
+    assert "python -m http.server --bind 127.0.0.1 -d site" in page.locator("#promise").inner_text()
     assert page.locator("#first").is_disabled()
     assert_numbers(page, encoder, tokenizer, [explorer.SENTENCE], 2, 3, 1e-5)
     assert page.heard == []
@@ -260,6 +338,9 @@ def test_files_that_are_missing_are_named_and_asked_for_again(page, address, sit
     said = send(page, "good")
     hidden.rename(encoder)
     assert "encoder.onnx.gzip is not there (404)" in said
+    page.locator("#first").press_sequentially("ness")
+    page.wait_for_timeout(1000)
+    assert page.locator("#status").inner_text() == said  # only the reader asks again
     assert "computed here" in send(page, "good")
 
 
@@ -334,6 +415,32 @@ def test_everybody_can_read_it(page, site, address, width, scheme):
         "axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
     )
     assert found == []
+
+
+def test_paper_has_every_colour(page, address):
+    """Also of a page that is dark on the screen; a number's colour is the one that the light page gives it."""
+    page.goto(address)
+    cell = page.locator("#weights tbody td").nth(7)  # the largest weight of the second row
+    ground = "(e) => getComputedStyle(e).backgroundColor"
+    light = cell.evaluate(ground)
+    page.evaluate("localStorage.setItem('theme', 'dark')")
+    page.reload()
+    assert cell.evaluate(ground) != light
+    page.emulate_media(media="print")
+    expect(cell).to_have_css("background-color", light)
+    assert cell.evaluate("(e) => getComputedStyle(e).printColorAdjust") == "exact"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("form").is_visible()
+    page.emulate_media(media="screen")
+    expect(cell).not_to_have_css("background-color", light)
+    page.evaluate("localStorage.clear()")
+
+
+def test_stations_are_numbered_in_order_and_name_their_notebooks(page, address):
+    page.goto(address)
+    assert page.locator(".stop").all_inner_texts() == list("12345678")
+    named = [f"Notebook {number}" for number in ("01", "02", "04", "03", "03", "05", "05", "06")]
+    assert page.locator(".built").all_inner_texts() == named
 
 
 def test_the_sites_own_switch_is_followed(page, address):

@@ -54,6 +54,16 @@ def test_the_head_view_follows_the_pointer_and_the_keys(firefox, draw, pair, tmp
     assert firefox.evaluate("!document.getElementById('ring').hidden")
 
 
+def test_the_pointer_tells_the_line_under_it(firefox, draw, pair, tmp_path):
+    firefox.open(draw["head"](layer=5, heads=[5, 9]).save(tmp_path / "view.html").as_uri())
+    firefox.point_at(
+        "#attention [head-index='9'] [left-token-index='6'] [right-token-index='3']"
+    )  # below head 5's
+    first, second = pair.attention[5, [5, 9], 6, 3].tolist()
+    said = f"layer 5, i (token 7) → ian: head 5 {first:.2f}, head 9 {second:.2f}"
+    assert firefox.evaluate("document.getElementById('tip').textContent") == said
+
+
 def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, tmp_path):
     firefox.open(draw["neuron"]().save(tmp_path / "view.html").as_uri())
     firefox.point_at("#collapsed #leftText > g > rect:last-of-type", 8, click=True)

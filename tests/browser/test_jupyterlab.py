@@ -88,7 +88,7 @@ def run_all(page, address: str, last: int):
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     cells = page.locator(".jp-CodeCell")
-    cells.nth(last).locator("iframe").wait_for(timeout=60_000)
+    cells.nth(last).locator("iframe:visible").first.wait_for(timeout=60_000)
     return cells
 
 
@@ -117,7 +117,7 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
 
 
 def test_a_reader_types_sentences_into_explore(page, jupyterlab):
-    output = run_all(page, jupyterlab("explore"), 1).nth(1).locator(".jp-OutputArea-output")
+    output = run_all(page, jupyterlab("explore"), 1).nth(1).locator(".jp-OutputArea-child").nth(1)
     view, tokens = output.frame_locator("iframe"), output.get_by_role("group", name="Tokens and their ids")
     first, second = output.get_by_label("Sentence A:"), output.get_by_label("Sentence B:")
     error = output.get_by_role("alert")
@@ -128,18 +128,23 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
         box.press("Enter")
 
     expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
+    expect(output.locator("iframe:visible")).to_have_count(
+        1
+    )  # the view for where there are no boxes is hidden
+    expect(view.locator("#layer")).to_have_value("3")
     type_into(first, "Fruit flies")
     expect(view.locator("#left text")).to_have_text(["[CLS]", "fruit", "flies", "[SEP]"])
     expect(tokens.locator("span")).to_have_text(["[CLS]101", "fruit5909", "flies10029", "[SEP]102"])
     expect(first).to_be_focused()  # ready for the next sentence
+    view.locator("#layer").select_option("5")
     type_into(second, "<img src=x onerror=alert(1)>")
     expect(tokens.locator("span")).to_contain_text(
         ["[CLS]", "fruit", "flies", "[SEP]", "<", "im", "##g", "sr"]
     )
     expect(view.locator("#left text").nth(4)).to_have_text("<")
+    expect(view.locator("#layer")).to_have_value("5")
     output.get_by_label("View:").select_option("neuron view")
-    output.get_by_label("Layer:").select_option("5")
-    expect(view.locator("#att_head")).to_have_value("0")
+    expect(view.locator("#att_head")).to_have_value("1")
     expect(view.locator("#layer")).to_have_value("5")
     expect(error).to_have_count(0)
     first.fill("word " * 600)

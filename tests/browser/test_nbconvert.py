@@ -1,10 +1,15 @@
 """A notebook saved with its views and converted to HTML with nbconvert, opened from a file without internet."""
 
+import sys
+
 import nbformat
+from ipywidgets.embed import dependency_state
 from nbconvert import HTMLExporter
+from playwright.sync_api import expect
 
 from tests.browser import reader
 from tests.browser.notebook import LAYERS
+from utils.views import explore
 
 
 def test_the_views_of_a_converted_notebook_are_drawn_and_answer(page, draw, pair, tmp_path):
@@ -35,3 +40,23 @@ def test_the_views_of_a_converted_notebook_are_drawn_and_answer(page, draw, pair
         assert reader.cropped(view) == []
     # nbconvert's own page asks for MathJax and require.js; the views ask for nothing and complain of nothing
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
+
+
+def test_a_converted_notebook_shows_the_view_of_explore_and_no_dead_boxes(
+    page, encoder, tokenizer, monkeypatch, tmp_path
+):
+    """Executed by nbconvert a notebook holds the state of its widgets, whose drawing code it asks the internet for."""
+    outputs = []
+    monkeypatch.setattr(sys.modules["utils.views.explore"], "display", lambda data, raw: outputs.append(data))
+    explorer = explore(encoder, tokenizer)
+    explorer._ipython_display_()
+    outputs = [nbformat.v4.new_output("display_data", data) for data in outputs]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("explore", outputs=outputs)])
+    state = {"state": dependency_state(explorer.box), "version_major": 2, "version_minor": 0}
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
+    path = tmp_path / "explore.html"
+    path.write_text(HTMLExporter().from_notebook_node(notebook)[0], "utf-8")
+    page.goto(path.as_uri(), wait_until="domcontentloaded")
+    view = page.frame_locator("iframe:visible")
+    expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
+    expect(page.get_by_text("boxes for your own sentences stand here")).to_be_visible()

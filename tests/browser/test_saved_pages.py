@@ -170,3 +170,14 @@ def test_a_large_head_view_leaves_out_what_nobody_sees(page, many, tmp_path):
     assert reader.close(reader.numbers(page, "#attention line", "stroke-opacity"), drawn[3][seen])
     columns = reader.numbers(page, "#attention line", "right-token-index")
     assert columns.tolist() == seen.nonzero()[:, 1].tolist()
+
+
+def test_a_large_neuron_view_opens_with_its_weights(page, encoder, tokenizer, tmp_path):
+    """It is drawn only when it is opened, and then behind the view that it was opened from."""
+    reader.open_saved(page, neuron_view(encoder, tokenizer, "word " * 53, layer=2, head=1), tmp_path)
+    page.locator("#collapsed #leftText > g").nth(1).hover()
+    page.locator("#collapsed #leftText > g").nth(1).locator("rect").nth(1).click()
+    weights = reader.numbers(page, "#expanded #rightText .highlight", "opacity")
+    printed = page.locator("#weights text").all_text_contents()
+    assert printed == [f"{weight:.2f}" for weight in weights.tolist()]
+    assert abs(float(weights.sum()) - 1) < 0.01

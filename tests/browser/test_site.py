@@ -4,7 +4,9 @@ A small site is built of saved notebooks, some with views put in. SITE=site chec
 and the slides of every notebook.
 """
 
+import base64
 import functools
+import io
 import math
 import os
 import re
@@ -14,7 +16,10 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
+from PIL import Image
+from playwright.sync_api import expect
 
 from tests.browser import reader
 from tests.browser.server import serve
@@ -31,7 +36,9 @@ SMALL_PAGES = ["index.html", "search.html", "genindex.html", *(f"notebooks/{name
 PAGES = sorted(str(p.relative_to(BUILT)) for p in Path(BUILT).rglob("*.html")) if BUILT else SMALL_PAGES
 PAGES = [page for page in PAGES if not page.startswith("slides")]
 every_page = pytest.mark.parametrize("name", PAGES)
-PHONE = {"width": 390, "height": 800}
+PHONE, LAPTOP = {"width": 390, "height": 800}, {"width": 1366, "height": 768}
+SCROLLING = """(selector) => [...document.querySelectorAll(selector)]
+  .filter((e) => e.scrollWidth > e.clientWidth && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))"""
 CONTRAST = """() => {
   const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
     .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
@@ -51,13 +58,33 @@ CONTRAST = """() => {
     .filter(([ratio]) => ratio < 3);
 }"""
 
+# For a picture: how large letters of 10 points in it are, in pixels of the slide; notebooks draw 180 to an inch.
+# For a line of code: whether it breaks and goes on no further in than it began.
+MEASURES = """
+  window.lettersOf = (e) => (10 / 72) * 180
+    * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight);
+  window.strays = (e) => {
+    const range = document.createRange(), parts = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);
+    const places = [];
+    for (let node = parts.nextNode(); node; node = parts.nextNode()) {
+      for (let i = 0; i < node.length; i++) {
+        range.setStart(node, i);
+        range.setEnd(node, i + 1);
+        if (node.data[i] !== " ") places.push(range.getBoundingClientRect());
+      }
+    }
+    const start = places[0];
+    return places.some((place) => place.top > start.bottom && place.left <= start.left);
+  };
+"""
 # Turns a deck slide by slide and measures what a class would see.
 WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section))")].map((s) => {
   const { h, v } = Reveal.getIndices(s);
   Reveal.slide(h, v);
   const sizes = (what) => [...s.querySelectorAll(what)].filter((e) => !e.closest("aside") && e.textContent.trim())
     .map((e) => parseFloat(getComputedStyle(e).fontSize));
-  const pictures = [...s.querySelectorAll("img")].map((e) => e.getBoundingClientRect().height);
+  const drawn = [...s.querySelectorAll("img")], pictures = drawn.map((e) => e.getBoundingClientRect().height);
+  const letters = drawn.filter((e) => e.src.startsWith("data:image/png")).map(lettersOf);
   const ends = [...s.querySelectorAll(".jp-Cell > *, img, p, li")].filter((e) => !e.closest("aside"))
     .map((e) => e.getBoundingClientRect().bottom);
   return {
@@ -67,6 +94,8 @@ WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section)
     code: Math.min(...sizes("pre")),
     text: Math.min(...sizes("h1, h2, h3, .jp-Cell p, .jp-Cell li, td, th")),
     picture: Math.min(...pictures),
+    letters: Math.min(...letters),
+    straying: [...s.querySelectorAll("pre .line")].filter(strays).map((e) => e.textContent),
     used: Math.max(...ends) / 720,
   };
 })"""
@@ -150,6 +179,53 @@ def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
     assert page.evaluate("document.body.scrollWidth") <= PHONE["width"]
 
 
+def harm(page, context: dict | None = None, **options) -> list:
+    """What axe-core calls critical or serious; views are tested on their own."""
+    found = (
+        Axe()
+        .run(page, context=context, options={"iframes": False, "preload": False, **options})
+        .response["violations"]
+    )
+    return [
+        (broken["id"], [node["html"] for node in broken["nodes"]])
+        for broken in found
+        if broken["impact"] in ("critical", "serious")
+    ]
+
+
+@every_page
+def test_a_page_can_be_heard_and_used_without_a_mouse(page, site, name):
+    """The colours of code and formulas, a minute's work for axe-core, are judged above."""
+    page.set_viewport_size(LAPTOP)
+    open_page(page, site / name)
+    assert harm(page, rules={"color-contrast": {"enabled": False}}) == []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert harm(page, {"exclude": ["pre", "mjx-container"]}, runOnly=["color-contrast"]) == [], scheme
+    page.set_viewport_size(PHONE)  # on which more scrolls, and all of it by keyboard, too
+    page.wait_for_function(f"({SCROLLING})('article *').every((e) => e.tabIndex === 0)")
+
+
+@every_page
+def test_a_laptop_shows_lines_of_code_whole(page, site, name):
+    """Lines of 110 letters; the few that are longer scroll."""
+    page.set_viewport_size(LAPTOP)
+    open_page(page, site / name)
+    longest = "(all) => all.map((e) => Math.max(...e.textContent.split('\\n').map((line) => line.length)))"
+    scrolling = page.evaluate_handle(f"({SCROLLING})('div.cell_input pre')")
+    assert [length for length in scrolling.evaluate(longest) if length <= 110] == []
+
+
+def test_folded_cells_say_what_they_hold_and_diagrams_follow_the_theme(page, site):
+    open_page(page, site / "notebooks" / "03_self_attention.html")
+    said = page.locator("details summary .collapsed").all_inner_texts()
+    assert said == ["Set-up: show the code", "Imports: show the code"]
+    diagram = page.locator("article img[src$='03_self_attention.svg']")
+    for scheme, filtered in (("light", False), ("dark", True)):
+        page.emulate_media(color_scheme=scheme)
+        assert (diagram.evaluate("(e) => getComputedStyle(e).filter") != "none") == filtered
+
+
 @functools.cache
 def ids(path: Path) -> set[str]:
     """What a link may name after its #."""
@@ -220,6 +296,7 @@ def open_deck(page, copy: Path, folder: Path) -> None:
     page.set_viewport_size(DECK)
     page.goto(slides.make_slides(copy, folder).as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
+    page.evaluate(f"() => {{ {MEASURES} }}")
 
 
 @pytest.mark.long
@@ -234,7 +311,94 @@ def test_every_slide_fits_and_can_be_read_from_the_back_row(page, path, tmp_path
         assert (slide["code"] or math.inf) >= 24, slide
         assert slide["text"] >= 24, slide
         assert (slide["picture"] or math.inf) >= 250, slide
+        assert slide["straying"] == [], slide
+    assert harm(page) == []
     assert page.heard == []
+
+
+def on_slide(cell, kind: str, *tags: str):
+    cell.metadata.update(slideshow={"slide_type": kind}, tags=list(tags))
+    return cell
+
+
+def a_deck(tmp_path, *cells) -> Path:
+    path = tmp_path / "05_a.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(metadata=METADATA, cells=cells), path)
+    return path
+
+
+text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
+START = "from utils.notebook import start\nimport matplotlib.pyplot as plt\nstart()"
+
+
+@pytest.mark.long
+def test_letters_in_a_figure_are_as_large_as_text(page, tmp_path, monkeypatch):
+    """Ten points are 24 pixels, under a heading and a sentence, too; as the notebook draws them, they are smaller."""
+    monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
+    cells = [on_slide(code(START), "skip")]
+    for figsize in ((6.4, 3.6), (10, 3.6), (7.6, 4)):
+        cells.append(on_slide(text(f"# {figsize}\n\nA sentence."), "slide"))
+        cells.append(on_slide(code(f"plt.subplots(figsize={figsize})\nplt.show()"), "-", "remove-input"))
+    path, letters = a_deck(tmp_path, *cells), {}
+    for name, first in (("saved", None), ("slides", slides.LARGER_LETTERS)):
+        copy = tmp_path / name / path.name
+        website.execute_one(path, copy, first)
+        open_deck(page, copy, tmp_path / name)
+        letters[name] = [slide["letters"] for slide in page.evaluate(WALK)]
+    assert min(letters["slides"]) >= 24
+    assert max(letters["saved"]) < 24
+
+
+def picture(width: int, height: int):
+    """An output as saved notebooks have it."""
+    file = io.BytesIO()
+    Image.new("RGB", (width, height), "grey").save(file, "PNG")
+    return nbformat.v4.new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
+
+
+def test_a_question_and_its_figure_meet_and_a_figure_has_room(page, tmp_path):
+    long = "\n".join(f"line_{number} = {number}" for number in range(18))
+    path = a_deck(
+        tmp_path,
+        on_slide(text("# Title\n\nWhich is larger?"), "slide"),
+        on_slide(code("draw()", outputs=[picture(1000, 500)]), "subslide", "remove-input"),
+        on_slide(text("said of the figure"), "notes"),
+        on_slide(code(long), "slide"),
+        on_slide(code("draw()", outputs=[picture(1000, 500)]), "fragment", "remove-input"),
+        on_slide(text("# Two thoughts\n\none"), "slide"),
+        on_slide(text("## Another\n\ntwo"), "subslide"),
+    )
+    open_deck(page, path, tmp_path)
+    found = [(bool(slide["picture"]), slide["name"]) for slide in page.evaluate(WALK)]
+    assert [name.split()[0] for _, name in found] == ["Title", "Title", "Title", "Two", "Another"]
+    page.evaluate("Reveal.slide(0, 0, -1)")
+    figure = page.locator("section.present section.present .fragment img")
+    assert not figure.is_visible()
+    page.keyboard.press("ArrowRight")
+    expect(figure).to_be_visible()
+    assert page.locator("section.present section.present p").first.inner_text() == "Which is larger?"
+    notes = page.locator("section.present section.present .fragment aside.notes")
+    assert notes.text_content().strip() == "said of the figure"
+    page.keyboard.press("ArrowRight")
+    assert "line_17" in page.locator("section.present section.present").inner_text()
+    page.keyboard.press("ArrowRight")
+    alone = page.locator("section.present section.present img")
+    expect(alone).to_be_visible()
+    assert alone.evaluate("(e) => lettersOf(e)") >= 24
+
+
+def test_code_that_breaks_keeps_pythons_indentation(page, tmp_path):
+    source = "def long(name):\n    if name:\n        return " + " + ".join(["one_long_name"] * 12)
+    open_deck(page, a_deck(tmp_path, on_slide(code(source), "slide")), tmp_path)
+    (slide,) = page.evaluate(WALK)
+    assert slide["straying"] == []
+    rows = "(all) => all.map((e) => Math.round(e.offsetHeight / parseFloat(getComputedStyle(e).lineHeight)))"
+    first, second, third = page.locator("pre .line").evaluate_all(rows)
+    assert (first, second) == (1, 1)
+    assert third > 1
+    page.add_style_tag(content=".reveal pre .line { padding: 0 !important; text-indent: 0 !important; }")
+    (without,) = page.evaluate(WALK)
+    assert len(without["straying"]) == 1
 
 
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):

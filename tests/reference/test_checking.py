@@ -1,18 +1,24 @@
 """Bad input gets an error that names the thing, the value and the remedy, at each door that it can come through."""
 
+import copy
+import gc
 import re
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
 import torch
-from transformers import BertConfig
+from transformers import BatchEncoding, BertConfig
 
 from tests.helpers import SMALL
 from utils import checking
 from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
+from utils.classifier import TransformerForSequenceClassification
+from utils.decoder import EncoderDecoder, TransformerDecoder
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward
 from utils.inference import encode_packed
+from utils.masked_lm import TransformerForMaskedLM
 from utils.tokenization import WordPieceTokenizer
 
 IDS = torch.tensor([[5, 6, 7], [8, 9, 1]])
@@ -58,6 +64,10 @@ BAD_INPUT = [
     ),
     ({"attention_mask": torch.tensor([[1, 1, 0], [0, 0, 0]])}, HIDDEN_ROW),
     ({"attention_mask": torch.zeros(2, 3, dtype=torch.bool)}, HIDDEN_ROW),
+    (
+        {"attention_mask": torch.tensor([[1, 1, torch.nan], [1, 1, 1]])},
+        "attention_mask holds NaN: use 1 for a real token and 0 for padding",
+    ),
 ]
 
 
@@ -73,6 +83,79 @@ def test_the_encoder_and_the_packed_row_refuse_the_same(small, wrong, message):
             small(**batch, **options)
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         encode_packed(small, **{"attention_mask": torch.ones_like(batch["input_ids"])} | batch)
+
+
+READS = {"is_decoder": True, "add_cross_attention": True, "bos_token_id": 2, "eos_token_id": 3}
+STATES = torch.zeros(2, 4, SMALL["hidden_size"])
+# each way into a model: how it takes ids and a mask
+ENTRANCES = {
+    "encoder": lambda make, ids, mask: make(TransformerEncoder)(ids, mask),
+    "packed": lambda make, ids, mask: encode_packed(make(TransformerEncoder), ids, mask),
+    "classifier": lambda make, ids, mask: make(TransformerForSequenceClassification)(ids, mask),
+    "masked-LM": lambda make, ids, mask: make(TransformerForMaskedLM)(ids, mask),
+    "decoder": lambda make, ids, mask: make(TransformerDecoder, READS)(ids, mask, STATES),
+    "pair, source": lambda make, ids, mask: make(EncoderDecoder)(ids, mask, IDS),
+    "pair, text": lambda make, ids, mask: make(EncoderDecoder)(IDS, None, ids, mask),
+    "one beam": lambda make, ids, mask: make(EncoderDecoder).generate(ids, mask, max_length=5),
+    "two beams": lambda make, ids, mask: make(EncoderDecoder).generate(ids, mask, max_length=5, num_beams=2),
+}
+NO_TENSORS = {
+    "list": [[5, 6, 7], [8, 9, 1]],
+    "tuple": ((5, 6, 7),),
+    "ndarray": IDS.numpy(),
+    "dict": {"input_ids": IDS},
+    "BatchEncoding": BatchEncoding({"input_ids": IDS}),
+    "str": "a film",
+    "int": 7,
+}
+
+
+@cache
+def make(kind: type, changes: tuple = ()) -> torch.nn.Module:
+    if kind is EncoderDecoder:
+        return EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)).eval()
+    return kind(BertConfig(**SMALL, **dict(changes))).eval()
+
+
+def enter(entrance: str, ids, mask=None):
+    return ENTRANCES[entrance](
+        lambda kind, changes=None: make(kind, tuple((changes or {}).items())), ids, mask
+    )
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("kind", NO_TENSORS)
+def test_what_is_no_tensor_is_refused_at_every_entrance(entrance, kind):
+    given = NO_TENSORS[kind]
+    remedy = "torch.tensor([ids]) makes one, and a tokenizer's dictionary goes in as **batch"
+    for name, arguments in (("input_ids", [given]), ("attention_mask", [IDS, given])):
+        message = f"{name} must be a tensor, got {kind}: {remedy}"
+        with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+            enter(entrance, *arguments)
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance):
+    for mask in (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]])):
+        enter(entrance, IDS, mask)
+    with pytest.raises(
+        ValueError, match=r"^attention_mask holds NaN: use 1 for a real token and 0 for padding$"
+    ):
+        enter(entrance, IDS, torch.tensor([[1, 1, torch.nan], [1, 1, 1]]))
+
+
+@pytest.mark.parametrize("kind", NO_TENSORS)
+def test_token_types_and_a_source_that_are_no_tensors(kind):
+    given = NO_TENSORS[kind]
+    decoder = make(TransformerDecoder, tuple(READS.items()))
+    with pytest.raises(TypeError, match=f"^token_type_ids must be a tensor, got {kind}: "):
+        make(TransformerEncoder)(IDS, None, given)
+    with pytest.raises(
+        TypeError, match=f"^encoder_hidden_states must be a tensor, got {kind}: pass the encoder's last"
+    ):
+        decoder(IDS, None, given)
+    with pytest.raises(TypeError, match=f"^encoder_attention_mask must be a tensor, got {kind}: "):
+        decoder(IDS, None, STATES, given)
 
 
 def test_the_first_and_the_last_row_of_each_table_are_no_bad_input(small):
@@ -108,6 +191,10 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
     for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0)):
         with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
             scaled_dot_product_attention(query, query, query, mask)
+    with pytest.raises(
+        ValueError, match=r"^attention_mask holds NaN: use 1 for a real token and 0 for padding$"
+    ):
+        scaled_dot_product_attention(query, query, query, torch.tensor([1, torch.nan, 1]))
 
 
 def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
@@ -232,7 +319,7 @@ BAD_CALLS = [
             lambda label=label: checking.require_labels([0, label], 2),
             f"label {label!r} of text 1 is outside the classes 0 … 1 of the model",
         )
-        for label in (2, -1, 0.5, "1", None)
+        for label in (2, -1)
     ),
     *(
         (
@@ -266,6 +353,17 @@ BAD_CALLS = [
 def test_bad_configurations_weights_texts_and_vectors(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [("1", "str"), (0.5, "float"), (None, "NoneType"), (UNIT[0].long()[0], "Tensor")],
+    ids=str,
+)
+def test_labels_that_are_no_whole_numbers(label, kind):
+    message = f"labels must be whole numbers, got {kind}: {label!r} of text 1: int(label)"
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        checking.require_labels([0, label], 2)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf")])
@@ -306,6 +404,82 @@ def test_a_configuration_without_decoder_fields_is_an_encoders():
     for field in ("is_decoder", "add_cross_attention", "classifier_dropout"):
         vars(config).pop(field, None)
     assert checking.require_config(config) is config
+
+
+@pytest.fixture
+def comparisons(monkeypatch) -> list:
+    """How often the ids of a vocabulary were compared with a model's."""
+    compared, compare = [], checking.require_vocabulary
+    monkeypatch.setattr(
+        checking, "require_vocabulary", lambda *given: (compared.append(given), compare(*given))
+    )
+    return compared
+
+
+class Slotted:
+    """A tokenizer that cannot be referred to weakly, so that nothing remembers it."""
+
+    __slots__ = ("vocab",)
+
+    def __call__(self, texts):
+        return texts
+
+
+def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(comparisons, official_tokenizer):
+    ours, other = WordPieceTokenizer(VOCAB), WordPieceTokenizer(dict(VOCAB))
+    for tokenizer, size in ((ours, 6), (other, 6), (official_tokenizer, 30522)):
+        comparisons.clear()
+        for _ in range(3):
+            checking.require_tokenizer(tokenizer, size)
+        assert len(comparisons) == 1
+        for _ in range(2):  # what was refused once is refused again
+            with pytest.raises(ValueError, match="take both from one checkpoint"):
+                checking.require_tokenizer(tokenizer, 7)
+        checking.require_tokenizer(tokenizer, size)
+    slotted = Slotted()
+    slotted.vocab = VOCAB
+    comparisons.clear()
+    for _ in range(2):
+        checking.require_tokenizer(slotted, 6)
+    assert len(comparisons) == 2
+
+
+def test_a_vocabulary_that_changed_is_compared_again(official_tokenizer):
+    tokenizer = WordPieceTokenizer(dict(VOCAB))
+    checking.require_tokenizer(tokenizer, 6)
+    tokenizer.vocab["b"] = 6
+    with pytest.raises(ValueError, match="has 7 tokens with ids up to 6, and the model's vocab_size is 6"):
+        checking.require_tokenizer(tokenizer, 6)
+    checking.require_tokenizer(tokenizer, 7)
+    tokenizer.vocab = {**tokenizer.vocab, "b": 9}
+    with pytest.raises(ValueError, match="has 7 tokens with ids up to 9, and the model's vocab_size is 7"):
+        checking.require_tokenizer(tokenizer, 7)
+    official = copy.deepcopy(official_tokenizer)
+    checking.require_tokenizer(official, 30522)
+    official.add_tokens(["unaffably"])
+    with pytest.raises(ValueError, match="has 30523 tokens with ids up to 30522"):
+        checking.require_tokenizer(official, 30522)
+
+
+def test_a_tokenizer_that_is_gone_is_forgotten():
+    tokenizer = WordPieceTokenizer(VOCAB)
+    checking.require_tokenizer(tokenizer, 6)
+    assert tokenizer in checking.COMPARED
+    number = len(checking.COMPARED)
+    del tokenizer
+    gc.collect()
+    assert len(checking.COMPARED) < number
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "kind"),
+    [(None, "NoneType"), ("bert", "str"), ([1], "list"), (VOCAB, "dict"), (len, "builtin")],
+)
+def test_what_is_no_tokenizer(tokenizer, kind):
+    with pytest.raises(
+        TypeError, match=f"^tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}"
+    ):
+        checking.require_tokenizer(tokenizer, 6)
 
 
 def test_texts_and_pairs_are_matched():

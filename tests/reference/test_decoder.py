@@ -239,6 +239,33 @@ def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
         pair.decoder(text, None, *source, cache=cache)
 
 
+@torch.no_grad()
+def test_a_cache_is_used_with_one_source(pair):
+    states, text, cache = torch.randn(1, 4, 8), torch.tensor([[3, 4, 5]]), pair.decoder.new_cache()
+    pair.decoder(text[:, :1], None, states, cache=cache)
+    pair.decoder(text[:, :2], None, states.clone(), cache=cache)  # equal, so it is the same
+    for other in (states + 1, torch.randn(1, 5, 8)):
+        with pytest.raises(
+            ValueError, match=r"^the cache belongs to another source: pass its encoder_hidden_states, or a"
+        ):
+            pair.decoder(text, None, other, cache=cache)
+    pair.decoder(text, None, states + 1, cache=pair.decoder.new_cache())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_weights_that_are_no_numbers_write_nothing(part, num_beams):
+    model = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
+    getattr(model, part).layers[1].feed_forward.output.bias[3] = torch.nan
+    words = {
+        "encoder": "^encoder_hidden_states hold NaN",
+        "decoder": "^the scores of the next token hold NaN or inf",
+    }
+    with pytest.raises(ValueError, match=words[part]):
+        model.generate(IDS, max_length=6, num_beams=num_beams)
+
+
 def test_a_cache_can_be_reordered():
     cache = LayerCache()
     assert len(cache) == 0
@@ -324,6 +351,18 @@ NO_SOURCE = (
         (
             {"input_ids": IDS, "encoder_hidden_states": STATES, "encoder_attention_mask": torch.zeros(1, 4)},
             "masks every token of a row: leave at least one 1 in each",
+        ),
+        (
+            {
+                "input_ids": IDS,
+                "encoder_hidden_states": STATES,
+                "encoder_attention_mask": torch.tensor([[1, 1, torch.nan, 1]]),
+            },
+            "encoder_attention_mask holds NaN: use 1 for a real token and 0 for padding",
+        ),
+        (
+            {"input_ids": IDS, "encoder_hidden_states": STATES / 0},
+            "encoder_hidden_states hold NaN or inf: look for what made them",
         ),
         (
             {"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES},

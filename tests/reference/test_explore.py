@@ -2,8 +2,8 @@
 
 import json
 import re
+import sys
 
-import ipywidgets
 import pytest
 import torch
 from transformers import BertConfig
@@ -37,46 +37,47 @@ def tokens_and_ids(explorer) -> list[tuple[str, str]]:
     return re.findall(r"<span>(.*?)<br><small>(.*?)</small></span>", explorer.tokens.value)
 
 
-def test_it_starts_with_a_head_view_of_the_sentence(model, explorer):
-    assert shown(explorer) == head_view(*model, "a b", layer=0).page
+def drawn(model, *text) -> str:
+    """The page of a head view of a text, as `explore` begins with it."""
+    return head_view(*model, *text, layer=1, heads=[1]).page
+
+
+def test_it_starts_with_one_head_of_the_sentence(model, explorer):
+    assert shown(explorer) == drawn(model, "a b")
     assert tokens_and_ids(explorer) == [("[CLS]", "2"), ("a", "5"), ("b", "6"), ("[SEP]", "3")]
     assert explorer.message.value == ""
 
 
-def test_a_sentence_of_its_own_stands_in_the_box_at_first(encoder, tokenizer):
-    assert explore(encoder, tokenizer).sentence_a.value == SENTENCE
+def test_a_sentence_of_its_own_stands_in_the_box_at_first_and_shows_a_head_that_reads_it(encoder, tokenizer):
+    explorer = explore(encoder, tokenizer)
+    assert explorer.sentence_a.value == SENTENCE
     assert "[UNK]" not in tokenizer.tokenize(SENTENCE)
+    data = json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])
+    layer, [head] = data["layer"], data["heads"]
+    tokens = data["attention"]["all"]["left_text"]
+    weights = data["attention"]["all"]["attn"][layer][head][tokens.index("it")]
+    assert tokens[max(range(len(tokens)), key=weights.__getitem__)] == "animal"
 
 
 def test_typed_sentences_are_drawn(model, explorer):
     explorer.sentence_a.value = "b c d"
-    assert shown(explorer) == head_view(*model, "b c d", layer=0).page
+    assert shown(explorer) == drawn(model, "b c d")
     explorer.sentence_b.value = " e "
-    assert shown(explorer) == head_view(*model, "b c d", "e", layer=0).page
+    assert shown(explorer) == drawn(model, "b c d", "e")
     assert [token for token, _ in tokens_and_ids(explorer)] == ["[CLS]", "b", "c", "d", "[SEP]", "e", "[SEP]"]
     explorer.sentence_b.value = "  "  # as good as empty
-    assert shown(explorer) == head_view(*model, "b c d", layer=0).page
+    assert shown(explorer) == drawn(model, "b c d")
 
 
-def test_views_layers_and_heads_are_chosen_and_stay_as_the_text_changes(model, explorer):
-    explorer.layer.value, explorer.head.value = 1, 2
-    assert shown(explorer) == head_view(*model, "a b", layer=1, heads=2).page
+def test_a_view_is_chosen_and_stays_as_the_text_changes(model):
+    explorer = explore(*model, "a b", layer=0, head=2)
+    assert shown(explorer) == head_view(*model, "a b", layer=0, heads=[2]).page
     explorer.kind.value = "neuron view"
-    assert shown(explorer) == neuron_view(*model, "a b", layer=1, head=2).page
+    assert shown(explorer) == neuron_view(*model, "a b", layer=0, head=2).page
     explorer.sentence_a.value = "c"
-    assert shown(explorer) == neuron_view(*model, "c", layer=1, head=2).page
-    assert (explorer.layer.disabled, explorer.head.disabled) == (False, False)
+    assert shown(explorer) == neuron_view(*model, "c", layer=0, head=2).page
     explorer.kind.value = "model view"
     assert shown(explorer) == model_view(*model, "c").page
-    assert (explorer.layer.disabled, explorer.head.disabled) == (True, True)
-
-
-def test_a_neuron_view_shows_one_head_and_its_choice_says_which(model, explorer):
-    explorer.kind.value = "neuron view"
-    assert explorer.head.value == 0
-    explorer.head.value = "all"
-    assert explorer.head.value == 0
-    assert shown(explorer) == neuron_view(*model, "a b").page
 
 
 def test_a_view_is_computed_once_when_it_is_asked_for(monkeypatch, model, explorer):
@@ -85,8 +86,22 @@ def test_a_view_is_computed_once_when_it_is_asked_for(monkeypatch, model, explor
         model[0], "forward", lambda *a, **k: asked.append(1) or type(model[0]).forward(model[0], *a, **k)
     )
     explorer.sentence_a.value = "d"
-    explorer.kind.value = "neuron view"  # and so the head, from all to 0
+    explorer.kind.value = "neuron view"
     assert len(asked) == 2
+
+
+def test_it_says_that_it_draws_and_an_old_error_is_gone_at_once(monkeypatch, model, explorer):
+    explorer.sentence_a.value = ""
+    assert "sentence A is empty" in explorer.message.value
+    seen = []
+    monkeypatch.setattr(
+        model[0],
+        "forward",
+        lambda *a, **k: seen.append(explorer.message.value) or type(model[0]).forward(model[0], *a, **k),
+    )
+    explorer.sentence_a.value = "d"
+    assert seen == ['<p role="status">drawing …</p>']
+    assert explorer.message.value == ""
 
 
 @pytest.mark.parametrize(
@@ -127,10 +142,10 @@ def test_an_error_of_any_kind_is_told(monkeypatch, model, explorer):
 
 
 def test_a_warning_stands_there_too_and_the_view_is_drawn(monkeypatch, model, explorer):
-    expected = head_view(*model, "a b c", layer=0).page
-    monkeypatch.setitem(inputs.MOST_LINES, "head view", 3 * 5 * 5 - 1)
+    expected = drawn(model, "a b c")
+    monkeypatch.setitem(inputs.MOST_LINES, "head view", 5 * 5 - 1)
     explorer.sentence_a.value = "a b c"
-    assert "Careful: a head view of 75 lines may take a browser above ten seconds" in explorer.message.value
+    assert "Careful: a head view of 25 lines may take a browser above ten seconds" in explorer.message.value
     assert shown(explorer) == expected
     explorer.sentence_a.value = "a b"
     assert explorer.message.value == ""
@@ -138,7 +153,7 @@ def test_a_warning_stands_there_too_and_the_view_is_drawn(monkeypatch, model, ex
 
 def test_hostile_text_is_text(encoder, tokenizer):
     explorer = explore(encoder, tokenizer, HOSTILE, HOSTILE)
-    for text in (explorer.tokens.value, explorer._repr_mimebundle_()["text/html"].split("srcdoc")[0]):
+    for text in (explorer.tokens.value, explorer.frame.value.split("srcdoc")[0]):
         assert "<img" not in text
         assert "</script" not in text
     assert ("&lt;", "1026") in tokens_and_ids(explorer)
@@ -170,25 +185,33 @@ def test_another_model_or_tokenizer():
         explore(TransformerEncoder(BertConfig(**TINY)), "a")
 
 
-def test_every_control_has_a_name(explorer):
-    controls = [explorer.sentence_a, explorer.sentence_b, explorer.kind, explorer.layer, explorer.head]
-    assert [control.description for control in controls] == [
-        "Sentence A:",
-        "Sentence B:",
-        "View:",
-        "Layer:",
-        "Head:",
-    ]
-    assert {*controls} <= {*explorer.box.children, *explorer.box.children[3].children}
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"layer": 2}, "layer names 2, but there are 2: use 0 to 1"),
+        ({"head": "all"}, "head names 'all', but there are 3: use 0 to 2"),
+    ],
+)
+def test_a_layer_or_head_that_does_not_exist(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        explore(*model, "a", **options)
 
 
-def test_jupyter_gets_widgets_and_whoever_has_none_the_view_and_a_text(explorer):
-    bundle = explorer._repr_mimebundle_()
-    assert bundle[WIDGET] == explorer.box._repr_mimebundle_()[WIDGET]
-    assert isinstance(explorer.box, ipywidgets.VBox)
-    assert bundle["text/html"].endswith(explorer.view._repr_html_())
-    assert "In a running notebook, boxes for your own sentences stand above this view." in bundle["text/html"]
-    assert bundle["text/plain"].startswith(
+def test_every_control_has_a_name_and_layer_and_head_are_chosen_in_the_view_alone(explorer):
+    controls = [part for part in explorer.box.children if hasattr(part, "description") and part.description]
+    assert [control.description for control in controls] == ["Sentence A:", "Sentence B:", "View:"]
+
+
+def test_jupyter_gets_widgets_and_whoever_has_none_the_view_and_a_text(monkeypatch, explorer):
+    shown = []
+    module = sys.modules["utils.views.explore"]  # whose name the function has
+    monkeypatch.setattr(module, "display", lambda bundle, raw: shown.append(bundle))
+    explorer._ipython_display_()
+    instead, boxes = shown
+    assert boxes == {WIDGET: explorer.box._repr_mimebundle_()[WIDGET]}
+    assert explorer.view._repr_html_() in instead["text/html"]
+    assert "In a running notebook, boxes for your own sentences stand here." in instead["text/html"]
+    assert instead["text/plain"].startswith(
         "Boxes for your own sentences, and the attention in them. Head view of 2 layers"
     )
-    assert "run the cells above, then this one" in bundle["text/plain"]
+    assert "run the cells above, then this one" in instead["text/plain"]

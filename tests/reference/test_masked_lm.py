@@ -1,6 +1,7 @@
 """The masked-LM head equals the official one, and hides what it should."""
 
 import json
+import tracemalloc
 
 import pytest
 import torch
@@ -197,6 +198,22 @@ def test_a_checkpoint_without_the_head_says_so(checkpoint, tmp_path):
         TransformerForMaskedLM.from_checkpoint(checkpoint)
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"), [(torch.nan, torch.float32), (torch.inf, torch.float32), (1e6, torch.float16)]
+)
+def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value, dtype):
+    model = TransformerForMaskedLM(BertConfig(**TINY))
+    model.save(tmp_path, tiny_tokenizer())
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with torch.no_grad():
+        model.head.bias[3] = value
+    with pytest.raises(
+        ValueError, match=r"^cls\.predictions\.bias holds NaN or inf: take the weights from before"
+    ):
+        model.save(tmp_path, tiny_tokenizer(), dtype)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     with pytest.raises(ValueError, match=r"holds other files than a model's"):
@@ -276,6 +293,34 @@ def test_a_probability_outside_0_to_1(probability):
         mask_tokens(torch.tensor([[2, 7, 3]]), tiny_tokenizer(), probability)
 
 
+def test_one_word_is_asked_for_where_chance_would_ask_for_none():
+    """Of a batch of one row, at a probability of 0.02; where chance asks for some, nothing is added."""
+    tokenizer = tiny_tokenizer()
+    words = [tokenizer.vocab[letter] for letter in "abcdefgh"]
+    ids = torch.tensor([[2, *words, 3, 0, 0]])
+    alone = 0
+    for seed in range(200):
+        labels = mask_tokens(ids, tokenizer, 0.02, torch.Generator().manual_seed(seed))[1]
+        chance = torch.rand(2, *ids.shape, generator=torch.Generator().manual_seed(seed))[0][0, 1:9]
+        by_chance = int((chance < 0.02).sum())
+        assert (labels != -100).sum() == max(1, by_chance)
+        assert set(labels[0].tolist()) <= {*words, -100}
+        if by_chance == 0:
+            alone += 1
+            assert labels[0, 1 + int(chance.argmin())] != -100
+    assert 100 < alone < 200
+
+
+@pytest.mark.parametrize("rows", [[[2, 3, 0]], [[2, 1, 3], [2, 4, 3]], torch.empty(0, 4).tolist()], ids=str)
+def test_rows_without_a_word_are_refused(rows):
+    tokenizer, rows = tiny_tokenizer(), torch.tensor(rows).long()
+    model = TransformerForMaskedLM(BertConfig(**TINY))
+    message = "^these rows hold special tokens only, so no word can be asked for: use rows of text$"
+    for ask in (lambda: mask_tokens(rows, tokenizer), lambda: evaluate_masked(model, tokenizer, rows)):
+        with pytest.raises(ValueError, match=message):
+            ask()
+
+
 # Vocabulary and rows
 
 
@@ -300,6 +345,14 @@ def test_rows_hold_the_text_in_order():
     assert set(rows[:, 0].tolist()) == {cls_id}
     assert set(rows[:, -1].tolist()) == {sep_id}
     assert torch.equal(pack(TEXTS[:3], tokenizer, 8), rows[: len(pack(TEXTS[:3], tokenizer, 8))])
+
+
+def test_halves_of_a_surrogate_pair_are_left_out_as_our_tokenizer_does():
+    halves = [text.replace("film", "fi\ud800lm\udfff") for text in TEXTS]
+    tokenizer = train_vocabulary(halves, 80)
+    assert tokenizer.vocab == train_vocabulary(TEXTS, 80).vocab
+    assert torch.equal(pack(halves, tokenizer, 8), pack(TEXTS, tokenizer, 8))
+    assert tokenizer.encode(halves[0]) == tokenizer.encode(TEXTS[0])
 
 
 @pytest.mark.parametrize(
@@ -371,3 +424,55 @@ def test_one_known_neighbour_counts():
     shares = guess.probabilities(torch.tensor([[5, 4, 4], [4, 4, 7]]), where)
     assert shares.argmax(dim=1).tolist() == [6, 8]
     torch.testing.assert_close(shares.sum(dim=1), torch.ones(2, dtype=torch.double))
+
+
+def test_the_size_of_the_vocabulary_is_passed_and_not_guessed():
+    """A pair of low ids looks like a single id of a large vocabulary."""
+    guess = NeighbourGuess(torch.tensor([[0, 7, 3]]), 50)
+    shares = guess.probabilities(
+        torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2)
+    )
+    assert shares.shape == (2, 50)
+    assert shares[0].argmax() == 7
+    torch.testing.assert_close(shares[1], torch.from_numpy(guess.word))
+
+
+def dense_guess(rows: torch.Tensor, size: int, hidden: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
+    """The same by tables with a row for whatever could be given."""
+    left, word, right = rows[:, :-2].flatten(), rows[:, 1:-1].flatten(), rows[:, 2:].flatten()
+
+    def table(given: torch.Tensor, rows: int) -> torch.Tensor:
+        counts = torch.zeros(rows, size, dtype=torch.double)
+        return counts.index_put_((given, word), torch.ones(len(word)).double(), accumulate=True)
+
+    def smooth(counts, expected, weight):
+        return (counts + weight * expected) / (counts.sum(dim=-1, keepdim=True) + weight)
+
+    own = smooth(torch.bincount(word, minlength=size).double(), 1 / size, 1)
+    before, after = hidden.roll(1, dims=1)[where], hidden.roll(-1, dims=1)[where]
+    each = smooth(table(left, size)[before], own, 20) * smooth(table(right, size)[after], own, 20) / own
+    both = table(left * size + right, size**2)[before * size + after]
+    return smooth(both, each / each.sum(dim=1, keepdim=True), 5)
+
+
+def test_counts_of_what_was_seen_give_what_whole_tables_give():
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randint(5, 14, (40, 9), generator=generator)
+    hidden = torch.randint(0, 16, (30, 9), generator=generator)  # with tokens and pairs that were never seen
+    where = torch.zeros(30, 9, dtype=torch.bool)
+    where[:, 1:-1] = True
+    found = NeighbourGuess(rows, 16).probabilities(hidden, where)
+    torch.testing.assert_close(found, dense_guess(rows, 16, hidden, where), rtol=1e-9, atol=1e-12)
+
+
+def test_a_large_vocabulary_takes_little_memory():
+    """A table with a row for each pair of neighbours would take seven gigabytes."""
+    rows = torch.randint(0, 30522, (200, 64), generator=torch.Generator().manual_seed(0))
+    tracemalloc.start()
+    try:
+        shares = NeighbourGuess(rows, 30522).probabilities(rows[:1], torch.arange(64)[None] == 5)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert shares.shape == (1, 30522)
+    assert most < 50_000_000

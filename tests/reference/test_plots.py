@@ -44,6 +44,23 @@ def test_a_figure_of_its_own_is_shown_and_a_part_of_one_is_not(draw, shown):
     assert len(shown) == 1
 
 
+@pytest.mark.parametrize(
+    ("draw", "misspelled"),
+    [
+        (draw_heatmap, {"anotate": True}),
+        (draw_heatmap, {"limit": (0, 1)}),
+        (draw_curves, {"logy": True}),
+        (draw_curves, {"limit": (0, 1)}),
+        (draw_bars, {"limits": 3}),
+    ],
+)
+def test_an_option_that_there_is_not_is_refused(draw, misspelled, shown):
+    (name,) = misspelled
+    with pytest.raises(TypeError, match=f"'{name}'"):
+        draw(**misspelled)
+    assert shown == []
+
+
 def test_heatmap_labels_rows_and_columns(shown):
     values = torch.arange(6.0, requires_grad=True).view(2, 3)
     heatmap(values, WORDS, ["a", "b", "c"], colorbar="weight", limits=(-1, 9))

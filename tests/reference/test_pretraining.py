@@ -150,6 +150,13 @@ def test_a_loss_that_is_not_finite_is_told(tmp_path):
     assert resumed.done == 3
 
 
+def test_a_batch_in_which_chance_asks_for_no_word_is_learned_from_too():
+    run = new_run(Settings(steps=40, batch_size=1, learning_rate=1e-3, probability=0.02))
+    run.learn(quiet=True)
+    assert run.done == len(run.history.step_losses) == 40
+    assert all(weight.isfinite().all() for weight in run.model.parameters())
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -138,6 +138,22 @@ def test_what_transformers_saved_loads_here(tmp_path):
         TransformerForSequenceClassification.load(tmp_path, num_labels=2)
 
 
+def test_what_transformers_saved_in_several_files_loads_here(tmp_path):
+    torch.manual_seed(0)
+    official = BertForSequenceClassification(BertConfig(**TINY)).eval()
+    official.save_pretrained(tmp_path, max_shard_size="8KB")
+    assert len([*tmp_path.glob("model-*.safetensors")]) > 1
+    assert not (tmp_path / "model.safetensors").exists()
+    ids = torch.tensor([[2, 7, 9, 3]])
+    ours = TransformerForSequenceClassification.load(tmp_path)
+    assert (ours(ids) - official(ids).logits).abs().max() <= 1e-5
+    next(tmp_path.glob("model-*.safetensors")).unlink()
+    with pytest.raises(ValueError, match=r"model-.*\.safetensors cannot be read"):
+        TransformerForSequenceClassification.load(tmp_path)
+    filled(3.0).save(tmp_path, tiny_tokenizer())  # in one file, which goes before an index that stayed
+    assert saved_number(tmp_path) == 3
+
+
 def test_a_half_precision_config_does_not_reach_the_saved_model(tmp_path):
     config = BertConfig(**TINY, torch_dtype=torch.float16)  # the name that transformers 4 and 5 both take
     TransformerForSequenceClassification(config).save(tmp_path / "model", tiny_tokenizer())
@@ -268,6 +284,19 @@ def test_saving_again_replaces_the_model_and_keeps_other_files(tmp_path):
     assert saved_number(tmp_path) == 2
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert names(tmp_path) == sorted([*WHOLE, "notes.txt"])
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value):
+    filled(1.0).save(tmp_path, tiny_tokenizer())
+    before = content(tmp_path)
+    broken = filled(2.0)
+    with torch.no_grad():
+        broken.encoder.layers[1].attention.query.weight[3] = value
+    message = r"^encoder\.layers\.1\.attention\.query\.weight holds NaN or inf: take the weights from before training"
+    with pytest.raises(ValueError, match=message):
+        broken.save(tmp_path, tiny_tokenizer())
+    assert content(tmp_path) == before
 
 
 # Loading what is not whole
@@ -444,6 +473,27 @@ def test_threads_that_save_and_load_at_once_see_whole_models(tmp_path):
     assert {2, 3} & set(found)
     assert load_whole(tmp_path) in (2, 3)
     assert names(tmp_path) == WHOLE
+
+
+def test_threads_that_write_one_file_leave_it_whole(tmp_path):
+    """Each writes a draft of its own, and then moves it."""
+    problems, texts = [], [letter * 100_000 for letter in "abcd"]
+
+    def write_often(text: str) -> None:
+        try:
+            for _ in range(20):
+                saving.write_file(tmp_path / "view.html", text)
+        except OSError as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=write_often, args=[text]) for text in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert (tmp_path / "view.html").read_text() in texts
+    assert names(tmp_path) == ["view.html"]
 
 
 def test_a_save_in_the_middle_of_a_load(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The views: same data as the model, small, safe, whole or not at all; and every bad input is a helpful ValueError."""
 
 import copy
+import inspect
 import json
 import math
 import re
@@ -363,6 +364,31 @@ def test_save_writes_a_page_and_returns_its_path(tmp_path, pair):
     assert path.read_text("utf-8") == view.page
     assert view.save(str(path)) == path
     assert [file.name for file in tmp_path.iterdir()] == ["view.html"]
+
+
+def test_half_a_character_is_saved_as_a_question_mark(tmp_path):
+    view = head_view(random_attention(1, 1, 2), ["a\ud800", "b"])
+    assert "a? b" in view.save(tmp_path / "view.html").read_text("utf-8")
+    assert data_of(view)["attention"]["all"]["left_text"] == ["a\ud800", "b"]
+
+
+@pytest.mark.parametrize("draw", [head_view, model_view])
+def test_the_signature_and_the_first_lines_of_help_show_both_ways_to_call_a_view(draw):
+    signature = inspect.signature(draw)
+    own = ["encoder", "tokenizer", "sentence_a", "sentence_b"]
+    assert {*own, "attention", "tokens", "sentence_b_start"} <= signature.parameters.keys()
+    signature.bind("attention", "tokens", 3, include_layers=[0])
+    signature.bind("encoder", "tokenizer", "a text", "another", include_layers=[0])
+    signature.bind(**dict.fromkeys(own))
+    for way in ("(encoder, tokenizer, ", "(attention, tokens, sentence_b_start)"):
+        assert f"{draw.__name__}{way}" in inspect.getdoc(draw)[:400]
+
+
+def test_a_telephone_does_not_draw_a_view_for_a_wide_screen(pair):
+    assert (
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        in head_view(pair.attention, pair.tokens).page
+    )
 
 
 def test_save_is_whole_or_nothing(tmp_path, pair):

@@ -1,74 +1,59 @@
-"""The set-up cell finds the checkout that a notebook belongs to, whoever runs it from wherever, and fetches nothing."""
+"""The set-up cell finds the installed series, whoever runs a notebook from wherever, and fetches nothing."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.helpers import ROOT
-from tests.repository import address, copy_project
+from tests.repository import copy_project, write_notebook
+from tools.notebooks import run
 
-WHERE = "import utils\nprint(root.resolve())\nassert utils.__file__.startswith(str(root.resolve()))"
-
-
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory) -> Path:
-    """A checkout under another name, with a notebook that only sets up and says what it found."""
-    folder = copy_project(tmp_path_factory.mktemp("seminar") / "week 3")
-    write_notebook(folder / "notebooks" / "probe.ipynb")
-    return folder
+WHERE = "import utils\nprint(utils.__file__)"
 
 
-def write_notebook(path: Path) -> Path:
-    first = next((ROOT / "notebooks").glob("00_*.ipynb"))
-    cells = nbformat.read(first, as_version=4).cells
-    sources = [next(cell.source for cell in cells if cell.cell_type == "code"), WHERE]
-    new = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    nbformat.write(new, path)
-    return path
-
-
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch) -> Path:
-    """An empty working directory, and no repository to clone."""
-    for name, value in address("file:///nowhere").items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
+    """An empty working folder, and no series to fetch."""
+    monkeypatch.setenv("SERIES", "file:///nowhere.zip")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def found(path: Path) -> str:
-    """What an executed copy of the notebook printed."""
-    return nbformat.read(path, as_version=4).cells[-1].outputs[0].text.strip()
+def printed(path: Path) -> tuple[str, str]:
+    """What the set-up cell of an executed notebook printed, and where its series lies."""
+    cells = nbformat.read(path, as_version=4).cells
+    return tuple(cell.outputs[0].text.strip() for cell in cells)
 
 
-def run(*command: str) -> None:
-    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("relative", [False, True])
-def test_papermill_from_another_folder(checkout, elsewhere, relative):
-    path = checkout / "notebooks" / "probe.ipynb"
-    run("papermill", os.path.relpath(path) if relative else str(path), "out.ipynb", "-k", "python3")
-    assert found(elsewhere / "out.ipynb") == str(checkout)
-
-
-def test_nbmake_from_another_folder(checkout, elsewhere):
-    path = checkout / "notebooks" / "probe.ipynb"
-    run("pytest", "-q", "-p", "no:cacheprovider", "--nbmake", "--overwrite", str(path))
-    assert found(path) == str(checkout)
-
-
-@pytest.mark.skipif(not Path(sys.prefix).is_relative_to(ROOT), reason="this Python belongs to no checkout")
-def test_a_notebook_copied_out_of_the_checkout(elsewhere):
-    path = write_notebook(elsewhere / "copy.ipynb")
+def execute(path: Path, folder: Path) -> tuple[str, str]:
+    """The same of a notebook that is run in a folder as JupyterLab and nbval do, which is its own."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": elsewhere}}).execute()
+    run(notebook, folder)
     nbformat.write(notebook, path)
-    assert found(path) == str(ROOT)
+    return printed(path)
+
+
+@pytest.mark.parametrize("folder", [ROOT / "notebooks", ROOT / "notebooks" / "solutions", None])
+def test_in_its_folder_and_copied_out_of_the_checkout(elsewhere, folder):
+    set_up, series = execute(write_notebook(elsewhere / "copy.ipynb", WHERE), folder or elsewhere)
+    assert series == str(ROOT / "utils" / "__init__.py")
+    assert "This notebook stands in" not in set_up
+
+
+def test_papermill_from_another_folder(elsewhere):
+    path = write_notebook(elsewhere / "probe.ipynb", WHERE)
+    (elsewhere / "another").mkdir()
+    command = [sys.executable, "-m", "papermill", str(path), "out.ipynb", "-k", "python3"]
+    done = subprocess.run(command, cwd=elsewhere / "another", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert printed(elsewhere / "another" / "out.ipynb")[1] == str(ROOT / "utils" / "__init__.py")
+
+
+def test_the_python_of_another_checkout(elsewhere):
+    checkout = copy_project(elsewhere / "week 3")
+    set_up, series = execute(write_notebook(elsewhere / "probe.ipynb", WHERE), checkout / "notebooks")
+    assert series == str(ROOT / "utils" / "__init__.py")
+    assert f"This notebook stands in {checkout}, but this Python runs the series of {ROOT}: choose" in set_up

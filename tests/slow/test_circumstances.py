@@ -7,13 +7,8 @@ import sys
 
 import pytest
 
+from tests.helpers import has_locale
 from tests.repository import copy_project
-
-
-def has_locale(name: str) -> bool:
-    """Whether the system knows a locale; Debian: apt install locales-all."""
-    listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False)
-    return name in listed.stdout.split()
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
@@ -28,6 +23,7 @@ def test_outputs_depend_on_nothing_around_them(tmp_path):
         "LC_ALL": "fr_FR.UTF-8",
         "TZ": "Pacific/Chatham",
         "HOME": "/dev/null/home",  # cannot be made, not even by root
+        "PYTHONPATH": str(folder),  # the environment has another checkout installed
     }
     environment = {**os.environ, **circumstances}
     environment.pop("CHECKPOINT", None)

@@ -1,67 +1,69 @@
-"""A notebook alone in an empty folder, as Colab opens it: its setup cell fetches the repository and goes on.
+"""A notebook alone in an empty folder, as Colab opens it: its set-up cell installs the series from a ZIP and goes on.
 
 The two shortest run from top to bottom; COLAB=all runs every notebook so (`make colab`, in an environment of its own).
 """
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.helpers import ROOT
-from tests.repository import address, publish
-from tools import badges
+from tests.repository import bare_python, pack_project, write_notebook
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
-SHORTEST = [path for path in SERIES if path.name[:2] in ("00", "02")]
-FULL = SERIES if os.environ.get("COLAB") == "all" else SHORTEST
+ALL = os.environ.get("COLAB") == "all"
+FULL = SERIES if ALL else [path for path in SERIES if path.name[:2] in ("00", "02")]
+# the project is built by the setuptools that is installed, and nothing is fetched
+OFFLINE = {} if ALL else {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
+
+
+def run(python: Path, path: Path, folder: Path, address: str) -> subprocess.CompletedProcess:
+    """Execute a copy of a notebook in a folder."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(path, folder / path.name)
+    command = [python, "-m", "papermill", path.name, "out.ipynb", "--kernel", "python3", "--log-output"]
+    environment = os.environ | OFFLINE | {"SERIES": address}
+    environment.pop("PYTHONPATH", None)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory) -> dict[str, str]:
-    return publish(tmp_path_factory.mktemp("repository") / "published")
+def python(tmp_path_factory) -> Path:
+    """A Python on which a notebook's set-up cell has installed the series."""
+    folder = tmp_path_factory.mktemp("colab")
+    python = bare_python(folder / "venv")
+    probe = write_notebook(folder / "probe.ipynb", "import utils\nprint('FOUND', utils.__file__)")
+    done = run(python, probe, folder / "content", str(pack_project(folder)))
+    assert done.returncode == 0, done.stderr
+    assert f"FOUND {folder / 'venv'}" in done.stderr
+    return python
 
 
-@pytest.fixture
-def colab(tmp_path, monkeypatch, published) -> Path:
-    """An empty folder, a stub of google.colab, and a git that finds this repository at its public address."""
-    stub = tmp_path / "stub" / "google" / "colab"
-    stub.mkdir(parents=True)
-    (stub / "__init__.py").touch()
-    folder = tmp_path / "content"
-    folder.mkdir()
-    own = {"PYTHONPATH": str(tmp_path / "stub"), "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    for name, value in (own | published).items():
-        monkeypatch.setenv(name, value)
-    return folder
-
-
-def run(path: Path, folder: Path, cells: slice) -> None:
-    """Execute these cells of a notebook in a folder that holds nothing else."""
-    shutil.copy(path, folder)
-    notebook = nbformat.read(folder / path.name, as_version=4)
-    notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"][cells]
-    elsewhere = "import sys; sys.prefix = '/'"  # this Python belongs to a checkout, Colab's does not
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(elsewhere))
-    NotebookClient(notebook, timeout=3600, resources={"metadata": {"path": folder}}).execute()
-
-
-@pytest.mark.parametrize("path", [path for path in SERIES if path not in FULL], ids=lambda path: path.stem)
-def test_setup_and_imports(path, colab):
-    run(path, colab, slice(2))
-    assert (colab / badges.current_slug().split("/")[1] / "utils").is_dir()
+def test_all_files_of_the_series_are_installed(python):
+    where = "import pathlib, utils; print(pathlib.Path(utils.__file__).parents[1])"
+    found = subprocess.run([python, "-P", "-c", where], check=True, capture_output=True, text=True).stdout
+    for package in ("utils", "exercises"):
+        files = [path for path in (ROOT / package).rglob("*.*") if "__pycache__" not in path.parts]
+        assert len(files) > 10
+        for path in files:
+            copy = Path(found.strip(), path.relative_to(ROOT))
+            assert copy.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.stem)
-def test_from_top_to_bottom(path, colab):
-    run(path, colab, slice(None))
+def test_from_top_to_bottom(path, python, tmp_path):
+    """What is installed once is not asked for again: there is nothing at this address."""
+    done = run(python, path, tmp_path / "content", "file:///nowhere.zip")
+    assert done.returncode == 0, done.stderr[-8000:]
 
 
-def test_a_second_run_uses_what_the_first_fetched(colab, monkeypatch):
-    run(SERIES[0], colab, slice(1))
-    for name, value in address("file:///nowhere").items():
-        monkeypatch.setenv(name, value)
-    run(SERIES[0], colab, slice(1))
+def test_an_address_where_nothing_is(tmp_path):
+    python = bare_python(tmp_path / "venv")
+    probe = write_notebook(tmp_path / "probe.ipynb")
+    done = run(python, probe, tmp_path / "content", (tmp_path / "nowhere.zip").as_uri())
+    assert done.returncode
+    assert "ERROR: Could not install" in done.stderr
+    assert "AssertionError: Is the address right? Or upload the ZIP" in done.stderr

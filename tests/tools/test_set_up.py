@@ -30,6 +30,7 @@ case "$name $*" in
     *) phase=other ;;
 esac
 echo $phase >> log
+echo $phase "${CHECKPOINT-none}" >> checkpoints
 if [ "$(cat hang)" = $phase ]; then touch hanging; exec sleep 60; fi
 for tool in python ruff check-jsonschema; do
     if [ $phase = pip ]; then cp "$0" .venv/bin/$tool.new; mv .venv/bin/$tool.new .venv/bin/$tool; fi
@@ -40,7 +41,7 @@ SET_UP = ["version", "venv", "pip", "extension"]
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
+    for name in ("Makefile", "pyproject.toml", "requirements.txt", "requirements-dev.txt"):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "python").write_text(STUB)
     (tmp_path / "python").chmod(0o755)
@@ -48,12 +49,14 @@ def project(tmp_path) -> Path:
     return tmp_path
 
 
-def make(project: Path, target: str) -> subprocess.Popen:
+def make(project: Path, target: str, *options: str, **variables: str) -> subprocess.Popen:
     """`make`, in a process group of its own, with Ctrl-C as in a terminal even where this runs in the background."""
     (project / "log").write_text("")
+    environment = {name: value for name, value in os.environ.items() if name != "CHECKPOINT"}
     return subprocess.Popen(
-        ["make", f"PYTHON={project / 'python'}", target],
+        ["make", f"PYTHON={project / 'python'}", target, *options],
         cwd=project,
+        env=environment | variables,
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         stdout=subprocess.DEVNULL,
@@ -119,10 +122,39 @@ def test_make_test_interrupted_in_the_second_installation(project):
     assert "pip" not in phases(project, "test")
 
 
-def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(project):
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])
+def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(project, name):
     interrupt(project, "lab", "lab")
     assert phases(project, "lab") == ["lab"]
     later = time.time() + 10
-    os.utime(project / "requirements.txt", (later, later))
+    os.utime(project / name, (later, later))
     interrupt(project, "lab", "pip")
     assert "pip" in phases(project, "lab")
+
+
+@pytest.mark.parametrize("form", ["environment", "command line"])
+@pytest.mark.parametrize(("target", "phase"), [("lab", "lab"), ("test", "pytest")])
+@pytest.mark.parametrize(
+    ("checkpoint", "wanted"),
+    [
+        ("mybert", "{project}/mybert"),
+        ("./mybert/", "{project}/mybert"),
+        ("bert-base-uncased", "bert-base-uncased"),
+    ],
+)
+def test_a_folder_for_a_checkpoint_is_meant_from_the_root(project, form, target, phase, checkpoint, wanted):
+    """A kernel starts in notebooks/, where a relative path would lead nowhere; a name on the Hub stays a name."""
+    (project / "mybert").mkdir()
+    (project / "mybert" / "config.json").touch()
+    if form == "environment":
+        process = make(project, target, CHECKPOINT=checkpoint)
+    else:
+        process = make(project, target, f"CHECKPOINT={checkpoint}")
+    assert process.wait(timeout=20) == 0
+    seen = (project / "checkpoints").read_text().splitlines()
+    assert seen[-1] == f"{phase} {wanted.format(project=project)}"
+
+
+def test_without_a_checkpoint_none_is_passed_on(project):
+    assert make(project, "lab").wait(timeout=20) == 0
+    assert (project / "checkpoints").read_text().splitlines()[-1] == "lab none"

@@ -4,6 +4,8 @@ import ast
 import json
 import re
 import sys
+import tomllib
+from collections.abc import Iterable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -64,7 +66,12 @@ def test_the_check_sees_what_it_forbids(program):
 def pins(name: str) -> dict[str, str]:
     """Package and version of each line of a requirements file that asks for a package."""
     lines = [line.partition("#")[0].strip() for line in (ROOT / name).read_text("utf-8").splitlines()]
-    return dict(line.partition("==")[::2] for line in lines if line and not line.startswith("-r "))
+    return versions(line for line in lines if line and not line.startswith("-"))
+
+
+def versions(requirements: Iterable[str]) -> dict[str, str]:
+    """The version, or "" where any will do, of each package that is required, such as "torch==2.13.0"."""
+    return dict(re.match(r"([\w.-]+)(?:==)?(.*)", requirement).groups() for requirement in requirements)
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
@@ -74,10 +81,23 @@ def test_every_requirement_is_pinned(name):
     assert [package for package, version in found.items() if not re.fullmatch(r"[\w.]+", version)] == []
 
 
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
 def test_colab_gets_no_other_version_than_everybody():
-    readers = pins("requirements.txt")
-    colab = pins("requirements-colab.txt")
-    assert [name for name, version in colab.items() if version not in ("", readers[name])] == []
+    """Neither of what the project needs, nor of what builds it."""
+    readers, settings = pins("requirements.txt"), project()
+    needed = versions(settings["project"]["dependencies"] + settings["build-system"]["requires"])
+    exact = {name: version for name, version in needed.items() if version and not version.startswith(">=")}
+    assert len(exact) > 4
+    assert {name: readers[name] for name in exact} == exact
+    assert needed.keys() <= readers.keys() | {"ipython"}
+
+
+def test_the_project_is_installed_with_what_it_needs():
+    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    assert "-e ." in lines
 
 
 def canonical(name: str) -> str:
@@ -93,16 +113,21 @@ def imported(program: str) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
+READER = ["utils", "exercises", "notebooks"]
+
+
 @pytest.mark.parametrize(
     ("folders", "files"),
     [
-        (["utils", "exercises", "notebooks"], ["requirements.txt"]),
+        (READER, ["requirements.txt"]),
+        (READER, ["pyproject.toml"]),
         (["tools", "benchmarks", "tests"], ["requirements.txt", "requirements-dev.txt"]),
     ],
 )
 def test_what_is_imported_is_installed(folders, files):
-    """A reader gets all that notebooks and utils import, and a contributor all that the rest imports."""
-    installed = {canonical(name) for file in files for name in pins(file)}
+    """A reader gets all that notebooks and utils import, on Colab too, and a contributor all that the rest imports."""
+    needed = versions(project()["project"]["dependencies"]) if files == ["pyproject.toml"] else {}
+    installed = {canonical(name) for file in files for name in needed or pins(file)}
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "." not in path.parent.name]
     sources = [text for path in paths if path.suffix in (".py", ".ipynb") for text in programs(path)]
     ours = {path.name for path in ROOT.iterdir()}

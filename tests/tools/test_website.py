@@ -7,9 +7,9 @@ from bs4 import BeautifulSoup
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
 from tools import slides, website
-from tools.badges import current_slug
+from tools.badges import current
 
-GITHUB = f"https://github.com/{current_slug()}/blob/main"
+GITHUB = "https://github.com/{}/blob/{}".format(*current())
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
 
 
@@ -42,7 +42,31 @@ def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
     first = website.read_for_readers(tmp_path / "a.ipynb").cells[0]
     assert [list(output.data) for output in first.outputs] == [["image/png"], ["text/html", "text/plain"]]
     assert first.outputs[0].metadata["image/png"]["alt"] == "A title"
+    assert (
+        website.read_for_readers(tmp_path / "a.ipynb", above_boxes="<p>there</p>")
+        .cells[0]
+        .outputs[1]
+        .data["text/html"]
+        == "<p>there</p>a view"
+    )
     assert first.outputs[0].metadata["image/png"]["width"] == 480
+
+
+@pytest.mark.parametrize(
+    ("source", "described"),
+    [
+        ('bars(title="A title")', "A title"),
+        ('ax.set(title=f"Layer {layer}", xlabel="depth")', "Layer …"),
+        ('curves(rows, xlabel="depth", ylabel="length")', "Figure to “Residuals”; depth; length"),
+        ("draw(rows)", "Figure to “Residuals”"),
+    ],
+)
+def test_a_picture_is_described_by_its_title_or_its_place(tmp_path, source, described):
+    drawn = code(source, outputs=[nbformat.v4.new_output("display_data", {"image/png": ""})])
+    cells = [text("# Title"), text("Words.\n\n### Residuals\n\nMore words."), drawn]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    (output,) = website.read_for_readers(tmp_path / "a.ipynb").cells[2].outputs
+    assert output.metadata["image/png"]["alt"] == described
 
 
 def test_a_notebook_is_executed_in_a_copy(tmp_path):
@@ -53,6 +77,16 @@ def test_a_notebook_is_executed_in_a_copy(tmp_path):
     website.execute_one(path, copy)
     assert nbformat.read(copy, as_version=4).cells[0].outputs[0].data["text/html"] == "<b>kept</b>"
     assert path.read_bytes() == before
+
+
+def test_figures_for_slides_are_drawn_on_less_paper(tmp_path):
+    path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
+    sizes = "import matplotlib.pyplot as plt\nfor size in [(10, 3.6), (4, 2), (14, 8)]:\n"
+    sizes += "    print(plt.figure(figsize=size).get_size_inches().round(2).tolist())\n    plt.close()"
+    nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
+    website.execute_one(path, copy, slides.LARGER_LETTERS)
+    (cell,) = nbformat.read(copy, as_version=4).cells
+    assert cell.outputs[0].text.splitlines() == ["[7.0, 2.52]", "[4.0, 2.0]", "[9.8, 5.6]"]
 
 
 def on_slide(cell, kind, *tags):
@@ -95,7 +129,8 @@ def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
 
 def test_pages_show_the_code_that_slides_leave_out(tmp_path):
     drawn = on_slide(code("drawing()"), "slide", "remove-input", "kept")
-    nbformat.write(nbformat.v4.new_notebook(cells=[drawn, code("# @title Set-up")]), tmp_path / "05_a.ipynb")
+    set_up = code("# @title Set-up: find the series\nimport x")
+    nbformat.write(nbformat.v4.new_notebook(cells=[drawn, set_up]), tmp_path / "05_a.ipynb")
     (tmp_path / "README.md").write_text("# Start", "utf-8")
     (tmp_path / "images").mkdir()
     website.lay_out(
@@ -104,3 +139,19 @@ def test_pages_show_the_code_that_slides_leave_out(tmp_path):
     shown, folded = nbformat.read(tmp_path / "source" / "notebooks" / "05_a.ipynb", as_version=4).cells
     assert shown.metadata["tags"] == ["kept"]
     assert folded.metadata["tags"] == ["hide-input"]
+    assert folded.metadata["mystnb"]["code_prompt_show"] == "Set-up: show the code"
+
+
+def test_boxes_that_need_a_kernel_lead_to_the_page_that_needs_none(tmp_path):
+    boxes = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/html": "<div>a view</div>"})
+    notebook = nbformat.v4.new_notebook(cells=[code("explore(encoder, tokenizer)", outputs=[boxes])])
+    nbformat.write(notebook, tmp_path / "05_a.ipynb")
+    (tmp_path / "README.md").write_text("# Start", "utf-8")
+    (tmp_path / "images").mkdir()
+    for explored in (True, False):
+        source = tmp_path / "source"
+        website.lay_out(
+            [tmp_path / "05_a.ipynb"], tmp_path / "README.md", source, tmp_path / "images", explored
+        )
+        (shown,) = nbformat.read(source / "notebooks" / "05_a.ipynb", as_version=4).cells
+        assert ('href="../explorer.html"' in shown.outputs[0].data["text/html"]) == explored

@@ -39,6 +39,11 @@ def mask_from_ids(rows, pad_id):
     return ids, (ids != pad_id).int()
 
 
+def mask_from_first_word(rows, pad_id):
+    ids = pad_left_torch(rows, pad_id)[0]
+    return ids, ((ids != pad_id).cumsum(1) > 0).int()
+
+
 def float_ids(rows, pad_id):
     ids, mask = pad_left_torch(rows, pad_id)
     return ids.float(), mask
@@ -201,6 +206,7 @@ WRONG = {
         (not_padded, "equally long"),
         (only_ids, "two tensors"),
         (mask_from_ids, "make the mask from the lengths"),
+        (mask_from_first_word, "make the mask from the lengths"),
         (float_ids, "whole ones"),
         (pads_the_rows_themselves, "changes the rows"),
     ],

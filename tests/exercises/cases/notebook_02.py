@@ -110,7 +110,7 @@ WRONG = {
         ((4, 9, H + 1), "hidden_size"),
         (4 * 9 * H, "int"),
         (("B", "S", "H"), "str"),
-        (torch.zeros(4, 9), "list"),
+        (torch.zeros(4, 9), "the shape of the ids"),
     ],
     "2.2": [
         (23_835_648, "token types"),

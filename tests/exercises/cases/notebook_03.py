@@ -37,6 +37,11 @@ def by_hand(subtract):
     return softmax
 
 
+def by_fused_attention(scores):
+    unit = torch.eye(scores.size(-1)).expand(*scores.shape[:-2], -1, -1)
+    return F.scaled_dot_product_attention(scores, unit, unit, scale=1.0)
+
+
 def near(size, reach, low=None, high=None):
     steps = torch.arange(size)[None, :] - torch.arange(size)[:, None]
     return (steps >= (-reach if low is None else low)) & (steps <= (reach if high is None else high))
@@ -250,6 +255,7 @@ RIGHT = {
         largest_in_numpy,
         by_einsum,
         lambda scores: largest_in_numpy(scores.numpy()),
+        by_hand(lambda scores: scores.amax(-1, keepdim=True)),
     ],
     "3.4": [
         attend(),
@@ -281,7 +287,7 @@ WRONG = {
         ((1, 1), "variances add up"),
         ((8, 8), "as well"),
         ((8, 0.125), "what is left"),
-        ((8, "one"), "numbers"),
+        ((8, "one"), "a number"),
         (8, "two answers"),
     ],
     "3.3": [
@@ -302,6 +308,19 @@ WRONG = {
             ),
             "scores of 88",
         ),
+        (by_hand(lambda scores: scores.mean(-1, keepdim=True)), "in one row give nan"),
+        (lambda s: by_hand(lambda s: s.mean(-1, keepdim=True))(s.double()).float(), "in one row give nan"),
+        (by_hand(lambda scores: scores.amin(-1, keepdim=True)), "in one row give nan"),
+        (by_hand(lambda scores: scores.median(-1, keepdim=True).values), "in one row give nan"),
+        (by_hand(lambda scores: scores[..., :1]), "in one row give nan"),
+        (by_hand(lambda scores: scores[..., -1:]), "in one row give nan"),
+        (
+            by_hand(
+                lambda scores: scores.isinf().any(-1, keepdim=True) * scores + scores.amax(-1, keepdim=True)
+            ),
+            "masked scores",
+        ),
+        (by_fused_attention, "torch's softmax"),
         (in_place, "alters what it is given"),
         (lambda scores: scores / scores.sum(-1, keepdim=True), "rows are not right"),
         (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),

@@ -169,8 +169,8 @@ WRONG = {
         (12 * 3 * 768 * 769 + 768 * 769, "H / A numbers"),
         (3 * (768 * 64 + 64), "one head"),
         (1000, "Four linear maps"),
-        ("many", "one number"),
-        (torch.zeros(3), "one number"),
+        ("many", "a number"),
+        (torch.zeros(3), "a number"),
     ],
     "4.3": [
         (lambda x, num_heads: x.view(x.size(0), x.size(1), num_heads, -1), "transpose(1, 2)"),

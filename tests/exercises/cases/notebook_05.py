@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from utils.encoder_layer import TransformerEncoderLayer
+
 
 def post_only(stream, sublayer, norm, norm_first=False):
     return norm(stream + sublayer(stream))
@@ -75,6 +77,31 @@ def layer_in_place(layer, states, mask):
     return layer.feed_forward_norm(states + layer.feed_forward(states))
 
 
+def layer_without_gradient(layer_given, states, mask):
+    with torch.no_grad():
+        return layer(layer_given, states, mask)
+
+
+def layer_with_detached_residual(layer, states, mask):
+    middle = layer.attention_norm(states.detach() + layer.dropout(layer.attention(states, mask)[0]))
+    return layer.feed_forward_norm(middle + layer.dropout(layer.feed_forward(middle)))
+
+
+def layer_that_always_drops(layer, states, mask):
+    states = layer.attention_norm(states + F.dropout(layer.attention(states, mask)[0], 0.1))
+    return layer.feed_forward_norm(states + F.dropout(layer.feed_forward(states), 0.1))
+
+
+def layer_with_the_pair(layer, states, mask):
+    states = layer.attention_norm(states + layer.attention(states, mask))
+    return layer.feed_forward_norm(states + layer.feed_forward(states))
+
+
+def layer_dropping_the_pair(layer, states, mask):
+    states = layer.attention_norm(states + layer.dropout(layer.attention(states, mask)))
+    return layer.feed_forward_norm(states + layer.dropout(layer.feed_forward(states)))
+
+
 def in_steps(stream, sublayer, norm, norm_first=False):
     change = sublayer(norm(stream) if norm_first else stream)
     total = torch.add(change, stream)
@@ -127,7 +154,7 @@ WRONG = {
         (4 * (768**2 + 768) + 4 * 768 + 768 * 3072 + 3072, "two maps"),
         (4 * (768**2 + 768) + 4 * 768 + 2 * 768 * 12 + 12 + 768, "number of heads"),
         (4 * (768**2 + 768), "attention alone"),
-        ("about 7 million", "one whole number"),
+        ("about 7 million", "a number"),
         (7_000_000, "Count 4 maps"),
     ],
     "5.3": [
@@ -160,6 +187,21 @@ WRONG = {
         ),
         (lambda x, f, ln, norm_first=False: x + ln(f(x)) if norm_first else ln(x + f(x)), "f(LN(x))"),
         (in_place, "writes into the stream"),
+        (
+            lambda x, f, ln, norm_first=False: (
+                x + f(ln(x)) if norm_first else F.layer_norm(x + f(x), x.shape[-1:])
+            ),
+            "call the `norm` that is given",
+        ),
+        (
+            lambda x, f, ln, norm_first=False: (
+                x + f(F.layer_norm(x, x.shape[-1:])) if norm_first else ln(x + f(x))
+            ),
+            "In pre-LN, too, call the `norm`",
+        ),
+        (lambda x, f, ln, norm_first=False: x + f(ln(x)) if norm_first else ln(ln(x + f(x))), "twice"),
+        (lambda x, f, ln, norm_first=False: x + f(ln(ln(x))) if norm_first else ln(x + f(x)), "twice before"),
+        (lambda x, f, ln, norm_first=True: x + f(ln(x)) if norm_first else ln(x + f(x)), "the default is"),
     ],
     "5.5": [
         (pre_ln, "This is pre-LN"),
@@ -184,5 +226,16 @@ WRONG = {
         (lambda block, x, mask: layer(block, x, mask)[0], "shape"),
         (lambda block, x, mask: layer(block, x, mask) + 1, "“layer 0, one sentence” differs"),
         (layer_in_place, "writes into the hidden states"),
+        (lambda block, x, mask: type(block).forward(block, x, mask)[0], "calls the finished layer"),
+        (
+            lambda block, x, mask: TransformerEncoderLayer.forward(block, x, mask)[0],
+            "calls the finished layer",
+        ),
+        (lambda block, x, mask: layer(block, x, mask).detach(), "gradients do not get back"),
+        (layer_without_gradient, "gradients do not get back"),
+        (layer_with_detached_residual, "gradients do not get back"),
+        (layer_that_always_drops, "in evaluation mode too"),
+        (layer_with_the_pair, "returns a pair"),
+        (layer_dropping_the_pair, "returns a pair"),
     ],
 }

@@ -5,6 +5,8 @@ import re
 import numpy as np
 import torch
 
+from utils.encoder import TransformerEncoder
+
 TABLE = {
     "transformer.layer": "layers",
     "q_lin": "query",
@@ -106,6 +108,32 @@ def forward_without_gradient(*arguments):
         return forward(*arguments)
 
 
+def forward_in_evaluation(encoder, *arguments):
+    encoder.eval()
+    return forward(encoder, *arguments)
+
+
+def forward_cut_between_layers(encoder, ids, mask, types):
+    states = [encoder.embeddings(ids, types)]
+    for layer in encoder.layers:
+        states.append(layer(states[-1].detach(), mask)[0])
+    return states
+
+
+def forward_handing_on_pairs(encoder, ids, mask, types):
+    states = [encoder.embeddings(ids, types)]
+    for layer in encoder.layers:
+        states.append(layer(states[-1], mask))
+    return states
+
+
+def forward_of(find):
+    """The finished forward of a class, as a function of the encoder."""
+    return lambda encoder, *arguments: (
+        find(encoder).forward(encoder, *arguments, output_hidden_states=True).hidden_states
+    )
+
+
 def changed(**how):
     """The right states, changed."""
     return lambda *arguments: how["to"](forward(*arguments))
@@ -157,6 +185,13 @@ def thaw_tensors(encoder, number):
 
 def thaw_nothing(encoder, number):
     encoder.requires_grad_(False)
+    return trainable(encoder)
+
+
+def freeze_the_rest(encoder, number):
+    """Freezes what should not learn, and thaws nothing that came frozen."""
+    encoder.embeddings.requires_grad_(False)
+    encoder.layers[: len(encoder.layers) - number].requires_grad_(False)
     return trainable(encoder)
 
 
@@ -232,6 +267,11 @@ WRONG = {
         (forward_words, "word vectors alone"),
         (forward_three, "an encoder of two"),
         (forward_of_the_class, "calls the finished encoder"),
+        (forward_of(type), "calls the finished encoder"),
+        (forward_of(lambda encoder: TransformerEncoder), "calls the finished encoder"),
+        (forward_in_evaluation, "to evaluation mode"),
+        (forward_handing_on_pairs, "hand on the first of it"),
+        (forward_cut_between_layers, "cut off from the weights"),
         (forward_without_gradient, "cut off from the weights"),
         (changed(to=lambda states: [state.detach() for state in states]), "cut off from the weights"),
         (lambda encoder, ids, mask, types: forward(encoder, ids, None, types), "not masked"),
@@ -253,6 +293,7 @@ WRONG = {
         (thaw_no_embeddings, "embeddings can still learn"),
         (thaw_tensors, "counts tensors"),
         (thaw_nothing, "Every layer is frozen"),
+        (freeze_the_rest, "Every layer is frozen"),
         (thaw_all_layers, "Every layer can learn"),
         (count_all, "Count what can learn"),
         (lambda encoder, number: (thaw(encoder, number), None)[1], "return"),

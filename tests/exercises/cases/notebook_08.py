@@ -89,6 +89,27 @@ def stop_against_previous(losses, patience):
     return len(losses), losses.index(min(losses)) + 1
 
 
+def stop_from(best, least=0.0):
+    """Early stopping that begins with a best loss of its own, or asks for more than `least` progress."""
+
+    def stop(losses, patience):
+        lowest, kept = best, 1
+        for epoch, loss in enumerate(losses, start=1):
+            if loss < lowest - least:
+                lowest, kept = loss, epoch
+            elif epoch - kept >= patience:
+                return epoch, kept
+        return len(losses), kept
+
+    return stop
+
+
+def stop_sorting(losses, patience):
+    found = stop(losses, patience)
+    losses.sort()
+    return found
+
+
 def effects(score, words):
     return [score(words) - score(words[:place] + words[place + 1 :]) for place in range(len(words))]
 
@@ -221,6 +242,31 @@ class AlwaysDropout(Head):
         return self.classifier(F.dropout(self.pool(hidden_states), 0.5))
 
 
+class DropoutBeforeTanh(Head):
+    def forward(self, hidden_states):
+        return self.classifier(torch.tanh(self.dropout(self.pooler(hidden_states[:, 0]))))
+
+
+class WithRelu(Head):
+    def pool(self, hidden_states):
+        return self.pooler(hidden_states[:, 0]).relu()
+
+
+class DetachedPooler(Head):
+    def pool(self, hidden_states):
+        return super().pool(hidden_states).detach()
+
+
+class DetachedEncoder(Head):
+    def pool(self, hidden_states):
+        return super().pool(hidden_states.detach())
+
+
+class DetachedLogits(Head):
+    def forward(self, hidden_states):
+        return super().forward(hidden_states).detach()
+
+
 class DropoutOfTenPerCent(Head):
     def __init__(self, config):
         super().__init__(config)
@@ -260,7 +306,13 @@ RIGHT = {
     ],
     "8.2": [4898, 4898.04, 5000, "4,898", "4 898", np.int64(4900), torch.tensor(4757)],
     "8.3": [accuracy_by_concatenating, accuracy_by_hand],
-    "8.4": [stop, stop_by_counting],
+    "8.4": [
+        stop,
+        stop_by_counting,
+        stop_from(float("inf")),
+        lambda losses, patience: np.array(stop(losses, patience)),
+        lambda losses, patience: tuple(np.array(stop(losses, patience))),
+    ],
     "8.5": [effects, effects_by_deleting, effects_as_array, lambda score, words: iter(effects(score, words))],
     "8.6": [Head, HeadStepByStep, lambda config: Head(config)],
 }
@@ -316,6 +368,11 @@ WRONG = {
         (lambda losses, patience: (stop(losses, patience)[0],) * 2, "keeps the last epoch"),
         (lambda losses, patience: stop(losses, patience - 1), "patience lasts to"),
         (stop_with_ties, "equal loss"),
+        (stop_from(1.0), "may well be above 1"),
+        (stop_from(0.75), "may well be above 1"),
+        (stop_from(float("inf"), 0.01), "by however little"),
+        (stop_from(float("inf"), 0.001), "by however little"),
+        (stop_sorting, "changes the list of losses"),
         (stop_against_previous, "should end after"),
         (lambda losses, patience: (stop(losses, patience)[0], 1), "keep the one with the lowest"),
         (lambda losses, patience: (1, 2), "but ends after"),
@@ -351,6 +408,11 @@ WRONG = {
         (WithoutDropout, "nothing is dropped"),
         (DropoutFirst, "not before it"),
         (DropoutLast, "not after it"),
+        (DropoutBeforeTanh, "Dropout comes after tanh"),
+        (WithRelu, "“pooled vector” differs"),
+        (DetachedPooler, "nothing below them can learn"),
+        (DetachedEncoder, "nothing below them can learn"),
+        (DetachedLogits, "nothing below them can learn"),
         (AlwaysDropout, "In evaluation mode nothing is dropped"),
         (DropoutOfTenPerCent, "head_dropout(config)"),
         (TwoLabels, "5 classes"),

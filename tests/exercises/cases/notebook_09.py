@@ -25,6 +25,11 @@ def divided_after(queries, vectors):
     return queries @ vectors.T / (queries.norm(dim=-1)[:, None] * vectors.norm(dim=-1)[None])
 
 
+def cosines_of_long_vectors(queries, vectors):
+    queries, vectors = (each / each.norm(dim=-1, keepdim=True).clamp(min=1) for each in (queries, vectors))
+    return queries @ vectors.T
+
+
 def recall_by_sets(found, exact):
     pairs = zip(found.tolist(), exact.tolist(), strict=True)
     return sum(len(set(left) & set(right)) for left, right in pairs) / exact.numel()
@@ -165,16 +170,42 @@ def first_batch_alone(texts, encoder, tokenizer, batch_size=32):
     return embed_right(texts[:batch_size], encoder, tokenizer, batch_size)
 
 
+def embed_all_at_once(texts, encoder, tokenizer, batch_size=32):
+    return embed_right(texts, encoder, tokenizer, len(texts))
+
+
+def embed_one_by_one(texts, encoder, tokenizer, batch_size=32):
+    return [embed_right([text], encoder, tokenizer)[0] for text in texts]
+
+
+def embed_as_list(texts, encoder, tokenizer, batch_size=32):
+    return embed_right(texts, encoder, tokenizer, batch_size).tolist()
+
+
 def embed_as_array(texts, encoder, tokenizer, batch_size=32):
     return embed_right(texts, encoder, tokenizer, batch_size).numpy()
 
 
 RIGHT = {
     "9.1": [(2, 3), [2.0, 3.0], torch.tensor([[2.0, 3.0]]), np.array([2, 3]), (6 / 3, 9 / 3)],
-    "9.2": [cosines, cosines_by_broadcast, cosines_by_loops, divided_after, cosines_in_numpy],
+    "9.2": [
+        cosines,
+        cosines_by_broadcast,
+        cosines_by_loops,
+        divided_after,
+        cosines_in_numpy,
+        lambda queries, vectors: cosines(queries, vectors).tolist(),
+        lambda queries, vectors: list(cosines(queries, vectors)),
+    ],
     "9.3": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
     "9.4": [allowed_rows, hidden_scores, allowed_by_loops, allowed_as_array],
-    "9.5": [embed_right, lambda *arguments: embed_sorted(*arguments), embed_as_array],
+    "9.5": [
+        embed_right,
+        lambda *arguments: embed_sorted(*arguments),
+        embed_as_array,
+        embed_as_list,
+        embed_one_by_one,
+    ],
 }
 
 WRONG = {
@@ -204,7 +235,8 @@ WRONG = {
         (lambda queries, vectors: 1 - cosines(queries, vectors), "cosine distances"),
         (torch.cdist, "These are distances"),
         (lambda queries, vectors: cosines(queries, vectors) / 2, "Divide queries and vectors"),
-        (lambda queries, vectors: cosines(queries, vectors).tolist(), "torch tensor"),
+        (lambda queries, vectors: [["near"] * len(vectors)] * len(queries), "torch tensor"),
+        (cosines_of_long_vectors, "shorter than 1"),
         (cosines_in_place, "changes queries"),
         (cosines_of_four, "is a size fixed"),
         (lambda queries, vectors: None, "return"),
@@ -250,6 +282,7 @@ WRONG = {
         (lambda *arguments: embed_sorted(*arguments, put_back=False), "“texts of different lengths” differs"),
         (embed_sorting_texts, "changes the list of texts"),
         (first_batch_alone, "shape"),
+        (embed_all_at_once, "With batch_size=3"),
         (embed_padded, "Dropout is on"),
         (embed_for_good, "leaves it in another"),
         (embed_then_training, "leaves it in another"),

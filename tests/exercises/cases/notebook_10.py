@@ -4,17 +4,19 @@ from itertools import product
 
 import numpy as np
 import torch
+from scipy import stats
 
 from exercises.notebook_10 import CHOOSE, takes_his_to_noun
 
 
-def ranked_heads():
-    shares = takes_his_to_noun(CHOOSE)
+def ranked_heads(pairs):
+    shares = takes_his_to_noun(pairs)
     return [divmod(int(place), shares.size(1)) for place in shares.flatten().argsort(descending=True)]
 
 
-HEADS = ranked_heads()
+HEADS = ranked_heads(CHOOSE)
 BEST, WORST = HEADS[0], HEADS[-1]
+RUNNER_UP = HEADS[1]  # 4-6: nearly as good on the nouns that chose it, and far behind on others
 
 
 def cluster_means(values, clusters):
@@ -116,6 +118,19 @@ def sign_flip_p_by_bits(differences):
     return (means >= differences.mean().abs() - 1e-9).double().mean()
 
 
+def by_scipy(differences):
+    test = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    return test.pvalue
+
+
+def by_scipy_of_sizes(differences):
+    def size(signed, axis):
+        return abs(signed.mean(axis=axis))
+
+    options = {"permutation_type": "samples", "n_resamples": np.inf, "alternative": "greater"}
+    return stats.permutation_test((differences.numpy(),), size, **options).pvalue
+
+
 def by_comparison(compare):
     return lambda differences: compare(signed_means(differences), float(differences.mean())).mean()
 
@@ -139,12 +154,19 @@ RIGHT = {
         lambda v, c: cluster_means(v.double(), c),
     ],
     "10.3": [resample, resample_by_view, lambda c, h, D: resample(c, h, D).numpy()],
-    "10.4": [sign_flip_p, sign_flip_p_by_bits, lambda d: float(sign_flip_p(d.numpy()))],
+    "10.4": [
+        sign_flip_p,
+        sign_flip_p_by_bits,
+        lambda d: float(sign_flip_p(d.numpy())),
+        by_scipy,
+        by_scipy_of_sizes,
+    ],
 }
 
 WRONG = {
     "10.1": [
         (WORST, "a better one"),
+        (RUNNER_UP, "of 48 sentences with other nouns"),
         (
             BEST[::-1],
             "Turn it round" if BEST[1] < takes_his_to_noun(CHOOSE).size(0) else "not there",
@@ -186,6 +208,8 @@ WRONG = {
         (by_comparison(lambda means, measured: abs(means) < abs(measured) - 1e-9), "1 minus"),
         (lambda d: sign_flip_p(d) * 2 ** len(d), "number of ways"),
         (sampled, "all of them"),
+        (lambda d: (sign_flip_p(d) * 2 ** len(d) + 1) / (2 ** len(d) + 1), "nothing is added"),
+        (lambda d: stats.ttest_1samp(d, 0).pvalue, "all of them"),
         (lambda d: d.abs().mean(), "all of them"),
         (lambda d: sign_flip_p(d.neg_().abs_()), "a copy"),
         (lambda d: "never", "a number"),

@@ -222,7 +222,7 @@ def pair_loss(first, second, temperature):
 
 def pair_loss_by_hand(first, second, temperature):
     found = scores(first, second, temperature)
-    return (found.logsumexp(dim=1) - found.diagonal()).mean().item()
+    return (found.logsumexp(dim=1) - found.diagonal()).mean()
 
 
 def pair_loss_in_place(first, second, temperature):
@@ -238,7 +238,7 @@ RIGHT = {
     ],
     "11.2": [hide, hide_in_numpy, lambda *a: list(hide(*a))],
     "11.3": [Head, LinearHead],
-    "11.4": [pair_loss, pair_loss_by_hand, lambda f, s, t: pair_loss(f.double(), s.double(), t).numpy()],
+    "11.4": [pair_loss, pair_loss_by_hand, lambda f, s, t: pair_loss(f.double(), s.double(), t)],
 }
 
 WRONG = {
@@ -301,6 +301,15 @@ WRONG = {
         (lambda f, s, t: (1 - (f * s).sum(dim=1)).mean(), "only pulls"),
         (lambda f, s, t: -pair_loss(f, s, t), "minus"),
         (pair_loss_in_place, "leave them"),
+        (lambda f, s, t: pair_loss(f, s, t).item(), "nothing can be learned"),
+        (lambda f, s, t: pair_loss(f, s, t).detach().numpy(), "nothing can be learned"),
+        (lambda f, s, t: pair_loss(f, s, t).detach(), "gradients should flow"),
+        (lambda f, s, t: pair_loss(f, s.detach(), t), "gradients should flow"),
+        (lambda f, s, t: pair_loss(f.detach(), s, t), "gradients should flow"),
+        (
+            lambda f, s, t: torch.tensor(float(pair_loss(f.detach(), s.detach(), t)), requires_grad=True),
+            "gradients should flow",
+        ),
         (lambda f, s, t: scores(f, s, t), "a number"),
         (lambda f, s, t: "low", "a number"),
         (lambda f, s, t: None, "return"),

@@ -155,6 +155,8 @@ RIGHT = {
         continuations_sorted,
         continuations_in_a_loop,
         lambda scores, steps: tuple(one.numpy() for one in continuations(scores, steps)),
+        lambda scores, steps: tuple(one.tolist() for one in continuations(scores, steps)),
+        lambda scores, steps: [list(one) for one in continuations(scores, steps)],
     ],
 }
 
@@ -162,7 +164,7 @@ WRONG = {
     "12.1": [
         ([(2, 6, 7, 8), (2, 6, 5, 8), (2, 6, 7, 5), (2, 7, 48)], "Turned round"),
         ([(2, 5, 6, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 5, 48)], "exchange tokens and heads"),
-        ([(2, 5, 48), (2, 7, 48), (2, 6, 5, 7), (2, 5, 48)], "query"),
+        ([(2, 5, 48), (2, 7, 48), (2, 6, 5, 7), (2, 5, 48)], "before the heads are split"),
         ([(2, 6, 5, 8), (2, 6, 5, 8), (2, 6, 5, 7), (2, 5, 48)], "the source is asked"),
         ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 5), (2, 5, 48)], "the text's own"),
         ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 7, 5), (2, 5, 48)], "a row for each query"),
@@ -170,7 +172,7 @@ WRONG = {
         ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 7, 48)], "one sum for each query"),
         ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 6, 5, 8)], "a vector of H numbers"),
         (RIGHT_SHAPES[:3], "four shapes"),
-        ([5, 5, 5, 5], "should be a tuple"),
+        ([5, 5, 5, 5], "a tuple such as"),
     ],
     "12.2": [
         (lambda a, h, s, m=None: across(a, h, h), "The text looks at itself"),
@@ -226,6 +228,7 @@ WRONG = {
         (lambda scores, steps: tuple(continuations(scores, steps)[i] for i in (0, 2, 1)), "row place // V"),
         (by_true_division, "row place // V"),
         (lambda scores, steps: continuations(scores, steps)[0], "Return three"),
+        (lambda scores, steps: (["best"] * len(scores),) * 3, "torch tensor"),
         (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "Add each beam's score"),
         (lambda scores, steps: None, "return"),
     ],

@@ -20,14 +20,20 @@ def blocks_in_numpy(lengths):
 
 
 def put_back(packed, attention_mask):
-    states = torch.zeros(*attention_mask.shape, packed.size(-1))
+    states = torch.zeros(*attention_mask.shape, packed.size(-1), dtype=packed.dtype)
     states[attention_mask.bool()] = packed
     return states
 
 
 def put_back_by_scatter(packed, attention_mask):
     real = attention_mask[:, :, None].bool()
-    return torch.zeros(*attention_mask.shape, packed.size(-1)).masked_scatter(real, packed)
+    return packed.new_zeros(*attention_mask.shape, packed.size(-1)).masked_scatter(real, packed)
+
+
+def put_back_into_float32(packed, attention_mask):
+    states = torch.zeros(*attention_mask.shape, packed.size(-1))
+    states[attention_mask.bool()] = packed
+    return states
 
 
 def put_back_to_the_left(packed, attention_mask):
@@ -54,6 +60,15 @@ def signed(weights, largest=127, turn=torch.round, dim=1, least=1e-30):
     top = weights.abs().amax(dim=dim, keepdim=True) if dim is not None else weights.abs().max()
     scales = top / largest
     return turn(weights / scales.clamp(min=least)), scales
+
+
+def signed_with_flat_scales(weights):
+    scales = weights.abs().amax(dim=1) / 127
+    return (weights / scales[:, None].clamp(min=1e-30)).round(), scales
+
+
+def signed_with_scales_of(wrong):
+    return lambda weights: (signed(weights)[0], wrong)
 
 
 def signed_with_where(weights):
@@ -109,7 +124,10 @@ WRONG = {
         (lambda n: None, "return"),
     ],
     "13.3": [
-        (put_back_to_the_left, "zero"),
+        (put_back_to_the_left, "need not stand at the end"),
+        (lambda p, m: put_back(p.detach(), m), "no gradient flows"),
+        (lambda p, m: put_back(p.float(), m), "the dtype of `packed`"),
+        (put_back_into_float32, "may be of another dtype"),
         (put_back_by_columns, "text by text"),
         (put_back_over_ones, "zero"),
         (put_back_and_clear, "alters"),
@@ -126,6 +144,13 @@ WRONG = {
         (lambda w: signed(w, turn=lambda x: x.abs().round()), "signs"),
         (lambda w: (signed(w)[0], 1 / signed(w)[1]), "turned round"),
         (lambda w: signed(w, least=0), "zeros"),
+        (signed_with_flat_scales, "keepdim=True"),
+        (lambda w: signed(w, dim=0), "Each column has a scale"),
+        (signed_with_scales_of(0.5), "torch tensor"),
+        (signed_with_scales_of("127"), "torch tensor"),
+        (signed_with_scales_of(None), "torch tensor"),
+        (signed_with_scales_of(np.array(["a"])), "torch tensor"),
+        (lambda w: signed(w) if w.any(dim=1).all() else (w[:1], w[:1, :1]), "shape"),
         (lambda w: signed(w)[0], "Return two"),
         (lambda w: None, "return"),
     ],
@@ -137,6 +162,7 @@ WRONG = {
         (lambda a, b: sum(a[1:]) / sum(b[1:]), "sums"),
         (lambda a, b: statistics.median(a[1:]) / statistics.median(b[1:]), "two medians"),
         (lambda a, b: min(a[1:]) / min(b[1:]), "fastest"),
+        (lambda a, b: fair([0, *sorted(a[1:])], [0, *sorted(b[1:])]), "have been sorted"),
         (fair_in_place, "changes the lists"),
         (lambda a, b: "fast", "number"),
     ],

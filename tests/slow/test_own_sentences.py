@@ -1,0 +1,22 @@
+"""A reader's own sentences in notebook 07: a pair, one in a tuple, or a string, and every cell follows."""
+
+import nbformat
+import pytest
+
+from tests.helpers import ROOT
+from tools import notebooks
+
+PATH = ROOT / "notebooks" / "07_attention_views.ipynb"
+PAIR = '("I called Ian.", "I got his answering machine.")'
+
+
+@pytest.mark.parametrize(
+    "own", ['"The dogs barked."', '("The dogs barked.",)', '("Dogs bark.", "Cats do not.")']
+)
+def test_every_cell_follows(own):
+    notebook = nbformat.read(PATH, as_version=4)
+    [cell] = [cell for cell in notebook.cells if cell.source.startswith(f"pair = {PAIR}")]
+    cell.source = cell.source.replace(PAIR, own, 1)
+    notebooks.run(notebook, PATH.parent)  # a cell's error is raised here
+    assert "dogs" in cell.outputs[0].text
+    assert "ian" not in cell.outputs[0].text
