@@ -401,6 +401,28 @@ def test_code_that_breaks_keeps_pythons_indentation(page, tmp_path):
     assert len(without["straying"]) == 1
 
 
+# On a slide with more and more above its view, the places that its frame takes one after another: one is stillness.
+PLACES = """async (above) => {
+  const frame = document.querySelector("iframe"), seen = [];
+  frame.closest("section").style.paddingTop = `${above}px`;
+  fit(frame.closest("section"));
+  for (let at = 0; at < 24; at++) {
+    await new Promise(requestAnimationFrame);
+    seen.push(JSON.stringify(frame.getBoundingClientRect()));
+  }
+  return new Set(seen.slice(8)).size;
+}"""
+
+
+def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
+    """A wider page is a lower one: a frame that only went by its own height would grow and shrink for ever."""
+    open_deck(page, executed / "03_self_attention.ipynb", tmp_path)
+    place = page.evaluate("Reveal.getIndices(document.querySelector('iframe').closest('section'))")
+    page.evaluate("({ h, v }) => Reveal.slide(h, v)", place)
+    page.locator("iframe").content_frame.locator("#vis > svg").first.wait_for()
+    assert [page.evaluate(PLACES, above) for above in range(0, 48, 6)] == [1] * 8
+
+
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
     """A click in a view, and a choice from its drop-down, leave the arrow keys to the deck."""
     open_deck(page, executed / "03_self_attention.ipynb", tmp_path)

@@ -88,16 +88,25 @@ function grow(slide, sizes, set) {
   }
 }
 
-// A view alone on its slide is drawn larger, as far as the height goes; a narrower page draws the same.
+// A view alone on its slide is drawn as large as fits without scrolling. Each size is tried, since a narrower page is
+// also a higher one: to go by the height that it has now would enlarge and shrink it in turn, for ever.
 function enlarge(frame, room) {
-  const times = Math.max(1, Math.min(1.7, room / frame.offsetHeight));
-  const more = frame.offsetHeight * (times - 1);
-  Object.assign(frame.style, { transform: `scale(${times})`, width: `${100 / times}%`, marginBottom: `${more}px` });
+  const inside = frame.contentDocument, drawing = inside?.getElementById("vis");
+  if (!drawing) return;
+  for (let times = 1.7; times > 1; times -= 0.05) {
+    frame.style.width = `${100 / times}%`;
+    const height = inside.body.getBoundingClientRect().bottom;
+    if (drawing.scrollWidth > drawing.clientWidth || height * times > room) continue;
+    Object.assign(frame.style, { transform: `scale(${times})`, marginBottom: `${height * (times - 1)}px` });
+    return;
+  }
+  frame.style.width = "100%";
 }
 
 // First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
 function fit(slide) {
   const pictures = [...slide.querySelectorAll("img, iframe")];
+  for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
