@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checking import require_attention_mask, require_heads, require_same_shape
+from utils.checks import check_attention_mask, check_heads, check_same_shape
 
 
 def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor | None = None) -> Tensor:
@@ -27,7 +27,7 @@ def scaled_dot_product_attention(
     Raises ValueError for a mask that does not fit or leaves a query nothing to see.
     """
     if attention_mask is not None:
-        require_attention_mask(attention_mask, query, key)
+        check_attention_mask(attention_mask, query, key)
     attention_weights = compute_attention_weights(query, key, attention_mask)
     return attention_weights @ value, attention_weights
 
@@ -58,7 +58,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, config):
         super().__init__()
         H = config.hidden_size
-        self.num_heads = require_heads(H, config.num_attention_heads)
+        check_heads(H, config.num_attention_heads)
+        self.num_heads = config.num_attention_heads
         self.query = nn.Linear(H, H)
         self.key = nn.Linear(H, H)
         self.value = nn.Linear(H, H)
@@ -109,7 +110,7 @@ class MultiHeadAttention(nn.Module):
 
 def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
     """(B, S) mask of 1 and 0 to (B, 1, 1, S), True for the keys that every head and query may see."""
-    require_same_shape("attention_mask", attention_mask, (B, S))
+    check_same_shape("attention_mask", attention_mask, (B, S))
     return attention_mask[:, None, None, :] != 0
 
 

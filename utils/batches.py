@@ -6,14 +6,14 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from utils.checking import require_texts, require_tokenizer, room_for_text
+from utils.checks import check_max_length, check_texts, check_tokenizer
 from utils.tokenization import WordPieceTokenizer, pad_batch
 
 
 def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
     """Each text as ids from [CLS] to [SEP], cut to `max_length` ids, by our tokenizer or an official one."""
-    require_texts(texts)
-    room_for_text(max_length, special=2, least=1)
+    check_texts(texts)
+    check_max_length(max_length, special=2, text=1)
     if isinstance(tokenizer, WordPieceTokenizer):
         return [tokenizer.segments(text, None, max_length)[0] for text in texts]
     return tokenizer(list(texts), padding=False, truncation=True, max_length=max_length)["input_ids"]
@@ -26,7 +26,7 @@ def model_ids(
 
     ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
     """
-    require_tokenizer(tokenizer, model.config.vocab_size)
+    check_tokenizer(tokenizer, model.config.vocab_size)
     positions = model.config.max_position_embeddings
     return token_ids(texts, tokenizer, positions if max_length is None else min(max_length, positions))
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from utils.checking import require_shapes
+from utils.checks import check_shapes
 
 
 class Embeddings(nn.Module):
@@ -25,7 +25,7 @@ class Embeddings(nn.Module):
         """
         if token_type_ids is None:
             token_type_ids = torch.zeros_like(input_ids)
-        require_shapes(input_ids, token_type_ids, self.position_embeddings.num_embeddings)
+        check_shapes(input_ids, token_type_ids, self.position_embeddings.num_embeddings)
         embeddings = self.word_embeddings(input_ids) + self.token_type_embeddings(token_type_ids)  # (B, S, H)
         embeddings = embeddings + self.position_embeddings.weight[: input_ids.size(1)]  # (S, H) for every row
         return self.dropout(self.layer_norm(embeddings))

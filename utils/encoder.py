@@ -1,28 +1,15 @@
 """The whole encoder: embeddings and a stack of layers, with BERT's pretrained weights. Built in notebook 06."""
 
-import re
 from typing import NamedTuple
 
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checking import require_config, require_finite_weights, require_fit, require_input
-from utils.checkpoints import is_encoder_weight, load_config, load_reference_model
+from utils.checkpoint import load_config, read_weights
+from utils.checks import check_config, read_input
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
-
-# Hugging Face's names for BERT's weights, and ours
-RENAMES = {
-    r"^embeddings\.LayerNorm": "embeddings.layer_norm",
-    r"^encoder\.layer": "layers",
-    r"attention\.self\.": "attention.",
-    r"attention\.output\.dense": "attention.output",
-    r"attention\.output\.LayerNorm": "attention_norm",
-    r"intermediate\.dense": "feed_forward.intermediate",
-    r"(?<=\d)\.output\.dense": ".feed_forward.output",
-    r"(?<=\d)\.output\.LayerNorm": ".feed_forward_norm",
-}
-
+from utils.weights import rename_weights
 
 class EncoderOutput(NamedTuple):
     """What the encoder returns; None where it was not asked for."""
@@ -40,7 +27,8 @@ class TransformerEncoder(nn.Module):
     def __init__(self, config: BertConfig, norm_first: bool = False):
         """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
         super().__init__()
-        self.config = require_config(config)
+        check_config(config)
+        self.config = config
         self.embeddings = Embeddings(config)
         layers = [TransformerEncoderLayer(config, norm_first) for _ in range(config.num_hidden_layers)]
         self.layers = nn.ModuleList(layers)
@@ -49,8 +37,8 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
         """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
-        state_dict, encoder = load_reference_model(checkpoint).state_dict(), cls(load_config(checkpoint))
-        encoder.load_bert_weights(state_dict)
+        encoder = cls(load_config(checkpoint))
+        encoder.load_bert_weights(read_weights(checkpoint))
         return encoder.eval()
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
@@ -68,7 +56,7 @@ class TransformerEncoder(nn.Module):
         output_queries_keys: bool = False,
     ) -> EncoderOutput:
         """input_ids, attention_mask and token_type_ids (B, S) to `EncoderOutput`; bad input raises ValueError."""
-        attention_mask = require_input(input_ids, attention_mask, token_type_ids, self.config)
+        attention_mask = read_input(input_ids, attention_mask, token_type_ids, self.config)
         hidden_states = self.embeddings(input_ids, token_type_ids)
         stream = (hidden_states,) if output_hidden_states else ()
         attentions, queries, keys = (), (), ()
@@ -93,18 +81,3 @@ def initialize(module: nn.Module, std: float) -> None:
             nn.init.zeros_(part.bias)
         elif isinstance(part, nn.Embedding) and part.padding_idx is not None:
             nn.init.zeros_(part.weight[part.padding_idx])
-
-
-def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
-    found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
-    require_fit(found, wanted)
-    require_finite_weights(found)
-    return found
-
-
-def rename_weight(name: str) -> str:
-    """Our name for one of Hugging Face's weight names, such as layers.0.attention.query.weight."""
-    for pattern, replacement in RENAMES.items():
-        name = re.sub(pattern, replacement, name)
-    return name

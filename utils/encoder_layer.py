@@ -5,7 +5,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
-from utils.checking import require_activation
+from utils.checks import check_activation
 
 # what makes an activation: each layer gets a module of its own, so that a hook on one never fires in another
 ACTIVATIONS = {"gelu": nn.GELU, "gelu_new": partial(nn.GELU, approximate="tanh"), "relu": nn.ReLU}
@@ -16,8 +16,9 @@ class FeedForward(nn.Module):
 
     def __init__(self, config):
         super().__init__()
+        check_activation(config.hidden_act, ACTIVATIONS)
         self.intermediate = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = ACTIVATIONS[require_activation(config.hidden_act, ACTIVATIONS)]()
+        self.activation = ACTIVATIONS[config.hidden_act]()
         self.output = nn.Linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:

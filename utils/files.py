@@ -1,136 +1,80 @@
-"""Files of a checkpoint that come from elsewhere: looked at before a library reads them, and refused in words.
-
-Weights are read from safetensors in the checkpoint's own folder only: nothing is unpickled, and no other file opened.
-"""
+"""Files that are written whole or not at all, and files that must be what they were."""
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
-
-from utils.checking import require_finite_weights, require_fit, require_once, require_precision
-
-CONFIG_FILE, WEIGHTS_FILE, INDEX_FILE = "config.json", "model.safetensors", "model.safetensors.index.json"
-MOST_BYTES = 50_000_000  # of a file of text; BERT's largest vocabulary has 3 million, the reviews 35
+from safetensors import SafetensorError
 
 
-def require_text(path: Path) -> str:
-    """A file's text; ValueError, with the remedy, for one that cannot be read, is no UTF-8, or is far too long."""
-    with complaining(path):
-        if (size := path.stat().st_size) > MOST_BYTES:
-            raise ValueError(f"{size:,} bytes are more than the {MOST_BYTES:,} that such a file may have")
-        return path.read_text("utf-8")
-
-
-def require_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
-    """Check files in a folder against their SHA-256; ValueError for one that is missing or was altered."""
+def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
+    """Refuse a folder in which a file is missing or has another SHA-256 than it should have."""
     for name, expected in hashes.items():
-        if not (folder / name).is_file():
-            raise ValueError(f"{folder / name} is missing: reinstall its package")
-        with (folder / name).open("rb") as file:
+        path = folder / name
+        if not path.is_file():
+            raise ValueError(f"{path} is missing: reinstall its package")
+        with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != expected:
             two = f"its SHA-256 is {found}, the original's is {expected}"
-            raise ValueError(f"{folder / name} was altered ({two}): reinstall its package")
+            raise ValueError(f"{path} was altered ({two}): reinstall its package")
 
 
-def written_at(path: Path) -> int:
-    """When a file was last written, in nanoseconds; ValueError if it is gone."""
-    with complaining(path):
-        return path.stat().st_mtime_ns
-
-
-def read_json(path: Path) -> dict:
-    """What a JSON file holds by name; ValueError for anything else, however deeply nested."""
-    with complaining(path):
-        content = json.loads(require_text(path))
-    if not isinstance(content, dict):
-        kind = type(content).__name__
-        raise ValueError(f"{path} holds a {kind}, not settings by name: fetch or save it again")
-    return content
-
-
-class Stored(NamedTuple):
-    """A weight in an open file: its header's facts, and where to read it."""
-
-    shape: tuple[int, ...]
-    precision: str  # such as "F32"
-    file: safe_open
-    name: str
-
-
-def read_weights(
-    folder: Path, wanted: Mapping[str, Tensor], rename: Callable[[str], str | None], optional: str = "\n"
-) -> dict[str, Tensor]:
-    """The weights of a folder, read once the files' headers say that they fit the wanted ones; else ValueError.
-
-    `rename` gives the wanted name of a stored one, or None for one that nobody wants. Names that begin with `optional`
-    may be missing.
-    """
-    found = {}
-    with ExitStack() as stack:
-        for path in weight_files(folder):
-            file = stack.enter_context(open_weights(path))
-            for name in file.keys():  # noqa: SIM118 - it is no dictionary
-                if (new := rename(name)) is not None:
-                    require_once(new, found, path)
-                    part = file.get_slice(name)
-                    found[new] = Stored(tuple(part.get_shape()), part.get_dtype(), file, name)
-        needed = {name: w for name, w in wanted.items() if name in found or not name.startswith(optional)}
-        require_fit(found, needed)
-        require_precision({name: stored.precision for name, stored in found.items()})
-        weights = {name: stored.file.get_tensor(stored.name) for name, stored in found.items()}
-    require_finite_weights(weights)
-    return weights
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """The safetensors of a folder, shards as their index names them; ValueError unless all lie in it."""
-    if (folder / WEIGHTS_FILE).is_file():
-        return [require_inside(folder, WEIGHTS_FILE)]
-    if (folder / INDEX_FILE).is_file():
-        shards = read_json(folder / INDEX_FILE).get("weight_map")
-        if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
-            raise ValueError(f"{folder / INDEX_FILE} names no file for each weight: fetch or save it again")
-        return [require_inside(folder, name) for name in sorted(set(shards.values()))]
-    pickled = ", ".join(path.name for path in folder.glob("*.bin"))
-    found = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
-    raise ValueError(f"{folder} holds {found}: save_pretrained writes {WEIGHTS_FILE}")
-
-
-def require_inside(folder: Path, name: str) -> Path:
-    """The path of a weights file; ValueError unless it is safetensors, and in the folder once links are resolved.
-
-    The Hub's cache keeps its files in `blobs` beside `snapshots`, and links to them: that counts as inside.
-    """
-    folder = folder.resolve()
-    path = folder / name
-    if path.suffix != ".safetensors":
-        raise ValueError(f"{folder / INDEX_FILE} names {name!r}, which is no safetensors file: save it again")
-    allowed = (folder, *([folder.parents[1] / "blobs"] if folder.parent.name == "snapshots" else []))
-    if path.resolve().parent not in allowed:
-        raise ValueError(f"{name!r} leads out of {folder}: put the file itself there")
+def write_file(path: str | os.PathLike, content: str | bytes) -> Path:
+    """Write a file beside its place, then move it there, and return its path; OSError where that cannot be."""
+    path = Path(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # another process may write the same file
+    with saving(path):
+        try:
+            draft.write_bytes(content.encode() if isinstance(content, str) else content)
+            flush(draft)
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
     return path
 
 
-def open_weights(path: Path):
-    """A safetensors file, its header read; ValueError for one that is not whole."""
-    with complaining(path):
-        return safe_open(path, framework="pt")
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A draft beside the folder, to be written into: at the end it takes the folder's place, with all its files.
+
+    Whatever ends it before, the old folder stays. Between two renamings, for an instant, it is called .NAME.old.
+    """
+    draft, old = folder.with_name(f".{folder.name}.new"), folder.with_name(f".{folder.name}.old")
+    with saving(folder):
+        try:
+            shutil.rmtree(draft, ignore_errors=True)  # which a killed process left
+            draft.mkdir(parents=True)
+            yield draft
+            for path in draft.iterdir():
+                flush(path)
+            if folder.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                folder.rename(old)
+            draft.rename(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+            if folder.exists():
+                shutil.rmtree(old, ignore_errors=True)
+            elif old.exists():
+                old.rename(folder)
+
+
+def flush(path: Path) -> None:
+    """Wait until a file is on the disk, so that it is not renamed before it is there."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 @contextmanager
-def complaining(path: Path) -> Iterator[None]:
-    """What a file's reader complains of names the file and the remedy."""
+def saving(path: Path) -> Iterator[None]:
+    """An error of the system's gets the words that help."""
     try:
         yield
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
-        if str(error).startswith(str(path)):
-            raise
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise ValueError(f"{path} cannot be read ({reason}): fetch or save it again") from error
+    except (OSError, SafetensorError) as error:
+        remedy = "choose a place that you may write, on a disk with room for it"
+        raise OSError(f"{path} could not be saved ({error}): {remedy}") from error

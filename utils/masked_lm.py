@@ -1,91 +1,62 @@
 """Words masked and guessed: the model, what is hidden, and how text is packed for it. Built in notebook 11."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from string import ascii_lowercase, digits
 
 import numpy as np
 import torch
-from safetensors.torch import save as to_bytes
 from scipy.sparse import csr_array
 from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import BertConfig, BertForMaskedLM
+from transformers import BertConfig
 
 from utils.batches import device_of, evaluation_mode
-from utils.checking import (
-    SPECIAL_TOKENS,
-    require_finite_weights,
-    require_probability,
-    require_size,
-    require_texts,
-    require_words,
-)
-from utils.checkpoints import (
-    BUFFERS,
-    checkpoint_folder,
-    is_encoder_weight,
-    make_config,
-    modern_name,
-    read_config,
-)
-from utils.classifier import config_file, require_own_folder, vocabulary_files
-from utils.encoder import TransformerEncoder, initialize, rename_weight
+from utils.checkpoint import SavedModel
+from utils.checks import SPECIAL_TOKENS, check_activation, check_between, check_size, check_texts
+from utils.encoder import TransformerEncoder, initialize
+from utils.encoder_layer import ACTIVATIONS
 from utils.evaluation import Evaluation, summarize, summed
-from utils.files import WEIGHTS_FILE, open_weights, read_weights, weight_files
-from utils.language_model_head import HEAD, LanguageModelHead, rename_head, rename_tied
-from utils.saving import write_folder
 from utils.tokenization import WordPieceTokenizer, drop_surrogates
 
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 
 
-class StoredMaskedLM(nn.Module):
-    """A masked-LM that comes from a checkpoint's folder, and is saved in one."""
+class LanguageModelHead(nn.Module):
+    """Transform, LayerNorm, product with the word embeddings, bias (Devlin et al. 2019, section 3.1).
 
-    @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None):
-        """Pretrained weights, head included, in evaluation mode; ValueError for a checkpoint without that head."""
-        folder = checkpoint_folder(checkpoint)
-        stored = [name for path in weight_files(folder) for name in open_weights(path).keys()]  # noqa: SIM118
-        if not any(name.startswith(HEAD) for name in stored):
-            remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
-            raise ValueError(f"{folder} holds an encoder without masked-LM head ({HEAD}*): {remedy}")
-        model = cls(make_config(read_config(folder), folder))
-        model.load_state_dict(read_weights(folder, model.state_dict(), stored_name))
-        return model.eval()
+    The product's matrix is handed over at every call, so nothing can untie it.
+    """
 
-    def save(self, folder: str | Path, tokenizer, dtype: torch.dtype = torch.float32) -> None:
-        """Write configuration, weights and vocabulary for every `from_checkpoint` and for transformers.
+    def __init__(self, config):
+        super().__init__()
+        H = config.hidden_size
+        check_activation(config.hidden_act, ACTIVATIONS)
+        self.transform = nn.Linear(H, H)
+        self.activation = ACTIVATIONS[config.hidden_act]()
+        self.layer_norm = nn.LayerNorm(H, eps=config.layer_norm_eps)
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
-        Written whole or not at all; errors as in a classifier's `save`.
-        """
-        folder, state_dict = require_own_folder(Path(folder).expanduser().resolve()), self.state_dict()
-        names = {name: stored_name(name) for name in official_names(self.config)}
-        weights = {
-            name: state_dict[ours].to("cpu", dtype).contiguous() for name, ours in names.items() if ours
-        }
-        require_finite_weights(weights)
-        contents = config_file(self.config, None, "BertForMaskedLM")
-        contents |= {WEIGHTS_FILE: to_bytes(weights, metadata={"format": "pt"})}
-        write_folder(folder, contents | vocabulary_files(tokenizer, None, self.config))
+    def forward(self, hidden_states: Tensor, word_embeddings: Tensor) -> Tensor:
+        """hidden_states (…, H) and the word embeddings (V, H) to logits (…, V)."""
+        transformed = self.layer_norm(self.activation(self.transform(hidden_states)))
+        return F.linear(transformed, word_embeddings, self.bias)
 
 
-class TransformerForMaskedLM(StoredMaskedLM):
+class TransformerForMaskedLM(SavedModel):
     """BERT guessing masked words: encoder, and a head that ends with the encoder's word embeddings."""
+
+    architecture = "BertForMaskedLM"
 
     def __init__(self, config: BertConfig):
         """Random weights, in training mode. ValueError for a configuration that this series does not build."""
         super().__init__()
-        self.config = require_tied(config)
+        if not getattr(config, "tie_word_embeddings", True):
+            raise ValueError("tie_word_embeddings=False is not built here: use True, as BERT does")
+        self.config = config
         self.encoder = TransformerEncoder(config)
         self.head = LanguageModelHead(config)
         initialize(self.head, config.initializer_range)
-
-    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy a `BertForMaskedLM`'s weights; ValueError lists those that do not fit."""
-        self.load_state_dict(rename_tied(state_dict, own_name, self.state_dict()))
 
     def forward(
         self,
@@ -102,32 +73,6 @@ class TransformerForMaskedLM(StoredMaskedLM):
         return self.head(hidden_states, self.encoder.embeddings.word_embeddings.weight)
 
 
-def require_tied(config):
-    """Return the configuration; ValueError if its masked-LM head has a decoder of its own."""
-    if not getattr(config, "tie_word_embeddings", True):
-        raise ValueError("tie_word_embeddings=False is not built here: use True, as BERT does")
-    return config
-
-
-def own_name(name: str) -> str | None:
-    """Our name for a `BertForMaskedLM`'s weight; None for what it does without."""
-    name = rename_head(modern_name(name))
-    if name.startswith(("cls.seq_relationship.", "pooler.")) or name.endswith(BUFFERS):
-        return None
-    return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name
-
-
-def stored_name(name: str) -> str | None:
-    """The same for a weight in a file, where what is tied stands once."""
-    return None if name.startswith(HEAD + "decoder.") else own_name(name)
-
-
-def official_names(config: BertConfig) -> list[str]:
-    """The names of a `BertForMaskedLM`'s weights, without memory for them."""
-    with torch.device("meta"):
-        return list(BertForMaskedLM(config).state_dict())
-
-
 def mask_tokens(
     input_ids: Tensor, tokenizer, probability: float = 0.15, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -137,13 +82,14 @@ def mask_tokens(
     themselves (Devlin et al. 2019, section 3.1). Special tokens stay. The generator is a CPU's. ValueError for a
     probability outside (0, 1), and for rows without a word.
     """
-    require_probability(probability)
+    check_between("probability", probability, 0, 1, "BERT's is 0.15")
     special = torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS], device=input_ids.device)
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
     chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)
     random_words = words[torch.randint(len(words), input_ids.shape, generator=generator)].to(input_ids.device)
     chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # above every probability
-    require_words(chance < 1)
+    if not (chance < 1).any():
+        raise ValueError("these rows hold special tokens only, so no word can be asked for: use rows of text")
     asked = (chance < probability) | (chance == chance.min())  # one word at least
     hidden = torch.where(asked & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
     hidden = torch.where(asked & (fate >= 0.9), random_words, hidden)
@@ -156,10 +102,10 @@ def train_vocabulary(texts: Sequence[str], size: int = 2000) -> WordPieceTokeniz
     The letters within words are handed to it as special tokens: it would number them by chance otherwise, and of two
     merges that are as frequent it takes the one of the lower number.
     """
-    require_texts(texts)
+    check_texts(texts)
     letters = [f"##{letter}" for letter in ascii_lowercase + digits]
     first = [*SPECIAL_TOKENS, *letters]
-    require_size("size", size, most=10_000_000, least=len(first))
+    check_size("size", size, least=len(first))
     fast = BertWordPieceTokenizer()
     options = {"special_tokens": first, "limit_alphabet": 100, "show_progress": False}
     fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)
@@ -172,7 +118,7 @@ def pack(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Te
 
     A [SEP] also stands between two texts. What fills no row at the end is left out; ValueError if that is all.
     """
-    require_texts(texts)
+    check_texts(texts)
     fast = BertWordPieceTokenizer(tokenizer.vocab, lowercase=tokenizer.lowercase)
     cls_id, sep_id, room = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"], length - 2
     encoded = fast.encode_batch([*map(drop_surrogates, texts)], add_special_tokens=False)

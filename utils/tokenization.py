@@ -1,6 +1,5 @@
 """WordPiece tokenization in pure Python, id for id BERT's official tokenizer. Built in notebook 01."""
 
-import json
 import re
 import unicodedata
 from functools import cache
@@ -8,15 +7,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from utils.checking import (
-    SPECIAL_TOKENS,
-    match_pairs,
-    require_known_ids,
-    require_string,
-    require_tokens,
-    room_for_text,
-)
-from utils.checkpoints import load_tokenizer, read_vocabulary
+from utils.checkpoint import load_tokenizer, read_vocabulary
+from utils.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
 
@@ -76,7 +68,8 @@ def clean_character(character: str) -> str:
 
 def split_special_tokens(text: str) -> list[str]:
     """The text in parts, special tokens such as [MASK] parts of their own. TypeError if it is no string."""
-    return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", require_string(text))
+    check_string(text)
+    return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
 
 
 def drop_surrogates(text: str) -> str:
@@ -146,7 +139,7 @@ class WordPieceTokenizer:
 
     def __init__(self, vocab: dict[str, int], lowercase: bool = True):
         """`vocab` maps token to id; ValueError where a special token is missing or two tokens share an id."""
-        require_tokens(vocab)
+        check_vocabulary(vocab)
         self.vocab, self.lowercase = vocab, lowercase
         self.tokens = {token_id: token for token, token_id in vocab.items()}
 
@@ -176,28 +169,23 @@ class WordPieceTokenizer:
         first = self.encode(text, add_special_tokens=False)
         second = [] if pair is None else self.encode(pair, add_special_tokens=False)
         if max_length is not None:
-            room = room_for_text(max_length, special=2 if pair is None else 3)
-            first, second = truncate(first, second, room)
+            special = 2 if pair is None else 3
+            check_max_length(max_length, special)
+            first, second = truncate(first, second, max_length - special)
         cls_id, sep_id = self.vocab["[CLS]"], self.vocab["[SEP]"]
         return [cls_id, *first, sep_id], [] if pair is None else [*second, sep_id]
 
     def decode(self, ids) -> str:
         """Ids (a list or a tensor) back to text; ValueError for an id without a token."""
-        require_known_ids(ids, self.tokens)
-        return join_pieces([self.tokens[int(token_id)] for token_id in ids])
+        ids = [int(token_id) for token_id in ids]
+        if unknown := [token_id for token_id in ids if token_id not in self.tokens]:
+            raise ValueError(f"id {unknown[0]} is outside the vocabulary of {len(self.tokens)} tokens")
+        return join_pieces([self.tokens[token_id] for token_id in ids])
 
     def __call__(self, texts, pairs=None, max_length: int | None = None) -> dict[str, Tensor]:
         """A batch padded to its longest row: input_ids, token_type_ids, attention_mask, each (B, S).
 
         `texts` is a string or a list of strings, `pairs` likewise; `max_length` cuts each row to so many ids.
         """
-        rows = [self.segments(text, pair, max_length) for text, pair in match_pairs(texts, pairs)]
+        rows = [self.segments(text, pair, max_length) for text, pair in as_pairs(texts, pairs)]
         return pad_batch(rows, self.vocab["[PAD]"])
-
-
-def tokenizer_files(tokenizer: WordPieceTokenizer, max_length: int) -> dict[str, str]:
-    """The files, name to content, that this class and transformers read it from; `max_length` is the model's."""
-    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": tokenizer.lowercase}
-    settings["model_max_length"] = max_length
-    tokens = "".join(f"{tokenizer.tokens[token_id]}\n" for token_id in sorted(tokenizer.tokens))
-    return {"vocab.txt": tokens, "tokenizer_config.json": json.dumps(settings, indent=2) + "\n"}

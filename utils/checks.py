@@ -1,0 +1,282 @@
+"""What students and teachers get wrong, said in words: the thing, the value and the remedy.
+
+A `check_…` raises or does nothing; an `as_…` converts, and a `read_…` reads. The parts of the model look at shapes
+only: what can be wrong with values is looked at once, where the model is called, and not while torch traces it
+(`torch.compile`, `torch.export`), when there are no values yet.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from numbers import Integral, Real
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+# what is built of a configuration's choices, and the fields that are counts
+BUILT = {
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "pruned_heads": {},
+}
+COUNTS = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"),
+    *("max_position_embeddings", "type_vocab_size"),
+)
+COMPARED = WeakKeyDictionary()  # tokenizers whose ids were found to be those of a model of this size
+
+
+# A number, a configuration, weights
+
+
+def is_whole(number) -> bool:
+    """Whether this is a whole number, of any library; True and False are none."""
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def check_size(name: str, size, least: int = 1, most: float = math.inf) -> None:
+    """Refuse a count that is no whole number from `least` to `most`."""
+    if not is_whole(size) or not least <= size <= most:
+        limits = f"of {least} or more" if most == math.inf else f"from {least} to {most:,}"
+        raise ValueError(f"{name}={size!r:.80} must be a whole number {limits}")
+
+
+def check_between(name: str, number, low: float, high: float, usual: str) -> None:
+    """Refuse what is no number between two limits, both left out."""
+    if not isinstance(number, Real) or isinstance(number, bool) or not low < number < high:
+        raise ValueError(f"{name}={number!r:.80} must lie between {low:g} and {high:g}: {usual}")
+
+
+def check_config(config) -> None:
+    """Refuse a configuration beyond a BERT encoder with learned positions; the error names the field."""
+    for field, built in BUILT.items():
+        if (found := getattr(config, field, built)) != built:
+            raise ValueError(f"{field}={found!r} is not built here: use {built!r}")
+    for field in COUNTS:
+        check_size(field, getattr(config, field))
+
+
+def check_heads(hidden_size: int, num_heads: int) -> None:
+    """Refuse a number of heads that does not divide the hidden size."""
+    if num_heads < 1 or hidden_size % num_heads:
+        sizes = f"hidden_size={hidden_size} is not divisible by num_attention_heads={num_heads}"
+        raise ValueError(f"{sizes}: change one")
+
+
+def check_activation(name: str, known: Collection[str]) -> None:
+    """Refuse an activation that is not among the known ones, and list those."""
+    if name not in known:
+        raise ValueError(f'hidden_act="{name}" is not built here: use one of {", ".join(known)}')
+
+
+def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Refuse weights unless names and shapes agree; the error lists what is missing, unexpected and mis-shaped."""
+    shared = found.keys() & wanted.keys()
+    problems = {
+        "missing": wanted.keys() - shared,
+        "unexpected": found.keys() - shared,
+        "mis-shaped": [
+            f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
+            for name in shared
+            if found[name].shape != wanted[name].shape
+        ],
+    }
+    lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
+    if lines:
+        raise ValueError("weights do not fit the configuration; " + "; ".join(lines))
+
+
+def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
+    """Refuse a weight with NaN or inf in it, or of whole numbers or 8 bits, which mean something else than they say."""
+    for name, weight in weights.items():
+        if not weight.is_floating_point() or weight.itemsize < 2:
+            raise ValueError(f"{name} holds {weight.dtype}: save the model with weights of float32")
+        if not weight.isfinite().all():
+            raise ValueError(f"{name} holds NaN or inf: take the weights from before training went wrong")
+
+
+# What goes into the model
+
+
+def check_tensor(name: str, value, remedy: str = "") -> None:
+    """Refuse what is no tensor, such as a list, an array, a text or a tokenizer's dictionary, with a TypeError."""
+    if not isinstance(value, Tensor):
+        remedy = remedy or "torch.tensor([ids]) makes one, and a tokenizer's dictionary goes in as **batch"
+        raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: {remedy}")
+
+
+def check_shapes(input_ids: Tensor, token_type_ids: Tensor, positions: int) -> None:
+    """Refuse ids unless both are (B, S), whole, not empty, and no longer than the model has positions."""
+    if input_ids.dim() != 2 or 0 in input_ids.shape:
+        shape = tuple(input_ids.shape)
+        raise ValueError(f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]")
+    for name, ids in (("input_ids", input_ids), ("token_type_ids", token_type_ids)):
+        if ids.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"{name} are of {ids.dtype}, not whole numbers: convert them with .long()")
+    check_same_shape("token_type_ids", token_type_ids, input_ids.shape)
+    if (S := input_ids.size(1)) > positions:
+        raise ValueError(f"{S} tokens, but only {positions} positions: tokenize with max_length={positions}")
+
+
+def check_same_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    """Refuse what goes with the input unless it has the input's shape, (B, S)."""
+    if tensor.shape != shape:
+        raise ValueError(f"{name} must have the shape {tuple(shape)} of the input, got {tuple(tensor.shape)}")
+
+
+def read_input(
+    input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None, config
+) -> Tensor | None:
+    """Check what the encoder is called with, (B, S) each; return the attention_mask, None where it hides nothing.
+
+    ValueError for ids that are in no table and for a mask that leaves a row nothing. One read from the device tells.
+    """
+    if torch.compiler.is_compiling():
+        return attention_mask
+    check_tensor("input_ids", input_ids)
+    types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+    mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    check_tensor("token_type_ids", types)
+    check_tensor("attention_mask", mask)
+    check_shapes(input_ids, types, config.max_position_embeddings)
+    check_same_shape("attention_mask", mask, input_ids.shape)
+    facts = [*input_ids.aminmax(), *types.aminmax(), *mask_facts(mask), (mask != 0).all()]
+    lowest, highest, lowest_type, highest_type, has_nan, every_row_sees, nothing_hidden = torch.stack(
+        [fact.long() for fact in facts]
+    ).tolist()
+    check_entries("input_ids", lowest, highest, config.vocab_size)
+    check_entries("token_type_ids", lowest_type, highest_type, config.type_vocab_size)
+    check_mask_facts("attention_mask", has_nan, every_row_sees)
+    return None if nothing_hidden else attention_mask
+
+
+def check_entries(name: str, lowest: int, highest: int, size: int) -> None:
+    """Refuse ids that are no row of a table of this size."""
+    for limit in (lowest, highest):
+        if not 0 <= limit < size:
+            raise ValueError(f"{name} hold {limit}, outside 0 … {size - 1}: the table has {size} entries")
+
+
+def mask_facts(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Whether a mask holds NaN, and whether each of its rows leaves a token to see."""
+    return mask.isnan().any(), (mask != 0).any(dim=-1).all()
+
+
+def check_mask_facts(name: str, has_nan, every_row_sees) -> None:
+    """Refuse a mask with NaN, and one that leaves a row no token to see."""
+    if has_nan:
+        raise ValueError(f"{name} holds NaN: use 1 for a real token and 0 for padding")
+    if not every_row_sees:
+        raise ValueError(f"{name} masks every token of a row: leave at least one 1 in each")
+
+
+def check_attention_mask(attention_mask: Tensor, query: Tensor, key: Tensor) -> None:
+    """Refuse a mask unless it broadcasts to scores (…, S, T) and leaves each query a key to see."""
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+    shape = (*leading, query.size(-2), key.size(-2))
+    sizes = zip(reversed(attention_mask.shape), reversed(shape), strict=False)
+    if attention_mask.dim() > len(shape) or any(size not in (1, wanted) for size, wanted in sizes):
+        found = tuple(attention_mask.shape)
+        raise ValueError(f"attention_mask of shape {found} does not fit scores of shape {shape}")
+    if not torch.compiler.is_compiling():
+        check_mask_facts("attention_mask", *mask_facts(attention_mask))
+
+
+# Texts, vocabularies, labels
+
+
+def check_string(text) -> None:
+    """Refuse what is no string, with a TypeError."""
+    if not isinstance(text, str):
+        raise TypeError(f"text must be a string, got {type(text).__name__}: pass one string or a list")
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Refuse no texts and an empty one; TypeError for what is no list of strings."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        kind = type(texts).__name__
+        raise TypeError(f"texts must be a list of strings, got {kind}: wrap one text in a list")
+    if not texts:
+        raise ValueError("got an empty list: pass one text or more")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"text {number} must be a string, got {type(text).__name__}")
+        if not text.strip():
+            raise ValueError(f"text {number} is empty, so there is nothing to read in it: leave it out")
+
+
+def as_pairs(texts, pairs) -> list[tuple]:
+    """(text, pair) for each text of one or a list, pair None if there are none; ValueError for unequal counts."""
+    texts, pairs = ([item] if isinstance(item, str) else item for item in (texts, pairs))
+    if not isinstance(texts, (list, tuple)):
+        raise TypeError(f"texts must be a string or a list of strings, got {type(texts).__name__}")
+    pairs = [None] * len(texts) if pairs is None else pairs
+    if not texts or len(texts) != len(pairs):
+        counts = f"{len(texts)} texts and {len(pairs)} pairs"
+        raise ValueError(f"got {counts}: pass one text or more, and a pair for each")
+    return list(zip(texts, pairs, strict=True))
+
+
+def check_max_length(max_length: int, special: int, text: int = 0) -> None:
+    """Refuse a length without room for so many special tokens and tokens of text."""
+    if max_length < special + text:
+        needed = f"{special} special tokens" + (f" and {text} of text" if text else "")
+        raise ValueError(f"max_length={max_length} is too small for {needed}: use {special + text} or more")
+
+
+def check_vocabulary(vocab: Mapping[str, int]) -> None:
+    """Refuse a vocabulary that lacks a special token or gives two tokens one id; TypeError for no dictionary."""
+    if not isinstance(vocab, Mapping):
+        kind = type(vocab).__name__
+        raise TypeError(f"the vocabulary must be a dictionary, token to id, got {kind}: number its tokens")
+    missing = [token for token in SPECIAL_TOKENS if token not in vocab]
+    if missing:
+        raise ValueError(f"the vocabulary lacks {', '.join(missing)}: pass BERT's whole, token to id")
+    several = [token_id for token_id, tokens in Counter(vocab.values()).items() if tokens > 1]
+    if several:
+        raise ValueError(
+            f"the vocabulary gives several tokens the id {several[0]}: each needs one of its own"
+        )
+
+
+def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:
+    """Refuse a vocabulary whose ids are not those of the model; the error has both sizes."""
+    ids = set(vocab.values())
+    if ids != set(range(vocab_size)):
+        last = max(ids, default=None)
+        sizes = f"{len(ids)} tokens with ids up to {last}, and the model's vocab_size is {vocab_size}"
+        raise ValueError(f"the tokenizer has {sizes}: take both from one checkpoint with its vocabulary")
+
+
+def check_tokenizer(tokenizer, vocab_size: int) -> None:
+    """Refuse a tokenizer whose vocabulary is not the model's; TypeError for what turns no text into ids.
+
+    The ids are compared once for each tokenizer, since that takes longer than a short text.
+    """
+    if not callable(tokenizer) or not hasattr(tokenizer, "vocab"):
+        kind = type(tokenizer).__name__
+        raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+    if COMPARED.get(tokenizer) != vocab_size:
+        check_vocabulary_size(tokenizer.vocab, vocab_size)
+        COMPARED[tokenizer] = vocab_size
+
+
+def check_labels(labels: Sequence[int], num_labels: int) -> None:
+    """Refuse a label that is none of the model's classes, and name its text; TypeError for no whole number."""
+    for number, label in enumerate(labels):
+        if not isinstance(label, Integral):
+            found = f"got {type(label).__name__}: {label!r:.80} of text {number}"
+            raise TypeError(f"labels must be whole numbers, {found}: int(label)")
+        if not 0 <= label < num_labels:
+            classes = f"the classes 0 … {num_labels - 1} of the model"
+            raise ValueError(f"label {label!r} of text {number} is outside {classes}")
+
+
+def check_finite(loss: float, step: int, learning_rate: float) -> None:
+    """Refuse a loss that is infinite or not a number, with a FloatingPointError that names step and remedy."""
+    if not math.isfinite(loss):
+        found = f"the loss is {loss} at step {step}, with a learning rate of {learning_rate:.2g}"
+        raise FloatingPointError(f"{found}: train again with a lower one (2e-5 … 1e-4 suits BERT)")

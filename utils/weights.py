@@ -1,0 +1,106 @@
+"""The names of weights: Hugging Face's, and ours. Built in notebook 06."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from utils.checks import check_finite_weights, check_fit
+
+# parts of names, Hugging Face's and ours: in this order from theirs to ours, and backwards from ours to theirs
+RENAMES = {
+    "embeddings.LayerNorm": "embeddings.layer_norm",
+    "encoder.layer.": "layers.",
+    "attention.self.query": "attention.query",
+    "attention.self.key": "attention.key",
+    "attention.self.value": "attention.value",
+    "attention.output.LayerNorm": "attention_norm",
+    "attention.output.dense": "attention.output",
+    "intermediate.dense": "feed_forward.intermediate",
+    "output.dense": "feed_forward.output",
+    "output.LayerNorm": "feed_forward_norm",
+}
+# what transformers' models with a head have beside the encoder; the last two are stored twice, and are the same weights
+HEADS = {
+    "BertForSequenceClassification": {"bert.pooler.dense": "pooler", "classifier": "classifier"},
+    "BertForMaskedLM": {
+        "cls.predictions.transform.dense": "head.transform",
+        "cls.predictions.transform.LayerNorm": "head.layer_norm",
+        "cls.predictions.bias": "head.bias",
+        "cls.predictions.decoder.bias": "head.bias",
+        "cls.predictions.decoder.weight": "encoder.embeddings.word_embeddings.weight",
+    },
+}
+LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # where no head of ours reads it
+BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
+
+
+def modern_name(name: str) -> str:
+    """A stored weight's name without a headed model's prefix, and with today's words for LayerNorm's weights."""
+    name = name.removeprefix("bert.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def is_encoder_weight(name: str) -> bool:
+    """Whether a `BertModel` weight belongs to the encoder: not the pooler, nor the id buffers of old checkpoints."""
+    return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
+
+
+def rename_weight(name: str) -> str:
+    """Our name for one of Hugging Face's weight names, such as layers.0.attention.query.weight."""
+    for theirs, ours in RENAMES.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def official_name(name: str) -> str:
+    """Hugging Face's name for one of the encoder's weights: `rename_weight` backwards."""
+    for theirs, ours in reversed(RENAMES.items()):
+        name = name.replace(ours, theirs)
+    return name
+
+
+def rename_weights(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
+    found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
+    check_fit(found, wanted)
+    check_finite_weights(found)
+    return found
+
+
+def rename_headed_weight(name: str, architecture: str) -> str | None:
+    """Our name for a weight of a model of transformers' with a head; None for what ours does without."""
+    name = modern_name(name)
+    for theirs, ours in HEADS[architecture].items():
+        if name.startswith(modern_name(theirs)):
+            return name.replace(modern_name(theirs), ours)
+    if name.startswith(LEFT_OUT) or name.endswith(BUFFERS):
+        return None
+    return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name
+
+
+def official_headed_name(name: str, architecture: str) -> str:
+    """The name under which transformers stores a weight of ours: `rename_headed_weight` backwards."""
+    if name.startswith("encoder."):
+        return f"bert.{official_name(name.removeprefix('encoder.'))}"
+    theirs, ours = next(pair for pair in HEADS[architecture].items() if name.startswith(pair[1]))
+    return name.replace(ours, theirs)
+
+
+def rename_tied(
+    state_dict: Mapping[str, Tensor], rename: Callable[[str], str | None], wanted: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Official weights under our names; ValueError unless they fit the wanted ones exactly, tied ones equal.
+
+    `rename` gives our name, None for a weight that nobody wants.
+    """
+    found = {}
+    for name, weight in state_dict.items():
+        ours = rename(name)
+        if ours in found and not torch.equal(found[ours], weight):
+            raise ValueError(f"{name} differs from the word embeddings or bias that it is tied to: tie them")
+        if ours is not None:
+            found[ours] = weight
+    check_fit(found, wanted)
+    check_finite_weights(found)
+    return found
