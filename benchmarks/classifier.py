@@ -20,7 +20,7 @@ from transformers import BertForSequenceClassification, DataCollatorWithPadding,
 
 from benchmarks.report import device_name, markdown, versions
 from utils.batches import collate, sorted_batches, token_ids
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, Reviews, reviews
 from utils.encoder import TransformerEncoder

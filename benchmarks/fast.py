@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel
 from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, require_agreement, runner
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, token_ids
-from utils.checkpoints import load_tokenizer
+from utils.checkpoint import load_tokenizer
 from utils.datasets import reviews
 from utils.encoder import TransformerEncoder
 from utils.inference import OnnxModel, encode_packed, export_onnx, onnx_bytes, quantize_onnx

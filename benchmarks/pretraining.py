@@ -19,14 +19,14 @@ from torch import Tensor
 from transformers import BertConfig
 
 from benchmarks.report import device_name, markdown, versions
-from utils.checking import SPECIAL_TOKENS
-from utils.checkpoints import load_tokenizer
+from utils.checks import SPECIAL_TOKENS
+from utils.checkpoint import load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import DATA, imdb_reviews, reviews
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import ASKED, NeighbourGuess, TransformerForMaskedLM, mask_tokens, pack
 from utils.pretraining import STATE_FILE, Settings, contrast, read_state
-from utils.saving import write_file
+from utils.files import write_file
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
 from utils.tokenization import WordPieceTokenizer
@@ -316,7 +316,7 @@ def main() -> None:
     transformers.utils.logging.disable_progress_bar()
     tokenizer = WordPieceTokenizer.from_checkpoint(str(options.folder))
     model = TransformerForMaskedLM.from_checkpoint(str(options.folder))
-    model.save(MODEL, tokenizer, torch.float16)
+    model.save(MODEL, tokenizer, dtype=torch.float16)
     results = read_results(options.folder, (MODEL / "model.safetensors").read_bytes())
     if "held out" not in results:
         results["held out"] = held_out(TransformerForMaskedLM.from_checkpoint(str(MODEL)), tokenizer)

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from benchmarks.report import device_name, markdown, versions
 from benchmarks.timing import quartiles
-from utils.checkpoints import load_tokenizer
+from utils.checkpoint import load_tokenizer
 from utils.datasets import imdb_sentences, reviews
 from utils.encoder import TransformerEncoder
 from utils.plots import curves

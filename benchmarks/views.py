@@ -21,7 +21,7 @@ from bertviz import neuron_view as bertviz_neuron_view
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.report import markdown, processor, versions
-from utils.checkpoints import load_tokenizer
+from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, model_view, neuron_view
 from utils.views.page import FOLDER, package_text

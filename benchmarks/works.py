@@ -21,7 +21,7 @@ from benchmarks.classifier import trainer_data
 from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, require_agreement
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, sorted_batches, token_ids
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder

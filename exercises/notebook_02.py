@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_tensor
-from utils.checkpoints import load_config
+from utils.checkpoint import load_config
 
 
 @exercise("2.1")

@@ -17,7 +17,7 @@ from exercises import (
 )
 from exercises.arrays import run_on_copies
 from utils.attention import scaled_dot_product_attention
-from utils.checkpoints import load_reference_model
+from utils.checkpoint import load_reference_model
 
 
 @exercise("3.1")

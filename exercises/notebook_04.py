@@ -16,7 +16,7 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import run_on_copies
-from utils.checkpoints import load_reference_model
+from utils.checkpoint import load_reference_model
 
 
 @exercise("4.1")

@@ -22,7 +22,7 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import TransformerEncoderLayer
 

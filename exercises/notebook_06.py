@@ -21,7 +21,7 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 
 DISTILBERT_LAYER = {

@@ -20,7 +20,7 @@ from exercises import (
     expect_function,
     expect_gradients,
 )
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 
 
 @exercise("8.1")

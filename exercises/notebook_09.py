@@ -19,7 +19,7 @@ from exercises import (
     expect_function,
     expect_tensor,
 )
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 

@@ -21,7 +21,7 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from tests.helpers import ROOT, TINY, tiny_tokenizer, write_vocabulary
 from utils import datasets
-from utils.checkpoints import load_reference_model, load_tokenizer
+from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.decoder import EncoderDecoder

@@ -28,7 +28,7 @@ def quiet_transformers() -> None:
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    from utils.checkpoints import DEFAULT_CHECKPOINT
+    from utils.checkpoint import DEFAULT_CHECKPOINT
     from utils.tokenization import WordPieceTokenizer
 
     return WordPieceTokenizer.from_checkpoint(DEFAULT_CHECKPOINT)
@@ -36,14 +36,14 @@ def tokenizer():
 
 @pytest.fixture(scope="session")
 def official_tokenizer():
-    from utils.checkpoints import DEFAULT_CHECKPOINT, load_tokenizer
+    from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 
     return load_tokenizer(DEFAULT_CHECKPOINT)
 
 
 @pytest.fixture(scope="session")
 def encoder():
-    from utils.checkpoints import DEFAULT_CHECKPOINT
+    from utils.checkpoint import DEFAULT_CHECKPOINT
     from utils.encoder import TransformerEncoder
 
     return TransformerEncoder.from_checkpoint(DEFAULT_CHECKPOINT)
@@ -51,7 +51,7 @@ def encoder():
 
 @pytest.fixture(scope="session")
 def reference():
-    from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model
+    from utils.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
 
     return load_reference_model(DEFAULT_CHECKPOINT)
 

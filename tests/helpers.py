@@ -114,18 +114,6 @@ def ragged_batch(lengths: list[int], vocab_size: int = 30) -> dict[str, torch.Te
     return {"input_ids": ids * mask, "token_type_ids": types * mask, "attention_mask": mask}
 
 
-def run_mutants(count: int, seed: int, folder: Path) -> dict:
-    """What tests/mutants.py found in a process of its own, where nothing took longer or more than it may."""
-    command = [sys.executable, "-m", "tests.mutants", str(count), str(seed), str(folder)]
-    options = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 60 + 2 * count, "check": False}
-    done = subprocess.run(command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, **options)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["seconds"] <= 5
-    assert found["megabytes"] <= 500
-    return found
-
-
 def skip_or_fail(reason: str) -> None:
     """Skip a test that needs what is not installed; where CI runs it is installed, so there it fails."""
     if os.environ.get("CI") == "true":

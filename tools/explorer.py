@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from tools.badges import current
 from tools.npm import Package, fetch, read_member
 from utils import tokenization
-from utils.checkpoints import checkpoint_name
+from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
 from utils.inference import onnx_bytes
-from utils.saving import write_file, write_folder
+from utils.files import write_file, write_folder
 from utils.tokenization import WordPieceTokenizer
 
 PARTS = Path(__file__).parent / "web" / "explorer"

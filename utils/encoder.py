@@ -11,6 +11,7 @@ from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
 from utils.weights import rename_weights
 
+
 class EncoderOutput(NamedTuple):
     """What the encoder returns; None where it was not asked for."""
 

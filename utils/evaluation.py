@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
-from utils.checking import require_labels
+from utils.checks import check_labels
 from utils.datasets import Examples
 from utils.statistics import wilson_interval
 
@@ -89,7 +89,7 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
     """The examples' ids; ValueError unless there are some, and each label is one of the model's classes."""
     if not isinstance(examples, Examples):
         raise TypeError(f"examples must be Examples(texts, labels), got {type(examples).__name__}")
-    require_labels(examples.labels, model.config.num_labels)
+    check_labels(examples.labels, model.config.num_labels)
     return model_ids(examples.texts, model, tokenizer, max_length)
 
 

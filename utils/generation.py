@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checking_decoder import require_scores
+from utils.checking_decoder import check_scores
 
 NOTHING = -1e9  # the score of a text that is none
 
@@ -63,7 +63,7 @@ class Writer:
 
     def next_logits(self, ids: Tensor) -> Tensor:
         """Texts so far (B · K, T) to the scores (B · K, V) of the token that follows."""
-        return require_scores(self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1])
+        return check_scores(self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1])
 
     def reorder(self, rows: Tensor) -> None:
         """Continue with these rows of the texts so far."""

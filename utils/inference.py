@@ -23,9 +23,9 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from utils.batches import device_of, evaluation_mode
-from utils.checking import SIZES, require_finite_weights, require_input, require_size
+from utils.checks import check_finite_weights, read_input, check_size
 from utils.encoder import EncoderOutput, TransformerEncoder
-from utils.saving import write_file
+from utils.files import write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 ASKED_FOR = {
@@ -80,7 +80,7 @@ def encode_packed(
     The layers get the real tokens of all texts as one row (1, N, H). ValueError for a bad mask, and for an encoder
     whose attention is not torch's fused one, which alone knows here where a text ends.
     """
-    require_input(input_ids, attention_mask, token_type_ids, encoder.config)
+    read_input(input_ids, attention_mask, token_type_ids, encoder.config)
     embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
     real = torch.ones_like(input_ids) != 0 if attention_mask is None else attention_mask != 0  # (B, S)
     packed = embedded[real][None]  # (1, N, H)
@@ -136,26 +136,25 @@ def export_onnx(
     }
     asked = {option: True for option, wanted in options.items() if wanted}
     names = output_names(model, asked)
-    require_exportable(model)
-    require_folder(path)
+    check_exportable(model)
+    check_folder(path)
     return write_file(path, onnx_bytes(Stacked(model, **asked), model.config, names))
 
 
-def require_folder(path: str | os.PathLike) -> None:
+def check_folder(path: str | os.PathLike) -> None:
     """OSError if a file cannot be written for want of a folder: tracing a model takes long, and would be in vain."""
     if not Path(path).parent.is_dir():
         remedy = "choose a place that you may write"
         raise OSError(f"{path} could not be saved (there is no folder {Path(path).parent}): {remedy}")
 
 
-def require_exportable(model: nn.Module) -> None:
+def check_exportable(model: nn.Module) -> None:
     """ValueError unless all weights are float32 and finite, and the model has more than one position to trace."""
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
-    require_finite_weights(dict(model.named_parameters()))
-    most = SIZES["max_position_embeddings"]
-    require_size("max_position_embeddings", model.config.max_position_embeddings, most, least=2)
+    check_finite_weights(dict(model.named_parameters()))
+    check_size("max_position_embeddings", model.config.max_position_embeddings, least=2)
 
 
 def output_names(model: nn.Module, asked: Collection[str]) -> list[str]:
@@ -189,7 +188,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
 
     In evaluation mode. ValueError for more weights than such a file holds, ModuleNotFoundError without onnxscript.
     """
-    require_package("onnxscript", "a model becomes ONNX", "onnx onnxscript")
+    check_package("onnxscript", "a model becomes ONNX", "onnx onnxscript")
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     if size > MOST_BYTES:
         raise ValueError(
@@ -212,7 +211,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
     return program.model_proto.SerializeToString()
 
 
-def require_package(name: str, what: str, install: str | None = None) -> None:
+def check_package(name: str, what: str, install: str | None = None) -> None:
     """ModuleNotFoundError that says what a package is for, and how it comes, unless it is installed."""
     if find_spec(name) is None:
         raise ModuleNotFoundError(f"{what} by the package {name}: pip install {install or name}")
@@ -226,7 +225,7 @@ class OnnxModel:
     """
 
     def __init__(self, path: str | os.PathLike):
-        require_package("onnxruntime", "a file of ONNX is run")
+        check_package("onnxruntime", "a file of ONNX is run")
         import onnxruntime  # here, since only whoever runs files needs it
 
         options = onnxruntime.SessionOptions()
@@ -247,7 +246,7 @@ class OnnxModel:
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> dict[str, Tensor]:
         """Three times (B, S) to the file's outputs by name; bad input raises the encoder's errors."""
-        require_input(input_ids, attention_mask, token_type_ids, self.sizes)
+        read_input(input_ids, attention_mask, token_type_ids, self.sizes)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask != 0
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         arrays = (tensor.long().cpu().numpy() for tensor in (input_ids, mask, types))
@@ -294,7 +293,7 @@ def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 def load_onnx(path: str | os.PathLike):
     """A file's model as the package onnx holds it, to be altered; errors as in `quantize_onnx`."""
-    require_package("onnx", "a file of ONNX is altered")
+    check_package("onnx", "a file of ONNX is altered")
     import onnx
     from google.protobuf.message import DecodeError  # what onnx itself stands on
 
@@ -331,7 +330,7 @@ def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
     for tensor in list(graph.initializer):
         values = numpy_helper.to_array(tensor)
         if values.dtype == np.float32 and values.ndim == 2:
-            require_finite_weights({tensor.name: torch.tensor(values)})
+            check_finite_weights({tensor.name: torch.tensor(values)})
             if values.size >= LARGE and values.size % BLOCK == 0 and fits_eight_bits(values):
                 graph.initializer.remove(tensor)
                 added += restoring_nodes(graph, tensor.name, values)

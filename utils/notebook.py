@@ -13,7 +13,7 @@ from IPython import get_ipython
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
-from utils.checkpoints import DEFAULT_CHECKPOINT, checkpoint_name, load_config
+from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config
 
 # what the notebooks look at: layer 5, head 11, neuron 1152, and scores of vectors of this size
 NEEDED = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}

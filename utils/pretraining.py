@@ -20,18 +20,19 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from utils.batches import collate, device_of
-from utils.checking import (
-    require_fit,
-    require_probability,
-    require_size,
-    require_tokenizer,
+from utils.checks import (
+    check_fit,
+    check_between,
+    check_size,
+    check_tokenizer,
 )
 from utils.datasets import imdb_reviews
 from utils.encoder import TransformerEncoder
 from utils.evaluation import Team, summed
-from utils.files import complaining, open_weights
+from safetensors import safe_open
+from utils.checkpoint import reading
 from utils.masked_lm import TransformerForMaskedLM, evaluate_masked, mask_tokens, pack, train_vocabulary
-from utils.saving import write_file
+from utils.files import write_file
 from utils.search import mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, Learner, has_bfloat16, make_optimizer
@@ -56,10 +57,10 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self):
-        require_probability(self.probability)
-        require_size("steps", self.steps, most=1_000_000_000)
-        require_size("batch_size", self.batch_size, most=1_000_000)
-        require_size("seed", self.seed, most=1_000_000, least=0)
+        check_between("probability", self.probability, 0, 1, "BERT's is 0.15")
+        check_size("steps", self.steps, most=1_000_000_000)
+        check_size("batch_size", self.batch_size, most=1_000_000)
+        check_size("seed", self.seed, most=1_000_000, least=0)
 
 
 @dataclass
@@ -121,7 +122,7 @@ class Pretraining:
     def __init__(
         self, model, tokenizer, rows: Tensor, held_out: Tensor, settings: Settings, accelerator=None
     ):
-        require_tokenizer(tokenizer, model.config.vocab_size)
+        check_tokenizer(tokenizer, model.config.vocab_size)
         self.model, self.held_out, self.team = model, held_out, Team(accelerator)
         parts = make_optimizer(model, settings.learning_rate, settings.steps)
         self.learner = MaskedLearner(
@@ -178,8 +179,8 @@ class Pretraining:
         """Go back to what `save` wrote; ValueError for other settings, another model, and a file that is not whole."""
         path = Path(folder) / STATE_FILE
         facts, weights, optimizer = read_state(path)
-        require_same_settings(facts, self.facts(), path)
-        require_fit(weights, self.model.state_dict())
+        check_same_settings(facts, self.facts(), path)
+        check_fit(weights, self.model.state_dict())
         self.model.load_state_dict(weights)
         self.learner.optimizer.load_state_dict({"state": optimizer, "param_groups": facts["groups"]})
         self.learner.schedule.load_state_dict(facts["schedule"])
@@ -189,7 +190,7 @@ class Pretraining:
 
 def read_state(path: Path) -> tuple[dict, dict[str, Tensor], dict[int, dict[str, Tensor]]]:
     """A saved run's facts, the model's weights and the optimizer's state; ValueError for a file that is not whole."""
-    with complaining(path), open_weights(path) as file:
+    with reading(path), safe_open(path, framework="pt") as file:
         facts = json.loads((file.metadata() or {}).get("facts", ""))
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     weights, optimizer = {}, {}
@@ -212,7 +213,7 @@ def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
         yield from (batch.tolist() for batch in torch.cat(order).split(settings.batch_size))
 
 
-def require_same_settings(found: dict, wanted: dict, path: Path) -> None:
+def check_same_settings(found: dict, wanted: dict, path: Path) -> None:
     """ValueError that names the first setting in which a saved run differs."""
     for name, value in wanted.items():
         if found.get(name) != value:
@@ -220,7 +221,7 @@ def require_same_settings(found: dict, wanted: dict, path: Path) -> None:
             raise ValueError(f"{path} is of a run with {both}: go on with its own, or choose another folder")
 
 
-def require_new_folder(folder: Path, begun: bool) -> None:
+def check_new_folder(folder: Path, begun: bool) -> None:
     """ValueError, so that nothing is lost, for a folder with something else in it than a run that has begun."""
     if not begun and folder.exists() and (not folder.is_dir() or any(folder.glob("[!.]*"))):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
@@ -241,7 +242,7 @@ def main() -> None:
     folder, until, texts, cpu = (options.pop(name) for name in ("folder", "until", "texts", "cpu"))
     accelerator, settings = Accelerator(cpu=cpu, mixed_precision="no"), Settings(**options)
     begun = (folder / STATE_FILE).is_file()
-    require_new_folder(folder, begun)
+    check_new_folder(folder, begun)
     train, validation = imdb_reviews("train")[:texts], imdb_reviews("validation")[:50]
     size = TINY["vocab_size"]
     tokenizer = WordPieceTokenizer.from_checkpoint(folder) if begun else train_vocabulary(train, size)

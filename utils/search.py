@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
-from utils.checking import require_queries, require_size, require_vectors
+from utils.checks import check_size, is_whole
 from utils.encoder import TransformerEncoder
 from utils.inference import encode_packed
 
@@ -54,8 +54,8 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
 
 def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
     """The k of `vectors` (N, H) nearest to each of `queries` (Q, H), all unit vectors, by comparing with every one."""
-    vectors = require_vectors(vectors)
-    queries = require_queries(queries, vectors.size(1), k, len(vectors))
+    vectors = as_vectors(vectors)
+    queries = as_queries(queries, vectors.size(1), k, len(vectors))
     return Neighbours(*(queries @ vectors.T).topk(k))
 
 
@@ -67,10 +67,10 @@ def hnsw_index(
     `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
     and while searching: more find more, later. ValueError for settings that faiss does not survive.
     """
-    vectors = require_vectors(vectors)
-    require_size("M", M, most=512, least=2)
+    vectors = as_vectors(vectors)
+    check_size("M", M, most=512, least=2)
     for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
-        require_size(name, candidates, most=100_000)
+        check_size(name, candidates, most=100_000)
     index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
     index.add(vectors.numpy())
@@ -81,5 +81,34 @@ def search_index(queries: Tensor, index: faiss.Index, k: int = 10) -> Neighbours
     """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
     if index.metric_type != faiss.METRIC_INNER_PRODUCT:
         raise ValueError("the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT")
-    queries = require_queries(queries, index.d, k, index.ntotal)
+    queries = as_queries(queries, index.d, k, index.ntotal)
     return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))
+
+
+def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tensor:
+    """Vectors of length 1 as (N, H) float32 on the CPU, whatever held them; ValueError for any others.
+
+    `size` is the H that they must have, if that is known.
+    """
+    try:
+        if isinstance(vectors, (list, tuple)):
+            vectors = torch.stack([torch.as_tensor(vector) for vector in vectors])
+        vectors = torch.as_tensor(vectors).detach().to("cpu", torch.float32).contiguous()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} must be numbers, (N, H), as embed() returns them ({error})") from error
+    if vectors.dim() != 2 or not len(vectors) or vectors.size(1) != (size or vectors.size(1)):
+        wanted = "(N, H) with one or more" if size is None else f"(Q, {size}) as the vectors are"
+        raise ValueError(f"{name} must be {wanted}, got {tuple(vectors.shape)}: take them from embed()")
+    if not vectors.isfinite().all():
+        raise ValueError(f"{name} hold NaN or inf: look for what embedded them")
+    if not torch.allclose(vectors.norm(dim=-1), torch.ones(len(vectors)), atol=1e-3):
+        raise ValueError(f"{name} must have length 1, so that products are cosines: take them from embed()")
+    return vectors
+
+
+def as_queries(queries, size: int, k: int, total: int) -> Tensor:
+    """Queries as `as_vectors` gives them; ValueError for another width, and for more neighbours than vectors."""
+    queries = as_vectors(queries, "queries", size)
+    if not is_whole(k) or not 1 <= k <= total:
+        raise ValueError(f"k={k!r}, but there are {total} vectors to search: use k from 1 to {total}")
+    return queries

@@ -27,7 +27,7 @@ def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 20
     Of fewer than ten values it is too narrow: use `t_interval`. ValueError for fewer than two values, and for values
     that are not finite.
     """
-    values = require_values(values)
+    values = as_values(values)
     options = {"n_resamples": samples, "confidence_level": 0.95, "method": "percentile"}
     interval = bootstrap((values,), np.mean, **options, random_state=seed).confidence_interval
     return float(interval.low), float(interval.high)
@@ -35,12 +35,12 @@ def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 20
 
 def t_interval(values: Sequence[float]) -> tuple[float, float]:
     """95 % interval of a mean by Student's t (1908), for few values; ValueError as in `bootstrap_interval`."""
-    values = require_values(values)
+    values = as_values(values)
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def require_values(values: Sequence[float]) -> np.ndarray:
+def as_values(values: Sequence[float]) -> np.ndarray:
     """The values as an array; ValueError unless they are two finite numbers or more."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():

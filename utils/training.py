@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from utils.batches import collate, device_of, shuffled_batches
-from utils.checking import require_finite
-from utils.checkpoints import load_config
+from utils.checks import check_finite
+from utils.checkpoint import load_config
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, Examples, reviews
 from utils.evaluation import Evaluation, Team, encode, evaluate, predict, summarize, summed
@@ -90,7 +90,7 @@ class Learner:
             total += step_total
             loss = summarize(step_total).loss
             history.step_losses.append(loss)
-            require_finite(loss, len(history.step_losses), self.schedule.get_last_lr()[0])
+            check_finite(loss, len(history.step_losses), self.schedule.get_last_lr()[0])
             bar.set_postfix(loss=f"{loss:.3f}")
         return summarize(total)
 
@@ -131,7 +131,7 @@ def fine_tune(
             progress = {"desc": f"epoch {epoch}/{epochs}", "disable": quiet or team.rank > 0}
             learned = learner.epoch(batches, history, **progress)
             validated = evaluate(model, tokenizer, validation, max_length=max_length, accelerator=accelerator)
-            require_finite(validated.loss, len(history.step_losses), learning_rate)
+            check_finite(validated.loss, len(history.step_losses), learning_rate)
             weights = snapshot(model)
             if history.record(learned, validated):
                 best = weights

@@ -87,6 +87,12 @@ def official_headed_name(name: str, architecture: str) -> str:
     return name.replace(ours, theirs)
 
 
+def rename_decoder_weight(name: str) -> str | None:
+    """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias; None for its buffers."""
+    name = rename_headed_weight(name, "BertForMaskedLM")
+    return name and name.removeprefix("encoder.").replace("crossattention", "cross_attention")
+
+
 def rename_tied(
     state_dict: Mapping[str, Tensor], rename: Callable[[str], str | None], wanted: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:

@@ -8,9 +8,9 @@ from transformers import BertConfig, BertLMHeadModel, EncoderDecoderConfig, Enco
 
 from tests.helpers import SMALL, ragged_batch, shaken
 from utils.attention import causal_mask
-from utils.decoder import EncoderDecoder, TransformerDecoder, rename_decoder_weight
-from utils.encoder import rename_weight
+from utils.decoder import EncoderDecoder, TransformerDecoder
 from utils.generation import LayerCache
+from utils.weights import rename_decoder_weight, rename_weight
 
 START, END, PAD = 1, 2, 0
 WRITES = {"is_decoder": True, "bos_token_id": START, "eos_token_id": END}
@@ -417,7 +417,7 @@ def test_texts_need_a_start_and_an_end(name, token_id):
         ({}, READS | {"hidden_size": 12}, "hidden_size=8 of the encoder and 12 of the decoder differ"),
         ({}, WRITES, "looks at no source: use add_cross_attention=True"),
         ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, and this is a decoder"),
-        ({"is_decoder": True}, READS, "is_decoder=True makes a decoder, and this is an encoder"),
+        ({"is_decoder": True}, READS, "is_decoder=True is not built here: use False"),
         ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not built here"),
         ({}, READS | {"num_attention_heads": 3}, "not divisible"),
         ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not built here'),

@@ -12,7 +12,8 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import SMALL, ragged_batch, shaken
 from utils.batches import collate
-from utils.encoder import TransformerEncoder, initialize, rename_weights
+from utils.encoder import TransformerEncoder, initialize
+from utils.weights import rename_weights
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 IDS = st.lists(st.integers(0, 29), min_size=1, max_size=20)

@@ -10,7 +10,7 @@ from tests.helpers import ROOT
 UTILS = ROOT / "utils"
 # A module imports only those before it; the number is that of the notebook that builds it.
 ORDER = (
-    *("checking", "saving", "statistics", "files", "datasets", "plots", "checkpoints", "notebook"),
+    *("checks", "weights", "files", "checkpoint", "statistics", "datasets", "plots", "notebook"),
     "tokenization",  # 01
     "embeddings",  # 02
     "attention",  # 03, 04
@@ -21,7 +21,7 @@ ORDER = (
     *("views.draw", "views.explore", "views"),
     *("classifier", "evaluation", "training"),  # 08
     *("inference", "search"),  # 13, 09
-    *("language_model_head", "masked_lm", "pretraining"),  # 11
+    *("masked_lm", "pretraining"),  # 11
     *("checking_decoder", "generation", "decoder"),  # 12
 )
 

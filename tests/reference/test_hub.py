@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from utils import checkpoints
+from utils import checkpoint
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -76,26 +76,26 @@ def test_a_hub_that_answers_errors_or_nonsense(hub, answer, reason):
     with pytest.raises(
         OSError, match=rf'"someone/bert" is no local folder .*({reason}).*use the embedded checkpoint='
     ):
-        checkpoints.load_config("someone/bert")
+        checkpoint.load_config("someone/bert")
     assert time.perf_counter() - started < 20
 
 
 def test_a_hub_that_is_silent_is_not_waited_for_without_end(hub, monkeypatch):
     hub.answer = b"nothing"
-    monkeypatch.setattr(checkpoints, "PATIENCE", 1)
+    monkeypatch.setattr(checkpoint, "HUB_SECONDS", 1)
     started = time.perf_counter()
     with pytest.raises(OSError, match=r"could not be fetched \(.*timed out.*use the embedded checkpoint="):
-        checkpoints.load_config("someone/bert")
+        checkpoint.load_config("someone/bert")
     assert time.perf_counter() - started < 20
 
 
 def test_a_name_in_the_cache_needs_no_hub(hub, tmp_path, monkeypatch):
     hub.answer = b"nothing"
-    monkeypatch.setattr(checkpoints, "PATIENCE", 0.2)
+    monkeypatch.setattr(checkpoint, "HUB_SECONDS", 0.2)
     repository = tmp_path / "cache" / "models--someone--bert"
     (repository / "snapshots" / "abc").mkdir(parents=True)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text("abc")
     settings = json.dumps({"model_type": "bert", "hidden_size": 24})
     (repository / "snapshots" / "abc" / "config.json").write_text(settings)
-    assert checkpoints.load_config("someone/bert").hidden_size == 24
+    assert checkpoint.load_config("someone/bert").hidden_size == 24

@@ -259,7 +259,7 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     path = tmp_path / "encoder.onnx"
     path.write_text("an older one")
     monkeypatch.setattr("utils.inference.onnx_bytes", lambda *arguments: b"a model")
-    monkeypatch.setattr("utils.saving.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("utils.files.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a place that you may write"):
         export_onnx(small, path)
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")

@@ -9,21 +9,21 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM, pipeline
 
 from tests.helpers import SMALL, TINY, filled, names, ragged_batch, shaken, tiny_tokenizer
-from utils.checking import SPECIAL_TOKENS
-from utils.checkpoints import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.checks import SPECIAL_TOKENS
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import (
     NeighbourGuess,
     TransformerForMaskedLM,
     evaluate_masked,
     mask_tokens,
-    own_name,
     pack,
     train_vocabulary,
 )
 from utils.notebook import largest_difference
 from utils.statistics import wilson_interval
 from utils.tokenization import WordPieceTokenizer
+from utils.weights import rename_headed_weight
 
 EMBEDDED_SIZE = {"num_hidden_layers": 2, "hidden_size": 384, "num_attention_heads": 12}
 EMBEDDED_SIZE |= {"intermediate_size": 1536, "vocab_size": 30522, "max_position_embeddings": 64}
@@ -64,7 +64,9 @@ def both(shape: dict, dtype=torch.float32) -> tuple[BertForMaskedLM, Transformer
 
 def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.Tensor]:
     """Its parameters, or their gradients, under our names."""
-    found = {own_name(name): weight for name, weight in official.named_parameters()}
+    found = {
+        rename_headed_weight(name, "BertForMaskedLM"): weight for name, weight in official.named_parameters()
+    }
     return {name: weight.grad if gradients else weight for name, weight in found.items() if name}
 
 
@@ -140,7 +142,7 @@ def test_tied_weights_stay_tied_through_a_step_saving_and_loading(tmp_path):
 def test_a_saved_model_is_a_checkpoint_like_any_other(tmp_path):
     model, tokenizer = shaken(TransformerForMaskedLM(BertConfig(**TINY))), tiny_tokenizer()
     folder = str(tmp_path / "saved")
-    model.save(folder, tokenizer, torch.float16)
+    model.save(folder, tokenizer, dtype=torch.float16)
     assert WordPieceTokenizer.from_checkpoint(folder).vocab == tokenizer.vocab
     ids = torch.tensor([tokenizer.encode("a b [MASK]")])
     with torch.no_grad():
@@ -193,7 +195,8 @@ def test_a_checkpoint_without_the_head_says_so(checkpoint, tmp_path):
         checkpoint = str(tmp_path / "classifier")
         filled(0.5).save(checkpoint, tiny_tokenizer())
     with pytest.raises(
-        ValueError, match=r"an encoder without masked-LM head .*: use bert-base-uncased, or a"
+        ValueError,
+        match=r"holds no weights of this model's head \(cls.predictions.*: use one .* BertForMaskedLM",
     ):
         TransformerForMaskedLM.from_checkpoint(checkpoint)
 
@@ -210,13 +213,13 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
     with pytest.raises(
         ValueError, match=r"^cls\.predictions\.bias holds NaN or inf: take the weights from before"
     ):
-        model.save(tmp_path, tiny_tokenizer(), dtype)
+        model.save(tmp_path, tiny_tokenizer(), dtype=dtype)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    with pytest.raises(ValueError, match=r"holds other files than a model's"):
+    with pytest.raises(ValueError, match=r"holds thesis.txt, which is no file of a model"):
         TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path, tiny_tokenizer())
     assert names(tmp_path) == ["thesis.txt"]
 
@@ -372,7 +375,7 @@ def test_texts_that_fill_no_row(texts, length, message):
 
 @pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 0), (["a"], "many")])
 def test_no_vocabulary_of_nothing(texts, size):
-    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 41"):
+    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number of 41"):
         train_vocabulary(texts, size)
 
 

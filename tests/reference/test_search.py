@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import ROOT
-from utils.checkpoints import DEFAULT_CHECKPOINT, load_reference_model
+from utils.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
 from utils.datasets import companies, company_queries, reviews
 from utils.encoder import TransformerEncoder
 from utils.notebook import largest_difference

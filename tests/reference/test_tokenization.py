@@ -14,8 +14,8 @@ from transformers import BertConfig
 
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
-from utils.checkpoints import load_tokenizer
-from utils.tokenization import WordPieceTokenizer, normalize, tokenizer_files, truncate
+from utils.checkpoint import load_tokenizer, write_vocabulary
+from utils.tokenization import WordPieceTokenizer, normalize, truncate
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -117,11 +117,9 @@ def test_the_files_of_a_tokenizer_are_read_by_ours_and_by_the_official_one(tmp_p
     vocab = dict(
         zip(CASED, reversed(range(len(CASED))), strict=True)
     )  # in another order than that of its ids
-    files = tokenizer_files(WordPieceTokenizer(vocab, lowercase), max_length=6)
-    for name, content in files.items():
-        (tmp_path / name).write_text(content, "utf-8")
+    write_vocabulary(tmp_path, vocab, lowercase, max_length=6)
     settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": 6}
-    assert json.loads(files["tokenizer_config.json"]) == settings
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text("utf-8")) == settings
     BertConfig(vocab_size=len(CASED)).save_pretrained(tmp_path)
     official, ours = load_tokenizer(tmp_path), WordPieceTokenizer.from_checkpoint(tmp_path)
     assert official.get_vocab() == ours.vocab == vocab

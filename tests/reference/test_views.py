@@ -14,7 +14,7 @@ import torch
 from transformers import BertConfig, BertForSequenceClassification, BertModel
 
 from tests.helpers import TINY, tiny_tokenizer
-from utils.checkpoints import DEFAULT_CHECKPOINT
+from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, inputs, model_view, neuron_view
 from utils.views import page as views_page

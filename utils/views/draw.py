@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from utils.checking import is_whole
+from utils.checks import is_whole
 from utils.views.inputs import (
     describe,
     every_source,
@@ -17,10 +17,10 @@ from utils.views.inputs import (
     pack_panels,
     prettify,
     read_panels,
-    require_drawable,
-    require_indices,
-    require_layers,
-    require_sentence_b_start,
+    check_drawable,
+    check_indices,
+    check_layers,
+    check_sentence_b_start,
     warn_if_many,
     without_html_action,
 )
@@ -66,17 +66,17 @@ def head_view(
         ),
         prettify_tokens=prettify_tokens,
     )
-    A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)
+    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
     if layer is not None and (not is_whole(layer) or layer not in layers):
         raise ValueError(f"layer={layer!r} is not among the layers shown, {layers}: use one of them")
-    heads = require_indices("heads", heads, A)
+    heads = check_indices("heads", heads, A)
     warn_if_many("head view", len(heads) * most_lines(panels), "shorten the text, or pass heads=[…]")
     return make_view(
         HEAD_VIEW,
         pack_panels(panels, layers),
         display_mode=display_mode,
         summary=describe(name, len(layers), A, [panel.left_tokens for panel in panels]),
-        sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
+        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
         width=max(HEAD_VIEW.width, 26 * A),  # a tile a head
         layer=None if layer is None else int(layer),
         heads=heads,
@@ -115,8 +115,8 @@ def model_view(
         ),
         prettify_tokens=prettify_tokens,
     )
-    A, layers = panels[0].weights.size(1), require_layers(panels, include_layers)
-    heads = require_indices("include_heads", include_heads, A)
+    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
+    heads = check_indices("include_heads", include_heads, A)
     lines = len(layers) * len(heads) * most_lines(panels)
     warn_if_many("model view", lines, "pass include_layers=[…] or include_heads=[…], or shorten the text")
     return make_view(
@@ -124,7 +124,7 @@ def model_view(
         pack_panels(panels, layers, heads),
         display_mode=display_mode,
         summary=describe(name, len(layers), len(heads), [panel.left_tokens for panel in panels]),
-        sentence_b_start=require_sentence_b_start(sentence_b_start, panels[0]),
+        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
         include_layers=layers,
         include_heads=heads,
         total_heads=A,
@@ -153,8 +153,8 @@ def neuron_view(
     """
     reading = read_text(encoder, tokenizer, sentence_a, sentence_b)
     L, A, S, _ = reading.queries.shape
-    [layer], [head] = require_indices("layer", [layer], L), require_indices("head", [head], A)
-    require_drawable(L, A, S, S)
+    [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
+    check_drawable(L, A, S, S)
     warn_if_many("neuron view", S * S, "shorten the text, or use head_view")
     tokens = [prettify(token) for token in reading.tokens]
     vectors = {"attn": reading.weights, "queries": reading.queries, "keys": reading.keys}

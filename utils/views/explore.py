@@ -8,8 +8,8 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from utils.views.draw import head_view, model_view, neuron_view
-from utils.views.inputs import require_indices
-from utils.views.models import require_model, tokenize_for_view
+from utils.views.inputs import check_indices
+from utils.views.models import check_model, tokenize_for_view
 from utils.views.page import View
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -39,10 +39,10 @@ def explore(
     model has them); what a reader chooses in a view stays for the next. What is wrong with a sentence that is typed
     stands in words under the boxes, and the last view stays; it is `.view`, with a `.save(path)`.
     """
-    require_model(encoder)
+    check_model(encoder)
     L, A = encoder.config.num_hidden_layers, encoder.config.num_attention_heads
-    [layer] = require_indices("layer", [min(LAYER, L - 1) if layer is None else layer], L)
-    [head] = require_indices("head", [min(HEAD, A - 1) if head is None else head], A)
+    [layer] = check_indices("layer", [min(LAYER, L - 1) if layer is None else layer], L)
+    [head] = check_indices("head", [min(HEAD, A - 1) if head is None else head], A)
     return Explorer(encoder, tokenizer, sentence_a, sentence_b, layer, head)
 
 

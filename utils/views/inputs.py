@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.checking import is_whole
+from utils.checks import is_whole
 
 DIGITS = 4  # after the decimal point, in what a view draws
 MOST_WEIGHTS = 20_000_000  # a page of about 120 MB
@@ -129,7 +129,7 @@ def prettify(token: str) -> str:
     return token.replace("Ġ", " ").replace("▁", " ").replace("</w>", "")
 
 
-def require_indices(argument: str, indices: int | Iterable[int] | None, count: int) -> list[int]:
+def check_indices(argument: str, indices: int | Iterable[int] | None, count: int) -> list[int]:
     """The indices, or all where they are None; ValueError for an index that does not exist, or for none."""
     if indices is None:
         return list(range(count))
@@ -142,7 +142,7 @@ def require_indices(argument: str, indices: int | Iterable[int] | None, count: i
     return [int(index) for index in indices]
 
 
-def require_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> list[int]:
+def check_layers(panels: list[Panel], include_layers: Iterable[int] | None) -> list[int]:
     """The layers to draw, the same of each panel; ValueError for a layer that one of them has not."""
     counts = {panel.name: panel.weights.size(0) for panel in panels}
     fewest = min(counts.values())
@@ -151,10 +151,10 @@ def require_layers(panels: list[Panel], include_layers: Iterable[int] | None) ->
             f"the numbers of layers differ, {counts}, but a view has one set of layers: pass "
             f"include_layers=range({fewest}), or show one at a time"
         )
-    return require_indices("include_layers", include_layers, fewest)
+    return check_indices("include_layers", include_layers, fewest)
 
 
-def require_sentence_b_start(start: int | None, panel: Panel) -> int | None:
+def check_sentence_b_start(start: int | None, panel: Panel) -> int | None:
     """The index of sentence B's first token, or None; ValueError unless both sentences have a token."""
     if start is None:
         return None
@@ -180,7 +180,7 @@ def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None 
     """The chosen layers and heads of each panel, as bertviz's templates read them. ValueError for far too many."""
     for panel in panels:
         A, S, T = panel.weights.shape[1:]
-        require_drawable(len(layers), A if heads is None else len(heads), S, T)
+        check_drawable(len(layers), A if heads is None else len(heads), S, T)
     heads = slice(None) if heads is None else heads
     return {
         panel.name: {
@@ -192,7 +192,7 @@ def pack_panels(panels: list[Panel], layers: list[int], heads: list[int] | None 
     }
 
 
-def require_drawable(layers: int, heads: int, S: int, T: int) -> None:
+def check_drawable(layers: int, heads: int, S: int, T: int) -> None:
     """ValueError for so many weights that no browser would show the page, which would be hundreds of megabytes."""
     if layers * heads * S * T > MOST_WEIGHTS:
         raise ValueError(

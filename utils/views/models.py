@@ -12,7 +12,7 @@ from transformers import BertModel
 
 from utils.attention import scaled_dot_product_attention
 from utils.batches import device_of, evaluation_mode
-from utils.checking import require_tokenizer
+from utils.checks import check_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.views.inputs import refuse_html_action
 
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
 
 def read_text(encoder, tokenizer, sentence_a: str, sentence_b: str | None = None) -> Reading:
     """Read a text or pair; ValueError for another model than a view can read, and a text that it cannot take."""
-    require_model(encoder)
+    check_model(encoder)
     tokens, input_ids, token_type_ids = tokenize_for_view(encoder, tokenizer, sentence_a, sentence_b)
     start = None if sentence_b is None else int((token_type_ids == 0).sum())
     return Reading(tokens, start, *read_model(encoder, input_ids, token_type_ids))
@@ -83,7 +83,7 @@ def tokenize_for_view(
     model, tokenizer, sentence_a: str, sentence_b: str | None
 ) -> tuple[list[str], Tensor, Tensor]:
     """Tokens, input_ids and token_type_ids (1, S) of a text or pair, from our tokenizer or transformers' own."""
-    require_tokenizer(tokenizer, model.config.vocab_size)
+    check_tokenizer(tokenizer, model.config.vocab_size)
     for name, text in (("sentence_a", sentence_a), ("sentence_b", sentence_b)):
         if not isinstance(text, str) and (name == "sentence_a" or text is not None):
             raise ValueError(
@@ -100,14 +100,14 @@ def tokenize_for_view(
 
 def read_model(model, input_ids: Tensor, token_type_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Queries and keys (L, A, S, D) and attention weights (L, A, S, S) of our encoder or of a `BertModel`."""
-    require_positions(model.config, input_ids)
+    check_positions(model.config, input_ids)
     device = device_of(model)
     with evaluation_mode(model), torch.no_grad():
         read = read_encoder if isinstance(model, TransformerEncoder) else read_bert_model
         return read(model, input_ids.to(device), token_type_ids.to(device))
 
 
-def require_model(model) -> None:
+def check_model(model) -> None:
     """Raise ValueError for a model whose attention is not the softmax of its queries and keys, or is not known here."""
     if not isinstance(model, (TransformerEncoder, BertModel)):
         raise ValueError(
@@ -124,7 +124,7 @@ def require_model(model) -> None:
         )
 
 
-def require_positions(config, input_ids: Tensor) -> None:
+def check_positions(config, input_ids: Tensor) -> None:
     """Raise ValueError for a text longer than the model's positions."""
     if input_ids.size(1) > config.max_position_embeddings:
         raise ValueError(

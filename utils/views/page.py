@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.saving import write_file
+from utils.files import write_file
 
 FOLDER = Path(__file__).parent
 # Nothing may be fetched, from this page's own site either

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from torch import Tensor
 
 from utils.plots import SIGNED, to_numpy
-from utils.views.inputs import Source, read_panel, require_indices, stack_layers
+from utils.views.inputs import Source, read_panel, check_indices, stack_layers
 
 
 def head_lines(
@@ -27,8 +27,8 @@ def head_lines(
     """
     source = Source("attention", attention, tokens, tokens if key_tokens is None else key_tokens)
     _, weights, *texts = read_panel(source, prettify_tokens=True)
-    require_indices("layer", [layer], weights.size(0))
-    heads = require_indices("heads", heads, weights.size(1))
+    check_indices("layer", [layer], weights.size(0))
+    heads = check_indices("heads", heads, weights.size(1))
     rows = max(map(len, texts))
     _, ax = plt.subplots(figsize=(4.6, 1.1 + 0.26 * rows), layout="constrained")
     for head in heads:
@@ -68,8 +68,8 @@ def layer_head_grid(
     `attention` holds one tensor (1, A, S, T) a layer. All maps share one scale, from 0 to 1.
     """
     weights = stack_layers("attention", attention)
-    layers = require_indices("include_layers", include_layers, weights.size(0))
-    heads = require_indices("include_heads", include_heads, weights.size(1))
+    layers = check_indices("include_layers", include_layers, weights.size(0))
+    heads = check_indices("include_heads", include_heads, weights.size(1))
     size = (max(6.4, 1.6 + 0.72 * len(heads)), max(3.2, 1.1 + 0.76 * len(layers)))
     figure, axes = plt.subplots(len(layers), len(heads), figsize=size, layout="constrained", squeeze=False)
     for row, layer in enumerate(layers):
@@ -102,7 +102,7 @@ def query_key_detail(
             f"queries {queries.shape}, keys {keys.shape} and {len(tokens)} tokens do not fit: pass one head's "
             "vectors, (tokens, head size)"
         )
-    require_indices("query_index", [query_index], S)
+    check_indices("query_index", [query_index], S)
     query = np.full_like(keys, np.nan)
     query[query_index] = queries[query_index]
     products = queries[query_index] * keys

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.checkpoints import load_config
+from utils.checkpoint import load_config
 
 H, V = load_config().hidden_size, load_config().vocab_size
 

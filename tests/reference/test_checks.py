@@ -1,7 +1,5 @@
 """Bad input gets an error that names the thing, the value and the remedy, at each door that it can come through."""
 
-import copy
-import gc
 import re
 from functools import cache
 from types import SimpleNamespace
@@ -11,7 +9,7 @@ import torch
 from transformers import BatchEncoding, BertConfig
 
 from tests.helpers import SMALL
-from utils import checking
+from utils import checks, search
 from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
@@ -209,9 +207,9 @@ def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
 
 def test_a_mask_comes_back_only_if_it_hides_something():
     config, mask = BertConfig(**SMALL), torch.tensor([[1, 1, 1], [1, 1, 0]])
-    assert checking.require_input(IDS, mask, None, config) is mask
+    assert checks.read_input(IDS, mask, None, config) is mask
     for full in (None, torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)):
-        assert checking.require_input(IDS, full, None, config) is None
+        assert checks.read_input(IDS, full, None, config) is None
 
 
 def decoder(**changes) -> BertConfig:
@@ -221,22 +219,22 @@ def decoder(**changes) -> BertConfig:
     return config
 
 
-VOCAB = {token: number for number, token in enumerate([*checking.SPECIAL_TOKENS, "a"])}
+VOCAB = {token: number for number, token in enumerate([*checks.SPECIAL_TOKENS, "a"])}
 UNIT = torch.eye(3)
 
 # a call, and the whole of what it says
 BAD_CALLS = [
     (
         lambda: TransformerEncoder(decoder(is_decoder=True)),
-        "is_decoder=True makes a decoder, and this is an encoder: use is_decoder=False",
+        "is_decoder=True is not built here: use False",
     ),
     (
         lambda: TransformerEncoder(decoder(add_cross_attention=True)),
-        "add_cross_attention=True makes a decoder, and this is an encoder: use add_cross_attention=False",
+        "add_cross_attention=True is not built here: use False",
     ),
     (
         lambda: TransformerEncoder(decoder(position_embedding_type="relative_key")),
-        'position_embedding_type="relative_key" is not built here: use "absolute"',
+        "position_embedding_type='relative_key' is not built here: use 'absolute'",
     ),
     (
         lambda: MultiHeadAttention(decoder(num_attention_heads=3)),
@@ -247,28 +245,30 @@ BAD_CALLS = [
         'hidden_act="silu" is not built here: use one of gelu, gelu_new, relu',
     ),
     (
-        lambda: checking.require_fit({"a": UNIT, "x": UNIT}, dict.fromkeys("dab", UNIT)),
+        lambda: checks.check_fit({"a": UNIT, "x": UNIT}, dict.fromkeys("dab", UNIT)),
         "weights do not fit the configuration; missing: b, d; unexpected: x",
     ),
     (
-        lambda: checking.require_fit({"w": torch.ones(9)}, {"w": torch.ones(8)}),
+        lambda: checks.check_fit({"w": torch.ones(9)}, {"w": torch.ones(8)}),
         "weights do not fit the configuration; mis-shaped: w (9,) for (8,)",
     ),
     (
-        lambda: checking.require_head(3, 2),
-        "the stored head has 3 labels, and 2 are wanted: "
-        "ask for num_labels=3, or from_checkpoint(…, num_labels=2) with an untrained head",
+        lambda: TransformerForSequenceClassification(BertConfig(**SMALL, num_labels=1)),
+        "num_labels=1 must be a whole number of 2 or more",
     ),
-    (
-        lambda: checking.require_num_labels(1),
-        "num_labels=1: a classifier needs two classes or more",
-    ),
+    (lambda: checks.check_size("epochs", True), "epochs=True must be a whole number of 1 or more"),
+    (lambda: checks.check_size("k", 2.0, 1, 5), "k=2.0 must be a whole number from 1 to 5"),
+    (lambda: checks.check_size("k", 6, 1, 5), "k=6 must be a whole number from 1 to 5"),
     *(
         (
-            lambda names=names: checking.require_label_names(names, 2),
-            f"labels={names!r} must be 2 different names, one a class",
+            lambda number=number: checks.check_between("probability", number, 0, 1, "BERT's is 0.15"),
+            f"probability={number!r} must lie between 0 and 1: BERT's is 0.15",
         )
-        for names in ("ab", ["a"], ["a", "a"], ["a", "b", "b"])
+        for number in (0, 1, float("nan"), "a", True)
+    ),
+    (
+        lambda: WordPieceTokenizer(VOCAB | {"b": 5}),
+        "the vocabulary gives several tokens the id 5: each needs one of its own",
     ),
     (
         lambda: WordPieceTokenizer({"[PAD]": 0, "[SEP]": 1, "[MASK]": 2}),
@@ -280,7 +280,7 @@ BAD_CALLS = [
     ),
     *(
         (
-            lambda vocab=vocab, size=size: checking.require_vocabulary(vocab, size),
+            lambda vocab=vocab, size=size: checks.check_vocabulary_size(vocab, size),
             f"the tokenizer has {len(vocab)} tokens with ids up to {last}, and the model's vocab_size is {size}: "
             "take both from one checkpoint with its vocabulary",
         )
@@ -295,7 +295,7 @@ BAD_CALLS = [
         "max_length=2 is too small for 3 special tokens: use 3 or more",
     ),
     (
-        lambda: checking.room_for_text(2, special=2, least=1),
+        lambda: checks.check_max_length(2, special=2, text=1),
         "max_length=2 is too small for 2 special tokens and 1 of text: use 3 or more",
     ),
     *(
@@ -309,39 +309,39 @@ BAD_CALLS = [
             (["a", "a"], "a", "2 texts and 1 pairs"),
         ]
     ),
-    (lambda: checking.require_texts([]), "got an empty list: pass one text or more"),
+    (lambda: checks.check_texts([]), "got an empty list: pass one text or more"),
     (
-        lambda: checking.require_texts(["a", " \n"]),
+        lambda: checks.check_texts(["a", " \n"]),
         "text 1 is empty, so there is nothing to read in it: leave it out",
     ),
     *(
         (
-            lambda label=label: checking.require_labels([0, label], 2),
+            lambda label=label: checks.check_labels([0, label], 2),
             f"label {label!r} of text 1 is outside the classes 0 … 1 of the model",
         )
         for label in (2, -1)
     ),
     *(
         (
-            lambda shape=shape: checking.require_vectors(torch.ones(shape)),
+            lambda shape=shape: search.as_vectors(torch.ones(shape)),
             f"vectors must be (N, H) with one or more, got {shape}: take them from embed()",
         )
         for shape in [(3,), (0, 3), (1, 1, 3)]
     ),
     (
-        lambda: checking.require_vectors(UNIT[:2] * 1.01),
+        lambda: search.as_vectors(UNIT[:2] * 1.01),
         "vectors must have length 1, so that products are cosines: take them from embed()",
     ),
     *(
         (
-            lambda shape=shape: checking.require_queries(torch.ones(shape), 3, k=1, total=5),
+            lambda shape=shape: search.as_queries(torch.ones(shape), 3, k=1, total=5),
             f"queries must be (Q, 3) as the vectors are, got {shape}: take them from embed()",
         )
         for shape in [(3,), (1, 4), (1, 1, 3)]
     ),
     *(
         (
-            lambda k=k: checking.require_queries(UNIT, 3, k, total=5),
+            lambda k=k: search.as_queries(UNIT, 3, k, total=5),
             f"k={k}, but there are 5 vectors to search: use k from 1 to 5",
         )
         for k in (0, 6)
@@ -363,112 +363,66 @@ def test_bad_configurations_weights_texts_and_vectors(call, message):
 def test_labels_that_are_no_whole_numbers(label, kind):
     message = f"labels must be whole numbers, got {kind}: {label!r} of text 1: int(label)"
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
-        checking.require_labels([0, label], 2)
+        checks.check_labels([0, label], 2)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf")])
 def test_a_loss_that_is_no_number(loss):
     message = f"the loss is {loss} at step 7, with a learning rate of 0.0012: train again with a lower one"
     with pytest.raises(FloatingPointError, match=f"^{re.escape(message)} .*BERT.$"):
-        checking.require_finite(loss, 7, 0.00123)
+        checks.check_finite(loss, 7, 0.00123)
 
 
-def test_the_smallest_and_the_largest_that_is_right_passes():
-    assert checking.require_num_labels(2) == 2
-    assert checking.require_label_names(("good", 1), 2) == ["good", "1"]
-    assert checking.require_heads(8, 8) == 8
-    assert checking.require_activation("relu", ["relu"]) == "relu"
-    assert checking.room_for_text(3, special=2, least=1) == 1
-    assert checking.room_for_text(2, special=2) == 0
-    for nothing in (
-        checking.require_head(2, 2),
-        checking.require_fit({"a": UNIT}, {"a": UNIT}),
-        checking.require_labels([0, torch.tensor([1]).numpy()[0]], 2),
-        checking.require_vocabulary(VOCAB, 6),
-        checking.require_finite(1e30, 1, 1e-5),
-        checking.require_texts(["a"]),
-        checking.require_texts(("a", "b")),
+def test_what_is_right_passes():
+    checks.check_size("k", torch.tensor([1]).numpy()[0], 1, 1)
+    checks.check_between("probability", 0.5, 0, 1, "")
+    checks.check_heads(8, 8)
+    checks.check_activation("relu", ["relu"])
+    checks.check_max_length(3, special=2, text=1)
+    checks.check_max_length(2, special=2)
+    checks.check_fit({"a": UNIT}, {"a": UNIT})
+    checks.check_finite_weights({"a": UNIT, "b": UNIT.half()})
+    checks.check_labels([0, torch.tensor([1]).numpy()[0]], 2)
+    checks.check_vocabulary_size(VOCAB, 6)
+    checks.check_finite(1e30, 1, 1e-5)
+    checks.check_texts(["a"])
+    checks.check_texts(("a", "b"))
+
+
+@pytest.mark.parametrize("weight", [UNIT.int(), UNIT.to(torch.float8_e4m3fn), UNIT * torch.nan, UNIT / 0])
+def test_weights_that_are_no_numbers(weight):
+    with pytest.raises(
+        ValueError, match=r"^w holds (NaN or inf: take|torch\.(int32|float8_e4m3fn): save the model)"
     ):
-        assert nothing is None
+        checks.check_finite_weights({"w": weight})
+
+
+def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(monkeypatch):
+    compared, compare = [], checks.check_vocabulary_size
+    monkeypatch.setattr(
+        checks, "check_vocabulary_size", lambda *given: (compared.append(given), compare(*given))
+    )
+    one, other = WordPieceTokenizer(VOCAB), WordPieceTokenizer(dict(VOCAB))
+    for tokenizer in (one, other, one, other):
+        checks.check_tokenizer(tokenizer, 6)
+    assert len(compared) == 2
+    for _ in range(2):  # what was refused once is refused again
+        with pytest.raises(ValueError, match="take both from one checkpoint"):
+            checks.check_tokenizer(one, 7)
 
 
 def test_vectors_that_are_right_come_back():
     for vectors in (UNIT[:2] * 1.0009, UNIT.double(), UNIT.half(), UNIT.numpy(), UNIT.tolist(), list(UNIT)):
-        assert torch.allclose(checking.require_vectors(vectors), UNIT[: len(vectors)], atol=1e-3)
+        assert torch.allclose(search.as_vectors(vectors), UNIT[: len(vectors)], atol=1e-3)
     for number in (1, 5):
-        assert torch.equal(checking.require_queries(UNIT, 3, k=number, total=5), UNIT)
+        assert torch.equal(search.as_queries(UNIT, 3, k=number, total=5), UNIT)
 
 
 def test_a_configuration_without_decoder_fields_is_an_encoders():
     config = SimpleNamespace(**BertConfig(**SMALL).to_dict())
     for field in ("is_decoder", "add_cross_attention", "classifier_dropout"):
         vars(config).pop(field, None)
-    assert checking.require_config(config) is config
-
-
-@pytest.fixture
-def comparisons(monkeypatch) -> list:
-    """How often the ids of a vocabulary were compared with a model's."""
-    compared, compare = [], checking.require_vocabulary
-    monkeypatch.setattr(
-        checking, "require_vocabulary", lambda *given: (compared.append(given), compare(*given))
-    )
-    return compared
-
-
-class Slotted:
-    """A tokenizer that cannot be referred to weakly, so that nothing remembers it."""
-
-    __slots__ = ("vocab",)
-
-    def __call__(self, texts):
-        return texts
-
-
-def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(comparisons, official_tokenizer):
-    ours, other = WordPieceTokenizer(VOCAB), WordPieceTokenizer(dict(VOCAB))
-    for tokenizer, size in ((ours, 6), (other, 6), (official_tokenizer, 30522)):
-        comparisons.clear()
-        for _ in range(3):
-            checking.require_tokenizer(tokenizer, size)
-        assert len(comparisons) == 1
-        for _ in range(2):  # what was refused once is refused again
-            with pytest.raises(ValueError, match="take both from one checkpoint"):
-                checking.require_tokenizer(tokenizer, 7)
-        checking.require_tokenizer(tokenizer, size)
-    slotted = Slotted()
-    slotted.vocab = VOCAB
-    comparisons.clear()
-    for _ in range(2):
-        checking.require_tokenizer(slotted, 6)
-    assert len(comparisons) == 2
-
-
-def test_a_vocabulary_that_changed_is_compared_again(official_tokenizer):
-    tokenizer = WordPieceTokenizer(dict(VOCAB))
-    checking.require_tokenizer(tokenizer, 6)
-    tokenizer.vocab["b"] = 6
-    with pytest.raises(ValueError, match="has 7 tokens with ids up to 6, and the model's vocab_size is 6"):
-        checking.require_tokenizer(tokenizer, 6)
-    checking.require_tokenizer(tokenizer, 7)
-    tokenizer.vocab = {**tokenizer.vocab, "b": 9}
-    with pytest.raises(ValueError, match="has 7 tokens with ids up to 9, and the model's vocab_size is 7"):
-        checking.require_tokenizer(tokenizer, 7)
-    official = copy.deepcopy(official_tokenizer)
-    checking.require_tokenizer(official, 30522)
-    official.add_tokens(["unaffably"])
-    with pytest.raises(ValueError, match="has 30523 tokens with ids up to 30522"):
-        checking.require_tokenizer(official, 30522)
-
-
-def test_a_tokenizer_that_is_gone_is_forgotten():
-    tokenizer = WordPieceTokenizer(VOCAB)
-    checking.require_tokenizer(tokenizer, 6)
-    assert tokenizer in checking.COMPARED
-    number = len(checking.COMPARED)
-    del tokenizer
-    gc.collect()
-    assert len(checking.COMPARED) < number
+    checks.check_config(config)
 
 
 @pytest.mark.parametrize(
@@ -479,13 +433,13 @@ def test_what_is_no_tokenizer(tokenizer, kind):
     with pytest.raises(
         TypeError, match=f"^tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}"
     ):
-        checking.require_tokenizer(tokenizer, 6)
+        checks.check_tokenizer(tokenizer, 6)
 
 
 def test_texts_and_pairs_are_matched():
-    assert checking.match_pairs("a", None) == [("a", None)]
-    assert checking.match_pairs("a", "b") == [("a", "b")]
-    assert checking.match_pairs(("a", "b"), ["c", ""]) == [("a", "c"), ("b", "")]
+    assert checks.as_pairs("a", None) == [("a", None)]
+    assert checks.as_pairs("a", "b") == [("a", "b")]
+    assert checks.as_pairs(("a", "b"), ["c", ""]) == [("a", "c"), ("b", "")]
 
 
 @pytest.mark.parametrize(
@@ -504,23 +458,11 @@ def test_texts_that_are_no_list(texts, kind):
     with pytest.raises(TypeError, match=f"^texts must be a string or a list of strings, got {kind}$"):
         WordPieceTokenizer(VOCAB)(texts)
     with pytest.raises(TypeError, match=f"^texts must be a list of strings, got {kind}: wrap one text in a"):
-        checking.require_texts(texts)
+        checks.check_texts(texts)
 
 
 def test_one_text_where_a_list_is_wanted():
     with pytest.raises(TypeError, match=r"^texts must be a list of strings, got str: wrap one"):
-        checking.require_texts("a film")
+        checks.check_texts("a film")
     with pytest.raises(TypeError, match=r"^text 1 must be a string, got int$"):
-        checking.require_texts(["a film", 7])
-
-
-def test_more_weights_than_fit_are_refused_and_all_that_fit_are_not(monkeypatch):
-    """Counted are those of the tables and matrices."""
-    config = BertConfig(**SMALL)
-    weights = sum(weight.numel() for weight in TransformerEncoder(config).parameters() if weight.dim() > 1)
-    monkeypatch.setattr(checking, "MOST_PARAMETERS", weights)
-    assert checking.require_config(config) is config
-    monkeypatch.setattr(checking, "MOST_PARAMETERS", weights - 1)
-    message = f"^this configuration has {weights:,} weights, above {weights - 1:,}: make it smaller$"
-    with pytest.raises(ValueError, match=message):
-        checking.require_config(config)
+        checks.check_texts(["a film", 7])
