@@ -20,7 +20,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     "03": {"attention": ("compute_attention_weights", "scaled_dot_product_attention", "AttentionHead")},
     "04": {"attention": ("MultiHeadAttention",)},
     "05": {"encoder_layer": ("FeedForward", "TransformerEncoderLayer")},
-    "06": {"encoder": ("TransformerEncoder",)},
+    "06": {"encoder": ("TransformerEncoder",), "weights": ("rename_weight", "rename_weights")},
     "08": {
         "classifier": ("TransformerForSequenceClassification",),
         "training": ("rate_factor", "make_optimizer", "Learner", "snapshot"),
@@ -32,8 +32,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "batches": (),
     },
     "11": {
-        "language_model_head": ("LanguageModelHead",),
-        "masked_lm": ("TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
+        "masked_lm": ("LanguageModelHead", "TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
         "pretraining": ("MaskedLearner", "endless_batches", "PairLearner", "contrast"),
     },
     "12": {

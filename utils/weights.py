@@ -60,7 +60,7 @@ def official_name(name: str) -> str:
     return name
 
 
-def rename_weights(state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
     """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
     found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
     check_fit(found, wanted)
