@@ -30,6 +30,8 @@ override CHECKPOINT := $(abspath $(CHECKPOINT))
 export CHECKPOINT
 endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
+# Kernels of `make test` are forks of one process that has imported everything, where the system can; all others start cold.
+KERNELS := -p tests.kernels.plugin
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.
 LONGEST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
@@ -79,8 +81,9 @@ quick: lint  ## style and the short tests, of utils and of the exercises: for ev
 # On two cores: while one process waits for a browser or a program, two others work.
 test test-unpinned: PROCESSES := 3
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(KERNELS) $(EVERYTHING) $(ARGS)
 
+test-all: KERNELS :=
 test-all: test  ## the same, and tests/slow: other instruction sets, checkpoints, circumstances, Colab, interrupted programs
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow --ignore=$(ALL_CORES) $(ARGS)
 	$(BIN)/python -m pytest $(ALL_CORES) $(ARGS)
