@@ -13,6 +13,9 @@ REF ?= main
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
 
+# requirements*.txt say what is asked for, constraints.txt the version of each package that comes along
+INSTALL := -m pip install --disable-pip-version-check -c constraints.txt
+UV := uv==0.13.9
 UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-dev.txt)
 # what a Colab runtime has before a notebook asks for more
 COLAB_BRINGS := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets papermill pytest hypothesis
@@ -30,6 +33,8 @@ override CHECKPOINT := $(abspath $(CHECKPOINT))
 export CHECKPOINT
 endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
+# Kernels of `make test` are forks of one process that has imported everything, where the system can; all others start cold.
+KERNELS := -p tests.kernels.plugin
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.
 LONGEST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
@@ -48,29 +53,36 @@ OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --Lab
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help cpu-torch lab quick test test-all compare notebooks sync lint bench site slides badges audit colab \
+.PHONY: help cpu-torch lock lab quick test test-all compare notebooks sync lint bench site slides badges audit colab \
 	test-unpinned clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check -r requirements.txt
+	$(BIN)/python $(INSTALL) -r requirements.txt
 	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements"
 	@touch $@
 
 cpu-torch:  ## before the first `make lab` on Linux: PyTorch's CPU build, which is gigabytes smaller
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check uv==0.13.9
+	$(BIN)/python -m pip install --disable-pip-version-check $(UV)
 	$(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)
+
+lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upgrade for the newest versions of all others)
+	$(PYTHON) -m venv $(VENV)-lock
+	$(BIN:$(VENV)%=$(VENV)-lock%)/python -m pip install --disable-pip-version-check $(UV)
+	$(BIN:$(VENV)%=$(VENV)-lock%)/uv pip compile --universal --python-version 3.11 --no-annotate \
+		--custom-compile-command "make lock" --no-emit-package anatomy-of-a-transformer-encoder \
+		requirements-dev.txt --output-file constraints.txt $(ARGS)
 
 lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 $(DEV_READY): requirements-dev.txt $(READY)
-	$(BIN)/python -m pip install --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python $(INSTALL) -r requirements-dev.txt
 	@touch $@
 
 quick: lint  ## style and the short tests, of utils and of the exercises: for every edit
@@ -79,8 +91,9 @@ quick: lint  ## style and the short tests, of utils and of the exercises: for ev
 # On two cores: while one process waits for a browser or a program, two others work.
 test test-unpinned: PROCESSES := 3
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(KERNELS) $(EVERYTHING) $(ARGS)
 
+test-all: KERNELS :=
 test-all: test  ## the same, and tests/slow: other instruction sets, checkpoints, circumstances, Colab, interrupted programs
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow --ignore=$(ALL_CORES) $(ARGS)
 	$(BIN)/python -m pytest $(ALL_CORES) $(ARGS)
@@ -130,5 +143,5 @@ test-unpinned:  ## `make test` on the newest versions (PINS="transformers==4.48.
 	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) --nbval-lax -W default $(EVERYTHING) $(ARGS)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit .pytest_cache .ruff_cache .hypothesis .coverage mutants build site *.egg-info
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage mutants build site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -36,12 +36,13 @@ for tool in python ruff check-jsonschema; do
     if [ $phase = pip ]; then cp "$0" .venv/bin/$tool.new; mv .venv/bin/$tool.new .venv/bin/$tool; fi
 done
 """
+REQUIREMENTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
 SET_UP = ["version", "venv", "pip", "extension"]
 
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    for name in ("Makefile", "pyproject.toml", "requirements.txt", "requirements-dev.txt"):
+    for name in ("Makefile", "pyproject.toml", *REQUIREMENTS):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "python").write_text(STUB)
     (tmp_path / "python").chmod(0o755)
@@ -122,7 +123,7 @@ def test_make_test_interrupted_in_the_second_installation(project):
     assert "pip" not in phases(project, "test")
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml"])
+@pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "pyproject.toml"])
 def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(project, name):
     interrupt(project, "lab", "lab")
     assert phases(project, "lab") == ["lab"]

@@ -81,6 +81,22 @@ def test_every_requirement_is_pinned(name):
     assert [package for package, version in found.items() if not re.fullmatch(r"[\w.]+", version)] == []
 
 
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_pin_is_that_of_the_constraints(name):
+    """They pin what the requirements bring along, too, so that the series can be installed in years to come."""
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    locked = {line.partition(" ")[0] for line in lines}
+    wanted = {f"{canonical(package)}=={version}" for package, version in pins(name).items()}
+    assert sorted(wanted - locked) == [], "run `make lock`"
+    assert len(locked) > 150
+
+
+def test_the_constraints_are_versions_alone():
+    """No address and no path of the machine that wrote them."""
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    assert [line for line in lines if not re.fullmatch(r"#.*|[a-z0-9-]+==[\w.]+( ; [^/]*)?", line)] == []
+
+
 def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 

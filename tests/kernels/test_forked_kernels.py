@@ -1,0 +1,165 @@
+"""A forked kernel is a kernel like any other, and ends with whatever it was started for."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import start_new_kernel
+
+from tests.helpers import ROOT
+from tests.kernels.plugin import FOLDER, KERNEL, WARM_UP, can_fork, running_server
+
+pytestmark = pytest.mark.skipif(not can_fork(), reason="kernels are forked on Linux, where no GPU is in use")
+
+# the real server, without its seconds of imports
+BARE = f"""
+import sys
+sys.path[0] = {str(FOLDER)!r}
+import server
+server.import_everything = lambda: None
+server.main(sys.argv[1])
+"""
+
+
+@pytest.fixture
+def bare_server(tmp_path) -> Path:
+    program = tmp_path / "bare.py"
+    program.write_text(BARE)
+    return program
+
+
+@pytest.fixture
+def folder(bare_server, monkeypatch):
+    with running_server(bare_server) as folder:
+        monkeypatch.setenv("JUPYTER_PATH", folder)
+        yield folder
+
+
+@contextmanager
+def started(name: str = KERNEL, **options):
+    """A kernel of this name, and who talks to it; stopped at the end."""
+    manager, client = start_new_kernel(kernel_name=name, **options)
+    try:
+        yield manager, client
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def evaluate(client, expression: str):
+    """What an expression is in a kernel."""
+    options = {"silent": True, "user_expressions": {"found": f"__import__('json').dumps({expression})"}}
+    found = client.execute("", reply=True, timeout=60, **options)["content"]["user_expressions"]["found"]
+    assert found["status"] == "ok", found
+    return json.loads(found["data"]["text/plain"][1:-1])
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, and is no zombie either."""
+    return not Path(f"/proc/{pid}").exists()
+
+
+PIDS = "(lambda os: [os.getppid(), os.getpid()])(__import__('os'))"
+PI = "__import__('math').pi"
+
+
+def test_a_kernel_has_its_clients_environment_and_folder(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("CHECKPOINT", "another")
+    place = "(lambda os: [os.getcwd(), os.environ['CHECKPOINT']])(__import__('os'))"
+    with started(cwd=str(tmp_path)) as (_, forked), started("python3", cwd=str(tmp_path)) as (_, ordinary):
+        assert evaluate(forked, place) == [str(tmp_path), "another"]
+        assert evaluate(forked, "__import__('sys').path") == evaluate(ordinary, "__import__('sys').path")
+
+
+def test_kernels_share_no_module(folder):
+    with started() as (_, client), started() as (_, other):
+        client.execute("import math; math.pi = 3", reply=True, timeout=60)
+        assert evaluate(client, PI) == 3
+        assert evaluate(other, PI) > 3
+        assert evaluate(client, PIDS)[0] == evaluate(other, PIDS)[0]
+
+
+def test_a_kernel_is_interrupted(folder):
+    with started() as (manager, client):
+        asked = client.execute("import time; print('begun', flush=True); time.sleep(60)")
+        while client.get_iopub_msg(timeout=30)["msg_type"] != "stream":
+            pass
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=30)
+        while reply["parent_header"]["msg_id"] != asked:
+            reply = client.get_shell_msg(timeout=30)
+        assert reply["content"]["ename"] == "KeyboardInterrupt"
+        assert evaluate(client, "1 + 1") == 2
+
+
+@pytest.mark.parametrize("now", [True, False])
+def test_a_kernel_that_is_stopped_is_gone(folder, now):
+    with started() as (manager, client):
+        _, kernel = evaluate(client, PIDS)
+        manager.shutdown_kernel(now=now)
+    wait_until(lambda: is_gone(kernel))
+
+
+def test_a_kernel_that_ends_itself_ends_for_jupyter_too(folder):
+    with started() as (manager, client):
+        client.execute("import os; os._exit(1)")
+        wait_until(lambda: not manager.is_alive())
+
+
+def test_without_a_server_there_is_an_ordinary_kernel(bare_server, monkeypatch):
+    bare_server.write_text("raise SystemExit('no server today')")
+    with running_server(bare_server) as folder:
+        monkeypatch.setenv("JUPYTER_PATH", folder)
+        with started() as (_, client):
+            assert evaluate(client, PIDS)[0] == os.getpid()
+
+
+# a run that starts a server and a kernel, says who they are, and waits
+RUN = """
+import os, sys, time
+from pathlib import Path
+from jupyter_client.manager import start_new_kernel
+from tests.kernels.plugin import KERNEL, running_server
+with running_server(Path(sys.argv[1])) as folder:
+    os.environ["JUPYTER_PATH"] = folder
+    manager, client = start_new_kernel(kernel_name=KERNEL)
+    reply = client.execute("", reply=True, user_expressions={"pids": sys.argv[2]})
+    print(reply["content"]["user_expressions"]["pids"]["data"]["text/plain"], flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_run_that_is_killed_leaves_neither_server_nor_kernel(bare_server):
+    command = [sys.executable, "-c", RUN, str(bare_server), PIDS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as run:
+        pids = json.loads(run.stdout.readline())
+        run.kill()
+    for pid in pids:
+        wait_until(lambda pid=pid: is_gone(pid))
+
+
+def test_the_server_of_this_run_has_imported_all_and_started_nothing():
+    """A thread more would mean that a library has begun to work: its forks could stand still."""
+    if KERNEL not in KernelSpecManager().find_kernel_specs():
+        pytest.skip("this run has no server: it compares no notebooks, or runs them on ordinary kernels")
+    with started(startup_timeout=WARM_UP) as (_, client):
+        loaded = evaluate(client, "sorted(__import__('sys').modules)")
+        assert {"torch", "transformers.models.bert.modeling_bert", "utils.notebook"} <= set(loaded)
+        threads = evaluate(client, "__import__('torch').get_num_threads()")
+        assert threads == int(os.environ.get("OMP_NUM_THREADS", threads))
+        if threads == 1:
+            server, _ = evaluate(client, PIDS)
+            assert len(list(Path(f"/proc/{server}/task").iterdir())) == 1
