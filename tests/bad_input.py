@@ -1341,16 +1341,6 @@ def encoder() -> TransformerEncoder:
 
 
 CASES += [
-    *(
-        Case(
-            VIEW,
-            f"`html_action=` for {draw.__name__}",
-            lambda folder, draw=draw: draw(GOOD, WORDS, html_action="return"),
-            TypeError,
-            "html_action= is not needed here: the view shows itself, .save(path) writes",
-        )
-        for draw in (head_view, model_view, neuron_view)
-    ),
     Case(
         VIEW,
         "`heads=3` of 3",
@@ -1378,6 +1368,16 @@ CASES += [
         ValueError,
         "layer='1' is not among the layers shown, [0, 1]",
     ),
+    *(
+        Case(
+            VIEW,
+            f"`html_action=` for {draw.__name__}",
+            lambda folder, draw=draw: draw(GOOD, WORDS, html_action="return"),
+            TypeError,
+            "got an unexpected keyword argument 'html_action'",
+        )
+        for draw in (head_view, model_view, neuron_view)
+    ),
     Case(
         VIEW,
         "a layer that does not exist",
@@ -1390,7 +1390,7 @@ CASES += [
         "a text for tokens",
         lambda folder: head_view(GOOD, "a text"),
         TypeError,
-        "tokens must be a list, got the text 'a text': tokenize it first",
+        "tokens must be a list, the 4 tokens of attention, got str: pass (encoder, tokenizer, sentence_a",
     ),
     Case(
         VIEW,
@@ -1411,7 +1411,7 @@ CASES += [
         "a number for attention",
         lambda folder: head_view(3, WORDS),
         TypeError,
-        "attention must be one tensor a layer, got int",
+        "attention must be one tensor per layer, got int",
     ),
     Case(
         VIEW,
@@ -1475,28 +1475,28 @@ CASES += [
         "a tokenizer with attentions",
         lambda folder: head_view(GOOD, tiny_tokenizer(), "a"),
         TypeError,
-        "tokens must be a list, got a WordPieceTokenizer: with a tokenizer pass the encoder, not its attentions",
+        "tokens must be a list, the 4 tokens of attention, got WordPieceTokenizer: pass (encoder, tokenizer",
     ),
     Case(
         VIEW,
         "a tokenizer where the encoder belongs",
         lambda folder: model_view(tiny_tokenizer(), encoder(), "a"),
         TypeError,
-        "got WordPieceTokenizer: pass the model's attentions and tokens, or (encoder, tokenizer, sentence_a",
+        "attention must be one tensor per layer, got WordPieceTokenizer: pass (encoder, tokenizer, sentence_a",
     ),
     Case(
         VIEW,
         "an encoder and no text",
         lambda folder: head_view(encoder(), tiny_tokenizer()),
-        TypeError,
-        "head_view(encoder, tokenizer, sentence_a, sentence_b=None): missing a required argument: 'sentence_a'",
+        ValueError,
+        "sentence_a must be one string, got None",
     ),
     Case(
         VIEW,
         "an encoder, a text and tokens",
-        lambda folder: head_view(encoder(), tiny_tokenizer(), "a", tokens=WORDS),
+        lambda folder: head_view(encoder(), tiny_tokenizer(), "a", encoder_tokens=WORDS),
         TypeError,
-        "works tokens out itself: leave it out, or pass no model and text",
+        "an encoder–decoder model's attentions go alone: pass (encoder, tokenizer, sentence_a",
     ),
     *(
         Case(
