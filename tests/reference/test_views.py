@@ -364,6 +364,7 @@ BAD = {
     "attention of None": ({"attention": (None, None), "tokens": WORDS}, r"\(None, None\).*eager"),
     "batch": ({"attention": [torch.ones(2, 3, 4, 4)], "tokens": WORDS}, r"batch of 2.*\[i : i \+ 1\]"),
     "three dimensions": ({"attention": [torch.ones(3, 4, 4)], "tokens": WORDS}, r"\(3, 4, 4\).*\(1, heads"),
+    "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
     "layers differ": (
         {"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS},
         r"layer 2.*\(1, 3, 5, 5\)",

@@ -1,5 +1,5 @@
-// Paints the model view's thumbnails on one canvas over bertviz's drawing, where they have very many lines: a browser
-// takes ten times as long for as many elements. The enlarged head is bertviz's own. Colours, opacity and places are too.
+// Runs in the page of a view before bertviz draws: paints the model view's thumbnails on one canvas, at bertviz's places
+// and in its colours, where they have so many lines that as many elements would take a browser ten times as long.
 
 // Paint a thumbnail's lines on the canvas over the drawing, if there are many; whether that was done.
 function painted(svg, weights, place) {

@@ -73,7 +73,7 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
     layers = [torch.as_tensor(layer) for layer in layers]
     first = tuple(layers[0].shape)
     for index, layer in enumerate(layers):
-        if layer.dim() != 4 or layer.shape != first:
+        if layer.dim() != 4 or layer.shape != first or not layer.numel():
             raise ValueError(
                 f"layer {index} of {argument} has the shape {tuple(layer.shape)}, layer 0 {first}: pass one tensor "
                 "(1, heads, tokens, tokens) per layer, all alike"
