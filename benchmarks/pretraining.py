@@ -19,14 +19,14 @@ from torch import Tensor
 from transformers import BertConfig
 
 from benchmarks.report import device_name, markdown, versions
-from utils.checks import SPECIAL_TOKENS
 from utils.checkpoint import load_tokenizer
+from utils.checks import SPECIAL_TOKENS
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import DATA, imdb_reviews, reviews
 from utils.encoder import TransformerEncoder
+from utils.files import write_file
 from utils.masked_lm import ASKED, NeighbourGuess, TransformerForMaskedLM, mask_tokens, pack
 from utils.pretraining import STATE_FILE, Settings, contrast, read_state
-from utils.files import write_file
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
 from utils.tokenization import WordPieceTokenizer

@@ -20,8 +20,8 @@ from tools.npm import Package, fetch, read_member
 from utils import tokenization
 from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
-from utils.inference import onnx_bytes
 from utils.files import write_file, write_folder
+from utils.inference import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
 
 PARTS = Path(__file__).parent / "web" / "explorer"

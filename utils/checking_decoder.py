@@ -6,13 +6,13 @@ import torch
 from torch import Tensor
 
 from utils.checks import (
-    is_whole,
-    mask_facts,
     check_config,
     check_mask_facts,
     check_same_shape,
     check_size,
     check_tensor,
+    is_whole,
+    mask_facts,
 )
 
 

@@ -8,7 +8,6 @@ from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
 from utils.batches import evaluation_mode
-from utils.checks import check_fit, read_input
 from utils.checking_decoder import (
     check_decoder_config,
     check_generation,
@@ -16,6 +15,7 @@ from utils.checking_decoder import (
     check_pair,
     check_source,
 )
+from utils.checks import check_fit, read_input
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from utils.batches import device_of, evaluation_mode
-from utils.checks import check_finite_weights, read_input, check_size
+from utils.checks import check_finite_weights, check_size, read_input
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.files import write_file
 

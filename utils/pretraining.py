@@ -14,25 +14,25 @@ from itertools import count, islice
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import BertConfig
 
 from utils.batches import collate, device_of
+from utils.checkpoint import reading
 from utils.checks import (
-    check_fit,
     check_between,
+    check_fit,
     check_size,
     check_tokenizer,
 )
 from utils.datasets import imdb_reviews
 from utils.encoder import TransformerEncoder
 from utils.evaluation import Team, summed
-from safetensors import safe_open
-from utils.checkpoint import reading
-from utils.masked_lm import TransformerForMaskedLM, evaluate_masked, mask_tokens, pack, train_vocabulary
 from utils.files import write_file
+from utils.masked_lm import TransformerForMaskedLM, evaluate_masked, mask_tokens, pack, train_vocabulary
 from utils.search import mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, Learner, has_bfloat16, make_optimizer

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from utils.batches import collate, device_of, shuffled_batches
-from utils.checks import check_finite
 from utils.checkpoint import load_config
+from utils.checks import check_finite
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, Examples, reviews
 from utils.evaluation import Evaluation, Team, encode, evaluate, predict, summarize, summed

@@ -10,7 +10,7 @@ from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.views import explore, head_view, inputs, model_view, neuron_view
+from utils.views import explore, head_view, model_view, neuron_view
 from utils.views.explore import SENTENCE, WIDGET
 
 HOSTILE = "<img src=x onerror=alert(1)> </script> $x$"
@@ -139,16 +139,6 @@ def test_an_error_of_any_kind_is_told(monkeypatch, model, explorer):
     explorer.sentence_a.value = "c"
     assert "Not drawn: OutOfMemoryError(&#x27;&lt;b&gt;full&lt;/b&gt;&#x27;)." in explorer.message.value
     assert shown(explorer) == before
-
-
-def test_a_warning_stands_there_too_and_the_view_is_drawn(monkeypatch, model, explorer):
-    expected = drawn(model, "a b c")
-    monkeypatch.setitem(inputs.MOST_LINES, "head view", 5 * 5 - 1)
-    explorer.sentence_a.value = "a b c"
-    assert "Careful: a head view of 25 lines may take a browser above ten seconds" in explorer.message.value
-    assert shown(explorer) == expected
-    explorer.sentence_a.value = "a b"
-    assert explorer.message.value == ""
 
 
 def test_hostile_text_is_text(encoder, tokenizer):

@@ -5,7 +5,7 @@ import inspect
 import json
 import math
 import re
-import warnings
+import tomllib
 from types import SimpleNamespace
 
 import bertviz
@@ -125,8 +125,6 @@ def test_a_text_is_drawn_as_its_attentions_are(
     start = int((batch["token_type_ids"] == 0).sum()) if len(sentences) == 2 else None
     expected = draw(attention, tokens, start, include_layers=[4, 5], name=DEFAULT_CHECKPOINT).page
     assert draw(encoder, tokenizer, *sentences, include_layers=[4, 5]).page == expected
-    by_name = dict(zip(("sentence_a", "sentence_b"), sentences, strict=False))
-    assert draw(tokenizer=tokenizer, encoder=encoder, **by_name, include_layers=[4, 5]).page == expected
     official = data_of(draw(reference, official_tokenizer, *sentences))
     assert official["sentence_b_start"] == start
     assert (official["attention"]["all"]["attn"] - torch.cat(attention)).abs().max() <= 1.1e-4
@@ -219,52 +217,10 @@ def test_parts_of_a_pair_are_not_stored_twice(pair):
     assert with_parts.page.count('<option value="') == 5
 
 
-@pytest.mark.parametrize(
-    ("draw", "few", "fewer", "remedy"),
-    [
-        (head_view, 4 * 100, {"heads": [0, 1, 3]}, r"shorten the text, or pass heads=\[…\]"),
-        (
-            model_view,
-            3 * 4 * 100,
-            {"include_layers": [0, 2]},
-            r"pass include_layers=\[…\] or include_heads=\[…\]",
-        ),
-        (model_view, 3 * 4 * 100, {"include_heads": [1]}, "or shorten the text"),
-    ],
-)
-def test_so_many_lines_warn_and_name_the_remedy(monkeypatch, draw, few, fewer, remedy):
-    attention, tokens, name = random_attention(3, 4, 10), ["a"] * 10, draw.__name__.replace("_", " ")
-    monkeypatch.setitem(inputs.MOST_LINES, name, few)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        draw(attention, tokens)
-    monkeypatch.setitem(inputs.MOST_LINES, name, few - 1)
-    message = rf"a {name} of {few:,} lines may take .* \(above {few - 1:,} lines\): .*{remedy}"
-    with pytest.warns(UserWarning, match=message) as caught:
-        draw(attention, tokens)
-    assert caught[0].filename == __file__  # the line of the caller, for whom it is meant
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        draw(attention, tokens, **fewer)
-
-
-def test_so_many_lines_of_a_neuron_view_warn(monkeypatch):
-    encoder = TransformerEncoder(BertConfig(**TINY)).eval()
-    monkeypatch.setitem(inputs.MOST_LINES, "neuron view", 10 * 10 - 1)
-    with pytest.warns(
-        UserWarning, match=r"a neuron view of 100 lines .*shorten the text, or use head_view"
-    ) as caught:
-        neuron_view(encoder, tiny_tokenizer(), "a " * 8)
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        neuron_view(encoder, tiny_tokenizer(), "a " * 7)
-
-
 def test_more_than_a_browser_can_hold_is_refused(monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_WEIGHTS", 6 * 2 * 10 * 10 - 1)
+    monkeypatch.setattr(inputs, "MOST_NUMBERS", 6 * 2 * 10 * 10 - 1)
     attention, tokens = random_attention(6, 2, 10), ["a"] * 10
-    message = r"6 layers × 2 heads × 10 × 10 weights is more than a browser can hold .*include_layers=\[…\]"
+    message = r"a view of 6 × 2 × 10 × 10 numbers .*is more than a browser can hold .*include_layers=\[…\]"
     for draw in (head_view, model_view):
         with pytest.raises(ValueError, match=message):
             draw(attention, tokens)
@@ -273,11 +229,9 @@ def test_more_than_a_browser_can_hold_is_refused(monkeypatch):
 
 
 def test_a_neuron_view_of_more_than_a_browser_can_hold_is_refused(monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_WEIGHTS", 2 * 3 * 10 * 10 - 1)
+    monkeypatch.setattr(inputs, "MOST_NUMBERS", 2 * 3 * 10 * 10 - 1)
     encoder = TransformerEncoder(BertConfig(**TINY)).eval()
-    with pytest.raises(
-        ValueError, match=r"2 layers × 3 heads × 10 × 10 weights is more than a browser can hold"
-    ):
+    with pytest.raises(ValueError, match=r"2 × 3 × 10 × 10 numbers .*is more than a browser can hold"):
         neuron_view(encoder, tiny_tokenizer(), "a " * 8)
     assert neuron_view(encoder, tiny_tokenizer(), "a " * 7).page
 
@@ -306,7 +260,7 @@ def hostile_views(encoder, tokenizer) -> list:
 def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
     for view in hostile_views(encoder, tokenizer):
         assert data_of(view)["attention"]["all"]["left_text"] == HOSTILE
-        assert view.page.count("</script>") == 5  # d3, the data, page.js, reading.js, bertviz
+        assert view.page.count("</script>") == 6  # d3, the data, page.js, canvas.js, reading.js, bertviz
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page.split('id="data">')[1]
@@ -374,12 +328,8 @@ def test_half_a_character_is_saved_as_a_question_mark(tmp_path):
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 def test_the_signature_and_the_first_lines_of_help_show_both_ways_to_call_a_view(draw):
-    signature = inspect.signature(draw)
-    own = ["encoder", "tokenizer", "sentence_a", "sentence_b"]
-    assert {*own, "attention", "tokens", "sentence_b_start"} <= signature.parameters.keys()
-    signature.bind("attention", "tokens", 3, include_layers=[0])
-    signature.bind("encoder", "tokenizer", "a text", "another", include_layers=[0])
-    signature.bind(**dict.fromkeys(own))
+    both = ["attention_or_encoder", "tokens_or_tokenizer", "start_or_sentence_a", "sentence_b"]
+    assert list(inspect.signature(draw).parameters)[:4] == both
     for way in ("(encoder, tokenizer, ", "(attention, tokens, sentence_b_start)"):
         assert f"{draw.__name__}{way}" in inspect.getdoc(draw)[:400]
 
@@ -408,17 +358,26 @@ GOOD = random_attention(2, 3, 4)
 WORDS = ["a", "b", "c", "d"]
 BAD = {
     "lengths differ": ({"attention": GOOD, "tokens": WORDS[:3]}, r"4 positions.*3 tokens.*\[CLS\]"),
-    "no tokens": ({"attention": GOOD}, r"4 positions.*none were passed"),
-    "no attention": ({"tokens": WORDS}, r"attention=None.*output_attentions=True"),
+    "no attention": ({"tokens": WORDS}, r"attention holds no weights.*output_attentions=True"),
+    "nothing": ({}, r"attention holds no weights.*output_attentions=True"),
     "empty attention": ({"attention": (), "tokens": WORDS}, r"holds no weights, \(\).*eager"),
     "attention of None": ({"attention": (None, None), "tokens": WORDS}, r"\(None, None\).*eager"),
     "batch": ({"attention": [torch.ones(2, 3, 4, 4)], "tokens": WORDS}, r"batch of 2.*\[i : i \+ 1\]"),
     "three dimensions": ({"attention": [torch.ones(3, 4, 4)], "tokens": WORDS}, r"\(3, 4, 4\).*\(1, heads"),
+    "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
     "layers differ": (
         {"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS},
         r"layer 2.*\(1, 3, 5, 5\)",
     ),
     "not finite": ({"attention": [torch.full((1, 1, 4, 4), torch.nan)], "tokens": WORDS}, "nan.*mask"),
+    "scores": (
+        {"attention": [torch.full((1, 1, 4, 4), -0.5)], "tokens": WORDS},
+        "from -0.50 to -0.50.*softmax",
+    ),
+    "weights with dropout": (
+        {"attention": [torch.full((1, 1, 4, 4), 1 / 0.9)], "tokens": WORDS},
+        r"to 1.11.*model.eval\(\)",
+    ),
     "no such layer": (
         {"attention": GOOD, "tokens": WORDS, "include_layers": [2]},
         r"include_layers names 2.*0 to 1",
@@ -434,15 +393,8 @@ BAD = {
         {"attention": GOOD, "tokens": WORDS, "display_mode": "blue"},
         r'"blue".*"light" or "dark"',
     ),
-    "two kinds": (
-        {"attention": GOOD, "tokens": WORDS, "cross_attention": GOOD},
-        "attention and cross_attention",
-    ),
-    "no encoder tokens": ({"cross_attention": GOOD, "decoder_tokens": WORDS}, "4 positions.*none"),
-    "pair of a decoder": (
-        {"encoder_attention": GOOD, "encoder_tokens": WORDS, "sentence_b_start": 2},
-        "sentence_b_start=2.*leave it out",
-    ),
+    "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, r"=1.5 .*use 1 to 3"),
+    "a text for the start": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "a"}, r"='a' .*use 1"),
     "unequal layers": (
         {
             "encoder_attention": GOOD,
@@ -450,7 +402,7 @@ BAD = {
             "encoder_tokens": WORDS,
             "decoder_tokens": WORDS,
         },
-        r"'encoder': 2, 'decoder': 1.*include_layers=range\(1\)",
+        r"'encoder': \(2, 3\), 'decoder': \(1, 3\).*include_layers=range\(1\)",
     ),
     "unequal heads": (
         {
@@ -459,7 +411,7 @@ BAD = {
             "encoder_tokens": WORDS,
             "decoder_tokens": WORDS,
         },
-        "numbers of heads differ.*3.*2.*one at a time",
+        r"'encoder': \(2, 3\), 'decoder': \(2, 2\).*one at a time",
     ),
 }
 
@@ -468,8 +420,10 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_attention(draw, case):
     arguments, message = BAD[case]
+    options = dict(arguments)
+    given = [options.pop(name, None) for name in ("attention", "tokens", "sentence_b_start")]
     with pytest.raises(ValueError, match=f"(?s){message}"):
-        draw(**arguments)
+        draw(*given, **options)
 
 
 @pytest.mark.parametrize(
@@ -504,32 +458,59 @@ def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
         neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
 
 
+@pytest.fixture(scope="module")
+def encoder_and_tokenizer() -> tuple:
+    return TransformerEncoder(BertConfig(**TINY)), tiny_tokenizer()
+
+
 @pytest.mark.parametrize("draw", [head_view, model_view])
 @pytest.mark.parametrize(
-    ("arguments", "options", "message"),
+    "given",
     [
-        (1, {"sentence_a": "a", "attention": GOOD}, "works attention out itself: leave it out"),
-        (3, {"sentence_b_start": 2}, "works sentence_b_start out itself"),
-        (
-            3,
+        lambda encoder, tokenizer: (
+            (encoder, tokenizer, "a"),
             {"cross_attention": GOOD, "decoder_tokens": WORDS},
-            "works cross_attention, decoder_tokens out itself",
         ),
-        (3, {"sentence_a": "b"}, "multiple values for argument 'sentence_a'"),
-        (2, {"sentence_b": "b"}, "missing a required argument: 'sentence_a'"),
-        (5, {}, "too many positional arguments"),
-        (3, {"html_action": "return"}, "html_action= is not needed here"),
+        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"encoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((GOOD, WORDS), {"cross_attention": GOOD}),
+        lambda encoder, tokenizer: ((None, None, 2), {"encoder_attention": GOOD, "encoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((GOOD, WORDS, 2, "b"), {}),
+        lambda encoder, tokenizer: ((GOOD, WORDS), {"sentence_b": "b"}),
+        lambda encoder, tokenizer: ((GOOD, tokenizer, "a"), {}),
+        lambda encoder, tokenizer: ((tokenizer, encoder, "a"), {}),
+        lambda encoder, tokenizer: ((GOOD, "a text"), {}),
+        lambda encoder, tokenizer: ((GOOD,), {}),
+        lambda encoder, tokenizer: ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
     ],
 )
-def test_mixtures_of_attentions_and_texts(draw, arguments, options, message):
-    given = (TransformerEncoder(BertConfig(**TINY)), tiny_tokenizer(), "a", "b", "c")[:arguments]
-    with pytest.raises(TypeError, match=message):
-        draw(*given, **options)
+def test_mixtures_of_attentions_and_texts(draw, given, encoder_and_tokenizer):
+    arguments, options = given(*encoder_and_tokenizer)
+    with pytest.raises(TypeError, match=r"pass \(encoder, tokenizer, sentence_a, .*\(attention, tokens, "):
+        draw(*arguments, **options)
 
 
-def test_a_text_without_its_model():
-    with pytest.raises(ValueError, match="a view cannot read a tuple: pass a TransformerEncoder"):
-        head_view(GOOD, WORDS, sentence_a="a")
+@pytest.mark.parametrize("draw", [head_view, model_view])
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ((), "sentence_a must be one string, got None"),
+        ((2,), "sentence_a must be one string, got 2"),
+        (("a", 2), "sentence_b must be one string, got 2"),
+    ],
+)
+def test_an_encoder_without_its_text(draw, rest, message, encoder_and_tokenizer):
+    with pytest.raises(ValueError, match=message):
+        draw(*encoder_and_tokenizer, *rest)
+
+
+@pytest.mark.parametrize("draw", [head_view, model_view])
+@pytest.mark.parametrize("option", ["html_action", "include_layer", "sentence_b_start"])
+def test_an_option_that_does_not_exist(draw, option):
+    with pytest.raises(TypeError, match=f"{draw.__name__}.*unexpected keyword argument '{option}'"):
+        draw(GOOD, WORDS, **{option: 1})
+
+
+def test_another_model_with_a_text():
     with pytest.raises(ValueError, match="a view cannot read a Linear"):
         model_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a")
 
@@ -551,15 +532,43 @@ def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
         neuron_view(model, tokenizer, "[CLS]")
 
 
-def test_a_bertviz_that_is_missing_or_draws_otherwise(monkeypatch):
+CHANGES = tomllib.loads((views_page.FOLDER / "changes.toml").read_text("utf-8"))
+
+
+def test_a_bertviz_that_is_missing():
     with pytest.raises(
         ModuleNotFoundError, match="the views need no_such_package: pip install no_such_package"
     ):
         views_page.package_text("no_such_package", "head_view.js")
+
+
+@pytest.mark.parametrize("template", CHANGES)
+def test_every_change_has_a_reason_and_changes_something(template):
+    for change in CHANGES[template]:
+        assert change.keys() <= {"reason", "times", "old", "new"}
+        assert change["reason"]
+        assert change["old"] != change["new"]
+
+
+@pytest.mark.parametrize("more", [-1, 1], ids=["removed", "doubled"])
+@pytest.mark.parametrize(
+    ("template", "number"),
+    [(name, number) for name, changes in CHANGES.items() for number in range(len(changes))],
+)
+def test_a_bertviz_that_draws_otherwise_is_refused(monkeypatch, template, number, more):
+    """Where a text that is to be changed stands once less, or once more."""
+    old, times = CHANGES[template][number]["old"], CHANGES[template][number].get("times", 1)
+    code = views_page.package_text("bertviz", f"{template}.js")
+    other = code.replace(old, "", 1) if more < 0 else code.replace(old, f"{old}\n{old}", 1)
+    monkeypatch.setattr(views_page, "package_text", lambda package, file: other)
+    found = f"{template}.js of bertviz .* has {times + more} times, not {times}, what views/changes.toml"
+    with pytest.raises(RuntimeError, match=f"{found} .*pip install bertviz=="):
+        views_page.drawing_code(template)
+
+
+def test_a_bertviz_of_another_kind_is_refused(monkeypatch):
     monkeypatch.setattr(views_page, "package_text", lambda package, file: "import * as d3 from 'd3'")
-    with pytest.raises(
-        RuntimeError, match=r"bertviz .* draws in a way not known here: pip install bertviz=="
-    ):
+    with pytest.raises(RuntimeError, match="0 times, not 1"):
         views_page.drawing_code("head_view")
 
 

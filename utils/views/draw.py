@@ -4,35 +4,22 @@ Each function returns a `View`: Jupyter displays it, and its `.save(path)` write
 bertviz's templates get their libraries and data inside one frame, so that nothing is fetched and views do not meet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from utils.checks import is_whole
-from utils.views.inputs import (
-    describe,
-    every_source,
-    most_lines,
-    pack,
-    pack_panels,
-    prettify,
-    read_panels,
-    check_drawable,
-    check_indices,
-    check_layers,
-    check_sentence_b_start,
-    warn_if_many,
-    without_html_action,
-)
-from utils.views.models import name_of, of_texts_too, read_text
-from utils.views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, View, make_view
+from utils.views.inputs import WAYS, Panel, check_indices, describe, pack, prettify, read_panel
+from utils.views.models import name_of, read_text
+from utils.views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 
 
-@of_texts_too
 def head_view(
-    attention: Sequence[Tensor] | None = None,
-    tokens: Sequence[str] | None = None,
-    sentence_b_start: int | None = None,
+    attention_or_encoder: Sequence[Tensor] | nn.Module | None = None,
+    tokens_or_tokenizer: Sequence[str] | Callable | None = None,
+    start_or_sentence_a: int | str | None = None,
+    sentence_b: str | None = None,
     *,
     layer: int | None = None,
     heads: Sequence[int] | None = None,
@@ -46,49 +33,50 @@ def head_view(
     display_mode: str | None = None,
     name: str | None = None,
 ) -> View:
-    """Lines between two columns of tokens, one colour a head: all heads of one layer at a time.
+    """Draw lines between two columns of tokens, one colour per head: all heads of one layer at a time.
 
     Of a model and its text:  head_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
 
-    `attention` holds one tensor (1, A, S, S) a layer and `tokens` the S tokens; `sentence_b_start`, the index of a
-    second sentence's first token, adds a drop-down for the attention within and between the sentences. A model and its
-    text work these three out, as in `neuron_view`; `sentence_b` can be left out. An encoder–decoder model's three
-    attentions and two texts have arguments of their own. `layer` and `heads` are shown at first; `include_layers`
-    leaves the other layers out. `name` is what the title calls the model, whose checkpoint's name it is by default
-    where a model is passed. ValueError or TypeError names what does not fit and the remedy; a
-    UserWarning, more lines than a browser draws in ten seconds.
+    `encoder` and `tokenizer` are those of `neuron_view`, and `sentence_b` can be left out. `attention` holds one
+    tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of a second sentence's first
+    token, adds a drop-down for the attention within and between the sentences. The three attentions and two texts of an
+    encoder–decoder model have arguments of their own, and are drawn instead. `layer` and `heads` are shown at first;
+    `include_layers` leaves the other layers out. `name` is what the title calls the model: by default the checkpoint
+    of an encoder that is passed. ValueError or TypeError names what does not fit and the remedy.
     """
-    panels = read_panels(
-        *every_source(
-            *(attention, encoder_attention, decoder_attention, cross_attention),
-            *(tokens, encoder_tokens, decoder_tokens),
-        ),
+    given = read_input(
+        attention_or_encoder,
+        tokens_or_tokenizer,
+        start_or_sentence_a,
+        sentence_b,
+        encoder_attention=encoder_attention,
+        decoder_attention=decoder_attention,
+        cross_attention=cross_attention,
+        encoder_tokens=encoder_tokens,
+        decoder_tokens=decoder_tokens,
+        include_layers=include_layers,
         prettify_tokens=prettify_tokens,
+        name=name,
     )
-    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
-    if layer is not None and (not is_whole(layer) or layer not in layers):
-        raise ValueError(f"layer={layer!r} is not among the layers shown, {layers}: use one of them")
-    heads = check_indices("heads", heads, A)
-    warn_if_many("head view", len(heads) * most_lines(panels), "shorten the text, or pass heads=[…]")
-    return make_view(
+    if layer is not None and (not is_whole(layer) or layer not in given.layers):
+        raise ValueError(f"layer={layer!r} is not among the layers shown, {given.layers}: use one of them")
+    return draw_input(
         HEAD_VIEW,
-        pack_panels(panels, layers),
+        given,
+        list(range(given.A)),
         display_mode=display_mode,
-        summary=describe(name, len(layers), A, [panel.left_tokens for panel in panels]),
-        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
-        width=max(HEAD_VIEW.width, 26 * A),  # a tile a head
+        width=max(HEAD_VIEW.width, 26 * given.A),  # a tile per head
         layer=None if layer is None else int(layer),
-        heads=heads,
-        include_layers=layers,
+        heads=check_indices("heads", heads, given.A),
     )
 
 
-@of_texts_too
 def model_view(
-    attention: Sequence[Tensor] | None = None,
-    tokens: Sequence[str] | None = None,
-    sentence_b_start: int | None = None,
+    attention_or_encoder: Sequence[Tensor] | nn.Module | None = None,
+    tokens_or_tokenizer: Sequence[str] | Callable | None = None,
+    start_or_sentence_a: int | str | None = None,
+    sentence_b: str | None = None,
     *,
     encoder_attention: Sequence[Tensor] | None = None,
     decoder_attention: Sequence[Tensor] | None = None,
@@ -101,40 +89,36 @@ def model_view(
     display_mode: str | None = None,
     name: str | None = None,
 ) -> View:
-    """Every head of every layer as a small drawing in a grid; a click enlarges one.
+    """Draw every head of every layer small, in a grid; a click enlarges one.
 
     Of a model and its text:  model_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  model_view(attention, tokens, sentence_b_start)
 
     The arguments are those of `head_view`. `include_layers` and `include_heads` leave the others out.
     """
-    panels = read_panels(
-        *every_source(
-            *(attention, encoder_attention, decoder_attention, cross_attention),
-            *(tokens, encoder_tokens, decoder_tokens),
-        ),
+    given = read_input(
+        attention_or_encoder,
+        tokens_or_tokenizer,
+        start_or_sentence_a,
+        sentence_b,
+        encoder_attention=encoder_attention,
+        decoder_attention=decoder_attention,
+        cross_attention=cross_attention,
+        encoder_tokens=encoder_tokens,
+        decoder_tokens=decoder_tokens,
+        include_layers=include_layers,
         prettify_tokens=prettify_tokens,
+        name=name,
     )
-    A, layers = panels[0].weights.size(1), check_layers(panels, include_layers)
-    heads = check_indices("include_heads", include_heads, A)
-    lines = len(layers) * len(heads) * most_lines(panels)
-    warn_if_many("model view", lines, "pass include_layers=[…] or include_heads=[…], or shorten the text")
-    return make_view(
-        MODEL_VIEW,
-        pack_panels(panels, layers, heads),
-        display_mode=display_mode,
-        summary=describe(name, len(layers), len(heads), [panel.left_tokens for panel in panels]),
-        sentence_b_start=check_sentence_b_start(sentence_b_start, panels[0]),
-        include_layers=layers,
-        include_heads=heads,
-        total_heads=A,
+    heads = check_indices("include_heads", include_heads, given.A)
+    return draw_input(
+        MODEL_VIEW, given, heads, display_mode=display_mode, include_heads=heads, total_heads=given.A
     )
 
 
-@without_html_action
 def neuron_view(
-    encoder,
-    tokenizer,
+    encoder: nn.Module,
+    tokenizer: Callable,
     sentence_a: str,
     sentence_b: str | None = None,
     *,
@@ -143,7 +127,7 @@ def neuron_view(
     display_mode: str | None = None,
     name: str | None = None,
 ) -> View:
-    """How one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
+    """Draw how one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
 
     For example:  neuron_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
@@ -152,20 +136,124 @@ def neuron_view(
     model, a layer or head that does not exist, and a text that the model cannot take.
     """
     reading = read_text(encoder, tokenizer, sentence_a, sentence_b)
-    L, A, S, _ = reading.queries.shape
+    L, A, _, _ = reading.weights.shape
     [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
-    check_drawable(L, A, S, S)
-    warn_if_many("neuron view", S * S, "shorten the text, or use head_view")
     tokens = [prettify(token) for token in reading.tokens]
-    vectors = {"attn": reading.weights, "queries": reading.queries, "keys": reading.keys}
-    panel = {name: pack(values) for name, values in vectors.items()}
+    panel = {
+        "attn": pack(reading.weights),
+        "queries": pack(reading.queries),
+        "keys": pack(reading.keys),
+        "left_text": tokens,
+        "right_text": tokens,
+    }
     return make_view(
         NEURON_VIEW,
-        {"all": panel | {"left_text": tokens, "right_text": tokens}},
+        {"all": panel},
         display_mode=display_mode,
         summary=describe(name or name_of(encoder), L, A, [tokens]),
         sentence_b_start=reading.sentence_b_start,
         bidirectional=True,
         layer=layer,
         head=head,
+    )
+
+
+class Input(NamedTuple):
+    """What a head or model view is drawn of."""
+
+    panels: dict[str, Panel]  # by their names in the drop-down for attention
+    layers: list[int]  # to be drawn, of each panel
+    A: int  # heads of each panel
+    sentence_b_start: int | None
+    name: str | None  # of the model
+
+
+def read_input(
+    source: Sequence[Tensor] | nn.Module | None,
+    tokens: Sequence[str] | Callable | None,
+    start: int | str | None,
+    sentence_b: str | None,
+    *,
+    encoder_attention: Sequence[Tensor] | None,
+    decoder_attention: Sequence[Tensor] | None,
+    cross_attention: Sequence[Tensor] | None,
+    encoder_tokens: Sequence[str] | None,
+    decoder_tokens: Sequence[str] | None,
+    include_layers: Iterable[int] | None,
+    prettify_tokens: bool,
+    name: str | None,
+) -> Input:
+    """Read a model's text, an attention, or an encoder–decoder model's attentions, whichever is passed.
+
+    TypeError for two of them at once; ValueError or TypeError for what cannot be drawn.
+    """
+    one_text = (source, tokens, start, sentence_b)
+    two_texts = (encoder_attention, decoder_attention, cross_attention, encoder_tokens, decoder_tokens)
+    if any(value is not None for value in one_text) and any(value is not None for value in two_texts):
+        raise TypeError(f"an encoder–decoder model's attentions go alone: {WAYS}")
+    panels = {}
+    for argument, attention, left_tokens, right_tokens in (
+        ("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
+        ("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
+        ("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
+    ):
+        if attention is not None:
+            panels[argument.removesuffix("_attention")] = read_panel(
+                attention, left_tokens, right_tokens, argument=argument, prettify_tokens=prettify_tokens
+            )
+    if not panels:
+        panels["all"], start, read_name = read_one_text(source, tokens, start, sentence_b, prettify_tokens)
+        name = name or read_name
+    sizes = {key: tuple(panel.weights.shape[:2]) for key, panel in panels.items()}
+    L, A = min(layers for layers, _ in sizes.values()), min(heads for _, heads in sizes.values())
+    if any(heads > A or (layers > L and include_layers is None) for layers, heads in sizes.values()):
+        raise ValueError(
+            f"the numbers of layers or heads differ, {sizes}, but a view has one set of both: show one at a time, or "
+            f"leave layers out with include_layers=range({L})"
+        )
+    return Input(panels, check_indices("include_layers", include_layers, L), A, start, name)
+
+
+def read_one_text(
+    source: Sequence[Tensor] | nn.Module | None,
+    tokens: Sequence[str] | Callable | None,
+    start: int | str | None,
+    sentence_b: str | None,
+    prettify_tokens: bool,
+) -> tuple[Panel, int | None, str | None]:
+    """Read a model's text or an attention: its panel, the index of sentence B's first token and the model's name."""
+    name = None
+    if isinstance(source, nn.Module):
+        reading, name = read_text(source, tokens, start, sentence_b), name_of(source)
+        source, tokens, start = reading.weights.split(1), reading.tokens, reading.sentence_b_start
+    elif sentence_b is not None:
+        raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")
+    panel = read_panel(source, tokens, tokens, prettify_tokens=prettify_tokens)
+    S = len(panel.left_tokens)
+    if start is not None and (not is_whole(start) or not 0 < start < S):
+        raise ValueError(
+            f"sentence_b_start={start!r} does not leave both sentences some of the {S} tokens: use 1 to {S - 1}, the "
+            "index of the first token after the first [SEP]"
+        )
+    return panel, None if start is None else int(start), name
+
+
+def draw_input(kind: Kind, given: Input, drawn_heads: list[int], **params) -> View:
+    """Draw these heads of what was read; `params` are what this kind of view has alone."""
+    panels = {
+        name: {
+            "attn": pack(panel.weights[given.layers][:, drawn_heads]),
+            "left_text": panel.left_tokens,
+            "right_text": panel.right_tokens,
+        }
+        for name, panel in given.panels.items()
+    }
+    texts = [panel.left_tokens for panel in given.panels.values()]
+    return make_view(
+        kind,
+        panels,
+        summary=describe(given.name, len(given.layers), len(drawn_heads), texts),
+        sentence_b_start=given.sentence_b_start,
+        include_layers=given.layers,
+        **params,
     )

@@ -1,7 +1,6 @@
 """`explore`: type a sentence or two and look at their attention. Used in notebook 07."""
 
 import html
-import warnings
 from collections.abc import Iterable
 
 import ipywidgets as widgets
@@ -15,11 +14,7 @@ from utils.views.page import View
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
-VIEWS = {  # what each name draws of (encoder, tokenizer, sentence_a, sentence_b), a layer and a head
-    "head view": lambda *text, layer, head: head_view(*text, layer=layer, heads=[head]),
-    "model view": lambda *text, layer, head: model_view(*text),
-    "neuron view": lambda *text, layer, head: neuron_view(*text, layer=layer, head=head),
-}
+VIEWS = ("head view", "model view", "neuron view")
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 BELOW = "In a running notebook, boxes for your own sentences stand here."
 
@@ -33,7 +28,7 @@ def explore(
     layer: int | None = None,
     head: int | None = None,
 ) -> "Explorer":
-    """Boxes for a sentence or two, whose attention is drawn below them anew after every Enter, in a choice of views.
+    """Show boxes for a sentence or two, and draw their attention below anew after every Enter, in a choice of views.
 
     Models, tokenizers and errors are those of `neuron_view`. `layer` and `head` are shown at first (3 and 1 where the
     model has them); what a reader chooses in a view stays for the next. What is wrong with a sentence that is typed
@@ -51,8 +46,8 @@ class Explorer:
 
     def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None, layer: int, head: int):
         self.model = encoder, tokenizer
-        self.begins_with = {"layer": layer, "head": head}
-        self.kind = widgets.Dropdown(options=list(VIEWS), description="View:", **WIDE_ENOUGH)
+        self.layer, self.head = layer, head
+        self.kind = widgets.Dropdown(options=VIEWS, description="View:", **WIDE_ENOUGH)
         self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
         self.frame.add_class("keeps-choices")  # where reading.js leaves what is chosen in a view
         self.draw(sentence_a, sentence_b)  # what it complains about now is the caller's to hear
@@ -69,7 +64,12 @@ class Explorer:
         tokens, input_ids, token_type_ids = tokenize_for_view(*text)
         if (token_type_ids == 0).sum() <= 2:  # [CLS] and [SEP]
             raise ValueError("sentence A is empty: type a word or more")
-        self.view: View = VIEWS[self.kind.value](*text, **self.begins_with)
+        if self.kind.value == "head view":
+            self.view: View = head_view(*text, layer=self.layer, heads=[self.head])
+        elif self.kind.value == "model view":
+            self.view = model_view(*text)
+        else:
+            self.view = neuron_view(*text, layer=self.layer, head=self.head)
         self.tokens.value = token_list(tokens, input_ids[0].tolist())
         self.frame.value = self.view._repr_html_()
 
@@ -77,13 +77,12 @@ class Explorer:
         """Draw what is asked for now, or say why not."""
         self.message.value = '<p role="status">drawing …</p>'
         try:
-            with warnings.catch_warnings(record=True, action="always", category=UserWarning) as heard:
-                self.draw(self.sentence_a.value, self.sentence_b.value.strip())
+            self.draw(self.sentence_a.value, self.sentence_b.value.strip())
         except Exception as error:  # of any kind: a widget's traceback goes to a log that no reader opens
             words = str(error) if isinstance(error, ValueError) else repr(error)
-            self.message.value = notes([f"Not drawn: {words}. Below stands the last view that was."])
+            self.message.value = alert(f"Not drawn: {words}. Below stands the last view that was.")
         else:
-            self.message.value = notes(f"Careful: {warning.message}." for warning in heard)
+            self.message.value = ""
 
     def __repr__(self) -> str:
         return f"Boxes for your own sentences, and the attention in them. {self.view!r}"
@@ -102,19 +101,19 @@ class Explorer:
 
 
 def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
-    """A text box that tells of a change when Enter is pressed or the box is left."""
+    """Make a text box that tells of a change when Enter is pressed or the box is left."""
     options = {"placeholder": placeholder, "continuous_update": False}
     return widgets.Text(text, description=name, **WIDE_ENOUGH, **options)
 
 
-def notes(texts: Iterable[str]) -> str:
-    """Paragraphs that a screen reader reads out when they appear."""
+def alert(text: str) -> str:
+    """Write a paragraph that a screen reader reads out when it appears."""
     style = "line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, #c62828)"
-    return "".join(f'<p role="alert" style="{style}">{html.escape(text)}</p>' for text in texts)
+    return f'<p role="alert" style="{style}">{html.escape(text)}</p>'
 
 
 def token_list(tokens: Iterable[str], ids: Iterable[int]) -> str:
-    """Each token with its id beneath, in rows that fit the width."""
+    """Write each token with its id beneath, in rows that fit the width."""
     items = (
         f"<span>{html.escape(token)}<br><small>{number}</small></span>"
         for token, number in zip(tokens, ids, strict=True)

@@ -8,7 +8,7 @@ from matplotlib.collections import LineCollection
 from torch import Tensor
 
 from utils.plots import SIGNED, to_numpy
-from utils.views.inputs import Source, read_panel, check_indices, stack_layers
+from utils.views.inputs import check_indices, read_panel, stack_layers
 
 
 def head_lines(
@@ -20,40 +20,36 @@ def head_lines(
     heads: Sequence[int] | None = None,
     title: str = "",
 ) -> None:
-    """The head view: a line from each token to each it attends to, as opaque as the weight, one colour a head.
+    """Draw the head view: a line from each token to each it attends to, as opaque as the weight, one colour per head.
 
-    `attention` holds one tensor (1, A, S, T) a layer, `key_tokens` the T tokens attended to, if they are another
+    `attention` holds one tensor (1, A, S, T) per layer, `key_tokens` the T tokens attended to, if they are another
     text's; all heads are drawn unless `heads` names some. ValueError as in `head_view`.
     """
-    source = Source("attention", attention, tokens, tokens if key_tokens is None else key_tokens)
-    _, weights, *texts = read_panel(source, prettify_tokens=True)
-    check_indices("layer", [layer], weights.size(0))
-    heads = check_indices("heads", heads, weights.size(1))
-    rows = max(map(len, texts))
+    panel = read_panel(attention, tokens, tokens if key_tokens is None else key_tokens)
+    check_indices("layer", [layer], panel.weights.size(0))
+    heads = check_indices("heads", heads, panel.weights.size(1))
+    rows = max(len(panel.left_tokens), len(panel.right_tokens))
     _, ax = plt.subplots(figsize=(4.6, 1.1 + 0.26 * rows), layout="constrained")
     for head in heads:
-        draw_lines(ax, to_numpy(weights[layer, head]), color=f"C{head % 10}", label=f"head {head}")
-    for text, place, side in zip(texts, (-0.03, 1.03), ("right", "left"), strict=True):
-        for row, token in enumerate(text):
-            ax.text(place, row, token, ha=side, va="center", parse_math=False)
+        draw_lines(ax, to_numpy(panel.weights[layer, head]), color=f"C{head % 10}", label=f"head {head}")
+    for row, token in enumerate(panel.left_tokens):
+        ax.text(-0.03, row, token, ha="right", va="center", parse_math=False)
+    for row, token in enumerate(panel.right_tokens):
+        ax.text(1.03, row, token, ha="left", va="center", parse_math=False)
     ax.set(xlim=(-0.5, 1.5), ylim=(rows - 0.5, -0.5), xticks=[0, 1], yticks=[])
     ax.set_xticklabels(["token (query)", "attends to (key)"])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_title(title, parse_math=False)
-    ax.legend(handles=legend_lines(heads), title=f"layer {layer}", loc="center left", bbox_to_anchor=(1, 0.5))
+    opaque = [plt.Line2D([], [], color=f"C{head % 10}", label=f"head {head}") for head in heads]
+    ax.legend(handles=opaque, title=f"layer {layer}", loc="center left", bbox_to_anchor=(1, 0.5))
     plt.show()
 
 
 def draw_lines(ax, weights: np.ndarray, *, color: str, label: str) -> None:
-    """A line for each weight (S, T), from the left column's row to the right column's."""
+    """Draw a line for each weight (S, T), from the left column's row to the right column's."""
     lines = [[(0, row), (1, column)] for row, column in np.ndindex(*weights.shape)]
     ax.add_collection(LineCollection(lines, colors=color, alpha=weights.clip(0, 1).ravel(), label=label))
-
-
-def legend_lines(heads: Sequence[int]) -> list:
-    """One opaque line a head, named, for a legend."""
-    return [plt.Line2D([], [], color=f"C{head % 10}", label=f"head {head}") for head in heads]
 
 
 def layer_head_grid(
@@ -63,11 +59,11 @@ def layer_head_grid(
     include_heads: Sequence[int] | None = None,
     title: str = "",
 ) -> None:
-    """The model view: one small map of weights a head, queries from top to bottom and keys from left to right.
+    """Draw the model view: one small map of weights per head, queries from top to bottom and keys from left to right.
 
-    `attention` holds one tensor (1, A, S, T) a layer. All maps share one scale, from 0 to 1.
+    `attention` holds one tensor (1, A, S, T) per layer. All maps share one scale, from 0 to 1.
     """
-    weights = stack_layers("attention", attention)
+    weights = stack_layers(attention)
     layers = check_indices("include_layers", include_layers, weights.size(0))
     heads = check_indices("include_heads", include_heads, weights.size(1))
     size = (max(6.4, 1.6 + 0.72 * len(heads)), max(3.2, 1.1 + 0.76 * len(layers)))
@@ -90,7 +86,7 @@ def layer_head_grid(
 def query_key_detail(
     queries: Tensor, keys: Tensor, tokens: Sequence[str], query_index: int, *, title: str = ""
 ) -> None:
-    """The neuron view: how one token's query meets every key in one head, from q and k to softmax(q · k / √D).
+    """Draw the neuron view: how one token's query meets every key in one head, from q and k to softmax(q · k / √D).
 
     `queries` and `keys` (S, D) are one head's, such as `output.queries[layer][0, head]`. ValueError if they do not fit
     the tokens, or for a `query_index` that does not exist.
@@ -103,7 +99,7 @@ def query_key_detail(
             "vectors, (tokens, head size)"
         )
     check_indices("query_index", [query_index], S)
-    query = np.full_like(keys, np.nan)
+    query = np.full_like(keys, np.nan)  # only the row of the query is drawn
     query[query_index] = queries[query_index]
     products = queries[query_index] * keys
     scores = products.sum(axis=1) / np.sqrt(D)
@@ -129,7 +125,7 @@ def query_key_detail(
 
 
 def draw_vectors(ax, vectors: np.ndarray, title: str) -> None:
-    """Rows (S, D) of blue (positive) and red (negative) squares; nothing is drawn where they are nan."""
+    """Draw rows (S, D) of blue (positive) and red (negative) squares, and nothing where they are nan."""
     limit = np.nanmax(np.abs(vectors))
     image = ax.imshow(vectors, aspect="auto", cmap=SIGNED, vmin=-limit, vmax=limit, interpolation="nearest")
     ax.set_title(title, parse_math=False)
@@ -139,7 +135,7 @@ def draw_vectors(ax, vectors: np.ndarray, title: str) -> None:
 
 
 def draw_bars(ax, values: np.ndarray, title: str) -> None:
-    """One bar a token (S), with its value."""
+    """Draw one bar per token (S), with its value."""
     ax.barh(range(len(values)), values, color=np.where(values < 0, "C3", "C0"))
     for row, value in enumerate(values):
         ax.text(max(value, 0), row, f" {value:.2f}", va="center", fontsize="small")
