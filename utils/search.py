@@ -1,9 +1,8 @@
 """Texts to vectors, and the nearest among many: exact, or with faiss's HNSW graph. Built in notebook 09."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import faiss
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -11,7 +10,10 @@ from torch.nn import functional as F
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
 from utils.checking import require_queries, require_size, require_vectors
 from utils.encoder import TransformerEncoder
-from utils.inference import encode_packed
+from utils.packing import encode_packed
+
+if TYPE_CHECKING:
+    import faiss
 
 
 class Neighbours(NamedTuple):
@@ -59,14 +61,24 @@ def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
     return Neighbours(*(queries @ vectors.T).topk(k))
 
 
+def import_faiss():
+    """The package faiss, imported by whoever builds or searches an index; ImportError that says how to install it."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise ImportError("an index needs the package faiss: pip install faiss-cpu") from error
+    return faiss
+
+
 def hnsw_index(
     vectors: Tensor, *, M: int = 32, ef_construction: int = 40, ef_search: int = 16
-) -> faiss.IndexHNSWFlat:
+) -> "faiss.IndexHNSWFlat":
     """A graph in which a search walks from neighbour to neighbour instead of comparing all (Malkov and Yashunin 2018).
 
     `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
     and while searching: more find more, later. ValueError for settings that faiss does not survive.
     """
+    faiss = import_faiss()
     vectors = require_vectors(vectors)
     require_size("M", M, most=512, least=2)
     for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
@@ -77,8 +89,9 @@ def hnsw_index(
     return index
 
 
-def search_index(queries: Tensor, index: faiss.Index, k: int = 10) -> Neighbours:
+def search_index(queries: Tensor, index: "faiss.Index", k: int = 10) -> Neighbours:
     """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
+    faiss = import_faiss()
     if index.metric_type != faiss.METRIC_INNER_PRODUCT:
         raise ValueError("the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT")
     queries = require_queries(queries, index.d, k, index.ntotal)
