@@ -20,10 +20,8 @@ from utils.saving import write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
-BLOCK, LARGE = (
-    16,
-    10_000,
-)  # numbers that share a scale in 8 bits; numbers from which on a matrix is stored otherwise
+BLOCK = 16  # numbers that share a scale in 8 bits
+LARGE = 10_000  # numbers from which on a matrix is worth storing otherwise
 REMEDY = "write it again with export_onnx"
 
 
@@ -65,10 +63,13 @@ def export_onnx(
         options["output_hidden_states"] = output_hidden_states
         options["output_attentions"] = output_attentions
         options["output_queries_keys"] = output_queries_keys
-        names = ["last_hidden_state"]
-        names += ["hidden_states"] if output_hidden_states else []
-        names += ["attentions"] if output_attentions else []
-        names += ["queries", "keys"] if output_queries_keys else []
+        given = {"last_hidden_state": True, "hidden_states": output_hidden_states}  # in EncoderOutput's order
+        given |= {
+            "attentions": output_attentions,
+            "queries": output_queries_keys,
+            "keys": output_queries_keys,
+        }
+        names = [name for name, wanted in given.items() if wanted]
     elif not isinstance(getattr(model, "encoder", None), TransformerEncoder) or not hasattr(model, "config"):
         raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
     elif output_hidden_states or output_attentions or output_queries_keys:

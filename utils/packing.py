@@ -25,15 +25,16 @@ class TextBoundaries(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         """Run any torch function as it is, but fused attention on each group: (1, A, N, D) to (1, A, N, D)."""
+        kwargs = kwargs or {}
         if function is not F.scaled_dot_product_attention:
-            return function(*args, **(kwargs or {}))
+            return function(*args, **kwargs)
         self.calls += 1
         sizes = [texts * length for texts, length in self.groups]  # tokens in each group
-        pieces = [x[0].split(sizes, dim=1) for x in args[:3]]  # of query, key and value, (A, N, D) each
+        queries, keys, values = (x[0].split(sizes, dim=1) for x in args[:3])  # (A, N, D) each, in pieces
         context = []
-        for group, *parts in zip(self.groups, *pieces, strict=True):
-            query, key, value = (part.unflatten(1, group) for part in parts)  # (A, texts, length, D)
-            context.append(function(query, key, value, *args[3:], **(kwargs or {})).flatten(1, 2))
+        for group, query, key, value in zip(self.groups, queries, keys, values, strict=True):
+            apart = [x.unflatten(1, group) for x in (query, key, value)]  # (A, texts, length, D) each
+            context.append(function(*apart, *args[3:], **kwargs).flatten(1, 2))
         return torch.cat(context, dim=1)[None]
 
 
@@ -50,7 +51,9 @@ def encode_packed(
     """
     require_input(input_ids, attention_mask, token_type_ids, encoder.config)
     embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
-    real = torch.ones_like(input_ids) != 0 if attention_mask is None else attention_mask != 0  # (B, S)
+    if attention_mask is None:
+        attention_mask = torch.ones_like(input_ids)
+    real = attention_mask != 0  # (B, S)
     packed = embedded[real][None]  # (1, N, H)
     with TextBoundaries(real.sum(dim=1).tolist()) as boundaries:
         for layer in encoder.layers:
