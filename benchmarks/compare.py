@@ -228,7 +228,7 @@ NOTE = (
     f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
     "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, whose "
     "results on one batch are first checked to agree; the rest uses the embedded checkpoint. For texts of mixed "
-    "length, “this repository” is `encode_packed` (`utils.inference`), by which `embed` keeps padding "
+    "length, “this repository” is `encode_packed` (`utils.packing`), by which `embed` keeps padding "
     "out of the layers."
 )
 TRIED = (

@@ -16,7 +16,8 @@ from utils.batches import collate, token_ids
 from utils.checkpoint import load_tokenizer
 from utils.datasets import reviews
 from utils.encoder import TransformerEncoder
-from utils.inference import OnnxModel, encode_packed, export_onnx, onnx_bytes, quantize_onnx
+from utils.export import OnnxModel, export_onnx, onnx_bytes, quantize_onnx
+from utils.packing import encode_packed
 
 PACKED, COMPILED = f"{OURS}, packed", f"{OURS}, compiled"
 ONNX, STORED = f"{OURS}, ONNX", f"{OURS}, ONNX, stored in 8 bits"

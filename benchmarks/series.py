@@ -17,7 +17,7 @@ TRAINING = {  # the cells that train
     "11_pretraining": ("pretraining-032", "pretraining-061", "pretraining-067", "pretraining-080"),
     "12_decoder": ("c055", "c090", "c093"),
 }
-MODULES = "encoder tokenization views plots training search inference"
+MODULES = "encoder tokenization views plots training search packing export"
 IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "exercises")
 
 

@@ -26,7 +26,7 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
 from utils.evaluation import compute_logits
-from utils.inference import encode_packed
+from utils.packing import encode_packed
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune

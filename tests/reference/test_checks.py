@@ -15,8 +15,8 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward
-from utils.inference import encode_packed
 from utils.masked_lm import TransformerForMaskedLM
+from utils.packing import encode_packed
 from utils.tokenization import WordPieceTokenizer
 
 IDS = torch.tensor([[5, 6, 7], [8, 9, 1]])

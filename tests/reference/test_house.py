@@ -20,9 +20,10 @@ ORDER = (
     *("views.inputs", "views.page", "views.models", "views.still"),  # 07
     *("views.draw", "views.explore", "views"),
     *("classifier", "evaluation", "training"),  # 08
-    *("inference", "search"),  # 13, 09
+    *("packing", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
-    *("checking_decoder", "generation", "decoder"),  # 12
+    "decoder",  # 12
+    "export",  # 13
 )
 
 

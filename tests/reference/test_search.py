@@ -175,6 +175,38 @@ def test_nothing_to_search(unit_vectors):
         search_index(unit_vectors[:1], empty)
 
 
+IMPORTS = """
+import sys
+import torch
+from transformers import BertModel
+before = set(sys.modules)
+import utils.search
+new = sys.modules.keys() - before
+print(*(name for name in sorted(new) if name.startswith(("faiss", "onnx", "torch.onnx", "torch.export"))))
+"""
+
+
+def run_alone(program: str) -> subprocess.CompletedProcess:
+    """A program in a process of its own, its warnings off."""
+    command = [sys.executable, "-W", "ignore", "-c", program]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_importing_search_brings_neither_faiss_nor_an_exporter():
+    """Beyond what torch and transformers import themselves."""
+    done = run_alone(IMPORTS)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+
+def test_an_index_without_faiss_says_what_to_install(monkeypatch, unit_vectors):
+    index = hnsw_index(unit_vectors)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    for use in (lambda: hnsw_index(unit_vectors), lambda: search_index(unit_vectors[:1], index)):
+        with pytest.raises(ImportError, match=r"^an index needs the package faiss: pip install faiss-cpu$"):
+            use()
+    assert search(unit_vectors[:1], unit_vectors, k=1).indices.tolist() == [[0]]
+
+
 SETTINGS = """
 import resource, torch
 from torch.nn import functional as F
@@ -199,6 +231,5 @@ print(refused)
 @pytest.mark.long
 def test_no_setting_of_the_graph_ends_the_process():
     """In a process of its own with limited memory: a kernel would be gone with everything in it."""
-    command = [sys.executable, "-W", "ignore", "-c", SETTINGS]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    done = run_alone(SETTINGS)
     assert (done.returncode, done.stdout.strip()) == (0, str(8 * 5 - 3 * 2)), done.stderr

@@ -1,0 +1,155 @@
+"""A packed row gives what a padded batch gives, and texts are never mixed in silence."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+from transformers import BertConfig
+
+from tests.helpers import ragged_batch, shaken, tiny_tokenizer
+from utils.encoder import TransformerEncoder
+from utils.notebook import largest_difference
+from utils.packing import TextBoundaries, encode_packed
+from utils.search import embed
+
+PAIR = ("the film was long", "it was never dull")
+
+
+@pytest.fixture(scope="module")
+def small() -> TransformerEncoder:
+    """Random weights large enough that attention looks at some tokens and not at others."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32}
+    return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
+
+
+@pytest.fixture(scope="module")
+def precise(small) -> TransformerEncoder:
+    """The same in double precision, in which no rounding of a generated batch comes near a mistake."""
+    return copy.deepcopy(small).double()
+
+
+@settings(max_examples=60)
+@given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=8))
+def test_packed_is_padded_at_real_tokens_and_zero_elsewhere(precise, lengths):
+    batch = ragged_batch(lengths)
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        packed, padded = encode_packed(precise, **batch), precise(**batch).last_hidden_state
+    assert packed.shape == padded.shape
+    assert largest_difference(packed[real], padded[real]) <= 1e-12
+    assert not packed[~real].any()
+
+
+def test_pairs_and_pretrained_weights(encoder, tokenizer):
+    batch = tokenizer([PAIR[0], "no", PAIR[1]], [PAIR[1], "yes", "no"])
+    real = batch["attention_mask"].bool()
+    assert batch["token_type_ids"].any()
+    with torch.no_grad():
+        packed, padded = encode_packed(encoder, **batch), encoder(**batch).last_hidden_state
+    assert largest_difference(packed[real], padded[real]) <= 1e-5
+
+
+@pytest.mark.parametrize("kind", [torch.long, torch.bool, torch.float])
+def test_padding_may_stand_anywhere(small, kind):
+    ids, types, _ = ragged_batch([6, 6]).values()
+    mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 1, 0]])
+    with torch.no_grad():
+        packed = encode_packed(small, ids, mask.to(kind), types)
+        padded = small(ids, mask, types).last_hidden_state
+    assert largest_difference(packed[mask.bool()], padded[mask.bool()]) <= 1e-5
+
+
+def test_no_padding_is_computed_and_hooks_run(small):
+    seen = []
+    modules = [small.layers[1], small.layers[1].attention, small.layers[1].feed_forward]
+    handles = [
+        module.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].shape))
+        for module in modules
+    ]
+    encode_packed(small, **ragged_batch([9, 2, 2, 5]))
+    for handle in handles:
+        handle.remove()
+    assert seen == [(1, 18, 24)] * 3
+
+
+def test_texts_of_one_length_that_stand_together_share_a_call():
+    assert TextBoundaries([9, 2, 2, 5, 2]).groups == [(1, 9), (2, 2), (1, 5), (1, 2)]
+
+
+def test_options_by_name_reach_the_fused_attention():
+    query, key, value = torch.randn(3, 1, 2, 5, 4, generator=torch.Generator().manual_seed(0))
+    with TextBoundaries([3, 2]):
+        packed = F.scaled_dot_product_attention(query, key, value, scale=3.0)
+    alone = [
+        F.scaled_dot_product_attention(*(x[:, :, text] for x in (query, key, value)), scale=3.0)
+        for text in (slice(0, 3), slice(3, 5))
+    ]
+    assert torch.allclose(packed, torch.cat(alone, dim=2), atol=1e-6)
+
+
+def test_gradients_are_those_of_the_padded_batch(small):
+    batch = ragged_batch([7, 3, 3])
+    real = batch["attention_mask"].bool()
+    found = []
+    for states in (encode_packed(small, **batch), small(**batch).last_hidden_state):
+        loss = states[real].square().sum()
+        found.append(torch.autograd.grad(loss, small.layers[0].attention.query.weight)[0])
+    assert found[0].abs().max() > 1e-3
+    assert torch.allclose(*found, rtol=1e-4, atol=1e-4)
+
+
+def test_dropout_of_attention_is_passed_on(small, monkeypatch):
+    attention, batch = small.layers[0].attention, ragged_batch([4, 2])
+    with torch.no_grad():
+        kept = encode_packed(small, **batch)
+        monkeypatch.setattr(attention, "dropout_p", 1.0)
+        monkeypatch.setattr(attention, "training", True)
+        assert not torch.allclose(encode_packed(small, **batch), kept)
+
+
+def test_the_mode_ends_with_its_block(small):
+    batch = ragged_batch([4, 2])
+    before = small(**batch).last_hidden_state
+    encode_packed(small, **batch)
+    assert torch.equal(small(**batch).last_hidden_state, before)
+
+
+def test_an_attention_that_is_not_fused_is_refused(small, monkeypatch):
+    for layer in small.layers:
+        forward = layer.attention.forward
+        monkeypatch.setattr(
+            layer.attention, "forward", lambda states, mask, _, forward=forward: forward(states, mask, True)
+        )
+    message = (
+        r"^0 of 2 layers used torch's fused attention, so texts were mixed: "
+        r"pad them, as encoder\(input_ids, attention_mask\) does$"
+    )
+    with pytest.raises(ValueError, match=message):
+        encode_packed(small, **ragged_batch([4, 2]))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_other_numbers_than_float32(small, dtype):
+    batch, other = ragged_batch([4, 2]), copy.deepcopy(small).to(dtype)
+    packed = encode_packed(other, **batch)
+    assert packed.dtype == dtype
+    real = batch["attention_mask"].bool()
+    wanted = encode_packed(small, **batch)[real].flatten()
+    assert torch.cosine_similarity(packed[real].float().flatten(), wanted, dim=0) > 0.99
+    assert embed(["a film", "no"], other, tiny_tokenizer(30)).dtype == torch.float32
+
+
+def test_embed_packs_a_batch_of_any_lengths_at_once(small, monkeypatch):
+    shapes = []
+
+    def watch(encoder, input_ids, **others):
+        shapes.append(tuple(input_ids.shape))
+        return encode_packed(encoder, input_ids, **others)
+
+    monkeypatch.setattr("utils.search.encode_packed", watch)
+    embed(["a", "a " * 100, "b c"], small, tiny_tokenizer(30))
+    assert shapes == [(3, 102)]

@@ -1,0 +1,239 @@
+"""Models as ONNX files, which run without torch and without this project, and in 8 bits. Built in notebook 13."""
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from utils.batches import device_of, evaluation_mode
+from utils.checks import check_finite_weights, read_input
+from utils.encoder import TransformerEncoder
+from utils.files import write_file
+
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
+NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
+BLOCK = 16  # numbers that share a scale in 8 bits
+LARGE = 10_000  # numbers from which on a matrix is worth storing otherwise
+REMEDY = "write it again with export_onnx"
+
+
+class OnnxOutputs(nn.Module):
+    """A model whose outputs are single tensors, as ONNX has them: what each layer gives is stacked, layers first."""
+
+    def __init__(self, model: nn.Module, **options: bool):
+        super().__init__()
+        self.model, self.options = model, options
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Three times (B, S) to what was asked for."""
+        output = self.model(input_ids, attention_mask, token_type_ids, **self.options)
+        outputs = (output,) if isinstance(output, Tensor) else output
+        return tuple(torch.stack(x) if isinstance(x, tuple) else x for x in outputs if x is not None)
+
+
+def export_onnx(
+    model: nn.Module,
+    path: str | os.PathLike,
+    *,
+    output_attentions: bool = False,
+    output_hidden_states: bool = False,
+    output_queries_keys: bool = False,
+) -> Path:
+    """Write an encoder, or a model on one, as ONNX, which runs without this project and without torch; return the path.
+
+    Inputs are input_ids, attention_mask (1 = real token) and token_type_ids, int64 of any (B, S) up to the model's
+    positions; the file looks at no values. Outputs are last_hidden_state (B, S, H) or a headed model's logits, and of
+    an encoder what is asked for, layers first: hidden_states (L + 1, B, S, H), attentions (L, B, A, S, S), queries and
+    keys (L, B, A, S, D). In evaluation mode, whichever the model is in, in which it is left. Written whole or not at
+    all: OSError where it cannot be. TypeError for what is no such model, ValueError for outputs that it has not, and
+    for weights that are not float32 or not finite.
+    """
+    kind, names, options = type(model).__name__, ["logits"], {}
+    if isinstance(model, TransformerEncoder):
+        options["output_hidden_states"] = output_hidden_states
+        options["output_attentions"] = output_attentions
+        options["output_queries_keys"] = output_queries_keys
+        given = {"last_hidden_state": True, "hidden_states": output_hidden_states}  # in EncoderOutput's order
+        given |= {
+            "attentions": output_attentions,
+            "queries": output_queries_keys,
+            "keys": output_queries_keys,
+        }
+        names = [name for name, wanted in given.items() if wanted]
+    elif not isinstance(getattr(model, "encoder", None), TransformerEncoder) or not hasattr(model, "config"):
+        raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
+    elif output_hidden_states or output_attentions or output_queries_keys:
+        raise ValueError(f"a {kind} gives logits, and more is asked for: export its .encoder")
+    for name, weight in model.named_parameters():
+        if weight.dtype != torch.float32:
+            raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
+    check_finite_weights(dict(model.named_parameters()))
+    if not Path(path).parent.is_dir():  # said before the model is traced, which takes long
+        folder = f"there is no folder {Path(path).parent}"
+        raise OSError(f"{path} could not be saved ({folder}): choose a place that you may write")
+    return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
+
+
+def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
+    """A module that takes `INPUTS`, any number of texts of any length up to the configuration's, as a file of ONNX.
+
+    In evaluation mode. `config` is the BertConfig whose sizes the file notes, so that `OnnxModel` can check its input.
+    """
+    shape = (2, min(7, config.max_position_embeddings))
+    ids, mask, types = (torch.ones(shape, dtype=torch.long, device=device_of(model)) for _ in INPUTS)
+    sizes = {0: Dim("batch"), 1: Dim("length", max=config.max_position_embeddings)}
+    with evaluation_mode(model), torch.no_grad(), quiet_exporter():
+        program = torch.onnx.export(
+            model,
+            (ids, mask, types),  # one tensor three times would be one input
+            input_names=INPUTS,
+            output_names=output_names,
+            dynamic_shapes=(sizes,) * len(INPUTS),
+            dynamo=True,
+            verbose=False,
+        )
+    program.model.metadata_props.update({name: str(getattr(config, name)) for name in NOTES})
+    return program.model_proto.SerializeToString()
+
+
+@contextmanager
+def quiet_exporter() -> Iterator[None]:
+    """Errors only: torch's exporter warns of its own old code, and of packages that no model here needs."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+class OnnxModel:
+    """A file of ONNX, run by onnxruntime on the CPU with torch's number of threads, and called as its model was.
+
+    FileNotFoundError where there is no file, ValueError for one that is no model.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        import onnxruntime  # here, since only whoever runs files needs it
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        content = Path(path).read_bytes()
+        try:
+            self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # a class of its own for each kind of damage, and no common one
+            raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
+        notes = self.session.get_modelmeta().custom_metadata_map
+        if any(name not in notes for name in NOTES):
+            raise ValueError(f"{path} does not say what its model takes: {REMEDY}")
+        self.sizes = SimpleNamespace(**{name: int(notes[name]) for name in NOTES})
+
+    def __call__(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> dict[str, Tensor]:
+        """Three times (B, S) to the file's outputs by name; bad input raises the encoder's errors."""
+        read_input(input_ids, attention_mask, token_type_ids, self.sizes)
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask != 0
+        types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
+        arrays = [tensor.long().cpu().numpy() for tensor in (input_ids, mask, types)]
+        names = [output.name for output in self.session.get_outputs()]
+        found = self.session.run(names, dict(zip(INPUTS, arrays, strict=True)))
+        return {name: torch.from_numpy(values) for name, values in zip(names, found, strict=True)}
+
+
+# 8 bits for a number
+
+
+def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Numbers in blocks of `BLOCK` as codes 0 … 255 (blocks, BLOCK), and each block's scale and lowest (blocks, 1).
+
+    A number is about code · scale + lowest; scale and lowest are float16.
+    """
+    blocks = values.reshape(-1, BLOCK)
+    lowest = blocks.min(axis=1, keepdims=True).astype(np.float16)
+    above = blocks - lowest.astype(np.float32)
+    scale = (above.max(axis=1, keepdims=True) / 255).astype(np.float16)
+    codes = np.rint(above / np.where(scale > 0, scale, 1).astype(np.float32))
+    return codes.clip(0, 255).astype(np.uint8), scale, lowest
+
+
+def in_eight_bits(name: str, values: np.ndarray) -> tuple[list, list] | None:
+    """A matrix in 8 bits: the tensors that hold it and the nodes that make it what it was, under its name.
+
+    None where some number would come back further off than a 255th of their whole range.
+    """
+    from onnx import TensorProto, helper, numpy_helper
+
+    if values.size % BLOCK:
+        return None
+    with np.errstate(all="ignore"):  # float16 ends at 65,504
+        codes, scale, lowest = to_eight_bits(values)
+        restored = codes * scale.astype(np.float32) + lowest
+        off = np.abs(restored - values.reshape(-1, BLOCK)).max()
+        if np.isnan(off) or off > np.ptp(values) / 255:
+            return None
+    parts = {"codes": codes, "scale": scale, "lowest": lowest, "shape": np.array(values.shape)}
+    tensors = [numpy_helper.from_array(part, f"{name}.{kind}") for kind, part in parts.items()]
+    nodes = [
+        helper.make_node("Cast", [f"{name}.{kind}"], [f"{name}.{kind}.float"], to=TensorProto.FLOAT)
+        for kind in ("codes", "scale", "lowest")
+    ]
+    nodes += [
+        helper.make_node("Mul", [f"{name}.codes.float", f"{name}.scale.float"], [f"{name}.scaled"]),
+        helper.make_node("Add", [f"{name}.scaled", f"{name}.lowest.float"], [f"{name}.blocks"]),
+        helper.make_node("Reshape", [f"{name}.blocks", f"{name}.shape"], [name]),
+    ]
+    return tensors, nodes
+
+
+def replace_matrices(graph, replace: Callable[[str, np.ndarray], tuple[list, list] | None]) -> None:
+    """Store the large float32 matrices of an ONNX graph otherwise: as the tensors and nodes that `replace` returns.
+
+    `replace` gets a matrix's name and numbers; where it returns None the matrix stays as it is.
+    """
+    from onnx import numpy_helper
+
+    restoring = []
+    for tensor in list(graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32 or values.ndim != 2 or values.size < LARGE:
+            continue
+        replacement = replace(tensor.name, values)
+        if replacement is not None:
+            tensors, nodes = replacement
+            graph.initializer.remove(tensor)
+            graph.initializer.extend(tensors)
+            restoring += nodes
+    nodes = [*restoring, *graph.node]  # before the nodes that use them
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
+    """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
+
+    Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
+    saves neither time nor memory while it runs. A matrix that 8 bits cannot hold, such as one with numbers above
+    65,504, stays as it is. FileNotFoundError and ValueError as in `OnnxModel`, OSError as in `export_onnx`.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError  # what onnx itself stands on
+
+    try:
+        model = onnx.load_from_string(Path(path).read_bytes())
+    except DecodeError as error:
+        raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
+    replace_matrices(model.graph, in_eight_bits)
+    return write_file(target, model.SerializeToString())
