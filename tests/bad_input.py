@@ -28,7 +28,6 @@ from utils.datasets import Examples
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
 from utils.evaluation import predict
-from utils.files import MOST_BYTES
 from utils.masked_lm import mask_tokens, pack
 from utils.packing import encode_packed
 from utils.plots import heatmap
@@ -447,8 +446,6 @@ BROKEN_JSON = [
     ("null", b"null", "config.json holds a NoneType"),
     ("a number", b"42", "config.json holds a int"),
     ("bytes that are no UTF-8", b"\xff\xfe{", "config.json cannot be read"),
-    ("100,000 brackets", DEEP.encode(), "nested too deeply"),
-    ("a file of gigabytes", 3 * 10**9, f"more than the {MOST_BYTES:,} that such a file may have"),
 ]
 SAID_OF_A_PROGRAM = [
     ("torch_dtype", "float16"),
@@ -796,8 +793,6 @@ TABLE = [
     ("a row that is too long", table(b"name,ticker\nA,B,C\n"), ValueError, "line 2 has not 2 columns"),
     ("Latin-1", table("name,ticker\nCafé,C\n".encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
     ("an empty file", table(b""), ValueError, "is missing from"),
-    ("more than 50 MB", table(bytes(MOST_BYTES + 1)),
-     ValueError, "50,000,001 bytes are more than the 50,000,000 that such a file may have"),
 ]
 # fmt: on
 GROUPS = {

@@ -360,6 +360,7 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
         raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
     if mask is None:
         return EncodedText(states)
+    check_tensor("encoder_attention_mask", mask)
     check_same_shape("encoder_attention_mask", mask, states.shape[:2])
     if not torch.compiler.is_compiling():
         check_mask_facts("encoder_attention_mask", *mask_facts(mask))

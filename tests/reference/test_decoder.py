@@ -393,7 +393,7 @@ def test_texts_need_a_start_and_an_end(name, token_id):
     ("encoder", "decoder", "words"),
     [
         ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, and this is a decoder"),
-        ({"is_decoder": True}, READS, "is_decoder=True makes a decoder, and this is an encoder"),
+        ({"is_decoder": True}, READS, "is_decoder=True is not built here: use False"),
         ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not built here"),
         ({}, READS | {"num_attention_heads": 3}, "not divisible"),
         ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not built here'),
