@@ -1046,7 +1046,7 @@ CASES += [
         (
             "a decoder that looks at no source",
             write({"add_cross_attention": False}),
-            "this decoder looks at no source: use add_cross_attention=True",
+            "this decoder looks at no source: leave it out, or use add_cross_attention=True",
         ),
         ("an encoder for the decoder", write({"is_decoder": False}), "is_decoder=False makes an encoder"),
     ]
