@@ -118,8 +118,7 @@ class TransformerDecoder(nn.Module):
         check_decoder_config(config)
         self.config = config
         self.embeddings = Embeddings(config)
-        layers = [TransformerDecoderLayer(config) for _ in range(config.num_hidden_layers)]
-        self.layers = nn.ModuleList(layers)
+        self.layers = nn.ModuleList(TransformerDecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.head = LanguageModelHead(config)
         initialize(self, config.initializer_range)
 
@@ -151,18 +150,14 @@ class TransformerDecoder(nn.Module):
         source = as_source(self.config, len(input_ids), encoder_hidden_states, encoder_attention_mask)
         cache = cache or self.new_cache()
         cached = len(cache[0])
-        if cached >= input_ids.size(1):
-            remedy = "pass the whole text so far, or a new cache"
-            raise ValueError(f"{cached} tokens are cached, and the text has {input_ids.size(1)}: {remedy}")
+        check_cache(cached, input_ids.size(1))
         mask = causal_mask(input_ids, attention_mask, cached)
         hidden_states = self.embeddings(input_ids)[:, cached:]
         attentions, cross_attentions = [], []
-        for layer, layer_cache in zip(self.layers, cache, strict=True):
-            hidden_states, weights, cross_weights = layer(
-                hidden_states, mask, source, layer_cache, output_attentions
-            )
+        for layer, past in zip(self.layers, cache, strict=True):
+            hidden_states, weights, across = layer(hidden_states, mask, source, past, output_attentions)
             attentions.append(weights)
-            cross_attentions.append(cross_weights)
+            cross_attentions.append(across)
         logits = self.head(hidden_states, self.embeddings.word_embeddings.weight)
         if not output_attentions:
             return DecoderOutput(logits)
@@ -288,9 +283,7 @@ class EncoderDecoder(nn.Module):
         for name, weight in state_dict.items():
             part, _, own_name = name.partition(".")
             if part not in weights:
-                raise ValueError(
-                    f"unexpected weight {name}: pass an EncoderDecoderModel's, encoder.… and decoder.…"
-                )
+                raise ValueError(f"unexpected weight {name}: pass those of an EncoderDecoderModel")
             weights[part][own_name] = weight
         self.encoder.load_bert_weights(weights["encoder"])
         self.decoder.load_bert_weights(weights["decoder"])
@@ -321,7 +314,7 @@ class EncoderDecoder(nn.Module):
         Dropout is off; the decoder's `bos_token_id` starts a text, `eos_token_id` ends it. Greedy for one beam, else
         the text with the best mean log-probability per token. ValueError for sizes and tokens that allow no text.
         """
-        limits = writing_limits(self.decoder.config, max_length, num_beams)
+        limits = as_limits(self.decoder.config, max_length, num_beams)
         search = greedy_search if num_beams == 1 else beam_search
         with evaluation_mode(self):
             states = self.encoder(input_ids, attention_mask).last_hidden_state
@@ -367,7 +360,14 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
     return EncodedText(states, extend_attention_mask(mask, *mask.shape))
 
 
-def writing_limits(config: BertConfig, max_length: int, num_beams: int) -> Limits:
+def check_cache(cached: int, length: int) -> None:
+    """ValueError unless the text has more tokens than are cached."""
+    if cached >= length:
+        sizes = f"{cached} tokens are cached, and the text has {length}"
+        raise ValueError(f"{sizes}: pass the whole text so far, or a new cache")
+
+
+def as_limits(config: BertConfig, max_length: int, num_beams: int) -> Limits:
     """The limits of the texts that a decoder writes; ValueError for a missing token or a size that allows no text."""
     start, end, pad = config.bos_token_id, config.eos_token_id, config.pad_token_id
     check_size("bos_token_id", start, 0, config.vocab_size - 1)

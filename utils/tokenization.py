@@ -175,9 +175,8 @@ class WordPieceTokenizer:
         """Text, or a pair of texts, to ids; "" gives [CLS] [SEP]."""
         if add_special_tokens:
             first, second = self.segments(text, pair)
-        else:
-            first, second = self.ids_of(text), [] if pair is None else self.ids_of(pair)
-        return first + second
+            return first + second
+        return self.ids_of(text) + ([] if pair is None else self.ids_of(pair))
 
     def decode(self, ids) -> str:
         """Ids (a list or a tensor) back to text; ValueError for an id without a token."""
