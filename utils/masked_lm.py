@@ -32,11 +32,11 @@ from utils.checkpoints import (
 )
 from utils.classifier import config_file, require_own_folder, vocabulary_files
 from utils.encoder import TransformerEncoder, initialize, rename_weight
-from utils.evaluation import Evaluation, summarize, summed
 from utils.files import WEIGHTS_FILE, open_weights, read_weights, weight_files
 from utils.language_model_head import HEAD, LanguageModelHead, rename_head, rename_tied
 from utils.saving import write_folder
 from utils.tokenization import WordPieceTokenizer, drop_surrogates
+from utils.training import Evaluation, summarize, summed
 
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 
@@ -50,7 +50,7 @@ class StoredMaskedLM(nn.Module):
         folder = checkpoint_folder(checkpoint)
         stored = [name for path in weight_files(folder) for name in open_weights(path).keys()]  # noqa: SIM118
         if not any(name.startswith(HEAD) for name in stored):
-            remedy = "use bert-base-uncased, or a folder that utils.pretraining wrote"
+            remedy = "use bert-base-uncased, or a folder that scripts/pretrain.py wrote"
             raise ValueError(f"{folder} holds an encoder without masked-LM head ({HEAD}*): {remedy}")
         model = cls(make_config(read_config(folder), folder))
         model.load_state_dict(read_weights(folder, model.state_dict(), stored_name))

@@ -23,14 +23,14 @@ from transformers import (
     pipeline,
 )
 
+import fine_tune as command
 from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
 from tools import notebooks
-from utils import classifier, saving, training
+from utils import classifier, saving
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
-from utils.evaluation import evaluate, predict
 from utils.tokenization import WordPieceTokenizer
-from utils.training import fine_tune
+from utils.training import evaluate, fine_tune, predict
 from utils.views import head_view
 
 REAL = TINY | {"vocab_size": 30522, "max_position_embeddings": 24}
@@ -110,8 +110,8 @@ def test_a_pipeline_of_transformers_reads_it_with_the_names_of_the_classes(folde
 def test_the_command_line_measures_it(folder, trained, tokenizer, monkeypatch, capsys):
     expected = evaluate(trained, tokenizer, reviews().test[:50])
     arguments = f"--cpu --checkpoint {folder} --epochs 0 --limit 50"
-    monkeypatch.setattr(sys, "argv", ["training", *arguments.split()])
-    training.main()
+    monkeypatch.setattr(sys, "argv", ["fine_tune.py", *arguments.split()])
+    command.main()
     printed = capsys.readouterr().out
     assert f"test accuracy {expected.accuracy:.1%} (" in printed
     assert f") of 50, loss {expected.loss:.4f}\n" in printed
