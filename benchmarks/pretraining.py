@@ -1,6 +1,6 @@
 """What the pretrained tiny BERT of notebook 11 is worth: held-out words, fine-tuning, and texts found by their meaning.
 
-`python -m benchmarks.pretraining FOLDER` takes a run of utils.pretraining, stores its weights (float16) in
+`python -m benchmarks.pretraining FOLDER` takes a run of scripts/pretrain.py, stores its weights (float16) in
 utils/data/tiny_bert and what it measures in utils/data/pretraining.json, which notebook 11 draws, and writes
 benchmarks/pretraining.md. Finished parts are kept while the weights are the same, so that it goes on where it stopped.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from safetensors import safe_open
 from sklearn.feature_extraction.text import TfidfVectorizer
 from torch import Tensor
 from transformers import BertConfig
@@ -26,7 +27,7 @@ from utils.datasets import DATA, imdb_reviews, reviews
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
 from utils.masked_lm import ASKED, NeighbourGuess, TransformerForMaskedLM, mask_tokens, pack
-from utils.pretraining import STATE_FILE, Settings, contrast, read_state
+from utils.pretraining import Settings, contrast
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
 from utils.tokenization import WordPieceTokenizer
@@ -52,11 +53,12 @@ def read_results(folder: Path, weights: bytes) -> dict:
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if results.get("sha256") == sha256:
         return results
-    facts = read_state(folder / STATE_FILE)[0]
+    with safe_open(folder / "training.safetensors", framework="pt") as file:
+        facts = json.loads(file.metadata()["facts"])
     settings = {name: facts[name] for name in (*vars(Settings()), "rows")}
     losses = [round(loss, 4) for loss in facts["losses"]]
     curve = [{name: round(value, 4) for name, value in point.items()} for point in facts["curve"]]
-    command = "python -m utils.pretraining FOLDER " + " ".join(
+    command = "python scripts/pretrain.py FOLDER " + " ".join(
         f"--{name.replace('_', '-')} {value}" for name, value in settings.items() if name != "rows"
     )
     facts = {"sha256": sha256, "command": command, "settings": settings, "pairs": PAIRS, "rate": RATE}
@@ -306,7 +308,7 @@ trainings with other pairs.
 def main() -> None:
     """Store the weights of a run, measure what is not measured yet, and write the report."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="of a run of utils.pretraining, finished or not")
+    parser.add_argument("folder", type=Path, help="of a run of scripts/pretrain.py, finished or not")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
         "--only", default="", help="measure the parts whose names begin so, and write no report"
@@ -314,8 +316,8 @@ def main() -> None:
     options = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()  # a checkpoint without pooler is no news
     transformers.utils.logging.disable_progress_bar()
-    tokenizer = WordPieceTokenizer.from_checkpoint(str(options.folder))
-    model = TransformerForMaskedLM.from_checkpoint(str(options.folder))
+    tokenizer = WordPieceTokenizer.from_checkpoint(str(options.folder / "checkpoint"))
+    model = TransformerForMaskedLM.from_checkpoint(str(options.folder / "checkpoint"))
     model.save(MODEL, tokenizer, dtype=torch.float16)
     results = read_results(options.folder, (MODEL / "model.safetensors").read_bytes())
     if "held out" not in results:

@@ -25,11 +25,10 @@ from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
-from utils.evaluation import compute_logits
 from utils.packing import encode_packed
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
-from utils.training import fine_tune
+from utils.training import compute_logits, fine_tune
 
 TRAINER, SENTENCE_TRANSFORMERS = "transformers, Trainer's defaults", "sentence-transformers"
 SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come"

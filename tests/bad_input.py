@@ -27,13 +27,12 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
-from utils.evaluation import predict
 from utils.masked_lm import mask_tokens, pack
 from utils.packing import encode_packed
 from utils.plots import heatmap
 from utils.search import embed, hnsw_index, search, search_index
 from utils.tokenization import WordPieceTokenizer
-from utils.training import fine_tune
+from utils.training import fine_tune, predict
 from utils.views import head_view, model_view, neuron_view
 from utils.views.still import head_lines
 

@@ -65,12 +65,12 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | own | {"PYTHONPATH": str(ROOT)}
 
 
-ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT)}
 
 
 def pretraining_command(folder: Path, *options: str) -> list[str]:
     """The program that pretrains, on 60 reviews."""
-    return [sys.executable, "-m", "utils.pretraining", str(folder), "--cpu", "--texts", "60", *options]
+    return [sys.executable, "scripts/pretrain.py", str(folder), "--cpu", "--texts", "60", *options]
 
 
 def run_pretraining(folder: Path, *options: str) -> subprocess.CompletedProcess:

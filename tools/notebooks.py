@@ -23,8 +23,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     "06": {"encoder": ("TransformerEncoder",), "weights": ("rename_weight", "rename_weights")},
     "08": {
         "classifier": ("TransformerForSequenceClassification",),
-        "training": ("rate_factor", "make_optimizer", "Learner", "snapshot"),
-        "evaluation": (),
+        "training": ("rate_factor", "make_optimizer", "train_epoch", "classify", "fit", "fine_tune"),
         "statistics": ("wilson_interval",),
     },
     "09": {
@@ -33,7 +32,14 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     },
     "11": {
         "masked_lm": ("LanguageModelHead", "TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
-        "pretraining": ("MaskedLearner", "endless_batches", "PairLearner", "contrast"),
+        "pretraining": (
+            "endless_batches",
+            "masked_batches",
+            "guess_words",
+            "mean_vectors",
+            "find_partners",
+            "contrast",
+        ),
     },
     "12": {
         "attention": ("causal_mask",),

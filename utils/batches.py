@@ -1,5 +1,6 @@
 """How texts reach a model: as rows of ids, in padded batches of similar length, with dropout off. Used from 08 on."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -60,7 +61,7 @@ def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> l
     """
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor([len(row) for row in rows]) + 4 * torch.rand(len(rows), generator=generator)
-    batches = lengths.argsort().tensor_split(-(-len(rows) // batch_size))
+    batches = lengths.argsort().tensor_split(math.ceil(len(rows) / batch_size))
     return [batches[number].tolist() for number in torch.randperm(len(batches), generator=generator)]
 
 

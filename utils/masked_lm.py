@@ -16,8 +16,8 @@ from utils.checkpoint import SavedModel
 from utils.checks import SPECIAL_TOKENS, check_activation, check_between, check_size, check_texts
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import ACTIVATIONS
-from utils.evaluation import Evaluation, summarize, summed
 from utils.tokenization import WordPieceTokenizer, drop_surrogates
+from utils.training import Evaluation, summarize, summed
 
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 

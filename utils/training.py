@@ -1,32 +1,41 @@
-"""Fine-tuning a classifier, on one device or many. Built in notebook 08.
+"""A training loop that keeps the best epoch, and what it is judged by: evaluation and prediction. Built in notebook 08.
 
-Several GPUs or machines run the same loop in as many processes: `accelerate launch -m utils.training --epochs 3`.
-To try that without a GPU: `accelerate launch --multi_gpu --num_processes 2 -m utils.training --cpu`.
+`scripts/fine_tune.py` runs this loop from the command line, in as many processes as there are GPUs.
 """
 
-import argparse
 import math
-import time
+from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from tqdm import tqdm
 
-from utils.batches import collate, device_of, shuffled_batches
-from utils.checkpoint import load_config
-from utils.checks import check_finite
-from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import LABELS, Examples, reviews
-from utils.evaluation import Evaluation, Team, encode, evaluate, predict, summarize, summed
-from utils.tokenization import WordPieceTokenizer
-
-__all__ = ["Evaluation", "History", "evaluate", "fine_tune", "predict"]
+from utils.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches
+from utils.checks import check_finite, check_labels
+from utils.datasets import Examples
 
 WARMUP = 0.1  # of all steps, as in the code that Google published for fine-tuning BERT
 MAX_GRADIENT_NORM = 1.0  # from there too
 WEIGHT_DECAY = 0.01  # Devlin et al. 2019, appendix A.2
+
+
+class Evaluation(NamedTuple):
+    """Mean cross-entropy (nats) and accuracy over `total` examples."""
+
+    loss: float
+    accuracy: float
+    total: int
+
+
+class Predictions(NamedTuple):
+    """The likeliest class and the probability of every class, a row for each text, on the CPU."""
+
+    labels: Tensor  # (N,)
+    probabilities: Tensor  # (N, num_labels), rows sum to 1
 
 
 @dataclass
@@ -38,7 +47,6 @@ class History:
     validation: list[Evaluation] = field(default_factory=list)
     best_epoch: int | None = None  # counted from 1; None before the first validation
     ended: str = "finished"  # or "early stopping", "interrupted"
-    seconds: float = 0.0
 
     def record(self, train: Evaluation, validation: Evaluation) -> bool:
         """Add an epoch; True if it is the best so far: higher accuracy, or the same with a lower loss."""
@@ -49,50 +57,7 @@ class History:
         return self.best_epoch == len(scores)
 
 
-@dataclass
-class Learner:
-    """What a step needs: the training rows (ids) and labels, the model, the optimizer and its schedule, the team."""
-
-    model: nn.Module  # as the team wrapped it
-    rows: list[list[int]]
-    labels: Tensor
-    optimizer: torch.optim.Optimizer
-    schedule: torch.optim.lr_scheduler.LRScheduler
-    team: Team
-
-    def sums(self, batch: list[int]) -> Tensor:
-        """Summed loss, right answers and count of this process's share of the rows with these indices."""
-        share = self.team.share(batch)
-        rows, device = [self.rows[index] for index in share], device_of(self.model)
-        with torch.autocast(device.type, torch.bfloat16, enabled=has_bfloat16(device)):
-            logits = self.model(**collate(rows, device))
-        return summed(logits, self.labels[share].to(device))
-
-    def step(self, batch: list[int]) -> Tensor:
-        """Learn from the rows with these indices; return their summed loss, right answers and count."""
-        sums = self.sums(batch)
-        total = self.team.sum(sums.detach()).cpu()
-        if total[0].isfinite():
-            self.optimizer.zero_grad()
-            mean = sums[0] / total[2] * self.team.size  # the team averages its members' gradients
-            mean.backward()
-            nn.utils.clip_grad_norm_(self.model.parameters(), MAX_GRADIENT_NORM)
-            self.optimizer.step()
-            self.schedule.step()
-        return total
-
-    def epoch(self, batches: list[list[int]], history: History, **progress) -> Evaluation:
-        """Learn from every batch once, noting each step's loss; `progress` goes to the progress bar."""
-        self.model.train()
-        total = torch.zeros(3)
-        for batch in (bar := tqdm(batches, unit="step", **progress)):
-            step_total = self.step(batch)
-            total += step_total
-            loss = summarize(step_total).loss
-            history.step_losses.append(loss)
-            check_finite(loss, len(history.step_losses), self.schedule.get_last_lr()[0])
-            bar.set_postfix(loss=f"{loss:.3f}")
-        return summarize(total)
+# Training
 
 
 def fine_tune(
@@ -108,31 +73,53 @@ def fine_tune(
     patience: int = 2,
     max_length: int | None = None,
     quiet: bool = False,
-    accelerator=None,
 ) -> History:
-    """Train the weights that require gradients, in place, and keep those of the epoch best on `validation`.
+    """Train a classifier's weights that require gradients, in place, and keep those of the epoch best on `validation`.
 
     AdamW with warm-up and linear decay (Devlin et al. 2019, appendix A.2; rate, batch size and epochs from the ranges
-    of A.3); `patience` epochs without progress end it.
-    Texts are cut to `max_length` tokens, and to the model's positions. Ctrl-C ends it and keeps the best epoch, or,
-    before the first validation, what there is. ValueError for input that does not fit; FloatingPointError for a loss
-    that is not finite, with the weights of the best epoch put back, or those it came with.
+    of A.3). Texts are cut to `max_length` tokens, and to the model's positions. ValueError for input that does not fit;
+    how it ends, and its other errors, as in `fit`.
     """
-    team, history, started = Team(accelerator), History(), time.perf_counter()
-    rows = encode(model, tokenizer, train, max_length)
-    encode(model, tokenizer, validation, max_length)  # so that a mistake in it shows now, not after an epoch
-    plan = plan_batches(rows, epochs, batch_size, seed, team)
+    rows, labels = encode(model, tokenizer, train, max_length)
+    held_out = encode(model, tokenizer, validation, max_length)
+    torch.manual_seed(1000 * seed)  # for dropout
+    return fit(
+        model,
+        plan_batches(rows, epochs, batch_size, seed),
+        loss=lambda batch: classify(model, rows, labels, batch),
+        validate=lambda: evaluate_rows(model, *held_out),
+        learning_rate=learning_rate,
+        patience=patience,
+        quiet=quiet,
+    )
+
+
+def fit(
+    model: nn.Module,
+    plan: Sequence[Sequence],
+    loss: Callable[..., Tensor],
+    validate: Callable[[], Evaluation],
+    *,
+    learning_rate: float,
+    patience: int = 2,
+    quiet: bool = False,
+) -> History:
+    """Train on the batches of each epoch in `plan`, and keep the weights of the epoch that `validate` finds best.
+
+    `patience` epochs without progress end it. Ctrl-C ends it and keeps the best epoch, or, before the first validation,
+    what there is. FloatingPointError for a loss that is not finite, with the weights of the best epoch put back, or
+    those it came with. `loss` as in `train_epoch`.
+    """
+    history = History()
     optimizer, schedule = make_optimizer(model, learning_rate, steps=sum(len(batches) for batches in plan))
-    learner = Learner(team.wrap(model), rows, torch.tensor(train.labels), optimizer, schedule, team)
-    best = snapshot(model)
-    torch.manual_seed(1000 * seed + team.rank)  # for dropout, which each process draws for itself
+    best = deepcopy(model.state_dict())
     try:
         for epoch, batches in enumerate(plan, start=1):
-            progress = {"desc": f"epoch {epoch}/{epochs}", "disable": quiet or team.rank > 0}
-            learned = learner.epoch(batches, history, **progress)
-            validated = evaluate(model, tokenizer, validation, max_length=max_length, accelerator=accelerator)
+            progress = {"desc": f"epoch {epoch}/{len(plan)}", "disable": quiet}
+            learned = train_epoch(model, batches, loss, optimizer, schedule, history, **progress)
+            validated = validate()
             check_finite(validated.loss, len(history.step_losses), learning_rate)
-            weights = snapshot(model)
+            weights = deepcopy(model.state_dict())
             if history.record(learned, validated):
                 best = weights
             elif epoch - history.best_epoch >= patience:
@@ -140,25 +127,68 @@ def fine_tune(
                 break
     except KeyboardInterrupt:
         history.ended = "interrupted"
-        best = best if history.best_epoch else snapshot(model)
+        best = best if history.best_epoch else deepcopy(model.state_dict())
     finally:
         model.load_state_dict(best)
         model.eval()
-        history.seconds = time.perf_counter() - started
     return history
 
 
-def plan_batches(
-    rows: list[list[int]], epochs: int, batch_size: int, seed: int, team: Team
-) -> list[list[list[int]]]:
-    """Every epoch's batches of row indices; ValueError for sizes that leave nothing to do, in all or for a process."""
+def train_epoch(
+    model: nn.Module,
+    batches: Iterable,
+    loss: Callable[..., Tensor],
+    optimizer: torch.optim.Optimizer,
+    schedule: torch.optim.lr_scheduler.LRScheduler,
+    history: History,
+    **progress,
+) -> Evaluation:
+    """Take a step on every batch, and add its loss to `history`; return the means over all of them.
+
+    `loss` takes a batch to what `summed` returns, (3,); `progress` goes to the progress bar. FloatingPointError, before
+    the weights have moved, for a loss that is not finite.
+    """
+    model.train()
+    total = torch.zeros(3)
+    for batch in (bar := tqdm(batches, unit="step", **progress)):
+        optimizer.zero_grad()
+        sums = loss(batch)  # forward: summed loss, right answers, number of examples
+        step_loss = summarize(sums).loss
+        check_finite(step_loss, len(history.step_losses) + 1, schedule.get_last_lr()[0])
+        (sums[0] / sums[2]).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), MAX_GRADIENT_NORM)
+        optimizer.step()
+        schedule.step()
+        total += sums.detach().cpu()
+        history.step_losses.append(step_loss)
+        bar.set_postfix(loss=f"{step_loss:.3f}")
+    return summarize(total)
+
+
+def classify(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
+    """Classify the rows of ids with these indices; summed loss, right answers and number of them, (3,)."""
+    logits = model(**collate([rows[index] for index in batch], device_of(model)))
+    return summed(logits, labels[batch].to(logits.device))
+
+
+def summed(logits: Tensor, labels: Tensor) -> Tensor:
+    """Summed cross-entropy, number of right answers and number of examples, (3,)."""
+    right = logits.argmax(dim=-1) == labels
+    loss = F.cross_entropy(logits.float(), labels, reduction="sum")
+    return torch.stack([loss, right.sum(), torch.ones_like(right).sum()])
+
+
+def summarize(sums: Tensor) -> Evaluation:
+    """What `summed` gathered, divided by the number of examples."""
+    loss, right, total = sums.tolist()
+    return Evaluation(loss / total, right / total, round(total))
+
+
+def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: int) -> list[list[list[int]]]:
+    """Every epoch's batches of row indices; ValueError for sizes that leave nothing to do."""
     if epochs < 1 or batch_size < 1:
         raise ValueError(f"epochs={epochs} and batch_size={batch_size} must both be 1 or more")
-    plan = [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
-    smallest = min(len(batch) for batch in plan[0])
-    if smallest < team.size:
-        raise ValueError(f"{team.size} processes cannot share a batch of {smallest} examples: use more")
-    return plan
+    return [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 
 
 def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
@@ -180,59 +210,48 @@ def rate_factor(step: int, steps: int) -> float:
     return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
 
-def snapshot(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of all weights, for `load_state_dict`."""
-    return {name: weight.detach().clone() for name, weight in model.state_dict().items()}
+# Evaluation and prediction
 
 
-def has_bfloat16(device: torch.device) -> bool:
-    """Whether the device is a GPU that computes in bfloat16, with the range of float32 at half the size."""
-    return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+def evaluate(
+    model: nn.Module, tokenizer, examples: Examples, *, batch_size: int = 64, max_length: int | None = None
+) -> Evaluation:
+    """Loss and accuracy on examples, in evaluation mode; texts are cut as in `fine_tune`."""
+    return evaluate_rows(model, *encode(model, tokenizer, examples, max_length), batch_size)
 
 
-def starting_model(checkpoint: str | None) -> TransformerForSequenceClassification:
-    """A saved classifier with the head it has, any other checkpoint under an untrained one."""
-    is_folder = checkpoint and Path(checkpoint).is_dir()
-    if is_folder and "BertForSequenceClassification" in (load_config(checkpoint).architectures or ()):
-        return TransformerForSequenceClassification.load(checkpoint)
-    return TransformerForSequenceClassification.from_checkpoint(checkpoint)
+def predict(
+    model: nn.Module, tokenizer, texts: Sequence[str], *, batch_size: int = 64, max_length: int | None = None
+) -> Predictions:
+    """Classify a list of texts of any length, in evaluation mode; each is cut to `max_length` and to the positions."""
+    rows = model_ids(texts, model, tokenizer, max_length)
+    probabilities = compute_logits(model, rows, batch_size).softmax(dim=-1)
+    return Predictions(probabilities.argmax(dim=-1), probabilities)
 
 
-def main() -> None:
-    """Fine-tune on the review sentences from the command line, in as many processes as `accelerate launch` started."""
-    from accelerate import Accelerator  # only needed here
-
-    parser = argparse.ArgumentParser(prog="python -m utils.training", description=main.__doc__)
-    parser.add_argument("--checkpoint", help="a local folder or a name on the Hub; else the embedded one")
-    parser.add_argument("--epochs", type=int, default=2, help="0 only measures what the checkpoint can do")
-    parser.add_argument("--batch-size", type=int, default=32, help="of all processes together (default: 32)")
-    parser.add_argument("--learning-rate", type=float, default=5e-5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit", type=int, help="use so many examples of each part only")
-    parser.add_argument("--cpu", action="store_true", help="stay on the CPU, in spite of a GPU")
-    parser.add_argument("--save", help="folder to save the trained model in")
-    options = parser.parse_args()
-    accelerator = Accelerator(cpu=options.cpu, mixed_precision="no")  # the loop itself chooses bfloat16
-    parts = [part[: options.limit] for part in reviews()]
-    torch.manual_seed(options.seed)
-    model = starting_model(options.checkpoint).to(accelerator.device)
-    tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
-    if options.epochs:
-        names = ("epochs", "batch_size", "learning_rate", "seed")
-        settings = {name: getattr(options, name) for name in names}
-        history = fine_tune(model, tokenizer, *parts[:2], **settings, accelerator=accelerator)
-        accelerator.print(
-            f"{accelerator.num_processes} processes, {history.ended}, best epoch {history.best_epoch}"
-        )
-    tested = evaluate(model, tokenizer, parts[2], accelerator=accelerator)
-    low, high = tested.interval
-    accelerator.print(
-        f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}, loss {tested.loss:.4f}"
-    )
-    if options.save and accelerator.is_main_process:
-        model.save(options.save, tokenizer, LABELS)
-    accelerator.end_training()
+def encode(
+    model: nn.Module, tokenizer, examples: Examples, max_length: int | None
+) -> tuple[list[list[int]], Tensor]:
+    """Rows of ids and labels (N,) of examples; ValueError unless each label is one of the model's classes."""
+    if not isinstance(examples, Examples):
+        raise TypeError(f"examples must be Examples(texts, labels), got {type(examples).__name__}")
+    check_labels(examples.labels, model.config.num_labels)
+    rows = model_ids(examples.texts, model, tokenizer, max_length)
+    return rows, torch.tensor(examples.labels, dtype=torch.long)
 
 
-if __name__ == "__main__":
-    main()
+def evaluate_rows(
+    model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64
+) -> Evaluation:
+    """Loss and accuracy on rows of ids, in evaluation mode."""
+    return summarize(summed(compute_logits(model, rows, batch_size), labels))
+
+
+@torch.no_grad()
+def compute_logits(model: nn.Module, rows: list[list[int]], batch_size: int) -> Tensor:
+    """Logits (N, num_labels) of rows of ids on the CPU, in the rows' order, in evaluation mode."""
+    logits = torch.empty(len(rows), model.config.num_labels)
+    with evaluation_mode(model):
+        for batch in sorted_batches(rows, batch_size):
+            logits[batch] = model(**collate([rows[index] for index in batch], device_of(model))).float().cpu()
+    return logits

@@ -16,8 +16,8 @@ from utils.batches import (
 )
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
-from utils.evaluation import evaluate, predict
 from utils.search import embed
+from utils.training import evaluate, predict
 from utils.views import neuron_view
 
 # Ids

@@ -7,12 +7,10 @@ from transformers import BertConfig
 from tests.helpers import TINY, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
-from utils.evaluation import Evaluation, evaluate, predict
 from utils.notebook import largest_difference
 from utils.search import embed
-from utils.statistics import wilson_interval
 from utils.tokenization import WordPieceTokenizer
-from utils.training import fine_tune
+from utils.training import evaluate, fine_tune, predict
 
 
 @pytest.fixture
@@ -38,10 +36,6 @@ def test_evaluation_counts_every_example(tokenizer):
     assert total == 7
     assert accuracy == pytest.approx((labels == targets).float().mean().item())
     assert loss == pytest.approx(-probabilities[torch.arange(7), targets].log().mean().item(), abs=1e-6)
-
-
-def test_the_interval_is_wilsons():
-    assert Evaluation(loss=0.5, accuracy=81 / 263, total=263).interval == wilson_interval(81, 263)
 
 
 def test_two_hundred_texts_in_one_call(tokenizer):

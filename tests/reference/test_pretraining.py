@@ -1,28 +1,28 @@
 """Pretraining learns, goes on after a stop as if there had been none, and loses nothing."""
 
 import errno
+import json
+import os
+import shutil
+import signal
+import sys
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import torch
+from accelerate import Accelerator
+from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from tests.helpers import TINY, names, run_pretraining
+import pretrain
+from pretrain import CHECKPOINT, STATE_FILE, Run
+from tests.helpers import TINY, names, run_pretraining, unix_only
 from utils import pretraining, saving
 from utils.encoder import TransformerEncoder
-from utils.evaluation import Team
 from utils.masked_lm import TransformerForMaskedLM, pack, train_vocabulary
-from utils.pretraining import (
-    STATE_FILE,
-    TEMPERATURE,
-    PairLearner,
-    Pretraining,
-    Settings,
-    contrast,
-    endless_batches,
-)
-from utils.training import make_optimizer
+from utils.pretraining import TEMPERATURE, Settings, contrast, endless_batches, find_partners
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
 SETTINGS = Settings(steps=8, batch_size=4, learning_rate=1e-2, probability=0.3)
@@ -31,24 +31,25 @@ DROPOUT = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
 
 @pytest.fixture(autouse=True)
 def short_rounds(monkeypatch):
-    monkeypatch.setattr(pretraining, "ROUND", 3)
+    monkeypatch.setattr(pretrain, "ROUND", 3)
 
 
-def new_run(settings: Settings = SETTINGS, **options) -> Pretraining:
+def new_run(settings: Settings = SETTINGS, **options) -> Run:
     tokenizer = train_vocabulary(TEXTS, 80)
     rows = pack(TEXTS, tokenizer, 16)
     torch.manual_seed(0)
     config = TINY | DROPOUT | {"vocab_size": len(tokenizer.vocab), "initializer_range": 0.1} | options
-    return Pretraining(TransformerForMaskedLM(BertConfig(**config)), tokenizer, rows, rows, settings)
+    model = TransformerForMaskedLM(BertConfig(**config))
+    return Run(model, tokenizer, rows, rows, settings, Accelerator(cpu=True))
 
 
-def weights_of(run: Pretraining) -> torch.Tensor:
+def weights_of(run: Run) -> torch.Tensor:
     return torch.cat([weight.detach().flatten() for weight in run.model.parameters()]).clone()
 
 
-def test_it_learns():
+def test_it_learns(tmp_path):
     run = new_run(Settings(steps=60, batch_size=8, learning_rate=2e-2, probability=0.3))
-    run.learn(quiet=True)
+    run.learn(60, tmp_path, quiet=True)
     assert run.done == len(run.history.step_losses) == 60
     assert [point["step"] for point in run.curve] == list(range(3, 61, 3))
     first, last = run.curve[0], run.curve[-1]
@@ -60,7 +61,7 @@ def test_it_learns():
 @pytest.mark.parametrize("at", [3, 4, 7])
 def test_a_run_that_stopped_comes_to_the_same_weights(tmp_path, at):
     whole = new_run()
-    whole.learn(quiet=True)
+    whole.learn(8, tmp_path / "whole", quiet=True)
     stopped = new_run()
     stopped.learn(at, tmp_path, quiet=True)
     torch.manual_seed(77)  # chance moves on meanwhile
@@ -68,31 +69,31 @@ def test_a_run_that_stopped_comes_to_the_same_weights(tmp_path, at):
     resumed.resume(tmp_path)
     assert resumed.done == at
     assert torch.equal(weights_of(resumed), weights_of(stopped))
-    resumed.learn(quiet=True)
+    resumed.learn(8, tmp_path, quiet=True)
     assert torch.equal(weights_of(resumed), weights_of(whole))
     assert resumed.history.step_losses == whole.history.step_losses
     assert resumed.curve[-1]["loss"] == whole.curve[-1]["loss"]
 
 
-def test_going_on_without_the_optimizer_would_show():
+def test_going_on_without_the_optimizer_would_show(tmp_path):
     whole, stopped = new_run(), new_run()
-    whole.learn(quiet=True)
-    stopped.learn(4, quiet=True)
+    whole.learn(8, tmp_path / "whole", quiet=True)
+    stopped.learn(4, tmp_path, quiet=True)
     forgetful = new_run()
-    forgetful.model.load_state_dict(stopped.model.state_dict())
-    forgetful.learner.schedule.load_state_dict(stopped.learner.schedule.state_dict())
-    forgetful.learn(quiet=True)
+    forgetful.resume(tmp_path)
+    for state in forgetful.optimizer.state.values():
+        for tensor in state.values():
+            tensor.zero_()
+    forgetful.learn(8, tmp_path, quiet=True)
     assert not torch.allclose(weights_of(forgetful), weights_of(whole))
 
 
-def test_what_lies_in_the_folder_is_a_checkpoint(tmp_path):
+def test_beside_its_state_lies_a_checkpoint(tmp_path):
     run = new_run()
     run.learn(3, tmp_path, quiet=True)
-    loaded = TransformerForMaskedLM.from_checkpoint(str(tmp_path))
+    loaded = TransformerForMaskedLM.from_checkpoint(str(tmp_path / CHECKPOINT))
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), run.model.parameters(), strict=True))
-    assert names(tmp_path) == sorted(
-        ["config.json", "model.safetensors", "tokenizer_config.json", "training.safetensors", "vocab.txt"]
-    )
+    assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_what_lies_in_the_folder_is_a_checkpoint(tmp_path):
         ({"steps": 9}, {}, r"is of a run with steps=8, and steps=9 is asked for: go on with its own"),
         ({"seed": 1}, {}, r"seed=0, and seed=1"),
         ({"probability": 0.2}, {}, r"probability=0.3, and probability=0.2"),
-        ({}, {"hidden_size": 24}, r"weights do not fit the configuration"),
+        ({}, {"hidden_size": 24}, r"model\.[a-z_.]+='\(.*12.*\) torch.float32', and model\.[a-z_.]+='\(.*24"),
     ],
 )
 def test_another_run_does_not_go_on(tmp_path, settings, options, message):
@@ -113,10 +114,58 @@ def test_another_run_does_not_go_on(tmp_path, settings, options, message):
     assert torch.equal(weights_of(other), before)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\0" * 100, "no facts"])
+def without(facts: dict, name: str) -> dict:
+    return {key: value for key, value in facts.items() if key != name}
+
+
+FOREIGN = {
+    "no facts": (lambda facts: None, lambda tensors: tensors, r"cannot be read .*: fetch or save it again"),
+    "facts in a list": (lambda facts: [facts], lambda tensors: tensors, r"does not hold a loss of each step"),
+    "no losses": (lambda facts: without(facts, "losses"), lambda tensors: tensors, r"a loss of each step"),
+    "a loss less": (
+        lambda facts: facts | {"losses": facts["losses"][1:]},
+        lambda tensors: tensors,
+        r"a loss of each step",
+    ),
+    "no curve": (lambda facts: without(facts, "curve"), lambda tensors: tensors, r"after each round"),
+    "another curve": (lambda facts: facts | {"curve": [3]}, lambda tensors: tensors, r"after each round"),
+    "other texts": (lambda facts: facts | {"ids": "ab"}, lambda tensors: tensors, r"of a run with ids='ab'"),
+    "no steps": (lambda facts: without(facts, "steps"), lambda tensors: tensors, r"of a run with steps=None"),
+    "no optimizer": (
+        lambda facts: facts,
+        lambda tensors: {name: t for name, t in tensors.items() if not name.startswith("exp_avg.")},
+        r"of a run with exp_avg\..*=None, and",
+    ),
+    "half weights": (
+        lambda facts: facts,
+        lambda tensors: tensors | {"model.head.bias": tensors["model.head.bias"].half()},
+        r"model\.head\.bias='\(\d+,\) torch\.float16', and",
+    ),
+    "a tensor too many": (
+        lambda facts: facts,
+        lambda tensors: tensors | {"exp_avg.other": torch.zeros(2)},
+        r"exp_avg\.other='\(2,\) torch\.float32', and exp_avg\.other=None is asked for",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_state_is_refused_in_words(tmp_path, name):
+    of_facts, of_tensors, message = FOREIGN[name]
+    new_run().learn(3, tmp_path, quiet=True)
+    path = tmp_path / STATE_FILE
+    facts, tensors = pretrain.read_state(path)
+    facts = of_facts(facts)
+    save_file(of_tensors(tensors), path, metadata=facts and {"facts": json.dumps(facts)})
+    other = new_run()
+    before = weights_of(other)
+    with pytest.raises(ValueError, match=message):
+        other.resume(tmp_path)
+    assert torch.equal(weights_of(other), before)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\0" * 100])
 def test_a_state_that_is_not_whole(tmp_path, content):
-    if content == "no facts":
-        content = pretraining.to_bytes({"model.head.bias": torch.ones(1)})
     (tmp_path / STATE_FILE).write_bytes(content)
     with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: fetch or save it again"):
         new_run().resume(tmp_path)
@@ -125,7 +174,8 @@ def test_a_state_that_is_not_whole(tmp_path, content):
 def test_a_full_disk_leaves_the_last_round(tmp_path, monkeypatch):
     run = new_run()
     run.learn(3, tmp_path, quiet=True)
-    before = {name: (tmp_path / name).read_bytes() for name in names(tmp_path)}
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    before = [path.read_bytes() for path in files]
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -135,7 +185,7 @@ def test_a_full_disk_leaves_the_last_round(tmp_path, monkeypatch):
         OSError, match=r"could not be saved .*No space left.*: choose a place .* with room for it"
     ):
         run.learn(6, tmp_path, quiet=True)
-    assert {name: (tmp_path / name).read_bytes() for name in names(tmp_path)} == before
+    assert [path.read_bytes() for path in files] == before
 
 
 def test_a_loss_that_is_not_finite_is_told(tmp_path):
@@ -144,16 +194,16 @@ def test_a_loss_that_is_not_finite_is_told(tmp_path):
     with torch.no_grad():
         run.model.head.bias.fill_(torch.inf)
     with pytest.raises(FloatingPointError, match=r"the loss is nan at step 4"):
-        run.learn(folder=tmp_path, quiet=True)
-    resumed = new_run(run.learner.settings)
+        run.learn(8, tmp_path, quiet=True)
+    resumed = new_run(run.settings)
     resumed.resume(tmp_path)
     assert resumed.done == 3
 
 
-def test_a_batch_in_which_chance_asks_for_no_word_is_learned_from_too():
+def test_a_batch_in_which_chance_asks_for_no_word_is_learned_from_too(tmp_path):
     run = new_run(Settings(steps=40, batch_size=1, learning_rate=1e-3, probability=0.02))
-    run.learn(quiet=True)
-    assert run.done == len(run.history.step_losses) == 40
+    run.learn(40, tmp_path, quiet=True)
+    assert run.done == 40
     assert all(weight.isfinite().all() for weight in run.model.parameters())
 
 
@@ -162,9 +212,9 @@ def test_a_batch_in_which_chance_asks_for_no_word_is_learned_from_too():
     [
         ({"learning_rate": 0.0}, r"nothing to train with learning_rate=0\.0"),
         ({"probability": 1.0}, r"probability=1\.0 must lie between 0 and 1"),
-        ({"steps": 0}, r"steps=0 must be a whole number from 1"),
-        ({"batch_size": 0}, r"batch_size=0 must be a whole number from 1"),
-        ({"seed": -1}, r"seed=-1 must be a whole number from 0"),
+        ({"steps": 0}, r"nothing to learn with steps=0, batch_size=4 and seed=0: use 1, 1 and 0 at least"),
+        ({"batch_size": 0}, r"steps=8, batch_size=0 and seed=0"),
+        ({"seed": -1}, r"seed=-1"),
     ],
 )
 def test_settings_with_which_nothing_can_be_learned(settings, message):
@@ -174,8 +224,9 @@ def test_settings_with_which_nothing_can_be_learned(settings, message):
 
 def test_a_vocabulary_of_another_model():
     run = new_run()
+    parts = (train_vocabulary(TEXTS, 50), run.rows, run.held_out, SETTINGS, run.accelerator)
     with pytest.raises(ValueError, match=rf"the model's vocab_size is {run.model.config.vocab_size}"):
-        Pretraining(run.model, train_vocabulary(TEXTS, 50), run.held_out, run.held_out, SETTINGS)
+        Run(run.model, *parts)
 
 
 def test_each_epoch_has_every_row_once_in_another_order(monkeypatch):
@@ -208,8 +259,7 @@ def test_the_loss_of_pairs_is_that_of_finding_the_partner():
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY)).eval()
     rows = [([2, 5, 3], [2, 6, 7, 3]), ([2, 8, 9, 3], [2, 10, 3]), ([2, 11, 3], [2, 12, 3])]
-    learner = PairLearner(encoder, rows, torch.arange(3), *make_optimizer(encoder, 1e-3, 1), Team())
-    loss, right, total = learner.sums([0, 1, 2])
+    loss, right, total = find_partners(encoder, rows)
     means = [[encoder(torch.tensor([ids])).last_hidden_state[0].mean(dim=0) for ids in pair] for pair in rows]
     first, second = (F.normalize(torch.stack(side), dim=-1) for side in zip(*means, strict=True))
     scores = first @ second.T / TEMPERATURE
@@ -218,6 +268,77 @@ def test_the_loss_of_pairs_is_that_of_finding_the_partner():
 
 
 # The command
+
+STEPS = [
+    (os, "fsync"),
+    (Path, "replace"),
+    (Path, "unlink"),
+    (Path, "mkdir"),
+    (Path, "rmdir"),
+    (shutil, "rmtree"),
+]
+
+
+def command(folder: Path, texts: list[str], monkeypatch) -> None:
+    """The program with two rounds of two steps, on these texts, with a model of a few weights."""
+    monkeypatch.setattr(pretrain, "ROUND", 2)
+    monkeypatch.setattr(pretrain, "imdb_reviews", lambda part: texts)
+    monkeypatch.setattr(pretrain, "TINY", TINY | {"vocab_size": len(train_vocabulary(texts, 80).vocab)})
+    options = ["--cpu", "--steps", "4", "--batch-size", "4"]
+    monkeypatch.setattr(sys, "argv", ["pretrain.py", str(folder), *options])
+    pretrain.main()
+
+
+@unix_only
+@pytest.mark.long
+@pytest.mark.parametrize("end", ["killed", "interrupted", "full"])
+def test_ended_at_any_file_operation_it_comes_to_the_same_weights(tmp_path, monkeypatch, end):
+    """Each moment in a forked process, and the same command again after it."""
+    texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
+    command(tmp_path / "whole", texts, monkeypatch)
+    wanted = load_file(tmp_path / "whole" / STATE_FILE)
+    moments = 0
+    for moment in range(1, 200):
+        folder, moments = tmp_path / f"{moment}", moment
+        process = os.fork()
+        if not process:
+            os._exit(until_moment(moment, end, folder, texts))
+        ended = os.waitpid(process, 0)[1]
+        command(folder, texts, monkeypatch)
+        found = load_file(folder / STATE_FILE)
+        assert found.keys() == wanted.keys()
+        assert all(torch.equal(found[name], tensor) for name, tensor in wanted.items()), moment
+        loaded = TransformerForMaskedLM.from_checkpoint(str(folder / CHECKPOINT))
+        assert torch.equal(loaded.head.bias, wanted["model.head.bias"]), moment
+        if os.WIFEXITED(ended) and os.WEXITSTATUS(ended) == 7:  # it came to its end before that moment
+            break
+    assert moments > 10
+
+
+def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
+    """Run the command, and end it at one of its file operations; 7 if it has fewer."""
+    counted = []
+
+    def counting(real):
+        def stand_in(*arguments, **options):
+            counted.append(real)
+            if len(counted) == moment:
+                if end == "full":
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                os.kill(os.getpid(), signal.SIGKILL if end == "killed" else signal.SIGINT)
+            return real(*arguments, **options)
+
+        return stand_in
+
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for owner, name in STEPS:
+                patch.setattr(owner, name, counting(getattr(owner, name)))
+            command(folder, texts, patch)
+    except BaseException:
+        return 1
+    return 7 if len(counted) < moment else 1
 
 
 @pytest.mark.long

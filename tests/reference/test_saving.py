@@ -24,9 +24,8 @@ from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, uni
 from tools import notebooks
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
-from utils.evaluation import predict
 from utils.tokenization import WordPieceTokenizer
-from utils.training import fine_tune
+from utils.training import fine_tune, predict
 from utils.views import head_view
 
 REAL = TINY | {"vocab_size": 30522, "max_position_embeddings": 24}

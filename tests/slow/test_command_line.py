@@ -11,10 +11,10 @@ from transformers import BertConfig, BertModel
 from tests.helpers import ROOT, TINY
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, reviews
-from utils.evaluation import evaluate
 from utils.notebook import largest_difference
+from utils.training import evaluate
 
-MODULE = ["-m", "utils.training", "--cpu", "--limit", "41"]
+PROGRAM = [ROOT / "scripts" / "fine_tune.py", "--cpu", "--limit", "41"]
 TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
 LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
 LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
@@ -39,7 +39,7 @@ def trained(tmp_path_factory, official_tokenizer):
     torch.manual_seed(0)
     BertModel(config).save_pretrained(folder / "tiny")
     official_tokenizer.save_pretrained(folder / "tiny")
-    common = [*MODULE, *TRAINING, "--checkpoint", folder / "tiny", "--save"]
+    common = [*PROGRAM, *TRAINING, "--checkpoint", folder / "tiny", "--save"]
     return folder, run(*common, folder / "one"), run(*LAUNCH, *common, folder / "two")
 
 
@@ -63,7 +63,7 @@ def test_two_processes_train_to_the_weights_of_one(trained):
 
 def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
     folder, alone, _ = trained
-    printed = run(*MODULE, "--epochs", "0", "--checkpoint", folder / "one")
+    printed = run(*PROGRAM, "--epochs", "0", "--checkpoint", folder / "one")
     assert printed.splitlines() == alone.splitlines()[-1:]
     model = TransformerForSequenceClassification.load(folder / "one")
     expected = evaluate(model, tokenizer, reviews().test[:41])
