@@ -68,15 +68,21 @@ def environment(folder: Path) -> dict[str, str]:
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT)}
 
 
-def pretraining_command(folder: Path, *options: str) -> list[str]:
+# two processes on a machine without a GPU
+LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
+LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
+LAUNCH += ["--multi_gpu", "--num_processes", "2"]
+
+
+def pretraining_command(folder: Path, *options: str, launch: Sequence[str] = ()) -> list[str]:
     """The program that pretrains, on 60 reviews."""
-    return [sys.executable, "scripts/pretrain.py", str(folder), "--cpu", "--texts", "60", *options]
+    return [sys.executable, *launch, "scripts/pretrain.py", str(folder), "--cpu", "--texts", "60", *options]
 
 
-def run_pretraining(folder: Path, *options: str) -> subprocess.CompletedProcess:
+def run_pretraining(folder: Path, *options: str, launch: Sequence[str] = ()) -> subprocess.CompletedProcess:
     """How it ended, and what it said."""
     settings = {"cwd": ROOT, "env": ONE_THREAD, "capture_output": True, "text": True, "check": False}
-    return subprocess.run(pretraining_command(folder, *options), **settings)
+    return subprocess.run(pretraining_command(folder, *options, launch=launch), **settings)
 
 
 def torch_names(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import ROOT, TINY
+from tests.helpers import LAUNCH, ROOT, TINY
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, reviews
 from utils.notebook import largest_difference
@@ -16,9 +16,6 @@ from utils.training import evaluate
 
 PROGRAM = [ROOT / "scripts" / "fine_tune.py", "--cpu", "--limit", "41"]
 TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
-LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
-LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
-LAUNCH += ["--multi_gpu", "--num_processes", "2"]
 
 
 def run(*arguments) -> str:

@@ -5,9 +5,12 @@ import signal
 import subprocess
 import time
 
+import torch
+
 import pretrain
 from pretrain import STATE_FILE
-from tests.helpers import ONE_THREAD, ROOT, pretraining_command, run_pretraining, unix_only
+from tests.helpers import LAUNCH, ONE_THREAD, ROOT, pretraining_command, run_pretraining, unix_only
+from utils.notebook import largest_difference
 
 
 def test_the_command_stops_and_goes_on(tmp_path):
@@ -19,6 +22,17 @@ def test_the_command_stops_and_goes_on(tmp_path):
     facts = pretrain.read_state(tmp_path / "run" / STATE_FILE)[0]
     assert [point["step"] for point in facts["curve"]] == [2, 4]
     assert json.dumps(facts)
+
+
+def test_two_processes_come_to_the_weights_of_one(tmp_path):
+    options = ("--steps", "4", "--batch-size", "6")
+    for name, launch in (("one", ()), ("two", LAUNCH)):
+        done = run_pretraining(tmp_path / name, *options, launch=launch)
+        assert done.returncode == 0, done.stderr[-3000:]
+    one, two = (pretrain.read_state(tmp_path / name / STATE_FILE) for name in ("one", "two"))
+    assert largest_difference(torch.tensor(one[0]["losses"]), torch.tensor(two[0]["losses"])) < 1e-3
+    for name, tensor in one[1].items():
+        assert largest_difference(tensor, two[1][name]) < 1e-3, name
 
 
 def hear_ctrl_c() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers import ROOT
 
-FOLDERS = ("utils", "exercises", "tools", "benchmarks", "notebooks")
+FOLDERS = ("utils", "exercises", "scripts", "tools", "benchmarks", "notebooks")
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 # torch.load and joblib unpickle, and a pickle is a program; a shell reads more into a text than its author meant
@@ -137,7 +137,7 @@ READER = ["utils", "exercises", "notebooks"]
     [
         (READER, ["requirements.txt"]),
         (READER, ["pyproject.toml"]),
-        (["tools", "benchmarks", "tests"], ["requirements.txt", "requirements-dev.txt"]),
+        (["scripts", "tools", "benchmarks", "tests"], ["requirements.txt", "requirements-dev.txt"]),
     ],
 )
 def test_what_is_imported_is_installed(folders, files):
@@ -146,7 +146,7 @@ def test_what_is_imported_is_installed(folders, files):
     installed = {canonical(name) for file in files for name in needed or pins(file)}
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "." not in path.parent.name]
     sources = [text for path in paths if path.suffix in (".py", ".ipynb") for text in programs(path)]
-    ours = {path.name for path in ROOT.iterdir()}
+    ours = {path.name for path in ROOT.iterdir()} | {path.stem for path in (ROOT / "scripts").glob("*.py")}
     names = set().union(*map(imported, sources)) - sys.stdlib_module_names - ours
     packages = packages_distributions()
     assert len(names) > 10
