@@ -143,5 +143,5 @@ test-unpinned:  ## `make test` on the newest versions (PINS="transformers==4.48.
 	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) --nbval-lax -W default $(EVERYTHING) $(ARGS)
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage mutants build site *.egg-info
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

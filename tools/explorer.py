@@ -21,7 +21,7 @@ from utils import tokenization
 from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
 from utils.export import onnx_bytes, replace_matrices
-from utils.files import write_file, write_folder
+from utils.files import write_file
 from utils.tokenization import WordPieceTokenizer
 
 PARTS = Path(__file__).parent / "web" / "explorer"
@@ -183,5 +183,7 @@ def build(site: Path, cache: Path, pages: Mapping[str, str]) -> None:
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     files = make_files(encoder, tokenizer, runtime)
     page = make_page(make_data(encoder, tokenizer, files), sum(map(len, files.values())), pages)
-    write_folder(site / ASSETS, files)
+    (site / ASSETS).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        write_file(site / ASSETS / name, content)
     write_file(site / "explorer.html", page)

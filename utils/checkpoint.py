@@ -16,7 +16,6 @@ from pathlib import Path
 
 import torch
 from huggingface_hub import HfApi, snapshot_download
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoTokenizer, BertConfig, BertModel
@@ -109,12 +108,13 @@ def download(name: str) -> Path:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """An error of what reads a file names the file and the remedy."""
+def reading(what: Path | str) -> Iterator[None]:
+    """An error of what reads a file says which, and the remedy."""
     try:
         yield
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
-        raise ValueError(f"{path} cannot be read ({error}): fetch or save it again") from error
+    except Exception as error:  # each library has its own types for it
+        reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        raise ValueError(f"{what} cannot be read ({reason[0].strip()}): fetch or save it again") from error
 
 
 def load_config(checkpoint: str | None = None) -> BertConfig:
@@ -131,9 +131,10 @@ def load_config(checkpoint: str | None = None) -> BertConfig:
         )
     if "quantization_config" in settings:
         raise ValueError(f"{folder} holds quantized weights (quantization_config): save the model as float32")
-    config = BertConfig.from_dict(
-        {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}
-    )
+    with reading(folder / CONFIG):
+        config = BertConfig.from_dict(
+            {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}
+        )
     check_config(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
@@ -205,7 +206,7 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
 def load_tokenizer(checkpoint: str | None = None):
     """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
     folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
-    with reading(folder):
+    with reading(f"the tokenizer in {folder}"):
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     return tokenizer
