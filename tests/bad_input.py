@@ -556,7 +556,7 @@ VOCABULARY = [
     ("half a surrogate pair among texts to learn from",
      lambda _: pack(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]]),
     ("rows without a word to ask for", lambda _: mask_tokens(torch.tensor([[2, 1, 3]]), tiny_tokenizer()),
-     ValueError, "these rows hold special tokens only, so no word can be asked for: use rows of text"),
+     ValueError, "no word to ask for among special tokens: use rows of text"),
 ]
 
 INPUT = [

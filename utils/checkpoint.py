@@ -304,9 +304,9 @@ def read_model(kind: type[SavedModel], checkpoint: str | None) -> SavedModel:
     config, weights = load_config(checkpoint), read_weights(checkpoint)
     head = tuple(map(modern_name, HEADS[kind.architecture]))
     if not any(name.startswith(head) for name in weights):
-        remedy = f"use one that was saved as a {kind.architecture}"
+        remedy = f"use one that was saved as a {kind.architecture}, such as bert-base-uncased"
         raise ValueError(
-            f"{config.name_or_path} holds no weights of this model's head ({head[-1]}…): {remedy}"
+            f"{config.name_or_path} holds no weights of this model's head ({head[0]}…): {remedy}"
         )
     model = kind(config)
     model.load_bert_weights(weights)

@@ -87,9 +87,9 @@ def mask_tokens(
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
     chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)
     random_words = words[torch.randint(len(words), input_ids.shape, generator=generator)].to(input_ids.device)
-    chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # above every probability
+    chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # above all
     if not (chance < 1).any():
-        raise ValueError("these rows hold special tokens only, so no word can be asked for: use rows of text")
+        raise ValueError("no word to ask for among special tokens: use rows of text")
     asked = (chance < probability) | (chance == chance.min())  # one word at least
     hidden = torch.where(asked & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
     hidden = torch.where(asked & (fate >= 0.9), random_words, hidden)

@@ -30,10 +30,10 @@ class TextBoundaries(TorchFunctionMode):
             return function(*args, **kwargs)
         self.calls += 1
         sizes = [texts * length for texts, length in self.groups]  # tokens in each group
-        queries, keys, values = (x[0].split(sizes, dim=1) for x in args[:3])  # (A, N, D) each, in pieces
+        queries, keys, values = (x[0].split(sizes, dim=1) for x in args[:3])
         context = []
         for group, query, key, value in zip(self.groups, queries, keys, values, strict=True):
-            apart = [x.unflatten(1, group) for x in (query, key, value)]  # (A, texts, length, D) each
+            apart = [x.unflatten(1, group) for x in (query, key, value)]  # (A, texts, length, D)
             context.append(function(*apart, *args[3:], **kwargs).flatten(1, 2))
         return torch.cat(context, dim=1)[None]
 

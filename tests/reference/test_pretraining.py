@@ -19,7 +19,7 @@ from transformers import BertConfig
 import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
 from tests.helpers import TINY, names, run_pretraining, unix_only
-from utils import pretraining, saving
+from utils import files, pretraining
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, pack, train_vocabulary
 from utils.pretraining import TEMPERATURE, Settings, contrast, endless_batches, find_partners
@@ -174,18 +174,18 @@ def test_a_state_that_is_not_whole(tmp_path, content):
 def test_a_full_disk_leaves_the_last_round(tmp_path, monkeypatch):
     run = new_run()
     run.learn(3, tmp_path, quiet=True)
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    before = [path.read_bytes() for path in files]
+    saved = [path for path in tmp_path.rglob("*") if path.is_file()]
+    before = [path.read_bytes() for path in saved]
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(saving.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     with pytest.raises(
         OSError, match=r"could not be saved .*No space left.*: choose a place .* with room for it"
     ):
         run.learn(6, tmp_path, quiet=True)
-    assert [path.read_bytes() for path in files] == before
+    assert [path.read_bytes() for path in saved] == before
 
 
 def test_a_loss_that_is_not_finite_is_told(tmp_path):
