@@ -9,6 +9,7 @@ from nbformat.v4 import new_code_cell
 
 from tests.helpers import ROOT
 from tools import notebooks
+from utils.datasets import DATA
 
 
 @pytest.mark.parametrize("count", [1, 3, 30])
@@ -16,7 +17,7 @@ def test_a_list_of_any_length(tmp_path, count):
     with (tmp_path / "companies.csv").open("w", encoding="utf-8", newline="") as file:
         rows = [(f"Shop {number}", f"S{number}", f"Sells {number} kinds of tea.") for number in range(count)]
         csv.writer(file).writerows([("name", "ticker", "description"), *rows])
-    shutil.copy(ROOT / "notebooks" / "data" / "company_queries.csv", tmp_path)
+    shutil.copy(DATA / "company_queries.csv", tmp_path)
     notebook = nbformat.read(ROOT / "notebooks" / "09_semantic_search.ipynb", as_version=4)
     imports = next(cell for cell in notebook.cells if cell.source.startswith("# @title Imports"))
     own_data = f"from utils import datasets\n\ndatasets.DATA = Path({str(tmp_path)!r})"
