@@ -20,7 +20,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from utils.checks import SPECIAL_TOKENS, check_config, check_finite_weights, check_vocabulary_size
+from utils.checks import (
+    SPECIAL_TOKENS,
+    check_config,
+    check_finite_weights,
+    check_no_problems,
+    check_vocabulary_size,
+)
 from utils.files import check_sha256, new_folder
 from utils.weights import (
     HEADS,
@@ -196,9 +202,7 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
         "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(modern_name(name))],
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
-    lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
-    if lines:
-        raise ValueError(f"the weights in {folder} do not fit its {CONFIG}; " + "; ".join(lines))
+    check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)
     model.config.name_or_path = checkpoint_name(checkpoint)
     return model.float().eval()
 

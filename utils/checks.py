@@ -84,9 +84,14 @@ def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None
             if found[name].shape != wanted[name].shape
         ],
     }
+    check_no_problems("weights do not fit the configuration", problems)
+
+
+def check_no_problems(what: str, problems: Mapping[str, Collection[str]]) -> None:
+    """Refuse weights of which any kind of problem has names, and list them."""
     lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
     if lines:
-        raise ValueError("weights do not fit the configuration; " + "; ".join(lines))
+        raise ValueError(f"{what}; {'; '.join(lines)}")
 
 
 def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
