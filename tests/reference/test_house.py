@@ -17,7 +17,7 @@ ORDER = (
     "encoder_layer",  # 05
     "encoder",  # 06
     "batches",
-    *("views.inputs", "views.page", "views.models", "views.still"),  # 07
+    *("views.inputs", "views.page", "views.models", "views.still", "views.figures"),  # 07
     *("views.draw", "views.explore", "views"),
     *("classifier", "training"),  # 08
     *("packing", "search"),  # 13, 09

@@ -260,7 +260,9 @@ def hostile_views(encoder, tokenizer) -> list:
 def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
     for view in hostile_views(encoder, tokenizer):
         assert data_of(view)["attention"]["all"]["left_text"] == HOSTILE
-        assert view.page.count("</script>") == 6  # d3, the data, page.js, canvas.js, reading.js, bertviz
+        assert (
+            view.page.count("</script>") == 7
+        )  # d3, the data, frame.js, page.js, canvas.js, reading.js, bertviz
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page.split('id="data">')[1]

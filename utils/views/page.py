@@ -1,5 +1,6 @@
 """Pages that show a view of bertviz's without internet, in a frame of a notebook's output or in a file."""
 
+import base64
 import html
 import importlib.metadata
 import importlib.util
@@ -62,10 +63,11 @@ NEURON_VIEW = Kind(
 
 @dataclass(frozen=True, repr=False)
 class View:
-    """An interactive view: Jupyter displays it as the last value of a cell, and `save` writes it to a file."""
+    """An interactive view or figure: Jupyter displays it as the last value of a cell, `save` writes it to a file."""
 
     summary: str
     page: str
+    still: bytes | None = None  # a PNG, for where scripts do not run
 
     def __repr__(self) -> str:
         return f"{self.summary}. {INSTEAD}"
@@ -74,10 +76,14 @@ class View:
         # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
         source = html.escape(self.page, quote=False).replace("'", "&#x27;")
         summary = html.escape(self.summary)
+        still = f'<img src="{data_uri(self.still)}" alt="{summary}"><br>' if self.still else ""
         return (
             f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
-            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {INSTEAD}</p></div>'
+            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{still}{summary}. {INSTEAD}</p></div>'
         )
+
+    def _repr_png_(self) -> bytes | None:
+        return self.still  # what is shown of a saved notebook on GitHub
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a page that any browser opens without internet, whole or not at all, and return its path."""
@@ -99,7 +105,7 @@ def make_view(
         "attention": panels,
         "default_filter": next(iter(panels)),
         "root_div_id": "view",
-        "display_mode": display_mode or "auto",  # which reading.js decides
+        "display_mode": display_mode or "auto",  # which frame.js decides
         "width": kind.width,
         **params,
     }
@@ -119,6 +125,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         data=json_for_html(params),
         css=own_text("page.css"),
         d3=package_text("mpld3", "js/d3.v5.min.js"),
+        frame=own_text("frame.js"),
         page=own_text("page.js"),
         canvas=own_text("canvas.js"),
         reading=own_text("reading.js"),
@@ -139,6 +146,11 @@ def drop_downs(kind: Kind, params: dict) -> str:
         options = [f'<option value="{name}">{html.escape(text)}</option>' for name, text in choices.items()]
         controls.append(f'<label>Attention: <select id="filter">{"".join(options)}</select></label>')
     return "".join(controls)
+
+
+def data_uri(png: bytes) -> str:
+    """Write a picture as the address that holds it."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def json_for_html(value) -> str:

@@ -1,7 +1,7 @@
 // Runs in the page of a view before bertviz draws: what a reader has beside bertviz's drawing. Numbers under the
 // pointer, a threshold, a picture to keep, the keyboard, the theme of the page around, and room for it all.
 
-const root = document.documentElement, vis = document.getElementById("vis");
+const vis = document.getElementById("vis");
 const all = (selector) => [...document.querySelectorAll(selector)];
 const chosen = (id) => document.getElementById(id)?.value;
 const upTo = (element, name) => +element.closest(`[${name}]`)?.getAttribute(name);
@@ -428,32 +428,8 @@ document.getElementById("filter")?.addEventListener("change", () => {
   Object.assign(window.config, { index: null, detail_layer: null, detail_head: null });
 });
 
-// A view without a display_mode of its own is dark where letters around its frame are light, and, saved, where the
-// reader's system asks for it. It is looked at now and then: a MutationObserver of what is around the frame does not hear
-// of another style sheet, of a media query, nor of the end of a transition from one colour to the other (all tried).
-
-function isDark() {
-  if (!window.frameElement) return window.matchMedia("(prefers-color-scheme: dark)").matches;
-  const [red, green, blue] = getComputedStyle(window.frameElement).color.match(/[\d.]+/g).map(Number);
-  return red + green + blue > 384;
-}
-
-// The colour behind the frame, if it goes with the letters: a black view would stand out from a dark grey page.
-function groundAround(mode) {
-  for (let around = window.frameElement; around; around = around.parentElement) {
-    const { backgroundColor } = window.parent.getComputedStyle(around);
-    const [red, green, blue, alpha = 1] = backgroundColor.match(/[\d.]+/g).map(Number);
-    if (alpha > 0) return alpha === 1 && (red + green + blue < 384) === (mode === "dark") ? backgroundColor : "";
-  }
-  return "";
-}
-
-function followTheme() {
-  const mode = isDark() ? "dark" : "light";
-  root.style.setProperty("--ground", groundAround(mode));
-  if (root.classList.contains(mode)) return;
-  root.classList.remove("auto", "light", "dark");
-  root.classList.add(mode);
+// A view without a display_mode of its own follows the page around it, and is drawn anew when that changes.
+function drawIn(mode) {
   params.display_mode = mode;
   if (!window.redraw) return;
   follow(null);
@@ -461,14 +437,10 @@ function followTheme() {
   window.redraw();
 }
 
-if (root.classList.contains("auto")) {
-  followTheme();
-  setInterval(followTheme, 500);
-}
+if (root.classList.contains("auto")) keepTheme(drawIn);
 
 // Make room for tokens longer than bertviz's columns, draw smaller where the window is narrow, as long as the letters
-// can be read, and give the frame, if this page is in one, the drawing's height. What is still too wide is scrolled.
-// Once something is drawn the text beside the frame is not needed.
+// can be read. What is still too wide is scrolled.
 
 // What is pressed has 26 pixels, and the smallest letters 13; the model view's cells are larger, and its letters do not
 // shrink with it.
@@ -497,14 +469,9 @@ function fit() {
   root.classList.toggle("wide", vis.scrollWidth > vis.clientWidth);
   root.classList.toggle("half", KIND === "neuron_view" && !document.querySelector("#expanded[visibility=visible]"));
   root.style.setProperty("--scale", svg.getScreenCTM()?.a ?? 1);
-  const frame = window.frameElement, height = Math.ceil(document.body.getBoundingClientRect().bottom);
-  if (frame && height > 0) {
-    frame.style.height = `${height}px`;
-    if (texts.length) frame.nextElementSibling.style.display = "none";
-  }
+  fitFrame(texts.length > 0);
 }
 
-root.classList.toggle("framed", window.parent !== window);
 new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
 for (const type of ["resize", "change", "click"]) window.addEventListener(type, fit);
 

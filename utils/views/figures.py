@@ -1,0 +1,122 @@
+"""Figures that can be dragged: one function each, plain numbers in, a `View` out, which shows itself without a kernel.
+
+The numbers that a figure draws are worked out in its page and equal torch's; a still picture of its beginning stands
+where scripts do not run. Used from notebook 00 on.
+"""
+
+import html
+import io
+from collections.abc import Callable, Sequence
+from string import Template
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from utils.checks import check_size
+from utils.views.page import FOLDER as VIEWS
+from utils.views.page import View, data_uri, json_for_html, own_text
+
+FOLDER = VIEWS / "draggable"  # a page, a style sheet, what the figures share, and a file per figure
+
+
+def attention_in_the_plane(
+    query: Sequence[float],
+    keys: Sequence[Sequence[float]],
+    values: Sequence[Sequence[float]] | None = None,
+    tokens: Sequence[str] | None = None,
+    *,
+    asking: int = 0,
+) -> View:
+    """Draw attention in two dimensions: a query, keys and values as arrows to be dragged, and the values' average.
+
+    `query` is (2,), `keys` and `values` are (N, 2) for 2 to 6 `tokens`; without values, the keys are averaged. `asking`
+    is the index of the token whose query it is. ValueError for other shapes, nan and inf.
+    """
+    query, keys = as_numbers("query", query, 2), as_numbers("keys", keys, range(2, 7), 2)
+    values = None if values is None else as_numbers("values", values, len(keys), 2)
+    names = as_names(tokens, len(keys))
+    check_size("asking", asking, 0, len(names) - 1)
+    weights = (keys @ query / 2**0.5).softmax(dim=0)
+    average = weights @ (keys if values is None else values)
+
+    def still(ax) -> None:
+        arrows = [(f"key of {name}", key, "C0") for name, key in zip(names, keys, strict=True)]
+        arrows += [(f"query of {names[asking]}", query, "C4"), ("average of the values", average, "C2")]
+        for name, (x, y), colour in arrows:
+            ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "lw": 2})
+            ax.text(x, y, name, ha="center", va="top" if y < 0 else "bottom", color=colour, parse_math=False)
+        reach = 1.3 * max(1, float(torch.stack([end for _, end, _ in arrows]).abs().max()))
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+
+    return make_figure(
+        "attention_in_the_plane",
+        {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
+        summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {told(names)}",
+        help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Pull the query towards a key, and "
+        "that token's weight grows.",
+        still=still,
+    )
+
+
+def make_figure(
+    name: str, data: dict, *, summary: str, help: str, still: Callable, size: tuple[float, float] = (5, 4)
+) -> View:
+    """Make the page of draggable/NAME.js with this data, and a still picture: `still` draws on matplotlib axes."""
+    picture = draw_still(still, size)
+    title = summary.encode(errors="replace").decode()  # half a character, which no file holds
+    page = Template(own_text("draggable/figure.html")).substitute(
+        title=html.escape(title),
+        help=html.escape(help),
+        css=own_text("draggable/figure.css"),
+        still=data_uri(picture),
+        data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
+        frame=own_text("frame.js"),
+        shared=own_text("draggable/figure.js"),
+        drawing=own_text(f"draggable/{name}.js"),
+    )
+    return View(title, page, picture)
+
+
+def draw_still(draw: Callable, size: tuple[float, float]) -> bytes:
+    """Draw on the axes of a figure of this size in inches, and return the PNG, the same on every computer."""
+    figure, file = Figure(size, layout="constrained"), io.BytesIO()
+    draw(figure.add_subplot())
+    figure.savefig(file, format="png", metadata={"Software": None})
+    return file.getvalue()
+
+
+def as_numbers(argument: str, values, *sizes: int | range) -> Tensor:
+    """Turn tensors, arrays or lists into float64 of these sizes; ValueError, naming the argument, if they are not."""
+    numbers = torch.as_tensor(values).detach().cpu().double()
+    allowed = [size if isinstance(size, range) else range(size, size + 1) for size in sizes]
+    if numbers.dim() != len(sizes) or any(n not in ns for n, ns in zip(numbers.shape, allowed, strict=True)):
+        wanted = " × ".join(f"{ns[0]}" if len(ns) == 1 else f"{ns[0]} to {ns[-1]}" for ns in allowed)
+        raise ValueError(
+            f"{argument} has the shape {tuple(numbers.shape)}: this figure draws {wanted} numbers"
+        )
+    if not numbers.isfinite().all():
+        raise ValueError(
+            f"{argument} holds nan or inf, which cannot be drawn: {numbers.flatten()[:8].tolist()}"
+        )
+    return numbers
+
+
+def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") -> list[str]:
+    """Return the names as texts, or 0, 1, 2 … for none; ValueError if they are not as many as what they name."""
+    if isinstance(names, str):
+        raise TypeError(f"{argument}={names!r:.60} is one text: pass a list of {count}")
+    names = [f"token {index}" for index in range(count)] if names is None else [str(name) for name in names]
+    if len(names) != count:
+        raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
+    return names
+
+
+def plain_numbers(value):
+    """Turn a tensor into lists, which JSON can hold, and leave everything else as it is."""
+    return value.tolist() if isinstance(value, Tensor) else value
+
+
+def told(names: Sequence[str]) -> str:
+    """Write names one after the other, each in quotation marks."""
+    return ", ".join(f"“{name}”" for name in names)
