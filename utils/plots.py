@@ -6,8 +6,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 
-SIGNED = "RdBu"  # for numbers of either sign: blue above zero, red below, white at it
+# for numbers of either sign, as bertviz draws them: blue above zero, orange below, nearly white at it
+NEGATIVE, POSITIVE = "#b35806", "#2166ac"
+SIGNED = LinearSegmentedColormap.from_list(
+    "signed",
+    [
+        *("#7f3b08", NEGATIVE, "#e08214", "#fdb863", "#fee0b6", "#f7f7f7"),
+        *("#d1e5f0", "#92c5de", "#4393c3", POSITIVE, "#053061"),
+    ],
+)
 
 
 def to_numpy(values) -> np.ndarray:
@@ -32,8 +41,8 @@ def heatmap(
     """Draw a matrix (R, C) as coloured squares with a colour bar, one label per row and column; nan stays empty.
 
     `colorbar` is the colour bar's label; `annotate` writes each value; `limits` are the lowest and highest value of the
-    scale; `signed` makes values above zero blue and below red; `ax` draws into existing axes. ValueError if labels do
-    not fit.
+    scale; `signed` makes values above zero blue and below orange; `ax` draws into existing axes. ValueError if labels
+    do not fit.
     """
     values = to_numpy(values)
     if values.shape != (len(rows), len(columns)):

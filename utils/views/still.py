@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from torch import Tensor
 
-from utils.plots import SIGNED, to_numpy
+from utils.plots import NEGATIVE, POSITIVE, SIGNED, to_numpy
 from utils.views.inputs import check_indices, read_panel, stack_layers
 
 
@@ -125,7 +125,7 @@ def query_key_detail(
 
 
 def draw_vectors(ax, vectors: np.ndarray, title: str) -> None:
-    """Draw rows (S, D) of blue (positive) and red (negative) squares, and nothing where they are nan."""
+    """Draw rows (S, D) of blue (positive) and orange (negative) squares, and nothing where they are nan."""
     limit = np.nanmax(np.abs(vectors))
     image = ax.imshow(vectors, aspect="auto", cmap=SIGNED, vmin=-limit, vmax=limit, interpolation="nearest")
     ax.set_title(title, parse_math=False)
@@ -136,7 +136,7 @@ def draw_vectors(ax, vectors: np.ndarray, title: str) -> None:
 
 def draw_bars(ax, values: np.ndarray, title: str) -> None:
     """Draw one bar per token (S), with its value."""
-    ax.barh(range(len(values)), values, color=np.where(values < 0, "C3", "C0"))
+    ax.barh(range(len(values)), values, color=np.where(values < 0, NEGATIVE, POSITIVE))
     for row, value in enumerate(values):
         ax.text(max(value, 0), row, f" {value:.2f}", va="center", fontsize="small")
     ax.margins(x=0.35)
