@@ -279,6 +279,7 @@ def test_the_causal_mask_hides_padding_and_what_comes_later():
     assert torch.equal(
         causal_mask(torch.ones(1, 5), cached=3), torch.ones(1, 1, 5, 5).tril().bool()[:, :, 3:]
     )
+    assert causal_mask(torch.ones(1, 5, device="meta")).device.type == "meta"  # made where the ids are
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from transformers import BertConfig
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
 from utils.checkpoint import load_tokenizer, write_vocabulary
-from utils.tokenization import WordPieceTokenizer, normalize, truncate
+from utils.tokenization import WordPieceTokenizer, in_ranges, normalize, truncate
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
@@ -82,6 +82,11 @@ def test_pairs_and_truncation(tokenizer, official_tokenizer, reviews, max_length
         ours = tokenizer(texts, second, max_length=max_length)
         assert list(ours) == ["input_ids", "token_type_ids", "attention_mask"]
         assert all(torch.equal(ours[name], official[name]) for name in ours)
+
+
+def test_both_ends_of_a_range_belong_to_it():
+    ranges = ((ord("b"), ord("d")), (ord("f"), ord("f")))
+    assert [letter for letter in "abcdefg" if in_ranges(letter, ranges)] == ["b", "c", "d", "f"]
 
 
 def test_the_first_and_the_last_ideograph_of_a_range_stand_alone():
