@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import itertools
 import sys
 from pathlib import Path
 
@@ -55,9 +56,12 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
+EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
 REMOVE_INPUT = (
     "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
 )
+PROOFS = "## Proofs"  # the heading under which JupyterLab folds what defends the claims
+COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -77,8 +81,11 @@ def execute(path: Path) -> None:
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         kept = {name: cell.metadata[name] for name in ("tags", "slideshow") if cell.metadata.get(name)}
-        cell.metadata = nbformat.from_dict(kept | (FOLDED if is_folded(cell) else {}))
-        if cell.cell_type == "code":
+        folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOFS) else {}
+        cell.metadata = nbformat.from_dict(kept | folded)
+        if tells_the_answer(cell):
+            cell.outputs = []
+        elif cell.cell_type == "code":
             cell.outputs = join_streams(without_progress(cell))
             for output in cell.outputs:  # a view's payload and boxes appear where its cell is run
                 for kind in ("text/html", WIDGET):
@@ -102,23 +109,41 @@ def is_folded(cell) -> bool:
     return cell.cell_type == "code" and cell.source.startswith("# @title ")
 
 
-def minutes(notebook) -> tuple[int, int]:
-    """How long a notebook takes to read, and with its exercises, rounded to five minutes.
+def tells_the_answer(cell) -> bool:
+    """Whether a cell compares a reader's prediction with what came out: that is not saved, so that they can predict."""
+    return cell.cell_type == "code" and "reveal(" in cell.source and EXEMPT in cell.metadata.get("tags", [])
 
-    180 words of prose or 25 lines of code a minute, folded cells left out, and 12 minutes an exercise.
+
+def main_line(notebook) -> list:
+    """The cells before the heading "Proofs": what a reader walks through."""
+    return list(
+        itertools.takewhile(
+            lambda cell: cell.cell_type == "code" or not cell.source.startswith(PROOFS), notebook.cells
+        )
+    )
+
+
+def minutes(notebook) -> tuple[int, int]:
+    """How long the main line of a notebook takes to read, and with its exercises, rounded to five minutes.
+
+    130 words or 12 lines of open code a minute, and 12 minutes an exercise; tables and sources are left out.
     """
-    prose = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
-    code = [cell for cell in notebook.cells if cell.cell_type == "code" and not is_folded(cell)]
-    words = sum(len(cell.source.split()) for cell in prose)
-    lines = sum(bool(line.strip()) for cell in code for line in cell.source.splitlines())
-    exercises = sum("exercise" in cell.metadata.get("tags", []) for cell in code)
-    read = words / 180 + lines / 25
+    words = lines = exercises = 0
+    for cell in main_line(notebook):
+        text = [line for line in cell.source.splitlines() if line.strip()]
+        if "exercise" in cell.metadata.get("tags", []):
+            exercises += 1
+        elif cell.cell_type == "code":
+            lines += 0 if is_folded(cell) else len(text)
+        elif not cell.source.startswith(("### Exercise", "**Sources")):
+            words += sum(len(line.split()) for line in text if not line.startswith("|"))
+    read = words / 130 + lines / 12
     return 5 * round(read / 5), 5 * round((read + 12 * exercises) / 5)
 
 
 def without_progress(cell) -> list:
     """The outputs of a code cell, less the progress bars of one that nbval does not compare: they hold timings."""
-    exempt = "nbval-ignore-output" in cell.metadata.get("tags", [])
+    exempt = EXEMPT in cell.metadata.get("tags", [])
     return [output for output in cell.outputs if not (exempt and output.get("name") == "stderr")]
 
 

@@ -128,7 +128,15 @@ def test_metadata_is_normalised(path):
     assert notebook.metadata == notebooks.METADATA
     for cell in notebook.cells:
         folded = {name: value for name, value in cell.metadata.items() if name not in ("tags", "slideshow")}
-        assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else {})
+        proofs = notebooks.COLLAPSED if cell.source.startswith(notebooks.PROOFS) else {}
+        assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else proofs)
+
+
+@every_chapter
+def test_the_answer_to_a_prediction_is_not_saved(path):
+    assert not [
+        cell.outputs for cell in code_cells(path) if notebooks.tells_the_answer(cell) and cell.outputs
+    ]
 
 
 @every_chapter
@@ -164,8 +172,9 @@ def test_a_finding_prints_its_number(path):
 
 @every_chapter
 def test_sources_can_be_clicked(path):
-    """At the end, a line a source: - [Author year, *Title*](https://…), section 3."""
-    texts = "\n\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
+    """At the end of the main line, a line per source: - [Author year, *Title*](https://…), section 3."""
+    cells = notebooks.main_line(read(path))
+    texts = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     last = texts[texts.rindex("\n## ") + 1 :]
     assert last.startswith("## Recap")
     sources = [line for line in last.split("**Sources**")[1].splitlines() if line.startswith("- ")]
