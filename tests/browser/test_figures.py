@@ -129,7 +129,9 @@ def test_without_scripts_a_still_picture_stands_there(browser, tmp_path, name):
         assert page.locator("img").bounding_box()["width"] > 200
         page.set_content(re.sub(r"<iframe.*?</iframe>", "", view._repr_html_(), flags=re.DOTALL))
         assert page.locator("img").bounding_box()["width"] > 200
-    assert view._repr_png_().startswith(b"\x89PNG")
+    picture, size = view._repr_png_()
+    assert picture.startswith(b"\x89PNG")
+    assert 400 <= size["width"] <= 700
 
 
 @every_figure

@@ -80,7 +80,7 @@ def make_figure(
 
 def draw_still(draw: Callable, size: tuple[float, float]) -> bytes:
     """Draw on the axes of a figure of this size in inches, and return the PNG, the same on every computer."""
-    figure, file = Figure(size, layout="constrained"), io.BytesIO()
+    figure, file = Figure(size, dpi=180, layout="constrained"), io.BytesIO()
     draw(figure.add_subplot())
     figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()

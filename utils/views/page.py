@@ -76,14 +76,19 @@ class View:
         # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
         source = html.escape(self.page, quote=False).replace("'", "&#x27;")
         summary = html.escape(self.summary)
-        still = f'<img src="{data_uri(self.still)}" alt="{summary}"><br>' if self.still else ""
+        still = f'<img src="{data_uri(self.still)}" alt="{summary}" width="450"><br>' if self.still else ""
         return (
             f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
             f'style="width: 100%; height: 400px; border: 0"></iframe><p>{still}{summary}. {INSTEAD}</p></div>'
         )
 
-    def _repr_png_(self) -> bytes | None:
-        return self.still  # what is shown of a saved notebook on GitHub
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:
+        if self.still is None:
+            return None
+        width, height = (
+            int.from_bytes(self.still[at : at + 4]) // 2 for at in (16, 20)
+        )  # two pixels for one
+        return self.still, {"width": width, "height": height}  # what is shown of a saved notebook on GitHub
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a page that any browser opens without internet, whole or not at all, and return its path."""
