@@ -65,8 +65,48 @@ def use_plane(page, chance: random.Random) -> None:
     assert close(numbers(page, "[class^=average]"), average)
 
 
+# HERE sharpness
+
+
+# HERE next_token
+
+
+# HERE sum_and_scale
+
+
+# HERE mask_painter
+
+
+# HERE split_and_merge
+
+
+# HERE longest_match
+
+
+# HERE merges
+
+
+# HERE graph_walk
+
+
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
+    # ROW sharpness
+    #
+    # ROW next_token
+    #
+    # ROW sum_and_scale
+    #
+    # ROW mask_painter
+    #
+    # ROW split_and_merge
+    #
+    # ROW longest_match
+    #
+    # ROW merges
+    #
+    # ROW graph_walk
+    #
 }
 NAMES = ["time", "flies", "arrow"]
 every_figure = pytest.mark.parametrize("name", FIGURES)

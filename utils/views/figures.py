@@ -59,6 +59,30 @@ def attention_in_the_plane(
     )
 
 
+# HERE sharpness
+
+
+# HERE next_token
+
+
+# HERE sum_and_scale
+
+
+# HERE mask_painter
+
+
+# HERE split_and_merge
+
+
+# HERE longest_match
+
+
+# HERE merges
+
+
+# HERE graph_walk
+
+
 def make_figure(
     name: str, data: dict, *, summary: str, help: str, still: Callable, size: tuple[float, float] = (5, 4)
 ) -> View:
