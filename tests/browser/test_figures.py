@@ -4,18 +4,22 @@ Each figure has an example and a `use` in FIGURES: it takes hold of the figure o
 the keyboard, and compares what is shown with torch.
 """
 
+import functools
+import heapq
 import random
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import faiss
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.figures import close, drag, numbers, open_figure, places, press
+from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide
 from utils.attention import scaled_dot_product_attention
+from utils.search import hnsw_index, search_index
 from utils.views import figures
 from utils.views.page import View
 
@@ -65,8 +69,106 @@ def use_plane(page, chance: random.Random) -> None:
     assert close(numbers(page, "[class^=average]"), average)
 
 
+# HERE sharpness
+
+
+# HERE next_token
+
+
+# HERE sum_and_scale
+
+
+# HERE mask_painter
+
+
+# HERE split_and_merge
+
+
+# HERE longest_match
+
+
+# HERE merges
+
+
+@functools.cache
+def graph() -> tuple:
+    """A graph of 120 vectors with few links, so that some searches miss something; and a query."""
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
+    query = torch.nn.functional.normalize(torch.randn(12, generator=generator), dim=0)
+    return hnsw_index(vectors, M=3), vectors, query
+
+
+def make_graph(names: list[str]) -> View:
+    index, vectors, query = graph()
+    order = (vectors @ query).argsort(descending=True).tolist()  # so that the three names are the nearest
+    told = dict(zip(order, names, strict=False))
+    return figures.graph_walk(index, vectors, query, [told.get(node, str(node)) for node in range(120)])
+
+
+def use_graph(page, chance: random.Random) -> None:
+    index, vectors, query = graph()
+    ef, step = page.get_by_role("slider").all()
+    if chance.random() < 0.5:
+        slide(page, ef, chance)
+    else:
+        press(page, ef, "ArrowLeft ArrowRight Home End", chance)
+    index.hnsw.efSearch = int(ef.input_value())
+    faiss.cvar.hnsw_stats.reset()
+    exact = (vectors @ query).topk(3)
+    found = search_index(query[None], index, 3).indices[0]
+    hits = len(set(found.tolist()) & set(exact.indices.tolist()))
+    assert close(numbers(page, "td[data-value]"), exact.values)
+    assert numbers(page, ".found").tolist() == [hits]
+    met, comparisons = walk(index, vectors @ query, int(ef.input_value()))
+    assert comparisons == faiss.cvar.hnsw_stats.ndis  # so the walk is faiss's
+    assert numbers(page, ".met").item() == len(met)
+    for button in ("← back", "next →"):
+        for _ in range(chance.randint(0, 3)):
+            page.get_by_role("button", name=button).click(force=True)
+    assert 1 <= numbers(page, ".met").item() <= 120
+    press(page, step, "End", chance, most=1)
+
+
+def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
+    """The texts that a search in a graph meets, and how often it compares one with the query."""
+    layers, best = figures.layers_of(index.hnsw, len(scores)), index.hnsw.entry_point
+    met, comparisons, last = {best}, 0, None
+    for layer in reversed(layers[1:]):
+        while best != last:
+            last, met = best, met | set(layer[best])
+            comparisons += len(layer[best])
+            best = max([best, *layer[best]], key=scores.__getitem__)
+        last = None
+    seen, heap = {best}, [(-scores[best].item(), best)]
+    while heap:
+        distance, node = heapq.heappop(heap)
+        if sum(-scores[other] < distance for other in seen) >= ef:
+            break
+        for other in set(layers[0][node]) - seen:
+            seen.add(other)
+            comparisons += 1
+            heapq.heappush(heap, (-scores[other].item(), other))
+    return met | seen, comparisons
+
+
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
+    # ROW sharpness
+    #
+    # ROW next_token
+    #
+    # ROW sum_and_scale
+    #
+    # ROW mask_painter
+    #
+    # ROW split_and_merge
+    #
+    # ROW longest_match
+    #
+    # ROW merges
+    #
+    "graph_walk": Example(make_graph, use_graph),
 }
 NAMES = ["time", "flies", "arrow"]
 every_figure = pytest.mark.parametrize("name", FIGURES)

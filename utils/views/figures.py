@@ -59,6 +59,102 @@ def attention_in_the_plane(
     )
 
 
+# HERE sharpness
+
+
+# HERE next_token
+
+
+# HERE sum_and_scale
+
+
+# HERE mask_painter
+
+
+# HERE split_and_merge
+
+
+# HERE longest_match
+
+
+# HERE merges
+
+
+def graph_walk(
+    index,
+    vectors: Tensor,
+    query: Tensor,
+    names: Sequence[str],
+    *,
+    query_name: str = "the query",
+    k: int = 3,
+) -> View:
+    """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates kept in view.
+
+    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is (H,). The plane shows
+    the vectors' two principal components, so what is near there is not always near. ValueError for what does not fit.
+    """
+    vectors = as_numbers("vectors", vectors, range(2, 1001), range(1, 10_000))
+    N, H = vectors.shape
+    query, names = as_numbers("query", query, H), as_names(names, N, "names")
+    check_size("k", k, most=min(N, 10))
+    if not hasattr(index, "hnsw") or index.ntotal != N or index.d != H:
+        raise ValueError(
+            f"index {index!r:.60} is no HNSW graph of these {N} vectors of {H} numbers: hnsw_index(vectors)"
+        )
+    scores = vectors @ query
+    centred = vectors - vectors.mean(dim=0)
+    _, _, directions = torch.linalg.svd(centred, full_matrices=False)
+    places = centred @ directions[:2].T
+    places = places / places.abs().amax(dim=0) * torch.tensor([104, 66])
+    nearest = scores.topk(k).indices
+
+    def still(ax) -> None:
+        ax.scatter(*places.T, s=8, color="0.6")
+        ax.scatter(*places[nearest].T, s=40, facecolors="none", edgecolors="C2")
+        for node in nearest.tolist():
+            ax.text(*places[node].tolist(), f"  {names[node]}", fontsize="small", parse_math=False)
+        ax.set(title=f"{N} texts and the {k} nearest to {query_name}", xticks=[], yticks=[])
+
+    return make_figure(
+        "graph_walk",
+        {
+            "names": names,
+            "places": places.mul(torch.tensor([1, -1])).round(decimals=2),
+            "scores": scores,
+            "links": layers_of(index.hnsw, N),
+            "entry": index.hnsw.entry_point,
+            "query": query_name,
+            "k": k,
+            "ef": max(k, min(index.hnsw.efSearch, N, 64)),
+        },
+        summary=f"A search for {query_name} in a graph of {N} texts",
+        help="Each point is a text, each line a link. The search follows links from the entry point; purple points are "
+        "compared in this step, rings mark the texts that are truly nearest. Move the number of candidates, and step "
+        "through the walk. The plane flattens many dimensions into two, so near in the picture is not always near.",
+        still=still,
+        size=(6, 4),
+    )
+
+
+def layers_of(hnsw, count: int) -> list[list[list[int]]]:
+    """Read each layer's links out of faiss's arrays: for every node the nodes that it is linked to."""
+    import faiss
+
+    arrays = hnsw.neighbors, hnsw.offsets, hnsw.cum_nneighbor_per_level, hnsw.levels
+    neighbours, offsets, starts, levels = (faiss.vector_to_array(array).astype(int) for array in arrays)
+    layers = []
+    for layer in range(hnsw.max_level + 1):
+        rows = [
+            neighbours[offsets[node] + starts[layer] : offsets[node] + starts[layer + 1]]
+            if levels[node] > layer  # else it is not in this layer
+            else neighbours[:0]
+            for node in range(count)
+        ]
+        layers.append([[int(other) for other in row if other >= 0] for row in rows])
+    return layers
+
+
 def make_figure(
     name: str, data: dict, *, summary: str, help: str, still: Callable, size: tuple[float, float] = (5, 4)
 ) -> View:
