@@ -4,6 +4,7 @@ Each figure has an example and a `use` in FIGURES: it takes hold of the figure o
 the keyboard, and compares what is shown with torch.
 """
 
+import functools
 import random
 import re
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.figures import close, drag, numbers, open_figure, places, press
+from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide
 from utils.attention import scaled_dot_product_attention
 from utils.views import figures
 from utils.views.page import View
@@ -65,7 +66,26 @@ def use_plane(page, chance: random.Random) -> None:
     assert close(numbers(page, "[class^=average]"), average)
 
 
-# HERE sharpness
+def make_sharpness(names: list[str]) -> View:
+    return figures.sharpness([3.5, 12.6, -4.2], tokens=names)
+
+
+def use_sharpness(page, chance: random.Random) -> None:
+    sliders = page.get_by_role("slider")
+    one = sliders.nth(chance.randrange(sliders.count()))
+    if chance.random() < 0.2:
+        page.get_by_role("button").nth(chance.randrange(3)).click()
+    elif chance.random() < 0.5:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    scores, scaled, weights, gradients = numbers(page, "td[data-value], td span[data-value]").view(3, 4).T
+    assert close(scaled, scores * 64 ** float(sliders.first.input_value()))
+    assert close(weights, scaled.softmax(dim=0))
+    softmax = functools.partial(torch.softmax, dim=0)
+    diagonal = torch.autograd.functional.jacobian(softmax, scaled).diagonal()
+    assert close(gradients, diagonal)
+    assert close(numbers(page, "b[data-value]"), torch.stack([weights.max(), diagonal.max()]))
 
 
 # HERE next_token
@@ -91,8 +111,7 @@ def use_plane(page, chance: random.Random) -> None:
 
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
-    # ROW sharpness
-    #
+    "sharpness": Example(make_sharpness, use_sharpness),
     # ROW next_token
     #
     # ROW sum_and_scale

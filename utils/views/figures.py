@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from utils.checks import check_size
+from utils.plots import heatmap
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -59,7 +60,30 @@ def attention_in_the_plane(
     )
 
 
-# HERE sharpness
+def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[str] | None = None) -> View:
+    """Draw softmax of one query's scores, which are multiplied by a factor: attention weights and gradients left.
+
+    `scores` (N,) are the products q · k of 2 to 12 `tokens`; the factor goes from 1/√D to D, the `head_size`, which is
+    2 to 1,024. ValueError for other shapes, nan and inf.
+    """
+    scores = as_numbers("scores", scores, range(2, 13))
+    names = as_names(tokens, len(scores))
+    check_size("head_size", head_size, 2, 1024)
+    factors = {"÷ √D": head_size**-0.5, "× 1": 1, "× D": head_size}
+
+    def still(ax) -> None:
+        weights = torch.stack([(scores * factor).softmax(dim=0) for factor in factors.values()])
+        heatmap(weights, list(factors), names, title="Attention weights", annotate=True, limits=(0, 1), ax=ax)
+
+    return make_figure(
+        "sharpness",
+        {"scores": scores, "names": names, "size": head_size},
+        summary=f"Sharpness: softmax of the scores of {told(names)}, times a factor",
+        help="Move the factor, or the score of one token. Watch the bars: the more attention goes to one token, the "
+        "smaller is the gradient that is left.",
+        still=still,
+        size=(6, 2.6),
+    )
 
 
 # HERE next_token

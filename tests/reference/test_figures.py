@@ -1,0 +1,28 @@
+"""Figures that can be dragged refuse what cannot be drawn, in words, and draw a still picture of the rest."""
+
+import math
+
+import pytest
+import torch
+
+from utils.views import figures
+
+# sharpness
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "message"),
+    [
+        ([1.0], {}, "scores has the shape .1,.: this figure draws 2 to 12 numbers"),
+        (torch.zeros(40), {}, "scores has the shape .40,."),
+        ([[1.0, 2.0]], {}, "scores has the shape .1, 2."),
+        ([1.0, math.nan], {}, "scores holds nan or inf"),
+        ([1.0, math.inf], {}, "scores holds nan or inf"),
+        ([1.0, 2.0], {"tokens": ["time"]}, "there are 1 tokens, but 2 to be named"),
+        ([1.0, 2.0], {"head_size": 1}, "head_size=1 must be a whole number from 2 to 1,024"),
+        ([1.0, 2.0], {"head_size": 64.0}, "head_size=64.0 must be a whole number"),
+    ],
+)
+def test_sharpness_refuses(scores, options, message):
+    with pytest.raises(ValueError, match=message):
+        figures.sharpness(scores, **options)
