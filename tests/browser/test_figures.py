@@ -14,6 +14,7 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide
 from utils.attention import scaled_dot_product_attention
@@ -88,7 +89,49 @@ def use_sharpness(page, chance: random.Random) -> None:
     assert close(numbers(page, "b[data-value]"), torch.stack([weights.max(), diagonal.max()]))
 
 
-# HERE next_token
+LOGITS = torch.randn(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+LOGITS = 2 * LOGITS.sort(descending=True).values
+LOGITS[5] = LOGITS[4]  # a tie
+
+
+def make_next_token(names: list[str]) -> View:
+    return figures.next_token(LOGITS, [*names, *(f"word {number}" for number in range(17))])
+
+
+def use_next_token(page, chance: random.Random) -> None:
+    sliders = page.get_by_role("slider")
+    one = sliders.nth(chance.randrange(3))
+    if chance.random() < 0.5:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    exponent, top_k, top_p = (float(one.input_value()) for one in sliders.all())
+    scores = LOGITS[None]
+    for warper in (
+        TemperatureLogitsWarper(min(3.0, 10**exponent)),
+        TopKLogitsWarper(int(top_k)),
+        TopPLogitsWarper(top_p),
+    ):
+        scores = warper(None, scores)
+    shares = scores.softmax(dim=-1)[0].sort(descending=True).values  # of a tie, torch drops either for top-p
+    draws = chance.choice([0, 1, 100])
+    page.get_by_role("button", name="clear the draws").click()
+    if draws:
+        page.get_by_role("button", name={1: "draw a token", 100: "draw 100 tokens"}[draws]).click()
+    rows = [[float(x) for x in row.split(",")] for row in page.locator("tbody tr").evaluate_all(DATA)]
+    alone, others = torch.tensor(rows[:-1], dtype=torch.float64), torch.tensor(rows[-1], dtype=torch.float64)
+    assert alone[4, 2] >= alone[5, 2]  # here the one that stands first stays
+    model = LOGITS.softmax(dim=0)
+    assert close(alone[:, :3].flatten(), torch.stack([LOGITS, model, shares], dim=1)[:12])
+    assert close(others[:2], torch.stack([model[12:].sum(), shares[12:].sum()]))
+    tally = torch.cat([alone[:, 3], others[2:]])
+    expected = torch.cat([alone[:, 2], others[1:2]])
+    assert tally.sum() == draws
+    assert (tally[expected == 0] == 0).all()  # what is cut is never drawn
+    assert ((tally - draws * expected).abs() <= 5 * (draws * expected * (1 - expected)).sqrt() + 1).all()
+
+
+DATA = "(rows) => rows.map((row) => [...row.querySelectorAll('[data-value]')].map((e) => e.dataset.value).join())"
 
 
 # HERE sum_and_scale
@@ -112,8 +155,7 @@ def use_sharpness(page, chance: random.Random) -> None:
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
     "sharpness": Example(make_sharpness, use_sharpness),
-    # ROW next_token
-    #
+    "next_token": Example(make_next_token, use_next_token),
     # ROW sum_and_scale
     #
     # ROW mask_painter

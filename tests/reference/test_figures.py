@@ -26,3 +26,26 @@ from utils.views import figures
 def test_sharpness_refuses(scores, options, message):
     with pytest.raises(ValueError, match=message):
         figures.sharpness(scores, **options)
+
+
+# next_token
+
+
+@pytest.mark.parametrize(
+    ("logits", "tokens", "message"),
+    [
+        ([1.0], ["a"], "logits has the shape .1,.: this figure draws 2 to 500 numbers"),
+        (torch.zeros(1, 2), ["a", "b"], "logits has the shape .1, 2."),
+        (torch.zeros(30_522), ["a"], r"logits of 30,522 tokens.*at most 500; pass.*logits.topk.500."),
+        ([1.0, -math.inf], ["a", "b"], "logits holds nan or inf"),
+        ([1.0, 2.0], ["a"], "there are 1 tokens, but 2 to be named"),
+    ],
+)
+def test_next_token_refuses(logits, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        figures.next_token(logits, tokens)
+
+
+def test_next_token_takes_names_not_one_text():
+    with pytest.raises(TypeError, match="tokens='ab' is one text: pass a list of 2"):
+        figures.next_token([1.0, 2.0], "ab")

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from utils.checks import check_size
-from utils.plots import heatmap
+from utils.plots import bars, heatmap
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -86,7 +86,33 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     )
 
 
-# HERE next_token
+def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
+    """Draw the shares of the next token, from which to draw: with a temperature, top-k and top-p to be moved.
+
+    `logits` (V,) are a decoder's for 2 to 500 `tokens`; the 12 most likely get a bar each. ValueError for other shapes,
+    nan and inf.
+    """
+    logits = torch.as_tensor(logits)
+    if logits.dim() == 1 and len(logits) > 500:
+        remedy = "pass the largest and their tokens, best = logits.topk(500)"
+        raise ValueError(f"logits of {len(logits):,} tokens: this figure draws at most 500; {remedy}")
+    logits = as_numbers("logits", logits, range(2, 501))
+    names = as_names(tokens, len(logits))
+
+    def still(ax) -> None:
+        best = logits.softmax(dim=0).topk(min(12, len(logits)))
+        shares = {names[i]: share for i, share in zip(best.indices, best.values.tolist(), strict=True)}
+        bars(shares, title="The most likely next tokens", xlabel="share", ax=ax)
+
+    return make_figure(
+        "next_token",
+        {"logits": logits, "names": names},
+        summary=f"The next token: its shares among {len(names)}, with temperature, top-k and top-p",
+        help="Move the temperature, top-k or top-p. The outline is the share that the model gives; the bar is what is "
+        "left of it. Then draw tokens and compare.",
+        still=still,
+        size=(6, 4),
+    )
 
 
 # HERE sum_and_scale

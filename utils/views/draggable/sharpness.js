@@ -6,8 +6,8 @@ let factor = 1;
 
 const controls = add(figure, "div", { class: "controls" });
 // On a log scale: the exponent of D, from 1/√D over 1 to D.
-const exponent = slider(
-  controls, "All scores ", { min: -0.5, max: 1, step: 0.02, value: 0, shown: (at) => `× ${format(size ** at, 3)}` }, scaleBy);
+const range = { min: -0.5, max: 1, step: 0.02, value: 0, shown: (at) => `× ${format(size ** at, 3)}` };
+const exponent = slider(controls, "All scores ", range, scaleBy);
 const presets = add(controls, "span");
 [["÷ √D", -0.5], ["× 1", 0], ["× D, by mistake", 1]].forEach(([name, at]) => {
   const button = add(presets, "button", { type: "button", style: "margin-right: 8px" }, name);
@@ -34,8 +34,10 @@ function barIn(cell, colour) {
 
 const rows = cells.map(([score, scaled, weight, gradient], i) => {
   const [number, pair] = numberIn(score);
-  const range = { type: "range", min: -reach, max: reach, step: 0.1, value: scores[i] };
-  const input = add(pair, "input", { ...range, style: "flex: 1 1 90px; width: 90px; margin: 0", "aria-label": `score of ${names[i]}` });
+  const input = add(pair, "input", {
+    type: "range", min: -reach, max: reach, step: 0.1, value: scores[i], "aria-label": `score of ${names[i]}`,
+    style: "flex: 1 1 90px; width: 90px; margin: 0",
+  });
   input.addEventListener("input", () => { scores[i] = +input.value; draw(); });
   score.style.paddingRight = weight.style.paddingRight = "16px";
   set(scaled, { style: "width: 5em; text-align: left" });
@@ -74,12 +76,12 @@ function told(name, weight, gradient) {
     return `Sharp: “${name}” takes ${percent(weight)} of the attention, and hardly any gradient is left ` +
       `(${format(gradient, 3)}). A small change of the scores changes nothing, so learning stalls.`;
   }
-  if (weight < 1.5 / names.length) {
+  if (weight < 1.25 / names.length) {
     return `Flat: every token gets about ${percent(1 / names.length)}, whatever its score says. The gradient flows, ` +
       "but the result is nearly the average of all values, which is not best either.";
   }
-  return `In between: “${name}” takes ${percent(weight)}, the other tokens still count, and softmax passes a gradient ` +
-    "back to every score that has a share.";
+  return `In between: “${name}” takes ${percent(weight)}, the other tokens still count, and softmax passes a ` +
+    "gradient back to every score that has a share.";
 }
 
 draw();
