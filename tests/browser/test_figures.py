@@ -5,6 +5,7 @@ the keyboard, and compares what is shown with torch.
 """
 
 import functools
+import json
 import random
 import re
 from collections.abc import Callable
@@ -134,7 +135,50 @@ def use_next_token(page, chance: random.Random) -> None:
 DATA = "(rows) => rows.map((row) => [...row.querySelectorAll('[data-value]')].map((e) => e.dataset.value).join())"
 
 
-# HERE sum_and_scale
+EMBEDDED = torch.randn(9, 8, generator=torch.Generator().manual_seed(2)).split([3, 4, 2])
+GAMMA, BETA = torch.linspace(0.5, 1.5, 8), torch.linspace(-1, 1, 8)
+
+
+def make_sum_and_scale(names: list[str]) -> View:
+    return figures.sum_and_scale(*EMBEDDED, names, weight=GAMMA, bias=BETA)
+
+
+def use_sum_and_scale(page, chance: random.Random) -> None:
+    strips, sliders = page.locator("svg[data-values]"), page.get_by_role("slider")
+    before = json.loads(strips.first.get_attribute("data-values"))
+    one, choice = sliders.nth(chance.randrange(sliders.count())), chance.randrange(5)
+    if choice == 0:
+        page.get_by_role("combobox").select_option(index=chance.randrange(3))
+        before = None
+    elif choice == 1:
+        page.locator("input[type=radio], input[type=checkbox]").nth(chance.randrange(3)).click()
+    elif choice == 2:
+        slide(page, strips.first, chance)  # its middle, so the number becomes 0
+        box = strips.first.bounding_box()
+        drag(page, strips.first, box["x"] + chance.random() * box["width"], box["y"] + chance.random() * 44)
+    elif choice == 3:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    drawn = torch.tensor(
+        strips.evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")
+    ).double()
+    at, gamma, beta, number, _ = (float(one.input_value()) for one in sliders.all())
+    words, positions, types = (table.double() for table in EMBEDDED)
+    word = drawn[0] if before is None or choice >= 2 else torch.tensor(before, dtype=torch.float64)
+    if choice == 0:
+        word = words[page.get_by_role("combobox").evaluate("(e) => e.selectedIndex")]
+    total = word + positions[int(at)] + types[int(page.locator("input[type=radio]:checked").input_value())]
+    weight, bias = gamma * torch.ones(8).double(), beta * torch.ones(8).double()
+    if page.get_by_role("checkbox").is_checked():
+        weight, bias = gamma * GAMMA.double(), beta + BETA.double()
+    normed = torch.nn.functional.layer_norm(total, [8], weight, bias, eps=1e-12)
+    rows = torch.stack([word, drawn[1], drawn[2], total, normed])
+    assert close(drawn.flatten(), rows)
+    assert close(drawn[1], positions[int(at)])
+    moments = [m for row in (total, normed) for m in (row.mean(), row.std(correction=0))]
+    assert close(numbers(page, ".moment"), torch.stack(moments))
+    assert close(numbers(page, ".chosen"), rows[:, int(number)])
 
 
 # HERE mask_painter
@@ -156,8 +200,7 @@ FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
     "sharpness": Example(make_sharpness, use_sharpness),
     "next_token": Example(make_next_token, use_next_token),
-    # ROW sum_and_scale
-    #
+    "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale),
     # ROW mask_painter
     #
     # ROW split_and_merge

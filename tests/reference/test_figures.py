@@ -49,3 +49,32 @@ def test_next_token_refuses(logits, tokens, message):
 def test_next_token_takes_names_not_one_text():
     with pytest.raises(TypeError, match="tokens='ab' is one text: pass a list of 2"):
         figures.next_token([1.0, 2.0], "ab")
+
+
+# sum_and_scale
+
+TABLES = {"word": torch.zeros(2, 4), "position": torch.zeros(5, 4), "token_type": torch.zeros(2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"word": torch.zeros(4)}, "word has the shape .4,.: this figure draws 1 to 20 × 2 to 1024 numbers"),
+        ({"word": torch.zeros(40, 4)}, "word has the shape .40, 4."),
+        ({"position": torch.zeros(5, 3)}, "position has the shape .5, 3.: .* 1 to 512 × 4 numbers"),
+        ({"token_type": torch.full((2, 4), math.nan)}, "token_type holds nan or inf"),
+        ({"weight": torch.ones(4)}, "weight and bias.*pass both or none"),
+        ({"weight": torch.ones(4), "bias": torch.ones(3)}, "bias has the shape .3,."),
+        ({"names": ["time"]}, "there are 1 names, but 2 to be named"),
+        ({"number": 4}, "number=4 must be a whole number from 0 to 3"),
+        ({"eps": 0}, "eps=0 must lie between 0 and 1"),
+    ],
+)
+def test_sum_and_scale_refuses(changed, message):
+    with pytest.raises(ValueError, match=message):
+        figures.sum_and_scale(**TABLES | changed)
+
+
+def test_sum_and_scale_draws_vectors_of_zeros_at_one_position():
+    view = figures.sum_and_scale(**TABLES | {"position": torch.zeros(1, 4)})
+    assert view.still.startswith(b"\x89PNG")

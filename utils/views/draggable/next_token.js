@@ -101,7 +101,7 @@ function tell(news = "") {
   const sizes = { "-1": "Below 1, the temperature sharpens: likely tokens gain. ",
     1: "Above 1, the temperature flattens: unlikely tokens gain. ", 0: "" }[Math.sign(state.temperature - 1)];
   if (stay === 1) say(`Only “${names[best]}” is left: this is greedy search, the same token each time.`);
-  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left; “${names[best]}” has ${share} of the draws.`);
+  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left; “${names[best]}” has ${share}.`);
   else say(`${sizes}All ${count} tokens can be drawn; “${names[best]}” is drawn in ${share} of all cases.`);
 }
 
