@@ -28,6 +28,14 @@ def test_sharpness_refuses(scores, options, message):
         figures.sharpness(scores, **options)
 
 
+LONG = ["a name longer than a picture has room for " * 3, "Donaudampfschifffahrtsgesellschaft"]
+
+
+def test_long_names_leave_room_for_the_still_picture():
+    assert figures.sharpness([1.0, 2.0], tokens=LONG).still.startswith(b"\x89PNG")
+    assert figures.next_token([1.0, 2.0], LONG).still.startswith(b"\x89PNG")
+
+
 # next_token
 
 

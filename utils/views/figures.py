@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from utils.checks import check_between, check_size
-from utils.plots import bars, curves, heatmap
+from utils.plots import curves, heatmap, plain
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -75,7 +75,8 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
 
     def still(ax) -> None:
         weights = torch.stack([(scores * factor).softmax(dim=0) for factor in factors.values()])
-        heatmap(weights, list(factors), names, title="Attention weights", annotate=True, limits=(0, 1), ax=ax)
+        title, limits = "Attention weights", (0, 1)
+        heatmap(weights, list(factors), short(names), title=title, annotate=True, limits=limits, ax=ax)
 
     return make_figure(
         "sharpness",
@@ -103,8 +104,10 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
 
     def still(ax) -> None:
         best = logits.softmax(dim=0).topk(min(12, len(logits)))
-        shares = {names[i]: share for i, share in zip(best.indices, best.values.tolist(), strict=True)}
-        bars(shares, title="The most likely next tokens", xlabel="share", ax=ax)
+        ax.barh(range(len(best.values)), best.values)
+        ax.set_yticks(range(len(best.values)), map(plain, short([names[i] for i in best.indices])))
+        ax.invert_yaxis()
+        ax.set(title="The most likely next tokens", xlabel="share")
 
     return make_figure(
         "next_token",
@@ -153,7 +156,7 @@ def sum_and_scale(
         total = word[0] + position[min(1, len(position) - 1)] + token_type[0]
         lines = {"sum": total, "LayerNorm of the sum": layer_norm(total, [H], eps=eps)}
         lines = {name: line[:48] for name, line in lines.items()}
-        curves(lines, title=f"The vector of {told(names[:1])}", xlabel="number", marker="", ax=ax)
+        curves(lines, title=f"The vector of {told(short(names[:1]))}", xlabel="number", marker="", ax=ax)
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
@@ -245,6 +248,11 @@ def plain_numbers(value):
 def packed(numbers: Tensor) -> str:
     """Write numbers as base64 of float32, a quarter of the length that JSON takes; `unpack` in figure.js reads them."""
     return base64.b64encode(numbers.float().numpy().astype("<f4").tobytes()).decode()
+
+
+def short(names: Sequence[str], most: int = 20) -> list[str]:
+    """Cut long names, for which a still picture has no room."""
+    return [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
 
 
 def told(names: Sequence[str]) -> str:
