@@ -6,6 +6,7 @@ the keyboard, and compares what is shown with torch.
 
 import functools
 import heapq
+import json
 import random
 import re
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide
 from utils.attention import scaled_dot_product_attention
@@ -69,13 +71,117 @@ def use_plane(page, chance: random.Random) -> None:
     assert close(numbers(page, "[class^=average]"), average)
 
 
-# HERE sharpness
+def make_sharpness(names: list[str]) -> View:
+    return figures.sharpness([3.5, 12.6, -4.2], tokens=names)
 
 
-# HERE next_token
+def use_sharpness(page, chance: random.Random) -> None:
+    sliders = page.get_by_role("slider")
+    one = sliders.nth(chance.randrange(sliders.count()))
+    if chance.random() < 0.2:
+        page.get_by_role("button").nth(chance.randrange(3)).click()
+    elif chance.random() < 0.5:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    scores, scaled, weights, gradients = numbers(page, "td[data-value], td span[data-value]").view(3, 4).T
+    assert close(scaled, scores * 64 ** float(sliders.first.input_value()))
+    assert close(weights, scaled.softmax(dim=0))
+    softmax = functools.partial(torch.softmax, dim=0)
+    diagonal = torch.autograd.functional.jacobian(softmax, scaled).diagonal()
+    assert close(gradients, diagonal)
+    assert close(numbers(page, "b[data-value]"), torch.stack([weights.max(), diagonal.max()]))
 
 
-# HERE sum_and_scale
+LOGITS = torch.randn(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+LOGITS = 2 * LOGITS.sort(descending=True).values
+LOGITS[5] = LOGITS[4]  # a tie
+
+
+def make_next_token(names: list[str]) -> View:
+    return figures.next_token(LOGITS, [*names, *(f"word {number}" for number in range(17))])
+
+
+def use_next_token(page, chance: random.Random) -> None:
+    sliders = page.get_by_role("slider")
+    one = sliders.nth(chance.randrange(3))
+    if chance.random() < 0.5:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    exponent, top_k, top_p = (float(one.input_value()) for one in sliders.all())
+    scores = LOGITS[None]
+    for warper in (
+        TemperatureLogitsWarper(min(3.0, 10**exponent)),
+        TopKLogitsWarper(int(top_k)),
+        TopPLogitsWarper(top_p),
+    ):
+        scores = warper(None, scores)
+    shares = scores.softmax(dim=-1)[0].sort(descending=True).values  # of a tie, torch drops either for top-p
+    draws = chance.choice([0, 1, 100])
+    page.get_by_role("button", name="clear the draws").click()
+    if draws:
+        page.get_by_role("button", name={1: "draw a token", 100: "draw 100 tokens"}[draws]).click()
+    rows = [[float(x) for x in row.split(",")] for row in page.locator("tbody tr").evaluate_all(DATA)]
+    alone, others = torch.tensor(rows[:-1], dtype=torch.float64), torch.tensor(rows[-1], dtype=torch.float64)
+    assert alone[4, 2] >= alone[5, 2]  # here the one that stands first stays
+    model = LOGITS.softmax(dim=0)
+    assert close(alone[:, :3].flatten(), torch.stack([LOGITS, model, shares], dim=1)[:12])
+    assert close(others[:2], torch.stack([model[12:].sum(), shares[12:].sum()]))
+    tally = torch.cat([alone[:, 3], others[2:]])
+    expected = torch.cat([alone[:, 2], others[1:2]])
+    assert tally.sum() == draws
+    assert (tally[expected == 0] == 0).all()  # what is cut is never drawn
+    assert ((tally - draws * expected).abs() <= 5 * (draws * expected * (1 - expected)).sqrt() + 1).all()
+
+
+DATA = "(rows) => rows.map((row) => [...row.querySelectorAll('[data-value]')].map((e) => e.dataset.value).join())"
+
+
+EMBEDDED = torch.randn(9, 8, generator=torch.Generator().manual_seed(2)).split([3, 4, 2])
+GAMMA, BETA = torch.linspace(0.5, 1.5, 8), torch.linspace(-1, 1, 8)
+
+
+def make_sum_and_scale(names: list[str]) -> View:
+    return figures.sum_and_scale(*EMBEDDED, names, weight=GAMMA, bias=BETA)
+
+
+def use_sum_and_scale(page, chance: random.Random) -> None:
+    strips, sliders = page.locator("svg[data-values]"), page.get_by_role("slider")
+    before = json.loads(strips.first.get_attribute("data-values"))
+    one, choice = sliders.nth(chance.randrange(sliders.count())), chance.randrange(5)
+    if choice == 0:
+        page.get_by_role("combobox").select_option(index=chance.randrange(3))
+        before = None
+    elif choice == 1:
+        page.locator("input[type=radio], input[type=checkbox]").nth(chance.randrange(3)).click()
+    elif choice == 2:
+        slide(page, strips.first, chance)  # its middle, so the number becomes 0
+        box = strips.first.bounding_box()
+        drag(page, strips.first, box["x"] + chance.random() * box["width"], box["y"] + chance.random() * 44)
+    elif choice == 3:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    drawn = torch.tensor(
+        strips.evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")
+    ).double()
+    at, gamma, beta, number, _ = (float(one.input_value()) for one in sliders.all())
+    words, positions, types = (table.double() for table in EMBEDDED)
+    word = drawn[0] if before is None or choice >= 2 else torch.tensor(before, dtype=torch.float64)
+    if choice == 0:
+        word = words[page.get_by_role("combobox").evaluate("(e) => e.selectedIndex")]
+    total = word + positions[int(at)] + types[int(page.locator("input[type=radio]:checked").input_value())]
+    weight, bias = gamma * torch.ones(8).double(), beta * torch.ones(8).double()
+    if page.get_by_role("checkbox").is_checked():
+        weight, bias = gamma * GAMMA.double(), beta + BETA.double()
+    normed = torch.nn.functional.layer_norm(total, [8], weight, bias, eps=1e-12)
+    rows = torch.stack([word, drawn[1], drawn[2], total, normed])
+    assert close(drawn.flatten(), rows)
+    assert close(drawn[1], positions[int(at)])
+    moments = [m for row in (total, normed) for m in (row.mean(), row.std(correction=0))]
+    assert close(numbers(page, ".moment"), torch.stack(moments))
+    assert close(numbers(page, ".chosen"), rows[:, int(number)])
 
 
 # HERE mask_painter
@@ -154,12 +260,9 @@ def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
 
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
-    # ROW sharpness
-    #
-    # ROW next_token
-    #
-    # ROW sum_and_scale
-    #
+    "sharpness": Example(make_sharpness, use_sharpness),
+    "next_token": Example(make_next_token, use_next_token),
+    "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale),
     # ROW mask_painter
     #
     # ROW split_and_merge

@@ -1,5 +1,7 @@
 """The figures that can be dragged, from Python: bad input is refused in words, and pictures are the same again."""
 
+import math
+
 import faiss
 import pytest
 import torch
@@ -49,3 +51,84 @@ def test_graph_walk_refuses():
             figures.graph_walk(*arguments)
     with pytest.raises(ValueError, match="k=11 must be a whole number from 1 to 10"):
         figures.graph_walk(index, vectors, vectors[0], names, k=11)
+
+
+# sharpness
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "message"),
+    [
+        ([1.0], {}, "scores has the shape .1,.: this figure draws 2 to 12 numbers"),
+        (torch.zeros(40), {}, "scores has the shape .40,."),
+        ([[1.0, 2.0]], {}, "scores has the shape .1, 2."),
+        ([1.0, math.nan], {}, "scores holds nan or inf"),
+        ([1.0, math.inf], {}, "scores holds nan or inf"),
+        ([1.0, 2.0], {"tokens": ["time"]}, "there are 1 tokens, but 2 to be named"),
+        ([1.0, 2.0], {"head_size": 1}, "head_size=1 must be a whole number from 2 to 1,024"),
+        ([1.0, 2.0], {"head_size": 64.0}, "head_size=64.0 must be a whole number"),
+    ],
+)
+def test_sharpness_refuses(scores, options, message):
+    with pytest.raises(ValueError, match=message):
+        figures.sharpness(scores, **options)
+
+
+LONG = ["a name longer than a picture has room for " * 3, "Donaudampfschifffahrtsgesellschaft"]
+
+
+def test_long_names_leave_room_for_the_still_picture():
+    assert figures.sharpness([1.0, 2.0], tokens=LONG).still.startswith(b"\x89PNG")
+    assert figures.next_token([1.0, 2.0], LONG).still.startswith(b"\x89PNG")
+
+
+# next_token
+
+
+@pytest.mark.parametrize(
+    ("logits", "tokens", "message"),
+    [
+        ([1.0], ["a"], "logits has the shape .1,.: this figure draws 2 to 500 numbers"),
+        (torch.zeros(1, 2), ["a", "b"], "logits has the shape .1, 2."),
+        (torch.zeros(30_522), ["a"], r"logits of 30,522 tokens.*at most 500; pass.*logits.topk.500."),
+        ([1.0, -math.inf], ["a", "b"], "logits holds nan or inf"),
+        ([1.0, 2.0], ["a"], "there are 1 tokens, but 2 to be named"),
+    ],
+)
+def test_next_token_refuses(logits, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        figures.next_token(logits, tokens)
+
+
+def test_next_token_takes_names_not_one_text():
+    with pytest.raises(TypeError, match="tokens='ab' is one text: pass a list of 2"):
+        figures.next_token([1.0, 2.0], "ab")
+
+
+# sum_and_scale
+
+TABLES = {"word": torch.zeros(2, 4), "position": torch.zeros(5, 4), "token_type": torch.zeros(2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"word": torch.zeros(4)}, "word has the shape .4,.: this figure draws 1 to 20 × 2 to 1024 numbers"),
+        ({"word": torch.zeros(40, 4)}, "word has the shape .40, 4."),
+        ({"position": torch.zeros(5, 3)}, "position has the shape .5, 3.: .* 1 to 512 × 4 numbers"),
+        ({"token_type": torch.full((2, 4), math.nan)}, "token_type holds nan or inf"),
+        ({"weight": torch.ones(4)}, "weight and bias.*pass both or none"),
+        ({"weight": torch.ones(4), "bias": torch.ones(3)}, "bias has the shape .3,."),
+        ({"names": ["time"]}, "there are 1 names, but 2 to be named"),
+        ({"number": 4}, "number=4 must be a whole number from 0 to 3"),
+        ({"eps": 0}, "eps=0 must lie between 0 and 1"),
+    ],
+)
+def test_sum_and_scale_refuses(changed, message):
+    with pytest.raises(ValueError, match=message):
+        figures.sum_and_scale(**TABLES | changed)
+
+
+def test_sum_and_scale_draws_vectors_of_zeros_at_one_position():
+    view = figures.sum_and_scale(**TABLES | {"position": torch.zeros(1, 4)})
+    assert view.still.startswith(b"\x89PNG")

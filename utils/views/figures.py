@@ -4,6 +4,7 @@ The numbers that a figure draws are worked out in its page and equal torch's; a 
 where scripts do not run. Used from notebook 00 on.
 """
 
+import base64
 import html
 import io
 from collections.abc import Callable, Sequence
@@ -12,8 +13,10 @@ from string import Template
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
+from torch.nn.functional import layer_norm
 
-from utils.checks import check_size
+from utils.checks import check_between, check_size
+from utils.plots import curves, heatmap, plain
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -59,13 +62,114 @@ def attention_in_the_plane(
     )
 
 
-# HERE sharpness
+def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[str] | None = None) -> View:
+    """Draw softmax of one query's scores, which are multiplied by a factor: attention weights and gradients left.
+
+    `scores` (N,) are the products q · k of 2 to 12 `tokens`; the factor goes from 1/√D to D, the `head_size`, which is
+    2 to 1,024. ValueError for other shapes, nan and inf.
+    """
+    scores = as_numbers("scores", scores, range(2, 13))
+    names = as_names(tokens, len(scores))
+    check_size("head_size", head_size, 2, 1024)
+    factors = {"÷ √D": head_size**-0.5, "× 1": 1, "× D": head_size}
+
+    def still(ax) -> None:
+        weights = torch.stack([(scores * factor).softmax(dim=0) for factor in factors.values()])
+        title, limits = "Attention weights", (0, 1)
+        heatmap(weights, list(factors), short(names), title=title, annotate=True, limits=limits, ax=ax)
+
+    return make_figure(
+        "sharpness",
+        {"scores": scores, "names": names, "size": head_size},
+        summary=f"Sharpness: softmax of the scores of {told(names)}, times a factor",
+        help="Move the factor, or the score of one token. Watch the bars: the more attention goes to one token, the "
+        "smaller is the gradient that is left.",
+        still=still,
+        size=(6, 2.6),
+    )
 
 
-# HERE next_token
+def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
+    """Draw the shares of the next token, from which to draw: with a temperature, top-k and top-p to be moved.
+
+    `logits` (V,) are a decoder's for 2 to 500 `tokens`; the 12 most likely get a bar each. ValueError for other shapes,
+    nan and inf.
+    """
+    logits = torch.as_tensor(logits)
+    if logits.dim() == 1 and len(logits) > 500:
+        remedy = "pass the largest and their tokens, best = logits.topk(500)"
+        raise ValueError(f"logits of {len(logits):,} tokens: this figure draws at most 500; {remedy}")
+    logits = as_numbers("logits", logits, range(2, 501))
+    names = as_names(tokens, len(logits))
+
+    def still(ax) -> None:
+        best = logits.softmax(dim=0).topk(min(12, len(logits)))
+        ax.barh(range(len(best.values)), best.values)
+        ax.set_yticks(range(len(best.values)), map(plain, short([names[i] for i in best.indices])))
+        ax.invert_yaxis()
+        ax.set(title="The most likely next tokens", xlabel="share")
+
+    return make_figure(
+        "next_token",
+        {"logits": logits, "names": names},
+        summary=f"The next token: its shares among {len(names)}, with temperature, top-k and top-p",
+        help="Move the temperature, top-k or top-p. The outline is the share that the model gives; the bar is what is "
+        "left of it. Then draw tokens and compare.",
+        still=still,
+        size=(6, 4),
+    )
 
 
-# HERE sum_and_scale
+def sum_and_scale(
+    word: Tensor,
+    position: Tensor,
+    token_type: Tensor,
+    names: Sequence[str] | None = None,
+    *,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-12,
+    number: int | None = None,
+) -> View:
+    """Draw how word, position and token-type vectors are added, and what LayerNorm makes of their sum.
+
+    `word` (W, H) are the vectors of 1 to 20 words with `names`, `position` (P, H) those of up to 512 positions,
+    `token_type` (T, H) of up to 4; H is 2 to 1,024. `weight` and `bias` (H,), both or none, are LayerNorm's trained γ
+    and β. `number` is the index of the number that is marked first, by default one whose positions differ much.
+    ValueError for other shapes, nan and inf.
+    """
+    word = as_numbers("word", word, range(1, 21), range(2, 1025))
+    H = word.size(1)
+    position = as_numbers("position", position, range(1, 513), H)
+    token_type = as_numbers("token_type", token_type, range(1, 5), H)
+    if (weight is None) != (bias is None):
+        raise ValueError("weight and bias, the trained γ and β, belong together: pass both or none")
+    trained = None if weight is None else (as_numbers("weight", weight, H), as_numbers("bias", bias, H))
+    names = as_names(names, len(word), "names")
+    if number is None:  # the first position is [CLS]'s, and often unlike all others
+        number = int(position[len(position) > 1 :].var(dim=0, correction=0).argmax())
+    check_size("number", number, 0, H - 1)
+    check_between("eps", eps, 0, 1, "BERT's is 1e-12")
+    reach = float(torch.cat([word, token_type]).abs().quantile(0.99)) or 1.0
+
+    def still(ax) -> None:
+        total = word[0] + position[min(1, len(position) - 1)] + token_type[0]
+        lines = {"sum": total, "LayerNorm of the sum": layer_norm(total, [H], eps=eps)}
+        lines = {name: line[:48] for name, line in lines.items()}
+        curves(lines, title=f"The vector of {told(short(names[:1]))}", xlabel="number", marker="", ax=ax)
+
+    tables = {"word": word, "position": position, "type": token_type}
+    tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
+    return make_figure(
+        "sum_and_scale",
+        {"tables": {key: packed(table) for key, table in tables.items()}, "names": names, "size": H}
+        | {"reach": reach, "first": number, "eps": eps},
+        summary=f"Word + position + token type, {H} numbers each, and LayerNorm of their sum",
+        help="Choose a word, a position and a token type, and watch the sum. Blue numbers are above zero, orange ones "
+        "below. Click into a strip, or move the slider, to follow one number.",
+        still=still,
+        size=(7, 3),
+    )
 
 
 # HERE mask_painter
@@ -211,6 +315,16 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
 def plain_numbers(value):
     """Turn a tensor into lists, which JSON can hold, and leave everything else as it is."""
     return value.tolist() if isinstance(value, Tensor) else value
+
+
+def packed(numbers: Tensor) -> str:
+    """Write numbers as base64 of float32, a quarter of the length that JSON takes; `unpack` in figure.js reads them."""
+    return base64.b64encode(numbers.float().numpy().astype("<f4").tobytes()).decode()
+
+
+def short(names: Sequence[str], most: int = 20) -> list[str]:
+    """Cut long names, for which a still picture has no room."""
+    return [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
 
 
 def told(names: Sequence[str]) -> str:

@@ -45,6 +45,12 @@ function table(parent, columns, names) {
   });
 }
 
+// Rows of numbers from base64 of float32: what `packed` in figures.py wrote.
+function unpack(text, size) {
+  const flat = new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+  return Array.from({ length: flat.length / size }, (_, row) => [...flat.subarray(row * size, (row + 1) * size)]);
+}
+
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const dot = (a, b) => sum(a.map((number, i) => number * b[i]));
 

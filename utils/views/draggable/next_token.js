@@ -1,0 +1,118 @@
+// A decoder's shares for the next token: temperature, then top-k, then top-p, in transformers' order, and draws.
+
+const { logits, names } = data, count = logits.length;
+const order = logits.map((_, i) => i).sort((a, b) => logits[b] - logits[a] || a - b);
+const shown = order.slice(0, count > 13 ? 12 : 13), others = order.slice(shown.length);
+const before = softmax(logits);
+const state = { temperature: 1, k: count, p: 1 };
+let shares = before, drawn, random;
+
+const controls = add(figure, "div", { class: "controls" });
+const choose = (name, value) => { state[name] = value; draw(); };
+// A log scale, from 0.1 to 3
+const temperature = (at) => Math.min(3, 10 ** at);
+slider(controls, "temperature ", { min: -1, max: 0.48, step: 0.02, value: 0, shown: (at) => format(temperature(at)) },
+  (at) => choose("temperature", temperature(at)));
+slider(controls, "top-k ", { min: 1, max: count, value: count, shown: (k) => (k < count ? k : "off") },
+  (k) => choose("k", k));
+slider(controls, "top-p ", { min: 0.05, max: 1, step: 0.05, value: 1, shown: (p) => (p < 1 ? format(p) : "off") },
+  (p) => choose("p", p));
+
+const labels = [...shown.map((i) => `“${names[i]}”`), ...(others.length ? [`all others (${others.length})`] : [])];
+const groups = [...shown.map((i) => [i]), ...(others.length ? [others] : [])];
+const cells = table(figure, ["token", "logit", "the model's share", "share now", "", "drawn"], labels);
+const all = figure.querySelector("table");
+all.style.width = "100%";
+all.querySelectorAll("thead th").forEach((head) => { head.style.whiteSpace = "normal"; });
+
+// What is left is filled; the model's own share is an outline around it.
+const rows = cells.map(([logit, share, now, track, tally], at) => {
+  if (groups[at].length === 1) show(logit, logits[groups[at][0]]);
+  show(share, sum(groups[at].map((i) => before[i])), 3);
+  track.style = "width: 45%; padding: 0 8px";
+  const box = add(track, "div", { style: "position: relative; height: 14px; background: var(--faint)" });
+  const fill = "position: absolute; top: 0; left: 0; height: 14px; box-sizing: border-box; min-width: 0; ";
+  const bar = add(box, "span", { class: "bar", style: fill });
+  const outline = { class: "bar", style: `${fill}background: none; border: 1px solid currentColor` };
+  stretch(add(box, "span", outline), +share.dataset.value);
+  return { name: share.parentNode.firstChild, now, bar, tally };
+});
+
+const buttons = add(figure, "div", { class: "controls" });
+const acts = { "draw a token": () => take(1), "draw 100 tokens": () => take(100), "clear the draws": draw };
+for (const [name, act] of Object.entries(acts)) {
+  add(buttons, "button", { type: "button", style: "margin-right: 8px" }, name).addEventListener("click", act);
+}
+
+function filtered() {
+  const scaled = logits.map((logit) => logit / state.temperature);
+  const least = scaled[order[state.k - 1]]; // ties with the k-th stay, as in transformers
+  const kept = scaled.map((score) => (score < least ? -Infinity : score));
+  if (state.p === 1) return softmax(kept);
+  // From the least likely up, tokens go as long as all that have gone make up 1 − p at most. One always stays.
+  const parts = softmax(kept), upwards = kept.map((_, i) => i).sort((a, b) => kept[a] - kept[b] || b - a);
+  let total = 0;
+  upwards.slice(0, -1).forEach((i) => {
+    total += parts[i];
+    if (total <= 1 - state.p) kept[i] = -Infinity;
+  });
+  return softmax(kept);
+}
+
+// Whatever is changed, the draws begin again, with the same seed: a tally belongs to one set of shares.
+function draw() {
+  shares = filtered();
+  drawn = shares.map(() => 0);
+  random = generator(0);
+  rows.forEach(({ name, now, bar }, at) => {
+    const share = sum(groups[at].map((i) => shares[i])), cut = groups[at].every((i) => shares[i] === 0);
+    show(now, share, 3);
+    stretch(bar, share);
+    name.style = cut ? "color: var(--soft); text-decoration: line-through" : "";
+    now.style.color = cut ? "var(--soft)" : "";
+  });
+  tell();
+}
+
+function take(times) {
+  let last;
+  for (let i = 0; i < times; i++) {
+    last = pick();
+    drawn[last]++;
+  }
+  tell(`${times > 1 ? `${times} more draws, the last` : "Drawn"}: “${names[last]}”. ` +
+    `${sum(drawn)} so far; the more draws, the closer the tally comes to the shares. `);
+}
+
+// The token in whose part of the line from 0 to 1 a random number falls.
+function pick() {
+  let rest = random();
+  for (const i of order) {
+    rest -= shares[i];
+    if (rest < 0) return i;
+  }
+  return order[0]; // rounding
+}
+
+function tell(news = "") {
+  rows.forEach(({ tally }, at) => show(tally, sum(groups[at].map((i) => drawn[i])), 0));
+  if (news) return say(news);
+  const stay = shares.filter((share) => share > 0).length, best = largest(shares), share = percent(shares[best]);
+  const sizes = { "-1": "Below 1, the temperature sharpens: likely tokens gain. ",
+    1: "Above 1, the temperature flattens: unlikely tokens gain. ", 0: "" }[Math.sign(state.temperature - 1)];
+  if (stay === 1) say(`Only “${names[best]}” is left: this is greedy search, the same token each time.`);
+  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left; “${names[best]}” has ${share}.`);
+  else say(`${sizes}All ${count} tokens can be drawn; “${names[best]}” is drawn in ${share} of all cases.`);
+}
+
+// Mulberry32: random numbers from 0 to 1, the same for the same seed.
+function generator(seed) {
+  return () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+draw();
