@@ -14,8 +14,13 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.figures import close, drag, numbers, open_figure, places, press
+from tests.browser.figures import close, drag, numbers, open_figure, places, press, write
+from tests.texts import WORDS
 from utils.attention import scaled_dot_product_attention
+from utils.checkpoint import load_tokenizer
+from utils.checks import SPECIAL_TOKENS
+from utils.datasets import reviews
+from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
 from utils.views import figures
 from utils.views.page import View
 
@@ -80,7 +85,59 @@ def use_plane(page, chance: random.Random) -> None:
 # HERE split_and_merge
 
 
-# HERE longest_match
+def make_longest_match(names: list[str]) -> View:
+    return figures.longest_match(WordPieceTokenizer.from_checkpoint(), " ".join(names))
+
+
+def use_longest_match(page, chance: random.Random) -> None:
+    official, box, slider = load_tokenizer(), page.locator("textarea"), page.locator("input[type=range]")
+    if chance.random() < 0.7:
+        write(page, box, text_of_words(chance))
+    if chance.random() < 0.5 and (words := page.get_by_role("radio")).count():
+        words.nth(chance.randrange(words.count())).click()
+    if chance.random() < 0.5:
+        press(page, slider, "ArrowLeft ArrowRight Home End", chance)
+    wanted = [word for part in split_special_tokens(box.input_value()) for word in words_of(part)]
+    shown = page.get_by_role("radio").evaluate_all("(all) => all.map((e) => e.value)")
+    assert shown == list(dict.fromkeys(wanted))
+    word = page.locator("input:checked").get_attribute("value")
+    assert page.locator(".letter").all_text_contents() == list(word)
+    tries = count_tries(word, official.vocab)
+    assert slider.get_attribute("max") == str(len(tries))
+    at = int(slider.input_value())
+    found = [piece for piece, known in tries[:at] if known]
+    pieces = official.tokenize(word) if at == len(tries) else found
+    assert page.locator(".token").all_text_contents() == pieces
+    assert close(numbers(page, ".id"), official.convert_tokens_to_ids(pieces))
+    assert page.locator(".try").count() == min(at, 40)
+    assert page.locator(".found.try").count() == sum(known for _, known in tries[:at][-40:])
+
+
+def words_of(part: str) -> list[str]:
+    return [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part))
+
+
+def count_tries(word: str, vocab: dict[str, int]) -> list[tuple[str, bool]]:
+    """Each piece that greedy longest match looks up, and whether it is there."""
+    if word in SPECIAL_TOKENS or len(word) > 100:
+        return []
+    tries, rest, sign = [], word, ""
+    while rest:
+        for length in range(len(rest), 0, -1):
+            tries.append((sign + rest[:length], sign + rest[:length] in vocab))
+            if tries[-1][1]:
+                break
+        else:
+            return tries
+        rest, sign = rest[length:], "##"
+    return tries
+
+
+def text_of_words(chance: random.Random) -> str:
+    """A few words of the reviews, glued together at times, and of other kinds."""
+    review = chance.choice(reviews().test.texts).split()[:6]
+    glued = "".join(chance.choices(review, k=3))[:30]
+    return " ".join(chance.sample([*review, glued, *chance.sample(WORDS, 3)], 3))[:150]
 
 
 # HERE merges
@@ -101,8 +158,7 @@ FIGURES = {
     #
     # ROW split_and_merge
     #
-    # ROW longest_match
-    #
+    "longest_match": Example(make_longest_match, use_longest_match),
     # ROW merges
     #
     # ROW graph_walk
@@ -186,4 +242,4 @@ def test_it_is_small_and_needs_nothing(name):
     page = FIGURES[name].make(NAMES).page
     drawing = (figures.FOLDER / f"{name}.js").read_text("utf-8")
     assert len(drawing.encode()) <= 15_000
-    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert "://" not in page.replace("http://www.w3.org/2000/svg", "")

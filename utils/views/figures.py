@@ -6,18 +6,24 @@ where scripts do not run. Used from notebook 00 on.
 
 import html
 import io
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from string import Template
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from utils.checks import check_size
+from utils import tokenization
+from utils.checkpoint import read_vocabulary
+from utils.checks import check_size, check_string
+from utils.plots import plain
+from utils.tokenization import WordPieceTokenizer
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
 FOLDER = VIEWS / "draggable"  # a page, a style sheet, what the figures share, and a file per figure
+MOST_CHARACTERS = 200  # of a text that a reader types
 
 
 def attention_in_the_plane(
@@ -74,7 +80,59 @@ def attention_in_the_plane(
 # HERE split_and_merge
 
 
-# HERE longest_match
+def longest_match(tokenizer, text: str) -> View:
+    """Cut a word into WordPiece's pieces, one try after the other; the reader types any text.
+
+    `tokenizer` is a WordPieceTokenizer or transformers' own for BERT, whose whole vocabulary goes into the page; `text`
+    stands in the box at first, and its first word is cut. ValueError for a text without words or of more than 200
+    characters; TypeError for what is no text or no tokenizer.
+    """
+    check_string(text)
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        if not hasattr(tokenizer, "backend_tokenizer"):
+            kind = type(tokenizer).__name__
+            raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+        tokenizer = WordPieceTokenizer(*read_vocabulary(tokenizer))
+    words = tokenization.pre_tokenize(tokenization.normalize(text, tokenizer.lowercase))
+    if not words or len(text) > MOST_CHARACTERS:
+        raise ValueError(f"text={text!r:.60} must hold a word, and at most {MOST_CHARACTERS} characters")
+    pieces = " ".join(tokenization.word_pieces(words[0], tokenizer.vocab))
+    result = f"“{words[0]:.40}” is cut into {pieces:.60}"
+
+    def still(ax) -> None:
+        for number, (start, end, piece) in enumerate(find_tries(words[0], tokenizer.vocab)[:40], start=1):
+            mark, colour = ("✓", "C2") if piece in tokenizer.vocab else ("✗", "C1")
+            ax.barh(number, end - start, left=start, color=colour)
+            ax.text(end + 0.1, number, f"{mark} {piece}", va="center", clip_on=True, parse_math=False)
+        letters = words[0][:30]
+        ax.set_xticks([index + 0.5 for index in range(len(letters))], map(plain, letters))
+        ax.set(xlim=(0, 1.6 * len(letters)), ylabel="try", title=plain(f"{words[0]:.20} → {pieces:.40}"))
+        ax.invert_yaxis()
+
+    return make_figure(
+        "longest_match",
+        {
+            "text": text,
+            "most": MOST_CHARACTERS,
+            "vocabulary": vocabulary_lines(tokenizer.vocab),
+            "rules": splitting_rules(tokenizer.lowercase),
+        },
+        summary=f"Longest match: {result}",
+        help="Type any text and choose one of its words. Then step back and forth through the tries: the longest piece "
+        "comes first, and one character less each time, until a piece is in the vocabulary.",
+        still=still,
+        before=["tokenizer"],
+    )
+
+
+def find_tries(word: str, vocab: Mapping[str, int]) -> list[tuple[int, int, str]]:
+    """Find the pieces of a word that longest match tries: where each starts and ends, and the piece itself."""
+    tries, start, end = [], 0, len(word)
+    while start < end:
+        piece = ("##" if start else "") + word[start:end]
+        tries.append((start, end, piece))
+        start, end = (end, len(word)) if piece in vocab else (start, end - 1)
+    return tries
 
 
 # HERE merges
@@ -84,9 +142,19 @@ def attention_in_the_plane(
 
 
 def make_figure(
-    name: str, data: dict, *, summary: str, help: str, still: Callable, size: tuple[float, float] = (5, 4)
+    name: str,
+    data: dict,
+    *,
+    summary: str,
+    help: str,
+    still: Callable,
+    size: tuple[float, float] = (5, 4),
+    before: Sequence[str] = (),
 ) -> View:
-    """Make the page of draggable/NAME.js with this data, and a still picture: `still` draws on matplotlib axes."""
+    """Make the page of draggable/NAME.js with this data, and a still picture: `still` draws on matplotlib axes.
+
+    `before` names other files that the drawing builds on.
+    """
     picture = draw_still(still, size)
     title = summary.encode(errors="replace").decode()  # half a character, which no file holds
     page = Template(own_text("draggable/figure.html")).substitute(
@@ -97,7 +165,7 @@ def make_figure(
         data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
         frame=own_text("frame.js"),
         shared=own_text("draggable/figure.js"),
-        drawing=own_text(f"draggable/{name}.js"),
+        drawing="\n".join(own_text(f"draggable/{part}.js") for part in (*before, name)),
     )
     return View(title, page, picture)
 
@@ -106,7 +174,11 @@ def draw_still(draw: Callable, size: tuple[float, float]) -> bytes:
     """Draw on the axes of a figure of this size in inches, and return the PNG, the same on every computer."""
     figure, file = Figure(size, layout="constrained"), io.BytesIO()
     draw(figure.add_subplot())
-    figure.savefig(file, format="png", metadata={"Software": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing from font"
+        )  # such as Chinese: an empty box stands there
+        figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 
 
@@ -134,6 +206,28 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
     if len(names) != count:
         raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
     return names
+
+
+def splitting_rules(lowercase: bool) -> dict:
+    """Return what tokenizer.js needs to split a text into BERT's words, from where Python's tokenizer has it."""
+    return {
+        "lowercase": lowercase,
+        "later": tokenization.LATER_CHARACTERS,
+        "earlier": tokenization.EARLIER_CATEGORY,
+        "ideographs": tokenization.CJK_RANGES,
+        "longest": tokenization.MAX_CHARACTERS_PER_WORD,
+    }
+
+
+def vocabulary_lines(vocab: Mapping[str, int]) -> str:
+    """Write the tokens in the order of their ids, a line each; ValueError for ids with gaps, or a line break."""
+    if set(vocab.values()) != set(range(len(vocab))):
+        raise ValueError(
+            f"{len(vocab)} tokens have ids up to {max(vocab.values())}: number them from 0, without gaps"
+        )
+    if broken := [token for token in vocab if "\n" in token]:
+        raise ValueError(f"the token {broken[0]!r:.60} holds a line break, which no vocab.txt can: remove it")
+    return "\n".join(sorted(vocab, key=vocab.get))
 
 
 def plain_numbers(value):
