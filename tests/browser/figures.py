@@ -55,6 +55,11 @@ def write(page, box, text: str) -> None:
     page.keyboard.type(text)
 
 
+def texts_of(page, selector: str) -> list[str]:
+    """What these elements say."""
+    return page.locator(selector).all_text_contents()
+
+
 def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
     """Whether numbers in a page are torch's, to 1e-5 of their size."""
     wanted = torch.as_tensor(wanted, dtype=torch.float64).flatten()

@@ -40,3 +40,26 @@ def test_the_first_word_may_be_anything(tokenizer, word):
 def test_a_vocabulary_has_a_line_for_each_id(vocabulary, message):
     with pytest.raises(ValueError, match=message):
         figures.vocabulary_lines(vocabulary)
+
+
+# merges
+
+
+@pytest.mark.parametrize(
+    ("texts", "steps", "error", "message"),
+    [
+        ("flies", 12, TypeError, "wrap one text in a list"),
+        ([], 12, ValueError, "empty list"),
+        (["1 + 1!"], 12, ValueError, "hold no word of letters"),
+        (["fly " * 501], 12, ValueError, "2,004 characters: pass some of them"),
+        (["flies"], 0, ValueError, "steps=0 must be a whole number from 1 to 60"),
+    ],
+)
+def test_merges_need_words(texts, steps, error, message):
+    with pytest.raises(error, match=message):
+        figures.merges(texts, steps)
+
+
+@pytest.mark.parametrize("text", ["a", "北京大学", "$x$ {a}", "x" * 500, "\ud800 ab"])
+def test_any_words_are_merged(text):
+    assert figures.merges([text])._repr_png_().startswith(b"\x89PNG")

@@ -7,7 +7,9 @@ where scripts do not run. Used from notebook 00 on.
 import html
 import io
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from string import Template
 
 import torch
@@ -16,8 +18,8 @@ from torch import Tensor
 
 from utils import tokenization
 from utils.checkpoint import read_vocabulary
-from utils.checks import check_size, check_string
-from utils.plots import plain
+from utils.checks import check_size, check_string, check_texts
+from utils.plots import bars, plain
 from utils.tokenization import WordPieceTokenizer
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
@@ -135,7 +137,43 @@ def find_tries(word: str, vocab: Mapping[str, int]) -> list[tuple[int, int, str]
     return tries
 
 
-# HERE merges
+def merges(texts: Sequence[str], steps: int = 12) -> View:
+    """Learn a vocabulary from texts, merge by merge: the most frequent pair of neighbouring pieces becomes one piece.
+
+    `texts` stand in a box, where the reader changes them; their words of letters are counted, lower-cased. At most
+    `steps` merges are made. ValueError for texts without such words or of more than 2,000 characters together, and for
+    `steps` outside 1 to 60; TypeError for what is no list of strings.
+    """
+    check_texts(texts)
+    check_size("steps", steps, 1, 60)
+    text = "\n".join(texts)
+    if len(text) > 2000:
+        raise ValueError(
+            f"the texts have {len(text):,} characters: pass some of them, 2,000 characters at most"
+        )
+    words = tokenization.pre_tokenize(tokenization.normalize(text))
+    counts = Counter(word for word in words if word.isalpha())
+    if not counts:
+        raise ValueError(f"the texts {text!r:.60} hold no word of letters: pass one at least")
+
+    def still(ax) -> None:
+        pairs = Counter()
+        for word, count in counts.items():
+            pieces = [word[0], *(f"##{character}" for character in word[1:])]
+            for left, right in pairwise(pieces):
+                pairs[f"{left} + {right}"] += count
+        best = sorted(pairs, key=lambda pair: (-pairs[pair], pair))[:8]
+        bars({pair: pairs[pair] for pair in best}, title="The most frequent pairs", xlabel="times", ax=ax)
+
+    return make_figure(
+        "merges",
+        {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
+        summary=f"Merges: a vocabulary is learned from {len(counts)} words, such as “{next(iter(counts)):.40}”",
+        help="Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. Change "
+        "the texts, and it begins anew.",
+        still=still,
+        before=["tokenizer"],
+    )
 
 
 # HERE graph_walk
