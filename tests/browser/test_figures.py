@@ -22,7 +22,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.trainers import WordPieceTrainer
 
 from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide, texts_of, write
-from tests.texts import WORDS
+from tests.texts import SPECIAL, WORDS
 from utils.attention import scaled_dot_product_attention
 from utils.checkpoint import load_tokenizer
 from utils.checks import SPECIAL_TOKENS
@@ -104,7 +104,7 @@ def use_longest_match(page, chance: random.Random) -> None:
         words.nth(chance.randrange(words.count())).click()
     if chance.random() < 0.5:
         press(page, slider, "ArrowLeft ArrowRight Home End", chance)
-    wanted = [word for part in split_special_tokens(box.input_value()) for word in words_of(part)]
+    wanted = words_of(box.input_value())
     shown = page.get_by_role("radio").evaluate_all("(all) => all.map((e) => e.value)")
     assert shown == list(dict.fromkeys(wanted))
     word = page.locator("input:checked").get_attribute("value")
@@ -130,8 +130,11 @@ def some_reviews() -> list[str]:
     return reviews().test.texts[:500]
 
 
-def words_of(part: str) -> list[str]:
-    return [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part))
+def words_of(text: str) -> list[str]:
+    words = []
+    for part in split_special_tokens(text):
+        words += [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part))
+    return words
 
 
 def count_tries(word: str, vocab: dict[str, int]) -> list[tuple[str, bool]]:
@@ -154,7 +157,7 @@ def text_of_words(chance: random.Random) -> str:
     """A few words of the reviews, glued together at times, and of other kinds."""
     review = chance.choice(some_reviews()).split()[:6]
     glued = "".join(chance.choices(review, k=3))[:30]
-    return " ".join(chance.sample([*review, glued, *chance.sample(WORDS, 3)], 3))[:150]
+    return " ".join(chance.sample([*review, glued, *chance.sample(WORDS + SPECIAL, 3)], 3))[:150]
 
 
 def make_merges(names: list[str]) -> View:
@@ -170,7 +173,7 @@ def use_merges(page, chance: random.Random) -> None:
         slide(page, slider, chance)
     else:
         press(page, slider, "ArrowLeft ArrowRight ArrowRight Home End", chance)
-    words = Counter(word for word in pre_tokenize(normalize(box.input_value())) if word.isalpha())
+    words = Counter(word for word in words_of(box.input_value()) if word.isalpha())
     counts = dict(words.most_common())
     at, states = int(slider.input_value()), learn(counts, 12)
     assert slider.get_attribute("max") == str(len(states) - 1)
@@ -329,7 +332,7 @@ def test_merges_are_those_of_the_librarys_trainer(page, tmp_path):
     texts = [text for text in some_reviews()[:10] if text.isascii()]
     open_figure(page, figures.merges(texts, 60), tmp_path)
     page.locator("input[type=range]").press("End")
-    counts = Counter(word for text in texts for word in pre_tokenize(normalize(text)) if word.isalpha())
+    counts = Counter(word for text in texts for word in words_of(text) if word.isalpha())
     single = learn(counts, 0)[0][1]
     single += sorted(set("".join(counts)) - set(single))  # it takes in each character also without ##
     trained = Tokenizer(WordPiece())

@@ -33,6 +33,12 @@ def test_the_first_word_may_be_anything(tokenizer, word):
     assert figures.longest_match(tokenizer, word)._repr_png_().startswith(b"\x89PNG")
 
 
+def test_a_special_token_is_a_word(tokenizer):
+    assert (
+        figures.longest_match(tokenizer, "[MASK] x").summary == "Longest match: “[MASK]” is cut into [MASK]"
+    )
+
+
 @pytest.mark.parametrize(
     ("vocabulary", "message"),
     [({"a": 0, "b": 2}, "2 tokens have ids up to 2: number them"), ({"a\n": 0}, "holds a line break")],

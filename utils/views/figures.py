@@ -9,18 +9,27 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from string import Template
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from utils import tokenization
 from utils.checkpoint import read_vocabulary
-from utils.checks import check_size, check_string, check_texts
+from utils.checks import SPECIAL_TOKENS, check_size, check_texts
 from utils.plots import bars, plain
-from utils.tokenization import WordPieceTokenizer
+from utils.tokenization import (
+    CJK_RANGES,
+    EARLIER_CATEGORY,
+    LATER_CHARACTERS,
+    MAX_CHARACTERS_PER_WORD,
+    WordPieceTokenizer,
+    normalize,
+    pre_tokenize,
+    split_special_tokens,
+    word_pieces,
+)
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -89,16 +98,15 @@ def longest_match(tokenizer, text: str) -> View:
     stands in the box at first, and its first word is cut. ValueError for a text without words or of more than 200
     characters; TypeError for what is no text or no tokenizer.
     """
-    check_string(text)
     if not isinstance(tokenizer, WordPieceTokenizer):
         if not hasattr(tokenizer, "backend_tokenizer"):
             kind = type(tokenizer).__name__
             raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
         tokenizer = WordPieceTokenizer(*read_vocabulary(tokenizer))
-    words = tokenization.pre_tokenize(tokenization.normalize(text, tokenizer.lowercase))
+    words = words_of(text, tokenizer.lowercase)
     if not words or len(text) > MOST_CHARACTERS:
         raise ValueError(f"text={text!r:.60} must hold a word, and at most {MOST_CHARACTERS} characters")
-    pieces = " ".join(tokenization.word_pieces(words[0], tokenizer.vocab))
+    pieces = " ".join(word_pieces(words[0], tokenizer.vocab))
     result = f"“{words[0]:.40}” is cut into {pieces:.60}"
 
     def still(ax) -> None:
@@ -129,7 +137,7 @@ def longest_match(tokenizer, text: str) -> View:
 
 def find_tries(word: str, vocab: Mapping[str, int]) -> list[tuple[int, int, str]]:
     """Find the pieces of a word that longest match tries: where each starts and ends, and the piece itself."""
-    tries, start, end = [], 0, len(word)
+    tries, start, end = [], 0, len(word) if len(word) <= MAX_CHARACTERS_PER_WORD else 0
     while start < end:
         piece = ("##" if start else "") + word[start:end]
         tries.append((start, end, piece))
@@ -151,8 +159,7 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
         raise ValueError(
             f"the texts have {len(text):,} characters: pass some of them, 2,000 characters at most"
         )
-    words = tokenization.pre_tokenize(tokenization.normalize(text))
-    counts = Counter(word for word in words if word.isalpha())
+    counts = Counter(word for word in words_of(text) if word.isalpha())
     if not counts:
         raise ValueError(f"the texts {text!r:.60} hold no word of letters: pass one at least")
 
@@ -246,14 +253,21 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
     return names
 
 
+def words_of(text: str, lowercase: bool = True) -> list[str]:
+    """Split a text into BERT's words, special tokens and punctuation among them. TypeError if it is no string."""
+    parts = split_special_tokens(text)
+    words = ([part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part, lowercase)) for part in parts)
+    return list(chain.from_iterable(words))
+
+
 def splitting_rules(lowercase: bool) -> dict:
     """Return what tokenizer.js needs to split a text into BERT's words, from where Python's tokenizer has it."""
     return {
         "lowercase": lowercase,
-        "later": tokenization.LATER_CHARACTERS,
-        "earlier": tokenization.EARLIER_CATEGORY,
-        "ideographs": tokenization.CJK_RANGES,
-        "longest": tokenization.MAX_CHARACTERS_PER_WORD,
+        "later": LATER_CHARACTERS,
+        "earlier": EARLIER_CATEGORY,
+        "ideographs": CJK_RANGES,
+        "longest": MAX_CHARACTERS_PER_WORD,
     }
 
 
