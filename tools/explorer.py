@@ -17,15 +17,16 @@ from torch import Tensor, nn
 
 from tools.badges import current
 from tools.npm import Package, fetch, read_member
-from utils import tokenization
 from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
 from utils.export import onnx_bytes, replace_matrices
 from utils.files import write_file
 from utils.tokenization import WordPieceTokenizer
+from utils.views.figures import splitting_rules, vocabulary_lines
+from utils.views.page import own_text
 
 PARTS = Path(__file__).parent / "web" / "explorer"
-PROGRAM = ("tokenizer.js", "model.js", "draw.js", "explorer.js")
+PROGRAM = ("model.js", "draw.js", "explorer.js")  # and the tokenizer that figures share
 ASSETS = "_static/explorer"  # of the page, in the site
 FILES = {
     "program": "ort.mjs",
@@ -110,22 +111,6 @@ def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -
     return {"text": SENTENCE, "numbers": numbers} | lists
 
 
-def tokenizer_rules(tokenizer: WordPieceTokenizer) -> dict:
-    """What tokenizer.js needs beside the vocabulary, from where Python's tokenizer has it."""
-    return {
-        "lowercase": tokenizer.lowercase,
-        "later": tokenization.LATER_CHARACTERS,
-        "earlier": tokenization.EARLIER_CATEGORY,
-        "ideographs": tokenization.CJK_RANGES,
-        "longest": tokenization.MAX_CHARACTERS_PER_WORD,
-    }
-
-
-def vocabulary(tokenizer: WordPieceTokenizer) -> bytes:
-    """The tokens in the order of their ids, a line each."""
-    return "\n".join(tokenizer.tokens[number] for number in range(len(tokenizer.tokens))).encode()
-
-
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
     """What the page fetches, by name: the model and its runtime, packed, since not every server packs."""
     wasm = read_member(runtime, "dist/ort-wasm-simd-threaded.wasm")
@@ -133,7 +118,7 @@ def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runti
         FILES["program"]: read_member(runtime, "dist/ort.wasm.bundle.min.mjs"),
         FILES["runtime"]: gzip.compress(wasm, mtime=0),
         FILES["encoder"]: gzip.compress(export(encoder), compresslevel=6, mtime=0),
-        FILES["vocabulary"]: vocabulary(tokenizer),
+        FILES["vocabulary"]: vocabulary_lines(tokenizer.vocab).encode(),
     }
 
 
@@ -147,7 +132,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "files": {
             kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()
         },
-        "rules": tokenizer_rules(tokenizer),
+        "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
     }
     return json.dumps(data).replace("<", "\\u003c")
@@ -156,7 +141,8 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir()}
-    program, style = "\n".join(read[name] for name in PROGRAM), read["explorer.css"]
+    program = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
+    style = read["explorer.css"]
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,

@@ -47,6 +47,19 @@ def press(page, element, keys: str, chance: random.Random, most: int = 12) -> No
         page.keyboard.press(key)
 
 
+def write(page, box, text: str) -> None:
+    """Put a text in the place of what a box holds, by the keyboard."""
+    box.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    page.keyboard.type(text)
+
+
+def texts_of(page, selector: str) -> list[str]:
+    """What these elements say."""
+    return page.locator(selector).all_text_contents()
+
+
 def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
     """Whether numbers in a page are torch's, to 1e-5 of their size."""
     wanted = torch.as_tensor(wanted, dtype=torch.float64).flatten()

@@ -21,6 +21,8 @@ from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from tools import explorer, npm
 from tools.website import BUILD
 from utils.encoder import TransformerEncoder
+from utils.views.figures import splitting_rules, vocabulary_lines
+from utils.views.page import own_text
 
 AXE = npm.Package(
     "axe-core",
@@ -384,12 +386,12 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
     """On generated strings, chosen words and words around every telling character, where a naive one does not."""
     texts = generated_strings(2000 if BUILT else 400) + WORDS + in_words(telling_characters())
     wanted = [tokenizer.encode(text) for text in texts]
-    page.add_script_tag(content=(explorer.PARTS / "tokenizer.js").read_text("utf-8"))
+    page.add_script_tag(content=own_text("draggable/tokenizer.js"))
     start = """([vocabulary, rules]) => {
       window.encode = makeTokenizer(vocabulary, rules);
       window.naive = makeTokenizer(vocabulary, { ...rules, later: [] });
     }"""
-    page.evaluate(start, [explorer.vocabulary(tokenizer).decode(), explorer.tokenizer_rules(tokenizer)])
+    page.evaluate(start, [vocabulary_lines(tokenizer.vocab), splitting_rules(tokenizer.lowercase)])
     found, naive = (
         page.evaluate(f"(texts) => texts.map((text) => {name}(text).ids)", texts)
         for name in ("encode", "naive")

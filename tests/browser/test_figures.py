@@ -9,7 +9,10 @@ import heapq
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import faiss
@@ -17,11 +20,20 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from tokenizers.trainers import WordPieceTrainer
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide
+from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide, texts_of, write
+from tests.texts import SPECIAL, WORDS
 from utils.attention import scaled_dot_product_attention
+from utils.checkpoint import load_tokenizer
+from utils.checks import SPECIAL_TOKENS
+from utils.datasets import reviews
 from utils.search import hnsw_index, search_index
+from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
 from utils.views import figures
 from utils.views.page import View
 
@@ -190,10 +202,138 @@ def use_sum_and_scale(page, chance: random.Random) -> None:
 # HERE split_and_merge
 
 
-# HERE longest_match
+def make_longest_match(names: list[str]) -> View:
+    return figures.longest_match(WordPieceTokenizer.from_checkpoint(), " ".join(names))
 
 
-# HERE merges
+def use_longest_match(page, chance: random.Random) -> None:
+    official, box, slider = official_tokenizer(), page.locator("textarea"), page.locator("input[type=range]")
+    if chance.random() < 0.7:
+        write(page, box, text_of_words(chance))
+    if chance.random() < 0.5 and (words := page.get_by_role("radio")).count():
+        words.nth(chance.randrange(words.count())).click()
+    if chance.random() < 0.5:
+        press(page, slider, "ArrowLeft ArrowRight Home End", chance)
+    wanted = words_of(box.input_value())
+    shown = page.get_by_role("radio").evaluate_all("(all) => all.map((e) => e.value)")
+    assert shown == list(dict.fromkeys(wanted))
+    word = page.locator("input:checked").get_attribute("value")
+    assert page.locator(".letter").all_text_contents() == list(word)
+    tries = count_tries(word, official.vocab)
+    assert slider.get_attribute("max") == str(len(tries))
+    at = int(slider.input_value())
+    found = [piece for piece, known in tries[:at] if known]
+    pieces = official.tokenize(word) if at == len(tries) else found
+    assert page.locator(".token").all_text_contents() == pieces
+    assert close(numbers(page, ".id"), official.convert_tokens_to_ids(pieces))
+    assert page.locator(".try").count() == min(at, 40)
+    assert page.locator(".found.try").count() == sum(known for _, known in tries[:at][-40:])
+
+
+@cache
+def official_tokenizer():
+    return load_tokenizer()
+
+
+@cache
+def some_reviews() -> list[str]:
+    return reviews().test.texts[:500]
+
+
+def words_of(text: str) -> list[str]:
+    words = []
+    for part in split_special_tokens(text):
+        words += [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part))
+    return words
+
+
+def count_tries(word: str, vocab: dict[str, int]) -> list[tuple[str, bool]]:
+    """Each piece that greedy longest match looks up, and whether it is there."""
+    if word in SPECIAL_TOKENS or len(word) > 100:
+        return []
+    tries, rest, sign = [], word, ""
+    while rest:
+        for length in range(len(rest), 0, -1):
+            tries.append((sign + rest[:length], sign + rest[:length] in vocab))
+            if tries[-1][1]:
+                break
+        else:
+            return tries
+        rest, sign = rest[length:], "##"
+    return tries
+
+
+def text_of_words(chance: random.Random) -> str:
+    """A few words of the reviews, glued together at times, and of other kinds."""
+    review = chance.choice(some_reviews()).split()[:6]
+    glued = "".join(chance.choices(review, k=3))[:30]
+    return " ".join(chance.sample([*review, glued, *chance.sample(WORDS + SPECIAL, 3)], 3))[:150]
+
+
+def make_merges(names: list[str]) -> View:
+    return figures.merges([*names, "flies flies tries fly pie"])
+
+
+def use_merges(page, chance: random.Random) -> None:
+    box, slider = page.locator("textarea"), page.locator("input[type=range]")
+    if chance.random() < 0.5:
+        few = "".join(chance.choices("aab b ", k=40))  # many ties, and pieces that overlap
+        write(page, box, chance.choice([few, f"{text_of_words(chance)} {text_of_words(chance)}"]))
+    if chance.random() < 0.3:
+        slide(page, slider, chance)
+    else:
+        press(page, slider, "ArrowLeft ArrowRight ArrowRight Home End", chance)
+    words = Counter(word for word in words_of(box.input_value()) if word.isalpha())
+    counts = dict(words.most_common())
+    at, states = int(slider.input_value()), learn(counts, 12)
+    assert slider.get_attribute("max") == str(len(states) - 1)
+    splits, vocabulary, pairs = states[at]
+    shown = page.locator(".word").evaluate_all(
+        "(all) => all.map((e) => [...e.querySelectorAll('.piece')].map((p) => p.textContent))"
+    )
+    assert shown == [splits[word] for word in counts]
+    assert close(numbers(page, ".times"), list(counts.values()))
+    best = pairs[:6]
+    assert texts_of(page, "tbody th") == [f"{left} + {right}" for (left, right), _ in best]
+    assert texts_of(page, "tbody td:nth-child(2)") == [joined(pair) for pair, _ in best]
+    assert close(numbers(page, "td[data-value]"), [count for _, count in best])
+    assert close(numbers(page, ".size"), [len(vocabulary)])
+    assert texts_of(page, ".kept .piece") == vocabulary[len(states[0][1]) :]
+    framed = page.locator(".next").all_text_contents()
+    assert set(framed) == (set(pairs[0][0]) if pairs else set())
+
+
+def joined(pair: tuple[str, str]) -> str:
+    return pair[0] + pair[1].removeprefix("##")
+
+
+def learn(counts: dict[str, int], steps: int) -> list[tuple[dict, list, list]]:
+    """Notebook 01's rule: the pieces of each word, the vocabulary and the sorted pairs, before and after each merge."""
+    splits = {word: [word[0], *(f"##{character}" for character in word[1:])] for word in counts}
+    vocabulary, states = sorted({piece for pieces in splits.values() for piece in pieces}), []
+    while True:
+        pairs = Counter()
+        for word, pieces in splits.items():
+            for pair in pairwise(pieces):
+                pairs[pair] += counts[word]
+        rank = {piece: place for place, piece in enumerate(vocabulary)}
+        best = sorted(pairs.items(), key=lambda item: (-item[1], rank[item[0][0]], rank[item[0][1]]))
+        states.append((splits, vocabulary, best))
+        if not best or len(states) > steps:
+            return states
+        first = best[0][0]
+        splits = {word: merge(pieces, first) for word, pieces in splits.items()}
+        vocabulary = [*vocabulary, joined(first)]
+
+
+def merge(pieces: list[str], pair: tuple[str, str]) -> list[str]:
+    merged = []
+    for piece in pieces:
+        if merged and (merged[-1], piece) == pair:
+            merged[-1] = joined(pair)
+        else:
+            merged.append(piece)
+    return merged
 
 
 @functools.cache
@@ -272,6 +412,10 @@ FIGURES = {
     # ROW merges
     #
     "graph_walk": Example(make_graph, use_graph),
+    "longest_match": Example(make_longest_match, use_longest_match),
+    "merges": Example(make_merges, use_merges),
+    # ROW graph_walk
+    #
 }
 NAMES = ["time", "flies", "arrow"]
 every_figure = pytest.mark.parametrize("name", FIGURES)
@@ -353,4 +497,21 @@ def test_it_is_small_and_needs_nothing(name):
     page = FIGURES[name].make(NAMES).page
     drawing = (figures.FOLDER / f"{name}.js").read_text("utf-8")
     assert len(drawing.encode()) <= 15_000
-    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert "://" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_merges_are_those_of_the_librarys_trainer(page, tmp_path):
+    """Where two pairs are equally frequent it prefers the older pieces, in the order of the characters it is given."""
+    texts = [text for text in some_reviews()[:10] if text.isascii()]
+    open_figure(page, figures.merges(texts, 60), tmp_path)
+    page.locator("input[type=range]").press("End")
+    counts = Counter(word for text in texts for word in words_of(text) if word.isalpha())
+    single = learn(counts, 0)[0][1]
+    single += sorted(set("".join(counts)) - set(single))  # it takes in each character also without ##
+    trained = Tokenizer(WordPiece())
+    trained.pre_tokenizer = WhitespaceSplit()
+    trainer = WordPieceTrainer(vocab_size=len(single) + 60, special_tokens=single, show_progress=False)
+    trained.train_from_iterator([" ".join([word] * count) for word, count in counts.items()], trainer=trainer)
+    pieces = sorted(trained.get_vocab(), key=trained.get_vocab().get)
+    assert texts_of(page, ".kept .piece") == pieces[len(single) :]
+    assert len(pieces) == len(single) + 60

@@ -7,7 +7,10 @@ where scripts do not run. Used from notebook 00 on.
 import base64
 import html
 import io
-from collections.abc import Callable, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, pairwise
 from string import Template
 
 import torch
@@ -15,12 +18,25 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from utils.checks import check_between, check_size
-from utils.plots import curves, heatmap, plain
+from utils.checkpoint import read_vocabulary
+from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
+from utils.plots import bars, curves, heatmap, plain
+from utils.tokenization import (
+    CJK_RANGES,
+    EARLIER_CATEGORY,
+    LATER_CHARACTERS,
+    MAX_CHARACTERS_PER_WORD,
+    WordPieceTokenizer,
+    normalize,
+    pre_tokenize,
+    split_special_tokens,
+    word_pieces,
+)
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
 FOLDER = VIEWS / "draggable"  # a page, a style sheet, what the figures share, and a file per figure
+MOST_CHARACTERS = 200  # of a text that a reader types
 
 
 def attention_in_the_plane(
@@ -178,10 +194,96 @@ def sum_and_scale(
 # HERE split_and_merge
 
 
-# HERE longest_match
+def longest_match(tokenizer, text: str) -> View:
+    """Cut a word into WordPiece's pieces, one try after the other; the reader types any text.
+
+    `tokenizer` is a WordPieceTokenizer or transformers' own for BERT, whose whole vocabulary goes into the page; `text`
+    stands in the box at first, and its first word is cut. ValueError for a text without words or of more than 200
+    characters; TypeError for what is no text or no tokenizer.
+    """
+    if not isinstance(tokenizer, WordPieceTokenizer):
+        if not hasattr(tokenizer, "backend_tokenizer"):
+            kind = type(tokenizer).__name__
+            raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+        tokenizer = WordPieceTokenizer(*read_vocabulary(tokenizer))
+    words = words_of(text, tokenizer.lowercase)
+    if not words or len(text) > MOST_CHARACTERS:
+        raise ValueError(f"text={text!r:.60} must hold a word, and at most {MOST_CHARACTERS} characters")
+    pieces = " ".join(word_pieces(words[0], tokenizer.vocab))
+    result = f"“{words[0]:.40}” is cut into {pieces:.60}"
+
+    def still(ax) -> None:
+        for number, (start, end, piece) in enumerate(find_tries(words[0], tokenizer.vocab)[:40], start=1):
+            mark, colour = ("✓", "C2") if piece in tokenizer.vocab else ("✗", "C1")
+            ax.barh(number, end - start, left=start, color=colour)
+            ax.text(end + 0.1, number, f"{mark} {piece}", va="center", clip_on=True, parse_math=False)
+        letters = words[0][:30]
+        ax.set_xticks([index + 0.5 for index in range(len(letters))], map(plain, letters))
+        ax.set(xlim=(0, 1.6 * len(letters)), ylabel="try", title=plain(f"{words[0]:.20} → {pieces:.40}"))
+        ax.invert_yaxis()
+
+    return make_figure(
+        "longest_match",
+        {
+            "text": text,
+            "most": MOST_CHARACTERS,
+            "vocabulary": vocabulary_lines(tokenizer.vocab),
+            "rules": splitting_rules(tokenizer.lowercase),
+        },
+        summary=f"Longest match: {result}",
+        help="Type any text and choose one of its words. Then step back and forth through the tries: the longest piece "
+        "comes first, and one character less each time, until a piece is in the vocabulary.",
+        still=still,
+        before=["tokenizer"],
+    )
 
 
-# HERE merges
+def find_tries(word: str, vocab: Mapping[str, int]) -> list[tuple[int, int, str]]:
+    """Find the pieces of a word that longest match tries: where each starts and ends, and the piece itself."""
+    tries, start, end = [], 0, len(word) if len(word) <= MAX_CHARACTERS_PER_WORD else 0
+    while start < end:
+        piece = ("##" if start else "") + word[start:end]
+        tries.append((start, end, piece))
+        start, end = (end, len(word)) if piece in vocab else (start, end - 1)
+    return tries
+
+
+def merges(texts: Sequence[str], steps: int = 12) -> View:
+    """Learn a vocabulary from texts, merge by merge: the most frequent pair of neighbouring pieces becomes one piece.
+
+    `texts` stand in a box, where the reader changes them; their words of letters are counted, lower-cased. At most
+    `steps` merges are made. ValueError for texts without such words or of more than 2,000 characters together, and for
+    `steps` outside 1 to 60; TypeError for what is no list of strings.
+    """
+    check_texts(texts)
+    check_size("steps", steps, 1, 60)
+    text = "\n".join(texts)
+    if len(text) > 2000:
+        raise ValueError(
+            f"the texts have {len(text):,} characters: pass some of them, 2,000 characters at most"
+        )
+    counts = Counter(word for word in words_of(text) if word.isalpha())
+    if not counts:
+        raise ValueError(f"the texts {text!r:.60} hold no word of letters: pass one at least")
+
+    def still(ax) -> None:
+        pairs = Counter()
+        for word, count in counts.items():
+            pieces = [word[0], *(f"##{character}" for character in word[1:])]
+            for left, right in pairwise(pieces):
+                pairs[f"{left} + {right}"] += count
+        best = sorted(pairs, key=lambda pair: (-pairs[pair], pair))[:8]
+        bars({pair: pairs[pair] for pair in best}, title="The most frequent pairs", xlabel="times", ax=ax)
+
+    return make_figure(
+        "merges",
+        {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
+        summary=f"Merges: a vocabulary is learned from {len(counts)} words, such as “{next(iter(counts)):.40}”",
+        help="Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. Change "
+        "the texts, and it begins anew.",
+        still=still,
+        before=["tokenizer"],
+    )
 
 
 def graph_walk(
@@ -260,9 +362,19 @@ def layers_of(hnsw, count: int) -> list[list[list[int]]]:
 
 
 def make_figure(
-    name: str, data: dict, *, summary: str, help: str, still: Callable, size: tuple[float, float] = (5, 4)
+    name: str,
+    data: dict,
+    *,
+    summary: str,
+    help: str,
+    still: Callable,
+    size: tuple[float, float] = (5, 4),
+    before: Sequence[str] = (),
 ) -> View:
-    """Make the page of draggable/NAME.js with this data, and a still picture: `still` draws on matplotlib axes."""
+    """Make the page of draggable/NAME.js with this data, and a still picture: `still` draws on matplotlib axes.
+
+    `before` names other files that the drawing builds on.
+    """
     picture = draw_still(still, size)
     title = summary.encode(errors="replace").decode()  # half a character, which no file holds
     page = Template(own_text("draggable/figure.html")).substitute(
@@ -273,7 +385,7 @@ def make_figure(
         data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
         frame=own_text("frame.js"),
         shared=own_text("draggable/figure.js"),
-        drawing=own_text(f"draggable/{name}.js"),
+        drawing="\n".join(own_text(f"draggable/{part}.js") for part in (*before, name)),
     )
     return View(title, page, picture)
 
@@ -282,7 +394,11 @@ def draw_still(draw: Callable, size: tuple[float, float]) -> bytes:
     """Draw on the axes of a figure of this size in inches, and return the PNG, the same on every computer."""
     figure, file = Figure(size, dpi=180, layout="constrained"), io.BytesIO()
     draw(figure.add_subplot())
-    figure.savefig(file, format="png", metadata={"Software": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing from font"
+        )  # such as Chinese: an empty box stands there
+        figure.savefig(file, format="png", metadata={"Software": None})
     return file.getvalue()
 
 
@@ -310,6 +426,35 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
     if len(names) != count:
         raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
     return names
+
+
+def words_of(text: str, lowercase: bool = True) -> list[str]:
+    """Split a text into BERT's words, special tokens and punctuation among them. TypeError if it is no string."""
+    parts = split_special_tokens(text)
+    words = ([part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part, lowercase)) for part in parts)
+    return list(chain.from_iterable(words))
+
+
+def splitting_rules(lowercase: bool) -> dict:
+    """Return what tokenizer.js needs to split a text into BERT's words, from where Python's tokenizer has it."""
+    return {
+        "lowercase": lowercase,
+        "later": LATER_CHARACTERS,
+        "earlier": EARLIER_CATEGORY,
+        "ideographs": CJK_RANGES,
+        "longest": MAX_CHARACTERS_PER_WORD,
+    }
+
+
+def vocabulary_lines(vocab: Mapping[str, int]) -> str:
+    """Write the tokens in the order of their ids, a line each; ValueError for ids with gaps, or a line break."""
+    if set(vocab.values()) != set(range(len(vocab))):
+        raise ValueError(
+            f"{len(vocab)} tokens have ids up to {max(vocab.values())}: number them from 0, without gaps"
+        )
+    if broken := [token for token in vocab if "\n" in token]:
+        raise ValueError(f"the token {broken[0]!r:.60} holds a line break, which no vocab.txt can: remove it")
+    return "\n".join(sorted(vocab, key=vocab.get))
 
 
 def plain_numbers(value):

@@ -103,6 +103,14 @@ function choice(parent, title, names, chosen, changed) {
   });
 }
 
+// A box for a text of the reader's.
+function typed(parent, name, text, { rows = 1, most }, changed) {
+  const label = add(parent, "label", { class: "typed" }, name);
+  const input = add(label, "textarea", { rows, maxlength: most, spellcheck: "false" }, text);
+  input.addEventListener("input", () => changed(input.value));
+  return input;
+}
+
 // Steps 0 to `last`: back, a slider, on. `update(last)` begins again.
 function steps(parent, name, last, changed) {
   const back = add(parent, "button", { type: "button" }, "\u2190 back");

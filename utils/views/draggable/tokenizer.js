@@ -1,6 +1,11 @@
 // BERT's tokenizer as notebook 01 builds it, id for id. `rules` are the tables of utils/tokenization.py.
-function makeTokenizer(vocabulary, rules) {
-  const ids = new Map(vocabulary.split("\n").map((token, id) => [token, id]));
+const SPECIAL = /^\[(?:PAD|UNK|CLS|SEP|MASK)\]$/;
+
+// Each token of a vocabulary, a line each, with its id
+const readVocabulary = (text) => new Map(text.split("\n").map((token, id) => [token, id]));
+
+// What cuts a text into words, special tokens and punctuation among them
+function makeSplitter(rules) {
   const kinds = [["C", /^[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u], ["P", /^\p{P}/u], ["Mn", /^\p{Mn}/u]];
   const space = /^[\p{Zs}\p{Zl}\p{Zp}]/u;
 
@@ -37,24 +42,36 @@ function makeTokenizer(vocabulary, rules) {
     return apart.join("").split(" ").filter(Boolean);
   }
 
-  // greedy longest match from the left; the whole word is [UNK] if some rest matches nothing
-  function pieces(word) {
-    const characters = [...word], found = [];
-    if (characters.length > rules.longest) return ["[UNK]"];
-    for (let start = 0, end; start < characters.length; start = end) {
-      const piece = () => (start ? "##" : "") + characters.slice(start, end).join("");
-      for (end = characters.length; end > start && !ids.has(piece()); end--);
-      if (end === start) return ["[UNK]"];
-      found.push(piece());
-    }
-    return found;
-  }
-
-  function tokenize(text) {
-    const special = /^\[(?:PAD|UNK|CLS|SEP|MASK)\]$/;
+  return function split(text) {
     const parts = text.split(/(\[(?:PAD|UNK|CLS|SEP|MASK)\])/);
-    return parts.flatMap((part) => (special.test(part) ? [part] : words(normalize(part)).flatMap(pieces)));
+    return parts.flatMap((part) => (SPECIAL.test(part) ? [part] : words(normalize(part))));
+  };
+}
+
+// Greedy longest match from the left: every piece that is tried, the longest first, with its id if it has one. A special
+// token stays whole, and of a word that is too long nothing is tried.
+function findTries(word, ids, rules) {
+  const characters = [...word], tries = [];
+  if (SPECIAL.test(word) || characters.length > rules.longest) return tries;
+  for (let start = 0, end = characters.length; start < end;) {
+    const piece = (start ? "##" : "") + characters.slice(start, end).join(""), id = ids.get(piece);
+    tries.push({ start, end, piece, id });
+    if (id === undefined) end--;
+    else [start, end] = [end, characters.length];
   }
+  return tries;
+}
+
+// The pieces that were found; the whole word is [UNK] if some rest matches nothing
+function keepPieces(word, tries) {
+  if (SPECIAL.test(word)) return [word];
+  if (tries.at(-1)?.id === undefined) return ["[UNK]"];
+  return tries.filter(({ id }) => id !== undefined).map(({ piece }) => piece);
+}
+
+function makeTokenizer(vocabulary, rules) {
+  const ids = readVocabulary(vocabulary), split = makeSplitter(rules);
+  const tokenize = (text) => split(text).flatMap((word) => keepPieces(word, findTries(word, ids, rules)));
 
   // [CLS] text [SEP], and pair [SEP] if there is one: tokens, their ids, and 0 or 1 for the sentence each is of
   return function encode(text, pair = null) {

@@ -1,0 +1,135 @@
+// How a vocabulary is learned: the most frequent pair of neighbouring pieces becomes one piece, again and again.
+
+const split = makeSplitter(data.rules), SHOWN = 6; // pairs
+let states = [];
+
+add(document.head, "style", {}, `
+  .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; max-height: 190px; overflow-y: auto; padding: 2px; }
+  .few { flex-flow: column; }
+  .word { white-space: nowrap; }
+  .times { display: inline-block; min-width: 2.4em; color: var(--soft); }
+  .words .piece, .kept .piece { margin-right: 3px; }
+  .piece.new { border-color: var(--result); color: var(--result); font-weight: bold; }
+  .piece.next { border: 2px solid var(--mark); padding: 0 5px; line-height: 20px; }
+  h2 { margin: 6px 0; font-size: 14px; }
+  tbody tr:first-child > * { font-weight: bold; }
+  .bar.first { background: var(--mark); }
+  .pairs { min-height: 190px; }
+  .kept { min-height: 58px; max-height: 110px; overflow-y: auto; }
+  .characters { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
+`);
+
+typed(figure, "Your texts", data.text, { rows: 2, most: data.most }, begin);
+const stepper = steps(add(figure, "div", { class: "controls" }), "merge", 0, draw);
+figure.append(document.getElementById("say"));
+const row = add(figure, "div", { class: "row" }), left = add(row, "div"), right = add(row, "div");
+add(left, "h2", {}, "The words, how often each occurs, and their pieces");
+const words = scrolled(left, "words", "The words and their pieces");
+add(right, "h2", {}, "The most frequent pairs of neighbours");
+const pairs = add(right, "div", { class: "pairs" });
+const kept = scrolled(figure, "kept", "The vocabulary");
+
+function scrolled(parent, kind, name) {
+  return add(parent, "div", { class: `scroll ${kind}`, tabindex: 0, role: "group", "aria-label": name });
+}
+
+// Count the words, and learn from them as far as there are pairs and steps.
+function begin(text) {
+  const counts = new Map();
+  for (const word of split(text)) {
+    if (/^\p{L}+$/u.test(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const cut = [...counts].map(([word, count]) => ({ count, pieces: [...word].map((one, i) => (i ? `##${one}` : one)) }));
+  cut.sort((a, b) => b.count - a.count);
+  states = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
+  while (states.length <= data.steps && states.at(-1).pairs.length) states.push(merged(states.at(-1)));
+  stepper.last(states.length - 1);
+}
+
+// As Python sorts characters: by number, those that continue a word first.
+function inOrder(a, b) {
+  const place = (piece) => (piece.startsWith("##") ? piece.codePointAt(2) : 0x200000 + piece.codePointAt(0));
+  return place(a) - place(b);
+}
+
+// The pairs of neighbours, the most frequent first; of equals, those of the oldest pieces.
+function withPairs(state) {
+  const found = new Map(), rank = new Map(state.vocabulary.map((piece, i) => [piece, i]));
+  for (const { count, pieces } of state.words) {
+    pieces.slice(1).forEach((right, i) => {
+      const left = pieces[i], name = `${left} ${right}`;
+      if (!found.has(name)) found.set(name, { left, right, piece: left + right.replace("##", ""), count: 0 });
+      found.get(name).count += count;
+    });
+  }
+  const before = (a, b) => b.count - a.count || rank.get(a.left) - rank.get(b.left) || rank.get(a.right) - rank.get(b.right);
+  return { ...state, pairs: [...found.values()].sort(before) };
+}
+
+// Where a pair stands among these pieces, from the left: of "a a a" the first two.
+function places(pieces, pair) {
+  const found = [];
+  for (let i = 0; pair && i + 1 < pieces.length; i++) {
+    if (pieces[i] === pair.left && pieces[i + 1] === pair.right) found.push(i++);
+  }
+  return found;
+}
+
+function merged({ words, vocabulary, pairs: [pair] }) {
+  const join = (pieces) => {
+    const at = places(pieces, pair);
+    return pieces.flatMap((one, i) => (at.includes(i) ? [pair.piece] : at.includes(i - 1) ? [] : [one]));
+  };
+  const joined = words.map(({ count, pieces }) => ({ count, pieces: join(pieces) }));
+  return withPairs({ words: joined, vocabulary: [...vocabulary, pair.piece] });
+}
+
+function draw(at) {
+  const state = states[at], singles = states[0].vocabulary, learned = state.vocabulary.slice(singles.length);
+  drawWords(state, learned);
+  drawPairs(state.pairs.slice(0, SHOWN));
+  kept.replaceChildren("Vocabulary of ");
+  show(add(kept, "b", { class: "size" }), state.vocabulary.length, 0);
+  kept.append(": ");
+  learned.forEach((piece, i) => add(kept, "span", { class: i === at - 1 ? "piece new" : "piece" }, piece));
+  add(kept, "span", { class: "characters" }, `${learned.length ? "and " : ""}the characters ${singles.join(" ")}`);
+  say(tell(state, at));
+}
+
+function drawWords({ words: all, pairs: [next] }, learned) {
+  words.replaceChildren();
+  words.classList.toggle("few", all.length <= 6); // a line each, so that none moves
+  for (const { count, pieces } of all) {
+    const word = add(words, "span", { class: "word" }), at = places(pieces, next);
+    show(add(word, "span", { class: "times" }), count, 0);
+    word.firstChild.append(" ×");
+    pieces.forEach((piece, i) => {
+      const isNext = at.includes(i) || at.includes(i - 1);
+      add(word, "span", { class: `piece ${isNext ? "next" : ""} ${piece === learned.at(-1) ? "new" : ""}` }, piece);
+    });
+  }
+}
+
+function drawPairs(best) {
+  pairs.replaceChildren();
+  const cells = table(pairs, ["pair", "becomes", "times", ""], best.map((pair) => `${pair.left} + ${pair.right}`));
+  pairs.firstChild.tabIndex = 0;
+  cells.forEach(([piece, times, track], i) => {
+    piece.textContent = best[i].piece;
+    show(times, best[i].count, 0);
+    track.className = "track";
+    stretch(add(track, "span", { class: i ? "bar" : "bar first" }), best[i].count / best[0].count);
+  });
+}
+
+function tell({ words: all, vocabulary, pairs: [next, second] }, at) {
+  if (!all.length) return "There is no word of letters here: type some.";
+  const done = at ? `“${vocabulary.at(-1)}” is a piece now. ` : "Each word begins as single characters; ## means that a piece continues a word. ";
+  if (!next) return `${done}Every word is one piece: there is no pair left to merge.`;
+  const often = next.count === 1 ? "once" : `${next.count} times`;
+  const tie = second?.count === next.count ? "; others are as frequent, but these pieces are older" : "";
+  const end = at === data.steps ? `Here we stop, after ${at} merges; the next would make` : "The next merge makes";
+  return `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}${tie}. ${end} one piece of it, “${next.piece}”.`;
+}
+
+begin(data.text);
