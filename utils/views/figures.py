@@ -109,7 +109,7 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
     """Draw the shares of the next token, from which to draw: with a temperature, top-k and top-p to be moved.
 
     `logits` (V,) are a decoder's for 2 to 500 `tokens`; the 12 most likely get a bar each. ValueError for other shapes,
-    nan and inf.
+    nan and inf, and for more tokens: shares among the best 500 are a little larger than among all.
     """
     logits = torch.as_tensor(logits)
     if logits.dim() == 1 and len(logits) > 500:
@@ -120,8 +120,9 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
 
     def still(ax) -> None:
         best = logits.softmax(dim=0).topk(min(12, len(logits)))
-        ax.barh(range(len(best.values)), best.values)
-        ax.set_yticks(range(len(best.values)), map(plain, short([names[i] for i in best.indices])))
+        rows = range(len(best.values))  # not by name: two tokens may have the same
+        ax.barh(rows, best.values.tolist())
+        ax.set_yticks(rows, map(plain, short([names[i] for i in best.indices])))
         ax.invert_yaxis()
         ax.set(title="The most likely next tokens", xlabel="share")
 
@@ -163,7 +164,8 @@ def sum_and_scale(
     trained = None if weight is None else (as_numbers("weight", weight, H), as_numbers("bias", bias, H))
     names = as_names(names, len(word), "names")
     if number is None:  # the first position is [CLS]'s, and often unlike all others
-        number = int(position[len(position) > 1 :].var(dim=0, correction=0).argmax())
+        others = position[1:] if len(position) > 1 else position
+        number = int(others.var(dim=0, correction=0).argmax())
     check_size("number", number, 0, H - 1)
     check_between("eps", eps, 0, 1, "BERT's is 1e-12")
     reach = float(torch.cat([word, token_type]).abs().quantile(0.99)) or 1.0
