@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.figures import close, drag, numbers, open_figure, places, press
-from utils.attention import scaled_dot_product_attention
+from utils.attention import compute_attention_weights, scaled_dot_product_attention
 from utils.views import figures
 from utils.views.page import View
 
@@ -74,7 +74,41 @@ def use_plane(page, chance: random.Random) -> None:
 # HERE sum_and_scale
 
 
-# HERE mask_painter
+def make_mask(names: list[str]) -> View:
+    return figures.mask_painter([*names, "[PAD]"], rows=names[:2], mask="causal")
+
+
+def use_mask(page, chance: random.Random) -> None:
+    cells, inputs = page.locator(".cell"), page.locator("input[type=number]")
+    one, other = (cells.nth(chance.randrange(cells.count())) for _ in range(2))
+    value = inputs.nth(chance.randrange(inputs.count()))
+    deed = chance.choice(["preset", "paint", "keys", "type", "step"])
+    if deed == "preset":
+        page.get_by_role("radio").nth(chance.randrange(5)).click()
+    elif deed == "paint":
+        was, box = one.get_attribute("aria-pressed"), other.bounding_box()
+        drag(page, one, box["x"] + 9, box["y"] + 9)
+        assert {one.get_attribute("aria-pressed"), other.get_attribute("aria-pressed")} == {
+            "false" if was == "true" else "true"
+        }
+    elif deed == "keys":
+        press(page, page.locator(".cell[tabindex='0']"), ARROWS, chance)
+        was = page.locator(".cell:focus").get_attribute("aria-pressed")
+        page.keyboard.press("Space")
+        assert page.locator(".cell:focus").get_attribute("aria-pressed") != was
+    elif deed == "type":
+        value.fill(str(chance.randint(-99, 99) / 4))
+    else:
+        press(page, value, "ArrowUp ArrowDown", chance)
+    values = torch.tensor([float(one.input_value()) for one in inputs.all()], dtype=torch.float64)
+    pressed = cells.evaluate_all("(all) => all.map((e) => e.ariaPressed === 'true')")
+    mask = torch.tensor(pressed).view(-1, len(values))
+    query, key = torch.zeros(len(mask), 1).double(), torch.zeros(len(values), 1).double()
+    weights = compute_attention_weights(query, key, mask)  # nan in a row that may see nothing, as the figure
+    for selector, wanted in ((".cell", weights), (".average", weights @ values)):
+        assert close(numbers(page, selector).nan_to_num(-1e3), wanted.nan_to_num(-1e3))
+    sees_nothing = "Softmax of nothing" in page.locator("#say").text_content()
+    assert sees_nothing == (not mask.any(dim=1).all())
 
 
 # HERE split_and_merge
@@ -97,8 +131,7 @@ FIGURES = {
     #
     # ROW sum_and_scale
     #
-    # ROW mask_painter
-    #
+    "mask_painter": Example(make_mask, use_mask),
     # ROW split_and_merge
     #
     # ROW longest_match

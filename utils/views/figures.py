@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from utils.checks import check_size
+from utils.plots import heatmap
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -68,7 +69,75 @@ def attention_in_the_plane(
 # HERE sum_and_scale
 
 
-# HERE mask_painter
+def mask_painter(
+    tokens: Sequence[str],
+    values: Sequence[float] | None = None,
+    rows: Sequence[str] | None = None,
+    mask: str = "bidirectional",
+) -> View:
+    """Draw a mask as a grid to be painted: which token (row) may see which (column), and the average of what it sees.
+
+    `tokens` are 2 to 12, `values` one number for each (1, 3, 5 … if not given). `rows` are the tokens of a second text,
+    1 to 12, which look at `tokens` in cross attention. `mask` is the one to begin with: bidirectional, causal, padding,
+    window or, with `rows`, cross. ValueError for another, for other sizes, nan and inf.
+    """
+    names = as_tokens("tokens", tokens, 2, 12)
+    odd = torch.arange(len(names)) * 2 + 1
+    values = as_numbers("values", odd if values is None else values, len(names))
+    if values.abs().max() > 1000:
+        raise ValueError(
+            f"values reach {values.abs().max():g}, which is too large to be drawn: use -1000 to 1000"
+        )
+    masks = masks_of(names)
+    if rows is not None:
+        rows = as_tokens("rows", rows, 1, 12)
+        masks["cross"] = torch.ones(len(rows), len(names))
+    if mask not in masks:
+        remedy = "pass rows, the tokens that look" if mask == "cross" else f"use one of {', '.join(masks)}"
+        raise ValueError(f"mask={mask!r:.60} cannot be drawn: {remedy}")
+    looking = rows if mask == "cross" else names
+    weights = masks[mask] / masks[mask].sum(dim=1, keepdim=True)  # softmax of equal scores
+
+    def still(ax) -> None:
+        labels = [
+            f"{name:.20} (average {average:.2f})"
+            for name, average in zip(looking, weights.double() @ values, strict=True)
+        ]
+        columns = [f"{name:.20} ({value:g})" for name, value in zip(names, values.tolist(), strict=True)]
+        heatmap(
+            weights, labels, columns, annotate=True, limits=(0, 1), colorbar="attention weight", ax=ax,
+            title=f"{mask} mask", xlabel="who is seen (value)", ylabel="who looks",
+        )  # fmt: skip
+
+    return make_figure(
+        "mask_painter",
+        {
+            "names": names,
+            "rows": rows,
+            "values": values,
+            "mask": mask,
+            "masks": {name: one.int().tolist() for name, one in masks.items()},
+        },
+        summary=f"Who may see whom: a {mask} mask for {told(names)}",
+        help="Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value and "
+        "watch whose average moves. All scores are equal here, so a row that may see n tokens gives each the attention "
+        "weight 1/n.",
+        still=still,
+        size=(2.5 + 0.6 * len(names), 1.8 + 0.4 * len(looking)),
+    )
+
+
+def masks_of(names: Sequence[str]) -> dict[str, Tensor]:
+    """Make masks (T, T) of these tokens, 1 where a row may see a column. Without [PAD], the last one is the padding."""
+    T, is_real = len(names), torch.tensor([name != "[PAD]" for name in names])
+    is_real[-1] &= not is_real.all()
+    ones, position = torch.ones(T, T), torch.arange(T)
+    return {
+        "bidirectional": ones,
+        "causal": ones.tril(),
+        "padding": ones * is_real,
+        "window": ones * ((position[:, None] - position).abs() <= 1),
+    }
 
 
 # HERE split_and_merge
@@ -134,6 +203,16 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
     if len(names) != count:
         raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
     return names
+
+
+def as_tokens(argument: str, tokens: Sequence[str], least: int, most: int) -> list[str]:
+    """Turn a list of tokens into texts; TypeError for what is no list, ValueError for too few or too many."""
+    if isinstance(tokens, str) or not isinstance(tokens, Sequence):
+        raise TypeError(f"{argument}={tokens!r:.60} is no list of tokens: pass a list of texts")
+    check_size(f"the number of {argument}", len(tokens), least, most)
+    return [
+        str(token).encode(errors="replace").decode() for token in tokens
+    ]  # half a character cannot be drawn
 
 
 def plain_numbers(value):
