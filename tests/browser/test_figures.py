@@ -14,7 +14,7 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.figures import close, drag, numbers, open_figure, places, press
+from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide
 from utils.attention import compute_attention_weights, scaled_dot_product_attention
 from utils.views import figures
 from utils.views.page import View
@@ -111,7 +111,46 @@ def use_mask(page, chance: random.Random) -> None:
     assert sees_nothing == (not mask.any(dim=1).all())
 
 
-# HERE split_and_merge
+def make_split(names: list[str]) -> View:
+    return figures.split_and_merge(names, heads=2, head_size=4)
+
+
+def use_split(page, chance: random.Random) -> None:
+    sliders = page.locator("input[type=range]")
+    deed = chance.choice(["order", "slide", "slide", "keys", "step", "step", "click"])
+    if deed == "order":
+        page.get_by_role("radio").nth(chance.randrange(3)).click()
+    elif deed == "slide":
+        slide(page, sliders.nth(chance.randrange(5)), chance)
+    elif deed == "keys":
+        press(page, sliders.nth(chance.randrange(5)), ARROWS, chance, most=3)
+    elif deed == "step":
+        button = page.get_by_role("button").nth(chance.randrange(2))
+        if button.is_enabled():
+            button.click()
+    else:
+        cells = page.locator("td[data-value]")
+        cells.nth(chance.randrange(cells.count())).click()
+    S, A, D, followed, step = (int(one.input_value()) for one in sliders.all())
+    H = A * D
+    assert 2 <= S <= 6
+    assert H <= 24
+    x = torch.arange(S * H).view(S, H)
+    right = x.view(S, A, D)
+    paths = [
+        [x, right, right.transpose(0, 1), right, x],
+        [x, x.view(A, S, D), x.view(A, S, D).transpose(0, 1), x.view(A, S, D).transpose(0, 1).reshape(S, H)],
+        [x, right, right.transpose(0, 1), right.transpose(0, 1).reshape(S, H)],
+    ]
+    chosen = [one.is_checked() for one in page.get_by_role("radio").all()].index(True)
+    found = paths[chosen][step]
+    assert close(numbers(page, "td[data-value]"), found)
+    code = page.locator("[aria-current]").text_content()
+    assert code.endswith(f"= {tuple(found.shape)}")
+    same_shape = right.transpose(0, 1) if "(A, S, D) =" in code else right if "(S, A, D) =" in code else x
+    assert page.locator(".wrong").count() == (found != same_shape).sum()
+    place = (found == followed).nonzero()[0].tolist()
+    assert f"The number {followed} is x{place}." in page.locator("#say").text_content()
 
 
 # HERE longest_match
@@ -132,8 +171,7 @@ FIGURES = {
     # ROW sum_and_scale
     #
     "mask_painter": Example(make_mask, use_mask),
-    # ROW split_and_merge
-    #
+    "split_and_merge": Example(make_split, use_split),
     # ROW longest_match
     #
     # ROW merges

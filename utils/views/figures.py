@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from utils.checks import check_size
-from utils.plots import heatmap
+from utils.plots import heatmap, plain
 from utils.views.page import FOLDER as VIEWS
 from utils.views.page import View, data_uri, json_for_html, own_text
 
@@ -123,7 +123,7 @@ def mask_painter(
         "watch whose average moves. All scores are equal here, so a row that may see n tokens gives each the attention "
         "weight 1/n.",
         still=still,
-        size=(2.5 + 0.6 * len(names), 1.8 + 0.4 * len(looking)),
+        size=(3.6 + 0.6 * len(names), 1.8 + 0.4 * len(looking)),
     )
 
 
@@ -140,7 +140,43 @@ def masks_of(names: Sequence[str]) -> dict[str, Tensor]:
     }
 
 
-# HERE split_and_merge
+def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -> View:
+    """Draw how a matrix (S, H) is split into heads (A, S, D) and merged again, step by step, and what goes wrong.
+
+    `sequence` is the number of tokens S or a list of them, 2 to 6; `heads` A and `head_size` D are 1 to 6 each, with
+    H = A · D up to 24. The matrix holds 0, 1, 2 …, coloured by head. ValueError for other sizes.
+    """
+    if not isinstance(sequence, Sequence):  # a count
+        check_size("sequence", sequence, 2, 6)
+        sequence = as_names(None, sequence)
+    names = as_tokens("tokens", sequence, 2, 6)
+    check_size("heads", heads, 1, 6)
+    check_size("head_size", head_size, 1, 6)
+    S, H = len(names), heads * head_size
+    if H > 24:
+        raise ValueError(
+            f"heads={heads} of head_size={head_size} are {H} numbers per token: this figure draws up to 24"
+        )
+
+    def still(ax) -> None:
+        head_of = (torch.arange(H) // head_size).expand(S, H)
+        ax.imshow(head_of.numpy(), cmap="Set2", vmin=0, vmax=7, aspect="auto")
+        for number in range(S * H):
+            ax.text(number % H, number // H, number, ha="center", va="center")
+        places = [head_size * (head + 0.5) - 0.5 for head in range(heads)]
+        ax.set_xticks(places, [f"head {head}" for head in range(heads)])
+        ax.set_yticks(range(S), [plain(f"{name:.20}") for name in names])
+        ax.set_title(f"x ({S}, {H}): each head gets {head_size} columns")
+
+    return make_figure(
+        "split_and_merge",
+        {"names": names, "heads": int(heads), "size": int(head_size)},
+        summary=f"Split into {heads} heads and merge: the vectors of {told(names)}, {H} numbers each",
+        help="Go through the steps and follow one number (click it). Then choose a wrong order: every shape is right, "
+        "and the numbers are not. In a model a batch stands in front, so there it is transpose(1, 2).",
+        still=still,
+        size=(2 + 0.4 * H, 1 + 0.4 * S),
+    )
 
 
 # HERE longest_match

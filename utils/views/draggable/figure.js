@@ -68,7 +68,7 @@ function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (
   const output = add(label, "output");
   input.update = (number = +input.value) => {
     input.value = number;
-    output.textContent = shown(number);
+    output.textContent = shown(number, input);
     input.setAttribute("aria-valuetext", output.textContent);
   };
   input.update();
@@ -100,7 +100,7 @@ function choice(parent, title, names, chosen, changed) {
 // Steps 0 to `last`: back, a slider, on. `update(last)` begins again.
 function steps(parent, name, last, changed) {
   const back = add(parent, "button", { type: "button" }, "\u2190 back");
-  const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at) => `${at} of ${input?.max ?? last}` }, go);
+  const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
   const on = add(parent, "button", { type: "button" }, "next \u2192");
   function go(at) {
     input.update(at);

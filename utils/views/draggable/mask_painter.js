@@ -12,7 +12,7 @@ const MEANING = {
 };
 add(document.head, "style", {}, `
   .mask th, .mask td { padding: 1px; text-align: center; }
-  .mask th { max-width: 6.5em; overflow: hidden; text-overflow: ellipsis; font-size: 14px; }
+  .mask th { max-width: 6.5em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; font-size: 14px; }
   .mask tbody th { padding-right: 8px; text-align: left; color: var(--query); }
   .mask thead th { color: var(--key); }
   .mask thead .value, .mask input { color: var(--value); }
