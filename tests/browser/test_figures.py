@@ -105,7 +105,7 @@ def use_mask(page, chance: random.Random) -> None:
     mask = torch.tensor(pressed).view(-1, len(values))
     query, key = torch.zeros(len(mask), 1).double(), torch.zeros(len(values), 1).double()
     weights = compute_attention_weights(query, key, mask)  # nan in a row that may see nothing, as the figure
-    for selector, wanted in ((".cell", weights), (".average", weights @ values)):
+    for selector, wanted in ((".cell", weights), ("td.average", weights @ values)):
         assert close(numbers(page, selector).nan_to_num(-1e3), wanted.nan_to_num(-1e3))
     sees_nothing = "Softmax of nothing" in page.locator("#say").text_content()
     assert sees_nothing == (not mask.any(dim=1).all())
@@ -258,3 +258,16 @@ def test_it_is_small_and_needs_nothing(name):
     drawing = (figures.FOLDER / f"{name}.js").read_text("utf-8")
     assert len(drawing.encode()) <= 15_000
     assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_changed_value_marks_the_rows_that_may_see_it_under_each_mask(page, tmp_path):
+    open_figure(page, figures.mask_painter(NAMES, rows=["temps", "vite"]), tmp_path)
+    page.get_by_label("value of arrow").fill("14")
+    for mask, rows in {"bidirectional": 3, "causal": 1, "padding": 0, "window": 2, "cross": 2}.items():
+        page.get_by_label(mask, exact=True).check()
+        assert page.locator(".moved").count() == rows
+    page.get_by_label("bidirectional").check()
+    for cell in (1, 2, 5):
+        page.locator(".cell").nth(cell).click()
+    assert "This is the causal mask." in page.locator("#say").text_content()
+    assert page.get_by_label("causal").is_checked()

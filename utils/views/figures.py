@@ -160,7 +160,7 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
 
     def still(ax) -> None:
         head_of = (torch.arange(H) // head_size).expand(S, H)
-        ax.imshow(head_of.numpy(), cmap="Set2", vmin=0, vmax=7, aspect="auto")
+        ax.imshow(head_of.numpy(), cmap="Set2", vmin=0, vmax=7, alpha=0.5, aspect="auto")
         for number in range(S * H):
             ax.text(number % H, number // H, number, ha="center", va="center")
         places = [head_size * (head + 0.5) - 0.5 for head in range(heads)]

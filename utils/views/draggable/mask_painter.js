@@ -7,8 +7,8 @@ const MEANING = {
   causal: "Causal (autoregressive), as in GPT: each token may see itself and the tokens before it, and none after it.",
   padding: `Padding: a short text in a batch is filled up, and no token may see the filling. Here it is ${padding()}.`,
   window: "Window: each token may see itself and one neighbour on each side. Models for long texts use wider windows.",
-  cross: "Cross attention: each token that the decoder has written (rows) may see the whole text that the encoder has " +
-    "read (columns).",
+  cross: "Cross attention: each token that the decoder has written (rows) may see the whole text that the encoder " +
+    "has read (columns).",
 };
 add(document.head, "style", {}, `
   .mask th, .mask td { padding: 1px; text-align: center; }
@@ -25,9 +25,9 @@ add(document.head, "style", {}, `
   .cell[aria-pressed="false"] { color: var(--soft); border-color: var(--line);
     background: repeating-linear-gradient(-45deg, transparent 0 4px, var(--faint) 4px 7px); }
   .mask .old { min-width: 4em; text-align: right; color: var(--soft); padding-left: 6px; }
-  .mask .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--result); }
-  .mask .moved .average { font-weight: bold; outline: 2px solid var(--mark); outline-offset: -1px; border-radius: 4px; }
-  .mask tr:last-child .average { outline-offset: -2px; }
+  .mask .average, .mask thead .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--result); }
+  .mask tbody th, .mask .average { position: sticky; left: 0; right: 0; background: var(--ground, var(--paper)); }
+  .mask .moved .average { font-weight: bold; outline: 2px solid var(--mark); outline-offset: -2px; border-radius: 4px; }
   @media (max-width: 480px) {
     .mask .cell, .mask input { width: 40px; }
     .mask .old { min-width: 3.6em; padding-left: 0; font-size: 13px; }
@@ -36,12 +36,14 @@ add(document.head, "style", {}, `
 `);
 
 const radios = choice(add(figure, "div", { class: "controls" }), "Mask", Object.keys(masks), data.mask, start);
-const grid = add(add(figure, "div", { class: "scroll" }), "table", { class: "mask", role: "grid", "aria-label": "Mask" });
+const grid = add(add(figure, "div", { class: "scroll" }), "table", {
+  class: "mask", role: "grid", "aria-label": "who may see whom",
+});
 const head = add(grid, "thead"), titles = add(head, "tr"), given = add(head, "tr"), body = add(grid, "tbody");
 add(titles, "td", { class: "corner" }, "looks \u2193\nis seen \u2192");
 names.forEach((name) => add(titles, "th", { scope: "col", title: name }, name));
 add(titles, "td");
-add(titles, "th", { scope: "col", style: "color: var(--result)" }, "average");
+add(titles, "th", { scope: "col", class: "average" }, "average");
 add(given, "th", { scope: "row", class: "value", style: "text-align: left" }, "value");
 const inputs = names.map((name, j) => add(add(given, "td"), "input", {
   type: "number", step: "any", min: -MOST, max: MOST, value: shown[j], "aria-label": `value of ${name}`,
@@ -53,10 +55,12 @@ add(given, "td");
 const state = { values: shown, open: [], rows: [], mask: "", edited: null, before: null };
 let cells = [], ends = [];
 
+const rowsOf = (mask) => (mask === "cross" ? data.rows : names);
+
 // Begin with a mask. A value that was changed stays, so one sees whom it reaches under this mask.
 function start(mask) {
   const open = masks[mask].map((row) => [...row]), values = state.before?.values ?? state.values;
-  Object.assign(state, { mask, open, rows: mask === "cross" ? data.rows : names, before: { values, open } });
+  Object.assign(state, { mask, open, rows: rowsOf(mask), before: { values, open } });
   body.replaceChildren();
   ends = [];
   cells = state.rows.map((name, i) => {
@@ -95,32 +99,34 @@ function draw() {
 }
 
 function sentence(averages, earlier, moved) {
-  const empty = state.open.findIndex((row) => sum(row) === 0), count = sum(moved.map(Number)), { edited, before } = state;
+  const { open, rows, values, before, edited } = state, empty = open.findIndex((row) => sum(row) === 0);
   if (empty >= 0) {
-    return `“${state.rows[empty]}” may see nothing. Softmax of nothing has no answer (torch gives NaN), so a mask must ` +
+    return `“${rows[empty]}” may see nothing. Softmax of nothing has no answer (torch gives NaN), so a mask must ` +
       "leave each row at least one token.";
   }
-  if (before.values !== state.values && before.values[edited] !== state.values[edited]) {
+  if (edited !== null && before.values[edited] !== values[edited]) {
     const name = state.mask ? state.mask[0].toUpperCase() + state.mask.slice(1) : "Your mask";
-    return `${name}: the value of “${names[edited]}” changes from ${before.values[edited]} to ${state.values[edited]}, ` +
-      `and ${moving(moved, count)}: ${reached(moved, count)}`;
+    return `${name}: the value of “${names[edited]}” changes from ${before.values[edited]} to ${values[edited]}, and ` +
+      `${moving(moved)}: ${reached(moved)}`;
   }
-  const painted = state.open.flatMap((row, i) => row.flatMap((on, j) => (on === before.open[i][j] ? [] : [[i, j, on]])));
-  if (painted.length === 1) {
-    const [i, j, on] = painted[0];
-    return `“${state.rows[i]}” may ${on ? "now" : "no longer"} see “${names[j]}”. Its average ` +
-      (moved[i] ? `moves from ${format(earlier[i])} to ${format(averages[i])}.` : `stays ${format(averages[i])}.`);
-  }
-  if (painted.length) return `${painted.length} cells are painted, and ${moving(moved, count)}.`;
-  return MEANING[state.mask] ?? "This is your own mask: choose one above to begin again.";
+  const painted = cells.flat().map(place).filter(([i, j]) => open[i][j] !== before.open[i][j]);
+  if (!painted.length) return MEANING[state.mask] ?? "This is your own mask: choose one above to begin again.";
+  const [i, j] = painted[0], known = state.mask ? ` This is the ${state.mask} mask.` : "";
+  if (painted.length > 1) return `${painted.length} cells are painted, and ${moving(moved)}.${known}`;
+  const after = format(averages[i]);
+  const change = moved[i] ? `moves from ${format(earlier[i])} to ${after}` : `stays ${after}`;
+  return `“${rows[i]}” may ${open[i][j] ? "now" : "no longer"} see “${names[j]}”. Its average ${change}.${known}`;
 }
 
-const moving = (moved, count) => `${count} of ${moved.length} averages ${count === 1 ? "moves" : "move"}`;
+function moving(moved) {
+  const count = moved.filter(Boolean).length;
+  return `${count} of ${moved.length} averages ${count === 1 ? "moves" : "move"}`;
+}
 
-function reached(moved, count) {
-  if (count === 0) return "no row may see it.";
-  if (count === moved.length) return "every row may see it.";
-  return `only ${moved.flatMap((on, i) => (on ? [`“${state.rows[i]}”`] : [])).join(", ")} may see it.`;
+function reached(moved) {
+  if (moved.every(Boolean)) return "every row may see it.";
+  const who = state.rows.filter((_, i) => moved[i]).map((name) => `“${name}”`);
+  return who.length ? `only ${who.join(", ")} may see it.` : "no row may see it.";
 }
 
 function padding() {
@@ -153,10 +159,11 @@ function paint(cell) {
   const [i, j] = place(cell);
   if (state.open[i][j] === brush) return;
   state.open[i][j] = brush;
-  state.mask = "";
+  state.mask = Object.keys(masks).find(isPainted) ?? "";
   draw();
 }
 
+const isPainted = (mask) => rowsOf(mask) === state.rows && String(masks[mask]) === String(state.open);
 const place = (cell) => cell.dataset.at.split(" ").map(Number);
 const cellOf = (element) => element?.closest?.(".cell");
 
@@ -181,7 +188,8 @@ body.addEventListener("focusin", (event) => {
   cells.flat().forEach((cell) => { cell.tabIndex = cell === event.target ? 0 : -1; });
 });
 body.addEventListener("keydown", (event) => {
-  const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [];
+  const ways = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const [down, right] = ways[event.key] ?? [];
   if (down === undefined || !cellOf(event.target)) return;
   const [i, j] = place(event.target);
   cells[i + down]?.[j + right]?.focus();

@@ -1,23 +1,23 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
-const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // told apart by the colour-blind, too
+const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // safe for the colour-blind
 const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
 
 // The steps: a line of code, the shape that it makes, whether it swaps the first two dimensions, and what one sees.
-const BEGIN = ["x", "SH", false, () => `Each row is the vector of one token: H = A · D = ${sizes.H} numbers. Each colour ` +
-  `is the part of one head, ${sizes.D} of them.`];
-const SPLIT = ["x = x.view(S, A, D)", "SAD", false, () => `The view cuts each token's vector into ${sizes.A} pieces of ` +
-  `${sizes.D}, one per head. No number changes its place in memory.`];
-const SWAP = ["x = x.transpose(0, 1)", "ASD", true, () => "The transpose swaps tokens and heads: now each head has one block, " +
-  "with its own part of every token. Attention works in each block separately."];
-const BACK = ["x = x.transpose(0, 1)", "SAD", true, () => "After attention, a transpose swaps them back: one block per " +
-  "token, with the parts of all heads."];
-const JOIN = ["x = x.reshape(S, H)", "SH", false, () => "The reshape writes the parts of all heads one behind the other: " +
-  "(S, H) again, and every number is where it was at the start."];
-const CUT = ["x = x.view(A, S, D)", "ASD", false, () => "With one head nothing needs to be swapped, so the mistake does " +
-  "no harm. Take two heads."];
+const BEGIN = { code: "x", shape: "SH", tell: () => `Each row is the vector of one token: H = A · D = ${sizes.H} ` +
+  `numbers. Each colour is the part of one head, ${sizes.D} of them.` };
+const SPLIT = { code: "x = x.view(S, A, D)", shape: "SAD", tell: () => "The view cuts each token's vector into " +
+  `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.` };
+const SWAP = { code: "x = x.transpose(0, 1)", shape: "ASD", swaps: true, tell: () => "The transpose swaps tokens and " +
+  "heads: now each head has one block, with its own part of every token. Attention works in each block separately." };
+const BACK = { code: "x = x.transpose(0, 1)", shape: "SAD", swaps: true, tell: () => "After attention, a transpose " +
+  "swaps them back: one block per token, with the parts of all heads." };
+const JOIN = { code: "x = x.reshape(S, H)", shape: "SH", tell: () => "The reshape writes the parts of all heads " +
+  "side by side: (S, H) again, and every number is where it was at the start." };
+const CUT = { code: "x = x.view(A, S, D)", shape: "ASD", tell: () => "With one head nothing needs to be swapped, " +
+  "so the mistake does no harm. Take two heads." };
 const PATHS = {
   "the right order": [BEGIN, SPLIT, SWAP, BACK, JOIN],
   "split without transpose": [BEGIN, CUT, BACK, JOIN],
@@ -26,6 +26,8 @@ const PATHS = {
 add(document.head, "style", {}, `
   .row > .sizes { flex-basis: 352px; }
   .sizes label { display: grid; grid-template-columns: minmax(0, 9.5em) 162px 3em; align-items: center; margin: 0; }
+  .walk input[type="range"] { width: 90px; }
+  .walk output { min-width: 0; }
   .code { margin: 8px 0; padding: 0; list-style: none; line-height: 28px; white-space: nowrap; font-size: 14px; }
   .code li { display: flex; justify-content: space-between; gap: 8px; padding: 0 6px; color: var(--soft);
     border-left: 4px solid transparent; }
@@ -48,16 +50,20 @@ choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), s
   again();
 });
 const row = add(figure, "div", { class: "row" }), controls = add(row, "div", { class: "controls sizes" });
-const size = (name, title, min, max) => slider(add(controls, "div"), `${name}: ${title}`, { min, max, value: sizes[name] },
-  (number) => { sizes[name] = number; again(); });
+const size = (name, title, min, max) => {
+  const options = { min, max, value: sizes[name] };
+  return slider(add(controls, "div"), `${name}: ${title}`, options, (number) => { sizes[name] = number; again(); });
+};
 size("S", "tokens", 2, 6);
 size("A", "heads", 1, 6);
 const perHead = size("D", "numbers per head", 1, 6);
 const follow = slider(add(controls, "div"), "follow the number", { min: 0, max: MOST * 6, value: state.followed },
   (number) => { state.followed = number; draw(); });
 const side = add(row, "div"), code = add(side, "ol", { class: "code" });
-const walk = steps(add(side, "div", { class: "controls" }), "step", 4, (at) => { state.at = at; draw(); });
-const blocks = add(figure, "div", { class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of x" });
+const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => { state.at = at; draw(); });
+const blocks = add(figure, "div", {
+  class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of x",
+});
 blocks.addEventListener("click", (event) => {
   if (!event.target.dataset.value) return;
   follow.update(+event.target.dataset.value);
@@ -88,26 +94,25 @@ function transpose(numbers, [a, b, c]) {
 // What x holds after so many steps. view and reshape keep the reading order: they only set a new shape.
 function walked(path, last) {
   let numbers = range(sizes.S * sizes.H), shape = "SH";
-  for (const [, next, swaps] of path.slice(0, last + 1)) {
-    if (swaps) numbers = transpose(numbers, numbersOf(shape));
-    shape = next;
+  for (const next of path.slice(0, last + 1)) {
+    if (next.swaps) numbers = transpose(numbers, numbersOf(shape));
+    shape = next.shape;
   }
   return numbers;
 }
 
 function draw() {
-  const path = PATHS[state.path], [, shape, , tell] = path[state.at], numbers = walked(path, state.at);
-  const right = PATHS["the right order"], wanted = walked(right, right.findIndex(([, made]) => made === shape));
+  const path = PATHS[state.path], { shape, tell } = path[state.at], numbers = walked(path, state.at);
+  const right = PATHS["the right order"], wanted = walked(right, right.findIndex((step) => step.shape === shape));
   code.replaceChildren();
-  path.forEach(([line, made], at) => {
+  path.forEach((step, at) => {
     const item = add(code, "li", at === state.at ? { "aria-current": "step" } : {});
-    add(item, "code", {}, line);
-    add(item, "span", {}, `(${[...made].join(", ")}) = (${numbersOf(made).join(", ")})`);
+    add(item, "code", {}, step.code);
+    add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape).join(", ")})`);
   });
-  const wrong = drawBlocks(shape, numbers, wanted);
-  const place = placeOf(numbers.indexOf(state.followed), numbersOf(shape)).join(", ");
-  say((wrong ? `${tellWrong(shape)} ${wrong} of ${numbers.length} numbers are in the wrong place (dashed border).` : tell()) +
-    ` The number ${state.followed} is x[${place}].`);
+  const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
+  const count = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
+  say(`${wrong ? `${tellWrong(shape)} ${count}` : tell()} The number ${followed} is x[${placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ")}].`);
 }
 
 // The indices of what stands there in reading order.
