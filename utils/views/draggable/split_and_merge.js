@@ -111,8 +111,9 @@ function draw() {
     add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape).join(", ")})`);
   });
   const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
-  const count = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
-  say(`${wrong ? `${tellWrong(shape)} ${count}` : tell()} The number ${followed} is x[${placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ")}].`);
+  const place = placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ");
+  const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
+  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${followed} is x[${place}].`);
 }
 
 // The indices of what stands there in reading order.
