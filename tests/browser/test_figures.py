@@ -28,7 +28,7 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 
 from tests.browser.figures import close, drag, numbers, open_figure, places, press, slide, texts_of, write
 from tests.texts import SPECIAL, WORDS
-from utils.attention import scaled_dot_product_attention
+from utils.attention import compute_attention_weights, scaled_dot_product_attention
 from utils.checkpoint import load_tokenizer
 from utils.checks import SPECIAL_TOKENS
 from utils.datasets import reviews
@@ -196,10 +196,83 @@ def use_sum_and_scale(page, chance: random.Random) -> None:
     assert close(numbers(page, ".chosen"), rows[:, int(number)])
 
 
-# HERE mask_painter
+def make_mask(names: list[str]) -> View:
+    return figures.mask_painter([*names, "[PAD]"], rows=names[:2], mask="causal")
 
 
-# HERE split_and_merge
+def use_mask(page, chance: random.Random) -> None:
+    cells, inputs = page.locator(".cell"), page.locator("input[type=number]")
+    one, other = (cells.nth(chance.randrange(cells.count())) for _ in range(2))
+    value = inputs.nth(chance.randrange(inputs.count()))
+    deed = chance.choice(["preset", "paint", "keys", "type", "step"])
+    if deed == "preset":
+        page.get_by_role("radio").nth(chance.randrange(5)).click()
+    elif deed == "paint":
+        was, box = one.get_attribute("aria-pressed"), other.bounding_box()
+        drag(page, one, box["x"] + 9, box["y"] + 9)
+        assert {one.get_attribute("aria-pressed"), other.get_attribute("aria-pressed")} == {
+            "false" if was == "true" else "true"
+        }
+    elif deed == "keys":
+        press(page, page.locator(".cell[tabindex='0']"), ARROWS, chance)
+        was = page.locator(".cell:focus").get_attribute("aria-pressed")
+        page.keyboard.press("Space")
+        assert page.locator(".cell:focus").get_attribute("aria-pressed") != was
+    elif deed == "type":
+        value.fill(str(chance.randint(-99, 99) / 4))
+    else:
+        press(page, value, "ArrowUp ArrowDown", chance)
+    values = torch.tensor([float(one.input_value()) for one in inputs.all()], dtype=torch.float64)
+    pressed = cells.evaluate_all("(all) => all.map((e) => e.ariaPressed === 'true')")
+    mask = torch.tensor(pressed).view(-1, len(values))
+    query, key = torch.zeros(len(mask), 1).double(), torch.zeros(len(values), 1).double()
+    weights = compute_attention_weights(query, key, mask)  # nan in a row that may see nothing, as the figure
+    for selector, wanted in ((".cell", weights), ("td.average", weights @ values)):
+        assert close(numbers(page, selector).nan_to_num(-1e3), wanted.nan_to_num(-1e3))
+    sees_nothing = "Softmax of nothing" in page.locator("#say").text_content()
+    assert sees_nothing == (not mask.any(dim=1).all())
+
+
+def make_split(names: list[str]) -> View:
+    return figures.split_and_merge(names, heads=2, head_size=4)
+
+
+def use_split(page, chance: random.Random) -> None:
+    sliders = page.locator("input[type=range]")
+    deed = chance.choice(["order", "slide", "slide", "keys", "step", "step", "click"])
+    if deed == "order":
+        page.get_by_role("radio").nth(chance.randrange(3)).click()
+    elif deed == "slide":
+        slide(page, sliders.nth(chance.randrange(5)), chance)
+    elif deed == "keys":
+        press(page, sliders.nth(chance.randrange(5)), ARROWS, chance, most=3)
+    elif deed == "step":
+        button = page.get_by_role("button").nth(chance.randrange(2))
+        if button.is_enabled():
+            button.click()
+    else:
+        cells = page.locator("td[data-value]")
+        cells.nth(chance.randrange(cells.count())).click()
+    S, A, D, followed, step = (int(one.input_value()) for one in sliders.all())
+    H = A * D
+    assert 2 <= S <= 6
+    assert H <= 24
+    x = torch.arange(S * H).view(S, H)
+    right = x.view(S, A, D)
+    paths = [
+        [x, right, right.transpose(0, 1), right, x],
+        [x, x.view(A, S, D), x.view(A, S, D).transpose(0, 1), x.view(A, S, D).transpose(0, 1).reshape(S, H)],
+        [x, right, right.transpose(0, 1), right.transpose(0, 1).reshape(S, H)],
+    ]
+    chosen = [one.is_checked() for one in page.get_by_role("radio").all()].index(True)
+    found = paths[chosen][step]
+    assert close(numbers(page, "td[data-value]"), found)
+    code = page.locator("[aria-current]").text_content()
+    assert code.endswith(f"= {tuple(found.shape)}")
+    same_shape = right.transpose(0, 1) if "(A, S, D) =" in code else right if "(S, A, D) =" in code else x
+    assert page.locator(".wrong").count() == (found != same_shape).sum()
+    place = (found == followed).nonzero()[0].tolist()
+    assert f"The number {followed} is x{place}." in page.locator("#say").text_content()
 
 
 def make_longest_match(names: list[str]) -> View:
@@ -407,6 +480,14 @@ FIGURES = {
     #
     # ROW split_and_merge
     #
+    # ROW sharpness
+    #
+    # ROW next_token
+    #
+    # ROW sum_and_scale
+    #
+    "mask_painter": Example(make_mask, use_mask),
+    "split_and_merge": Example(make_split, use_split),
     # ROW longest_match
     #
     # ROW merges
@@ -515,3 +596,17 @@ def test_merges_are_those_of_the_librarys_trainer(page, tmp_path):
     pieces = sorted(trained.get_vocab(), key=trained.get_vocab().get)
     assert texts_of(page, ".kept .piece") == pieces[len(single) :]
     assert len(pieces) == len(single) + 60
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_changed_value_marks_the_rows_that_may_see_it_under_each_mask(page, tmp_path):
+    open_figure(page, figures.mask_painter(NAMES, rows=["temps", "vite"]), tmp_path)
+    page.get_by_label("value of arrow").fill("14")
+    for mask, rows in {"bidirectional": 3, "causal": 1, "padding": 0, "window": 2, "cross": 2}.items():
+        page.get_by_label(mask, exact=True).check()
+        assert page.locator(".moved").count() == rows
+    page.get_by_label("bidirectional").check()
+    for cell in (1, 2, 5):
+        page.locator(".cell").nth(cell).click()
+    assert "This is the causal mask." in page.locator("#say").text_content()
+    assert page.get_by_label("causal").is_checked()

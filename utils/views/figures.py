@@ -190,10 +190,114 @@ def sum_and_scale(
     )
 
 
-# HERE mask_painter
+def mask_painter(
+    tokens: Sequence[str],
+    values: Sequence[float] | None = None,
+    rows: Sequence[str] | None = None,
+    mask: str = "bidirectional",
+) -> View:
+    """Draw a mask as a grid to be painted: which token (row) may see which (column), and the average of what it sees.
+
+    `tokens` are 2 to 12, `values` one number for each (1, 3, 5 … if not given). `rows` are the tokens of a second text,
+    1 to 12, which look at `tokens` in cross attention. `mask` is the one to begin with: bidirectional, causal, padding,
+    window or, with `rows`, cross. ValueError for another, for other sizes, nan and inf.
+    """
+    names = as_tokens("tokens", tokens, 2, 12)
+    odd = torch.arange(len(names)) * 2 + 1
+    values = as_numbers("values", odd if values is None else values, len(names))
+    if values.abs().max() > 1000:
+        raise ValueError(
+            f"values reach {values.abs().max():g}, which is too large to be drawn: use -1000 to 1000"
+        )
+    masks = masks_of(names)
+    if rows is not None:
+        rows = as_tokens("rows", rows, 1, 12)
+        masks["cross"] = torch.ones(len(rows), len(names))
+    if mask not in masks:
+        remedy = "pass rows, the tokens that look" if mask == "cross" else f"use one of {', '.join(masks)}"
+        raise ValueError(f"mask={mask!r:.60} cannot be drawn: {remedy}")
+    looking = rows if mask == "cross" else names
+    weights = masks[mask] / masks[mask].sum(dim=1, keepdim=True)  # softmax of equal scores
+
+    def still(ax) -> None:
+        labels = [
+            f"{name:.20} (average {average:.2f})"
+            for name, average in zip(looking, weights.double() @ values, strict=True)
+        ]
+        columns = [f"{name:.20} ({value:g})" for name, value in zip(names, values.tolist(), strict=True)]
+        heatmap(
+            weights, labels, columns, annotate=True, limits=(0, 1), colorbar="attention weight", ax=ax,
+            title=f"{mask} mask", xlabel="who is seen (value)", ylabel="who looks",
+        )  # fmt: skip
+
+    return make_figure(
+        "mask_painter",
+        {
+            "names": names,
+            "rows": rows,
+            "values": values,
+            "mask": mask,
+            "masks": {name: one.int().tolist() for name, one in masks.items()},
+        },
+        summary=f"Who may see whom: a {mask} mask for {told(names)}",
+        help="Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value and "
+        "watch whose average moves. All scores are equal here, so a row that may see n tokens gives each the attention "
+        "weight 1/n.",
+        still=still,
+        size=(3.6 + 0.6 * len(names), 1.8 + 0.4 * len(looking)),
+    )
 
 
-# HERE split_and_merge
+def masks_of(names: Sequence[str]) -> dict[str, Tensor]:
+    """Make masks (T, T) of these tokens, 1 where a row may see a column. Without [PAD], the last one is the padding."""
+    T, is_real = len(names), torch.tensor([name != "[PAD]" for name in names])
+    is_real[-1] &= not is_real.all()
+    ones, position = torch.ones(T, T), torch.arange(T)
+    return {
+        "bidirectional": ones,
+        "causal": ones.tril(),
+        "padding": ones * is_real,
+        "window": ones * ((position[:, None] - position).abs() <= 1),
+    }
+
+
+def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -> View:
+    """Draw how a matrix (S, H) is split into heads (A, S, D) and merged again, step by step, and what goes wrong.
+
+    `sequence` is the number of tokens S or a list of them, 2 to 6; `heads` A and `head_size` D are 1 to 6 each, with
+    H = A · D up to 24. The matrix holds 0, 1, 2 …, coloured by head. ValueError for other sizes.
+    """
+    if not isinstance(sequence, Sequence):  # a count
+        check_size("sequence", sequence, 2, 6)
+        sequence = as_names(None, sequence)
+    names = as_tokens("tokens", sequence, 2, 6)
+    check_size("heads", heads, 1, 6)
+    check_size("head_size", head_size, 1, 6)
+    S, H = len(names), heads * head_size
+    if H > 24:
+        raise ValueError(
+            f"heads={heads} of head_size={head_size} are {H} numbers per token: this figure draws up to 24"
+        )
+
+    def still(ax) -> None:
+        head_of = (torch.arange(H) // head_size).expand(S, H)
+        ax.imshow(head_of.numpy(), cmap="Set2", vmin=0, vmax=7, alpha=0.5, aspect="auto")
+        for number in range(S * H):
+            ax.text(number % H, number // H, number, ha="center", va="center")
+        places = [head_size * (head + 0.5) - 0.5 for head in range(heads)]
+        ax.set_xticks(places, [f"head {head}" for head in range(heads)])
+        ax.set_yticks(range(S), [plain(f"{name:.20}") for name in names])
+        ax.set_title(f"x ({S}, {H}): each head gets {head_size} columns")
+
+    return make_figure(
+        "split_and_merge",
+        {"names": names, "heads": int(heads), "size": int(head_size)},
+        summary=f"Split into {heads} heads and merge: the vectors of {told(names)}, {H} numbers each",
+        help="Go through the steps and follow one number (click it). Then choose a wrong order: every shape is right, "
+        "and the numbers are not. In a model a batch stands in front, so there it is transpose(1, 2).",
+        still=still,
+        size=(2 + 0.4 * H, 1 + 0.4 * S),
+    )
 
 
 def longest_match(tokenizer, text: str) -> View:
@@ -457,6 +561,16 @@ def vocabulary_lines(vocab: Mapping[str, int]) -> str:
     if broken := [token for token in vocab if "\n" in token]:
         raise ValueError(f"the token {broken[0]!r:.60} holds a line break, which no vocab.txt can: remove it")
     return "\n".join(sorted(vocab, key=vocab.get))
+
+
+def as_tokens(argument: str, tokens: Sequence[str], least: int, most: int) -> list[str]:
+    """Turn a list of tokens into texts; TypeError for what is no list, ValueError for too few or too many."""
+    if isinstance(tokens, str) or not isinstance(tokens, Sequence):
+        raise TypeError(f"{argument}={tokens!r:.60} is no list of tokens: pass a list of texts")
+    check_size(f"the number of {argument}", len(tokens), least, most)
+    return [
+        str(token).encode(errors="replace").decode() for token in tokens
+    ]  # half a character cannot be drawn
 
 
 def plain_numbers(value):

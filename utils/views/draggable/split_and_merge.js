@@ -1,0 +1,171 @@
+// How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
+
+const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // safe for the colour-blind
+const MOST = 24; // numbers per token
+const sizes = { S: data.names.length, A: data.heads, D: data.size };
+const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
+
+// The steps: a line of code, the shape that it makes, whether it swaps the first two dimensions, and what one sees.
+const BEGIN = { code: "x", shape: "SH", tell: () => `Each row is the vector of one token: H = A · D = ${sizes.H} ` +
+  `numbers. Each colour is the part of one head, ${sizes.D} of them.` };
+const SPLIT = { code: "x = x.view(S, A, D)", shape: "SAD", tell: () => "The view cuts each token's vector into " +
+  `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.` };
+const SWAP = { code: "x = x.transpose(0, 1)", shape: "ASD", swaps: true, tell: () => "The transpose swaps tokens and " +
+  "heads: now each head has one block, with its own part of every token. Attention works in each block separately." };
+const BACK = { code: "x = x.transpose(0, 1)", shape: "SAD", swaps: true, tell: () => "After attention, a transpose " +
+  "swaps them back: one block per token, with the parts of all heads." };
+const JOIN = { code: "x = x.reshape(S, H)", shape: "SH", tell: () => "The reshape writes the parts of all heads " +
+  "side by side: (S, H) again, and every number is where it was at the start." };
+const CUT = { code: "x = x.view(A, S, D)", shape: "ASD", tell: () => "With one head nothing needs to be swapped, " +
+  "so the mistake does no harm. Take two heads." };
+const PATHS = {
+  "the right order": [BEGIN, SPLIT, SWAP, BACK, JOIN],
+  "split without transpose": [BEGIN, CUT, BACK, JOIN],
+  "merge without transpose": [BEGIN, SPLIT, SWAP, JOIN],
+};
+add(document.head, "style", {}, `
+  .row > .sizes { flex-basis: 352px; }
+  .sizes label { display: grid; grid-template-columns: minmax(0, 9.5em) 162px 3em; align-items: center; margin: 0; }
+  .walk input[type="range"] { width: 90px; }
+  .walk output { min-width: 0; }
+  .code { margin: 8px 0; padding: 0; list-style: none; line-height: 28px; white-space: nowrap; font-size: 14px; }
+  .code li { display: flex; justify-content: space-between; gap: 8px; padding: 0 6px; color: var(--soft);
+    border-left: 4px solid transparent; }
+  .code [aria-current] { border-color: var(--mark); color: inherit; font-weight: bold; background: var(--faint); }
+  .blocks { display: flex; flex-wrap: wrap; gap: 12px 16px; padding: 3px 0; }
+  .blocks caption { text-align: left; font-weight: bold; font-size: 14px; }
+  .blocks table { border-collapse: separate; border-spacing: 2px; }
+  .blocks th { max-width: 6em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0 6px 0 0;
+    font-size: 13px; }
+  .blocks thead th { text-align: left; }
+  .blocks td { min-width: 22px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
+    font-size: 14px; line-height: 20px; background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
+  .blocks .wrong { border: 2px dashed var(--mark); }
+  .blocks .followed { outline: 3px solid; outline-offset: -1px; font-weight: bold; }
+`);
+
+const state = { path: Object.keys(PATHS)[0], at: 0, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
+choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), state.path, (name) => {
+  state.path = name;
+  again();
+});
+const row = add(figure, "div", { class: "row" }), controls = add(row, "div", { class: "controls sizes" });
+const size = (name, title, min, max) => {
+  const options = { min, max, value: sizes[name] };
+  return slider(add(controls, "div"), `${name}: ${title}`, options, (number) => { sizes[name] = number; again(); });
+};
+size("S", "tokens", 2, 6);
+size("A", "heads", 1, 6);
+const perHead = size("D", "numbers per head", 1, 6);
+const follow = slider(add(controls, "div"), "follow the number", { min: 0, max: MOST * 6, value: state.followed },
+  (number) => { state.followed = number; draw(); });
+const side = add(row, "div"), code = add(side, "ol", { class: "code" });
+const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => { state.at = at; draw(); });
+const blocks = add(figure, "div", {
+  class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of x",
+});
+blocks.addEventListener("click", (event) => {
+  if (!event.target.dataset.value) return;
+  follow.update(+event.target.dataset.value);
+  state.followed = +follow.value;
+  draw();
+});
+
+// Other sizes or another order: begin with x. A token has at most 24 numbers here.
+function again() {
+  perHead.max = Math.min(6, Math.floor(MOST / sizes.A));
+  perHead.update();
+  sizes.D = +perHead.value;
+  sizes.H = sizes.A * sizes.D;
+  follow.max = sizes.S * sizes.H - 1;
+  follow.update();
+  state.followed = +follow.value;
+  walk.last(PATHS[state.path].length - 1);
+}
+
+const numbersOf = (shape) => [...shape].map((letter) => sizes[letter]);
+const range = (count) => Array.from({ length: count }, (_, i) => i);
+
+// Swap the first two dimensions of numbers that are given in reading order.
+function transpose(numbers, [a, b, c]) {
+  return range(b).flatMap((j) => range(a).flatMap((i) => range(c).map((k) => numbers[(i * b + j) * c + k])));
+}
+
+// What x holds after so many steps. view and reshape keep the reading order: they only set a new shape.
+function walked(path, last) {
+  let numbers = range(sizes.S * sizes.H), shape = "SH";
+  for (const next of path.slice(0, last + 1)) {
+    if (next.swaps) numbers = transpose(numbers, numbersOf(shape));
+    shape = next.shape;
+  }
+  return numbers;
+}
+
+function draw() {
+  const path = PATHS[state.path], { shape, tell } = path[state.at], numbers = walked(path, state.at);
+  const right = PATHS["the right order"], wanted = walked(right, right.findIndex((step) => step.shape === shape));
+  code.replaceChildren();
+  path.forEach((step, at) => {
+    const item = add(code, "li", at === state.at ? { "aria-current": "step" } : {});
+    add(item, "code", {}, step.code);
+    add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape).join(", ")})`);
+  });
+  const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
+  const place = placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ");
+  const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
+  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${followed} is x[${place}].`);
+}
+
+// The indices of what stands there in reading order.
+function placeOf(at, shape) {
+  const indices = [];
+  for (const size of [...shape].reverse()) {
+    indices.unshift(at % size);
+    at = Math.floor(at / size);
+  }
+  return indices;
+}
+
+function tellWrong(shape) {
+  return {
+    ASD: "The shape is right, the content is not: view cuts the numbers in reading order, so head 0 gets the first " +
+      "tokens whole instead of its part of every token.",
+    SAD: "Swapping does not repair it: the blocks of the tokens are mixed, too.",
+    SH: "The shape is right again, so torch raises no error, but a row no longer holds the numbers of one token.",
+  }[shape];
+}
+
+// One table for each index of the first dimension; returns how many numbers are not where they should be.
+function drawBlocks(shape, numbers, wanted) {
+  const [count, rows, columns] = shape === "SH" ? [1, sizes.S, sizes.H] : numbersOf(shape);
+  const titles = { S: nameOf, A: headOf }, named = titles[shape.at(-2)];
+  blocks.replaceChildren();
+  let wrong = 0;
+  for (const block of range(count)) {
+    const all = add(blocks, "table");
+    if (shape === "SH") nameHeads(all);
+    else add(all, "caption", {}, titles[shape[0]](block));
+    const body = add(all, "tbody");
+    for (const i of range(rows)) {
+      const line = add(body, "tr");
+      add(line, "th", { scope: "row" }, named(i));
+      for (const j of range(columns)) {
+        const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td");
+        show(cell, number, 0);
+        cell.style.setProperty("--head", COLOURS[Math.floor((number % sizes.H) / sizes.D)]);
+        cell.classList.toggle("followed", number === state.followed);
+        cell.classList.toggle("wrong", number !== wanted[at]);
+        wrong += number !== wanted[at];
+      }
+    }
+  }
+  return wrong;
+}
+
+function nameHeads(all) {
+  const line = add(add(all, "thead"), "tr");
+  add(line, "td", { style: "visibility: hidden" });
+  range(sizes.A).forEach((head) => add(line, "th", { scope: "colgroup", colspan: sizes.D }, headOf(head)));
+}
+
+again();
