@@ -11,7 +11,6 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -303,12 +302,12 @@ def use_longest_match(page, chance: random.Random) -> None:
     assert page.locator(".found.try").count() == sum(known for _, known in tries[:at][-40:])
 
 
-@cache
+@functools.cache
 def official_tokenizer():
     return load_tokenizer()
 
 
-@cache
+@functools.cache
 def some_reviews() -> list[str]:
     return reviews().test.texts[:500]
 
@@ -476,27 +475,11 @@ FIGURES = {
     "sharpness": Example(make_sharpness, use_sharpness),
     "next_token": Example(make_next_token, use_next_token),
     "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale),
-    # ROW mask_painter
-    #
-    # ROW split_and_merge
-    #
-    # ROW sharpness
-    #
-    # ROW next_token
-    #
-    # ROW sum_and_scale
-    #
     "mask_painter": Example(make_mask, use_mask),
     "split_and_merge": Example(make_split, use_split),
-    # ROW longest_match
-    #
-    # ROW merges
-    #
     "graph_walk": Example(make_graph, use_graph),
     "longest_match": Example(make_longest_match, use_longest_match),
     "merges": Example(make_merges, use_merges),
-    # ROW graph_walk
-    #
 }
 NAMES = ["time", "flies", "arrow"]
 every_figure = pytest.mark.parametrize("name", FIGURES)

@@ -2,7 +2,32 @@
 
 from utils.views.draw import head_view, model_view, neuron_view
 from utils.views.explore import explore
-from utils.views.figures import attention_in_the_plane
+from utils.views.figures import (
+    attention_in_the_plane,
+    graph_walk,
+    longest_match,
+    mask_painter,
+    merges,
+    next_token,
+    sharpness,
+    split_and_merge,
+    sum_and_scale,
+)
 from utils.views.page import View
 
-__all__ = ["View", "attention_in_the_plane", "explore", "head_view", "model_view", "neuron_view"]
+__all__ = [
+    "View",
+    "attention_in_the_plane",
+    "explore",
+    "graph_walk",
+    "head_view",
+    "longest_match",
+    "mask_painter",
+    "merges",
+    "model_view",
+    "neuron_view",
+    "next_token",
+    "sharpness",
+    "split_and_merge",
+    "sum_and_scale",
+]

@@ -528,10 +528,18 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
     """Return the names as texts, or 0, 1, 2 … for none; ValueError if they are not as many as what they name."""
     if isinstance(names, str):
         raise TypeError(f"{argument}={names!r:.60} is one text: pass a list of {count}")
-    names = [f"token {index}" for index in range(count)] if names is None else [str(name) for name in names]
+    names = [f"token {index}" for index in range(count)] if names is None else list(map(str, names))
     if len(names) != count:
         raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
-    return names
+    return [name.encode(errors="replace").decode() for name in names]  # half a character cannot be drawn
+
+
+def as_tokens(argument: str, tokens: Sequence[str], least: int, most: int) -> list[str]:
+    """Turn a list of tokens into texts; TypeError for what is no list, ValueError for too few or too many."""
+    if isinstance(tokens, str) or not isinstance(tokens, Sequence):
+        raise TypeError(f"{argument}={tokens!r:.60} is no list of tokens: pass a list of texts")
+    check_size(f"the number of {argument}", len(tokens), least, most)
+    return as_names(tokens, len(tokens), argument)
 
 
 def words_of(text: str, lowercase: bool = True) -> list[str]:
@@ -561,16 +569,6 @@ def vocabulary_lines(vocab: Mapping[str, int]) -> str:
     if broken := [token for token in vocab if "\n" in token]:
         raise ValueError(f"the token {broken[0]!r:.60} holds a line break, which no vocab.txt can: remove it")
     return "\n".join(sorted(vocab, key=vocab.get))
-
-
-def as_tokens(argument: str, tokens: Sequence[str], least: int, most: int) -> list[str]:
-    """Turn a list of tokens into texts; TypeError for what is no list, ValueError for too few or too many."""
-    if isinstance(tokens, str) or not isinstance(tokens, Sequence):
-        raise TypeError(f"{argument}={tokens!r:.60} is no list of tokens: pass a list of texts")
-    check_size(f"the number of {argument}", len(tokens), least, most)
-    return [
-        str(token).encode(errors="replace").decode() for token in tokens
-    ]  # half a character cannot be drawn
 
 
 def plain_numbers(value):
