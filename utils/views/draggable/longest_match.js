@@ -10,6 +10,8 @@ add(document.head, "style", {}, `
   .words label { display: inline-block; max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
   .tries { min-height: 120px; max-height: 270px; overflow-y: auto; }
   .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
+  .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
+  .head { margin-right: -17em; background: var(--ground, var(--paper)); }
   .letter { min-width: 24px; line-height: 26px; text-align: center; font-size: 17px; }
   .cut { margin: 0 1px; border: 2px solid var(--result); border-radius: 5px; }
   .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
@@ -51,11 +53,13 @@ function draw(at) {
   const found = done.filter(({ id }) => id !== undefined), used = found.at(-1)?.end ?? 0;
   letters.replaceChildren();
   const characters = [...state.word];
+  if (characters.length) addOver("head", 1, 0, characters.length);
   for (const { start, end } of found) addOver("cut", 1, start, end);
   if (used < characters.length) addOver("rest", 1, used, characters.length);
   characters.forEach((character, i) => addOver("letter", 1, i, i + 1, character));
   done.slice(-SHOWN).forEach((one, i) => drawTry(one, i + 2, one === last));
   tries.scrollTop = tries.scrollHeight;
+  tries.scrollLeft = 24 * ((last?.start ?? 0) - 4);
   pieces.replaceChildren("Pieces and their ids: ");
   for (const piece of finished ? state.kept : found.map((one) => one.piece)) {
     const chip = add(pieces, "span", { class: "piece" });
