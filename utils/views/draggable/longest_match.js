@@ -26,7 +26,8 @@ add(document.head, "style", {}, `
 
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
-const tries = add(figure, "div", { class: "scroll tries", tabindex: 0, role: "group", "aria-label": "The pieces tried" });
+const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
+const tries = add(figure, "div", { class: "scroll tries", ...named });
 const letters = add(tries, "div", { class: "letters" });
 const pieces = add(figure, "div", { class: "pieces" });
 figure.append(document.getElementById("say"));
@@ -85,20 +86,26 @@ function tell(last, count, finished) {
   const { word, tries } = state, length = [...word].length;
   if (!word) return "There is no word yet: type one.";
   if (SPECIAL.test(word)) return `${word} is a special token, which is never cut.`;
-  if (length > data.rules.longest) return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
+  if (length > data.rules.longest) {
+    return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
+  }
   if (!last) return `“${word}” has ${length} characters. The whole word is tried first.`;
   const { end, piece, id } = last;
   if (id === undefined && finished) {
     const lost = count ? ", and the pieces found before are dropped" : "";
     return `No piece fits here, not even “${piece}” alone: the whole word becomes [UNK], “unknown”${lost}.`;
   }
-  if (id === undefined) return `“${piece}” is not in ${vocabulary}: the last character is left off, and the rest is tried.`;
+  if (id === undefined) {
+    return `“${piece}” is not in ${vocabulary}: the last character is left off, and the rest is tried.`;
+  }
   if (!finished) {
     const rest = [...word].slice(end).join("");
-    return `“${piece}” is in the vocabulary: the longest piece that fits here. Go on with “${rest}”; ## means that it continues a word.`;
+    return `“${piece}” is in the vocabulary: the longest piece that fits here. Go on with “${rest}”; ## means that ` +
+      "it continues a word.";
   }
   if (count === 1) return `“${word}” is in ${vocabulary} as a whole: one try, one piece.`;
-  return `“${word}” is not in ${vocabulary}, but ${count} pieces build it. They were found in ${tries.length} tries, from the left, the longest first.`;
+  return `“${word}” is not in ${vocabulary}, but ${count} pieces build it. ` +
+    `They were found in ${tries.length} tries, from the left, the longest first.`;
 }
 
 read(data.text);
