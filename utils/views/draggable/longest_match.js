@@ -10,6 +10,8 @@ add(document.head, "style", {}, `
   .words label { display: inline-block; max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
   .tries { min-height: 120px; max-height: 270px; overflow-y: auto; }
   .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
+  .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
+  .head { margin-right: -17em; background: var(--ground, var(--paper)); }
   .letter { min-width: 24px; line-height: 26px; text-align: center; font-size: 17px; }
   .cut { margin: 0 1px; border: 2px solid var(--result); border-radius: 5px; }
   .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
@@ -24,7 +26,8 @@ add(document.head, "style", {}, `
 
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
-const tries = add(figure, "div", { class: "scroll tries", tabindex: 0, role: "group", "aria-label": "The pieces tried" });
+const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
+const tries = add(figure, "div", { class: "scroll tries", ...named });
 const letters = add(tries, "div", { class: "letters" });
 const pieces = add(figure, "div", { class: "pieces" });
 figure.append(document.getElementById("say"));
@@ -51,11 +54,13 @@ function draw(at) {
   const found = done.filter(({ id }) => id !== undefined), used = found.at(-1)?.end ?? 0;
   letters.replaceChildren();
   const characters = [...state.word];
+  if (characters.length) addOver("head", 1, 0, characters.length);
   for (const { start, end } of found) addOver("cut", 1, start, end);
   if (used < characters.length) addOver("rest", 1, used, characters.length);
   characters.forEach((character, i) => addOver("letter", 1, i, i + 1, character));
   done.slice(-SHOWN).forEach((one, i) => drawTry(one, i + 2, one === last));
   tries.scrollTop = tries.scrollHeight;
+  tries.scrollLeft = 24 * ((last?.start ?? 0) - 4);
   pieces.replaceChildren("Pieces and their ids: ");
   for (const piece of finished ? state.kept : found.map((one) => one.piece)) {
     const chip = add(pieces, "span", { class: "piece" });
@@ -81,20 +86,26 @@ function tell(last, count, finished) {
   const { word, tries } = state, length = [...word].length;
   if (!word) return "There is no word yet: type one.";
   if (SPECIAL.test(word)) return `${word} is a special token, which is never cut.`;
-  if (length > data.rules.longest) return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
+  if (length > data.rules.longest) {
+    return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
+  }
   if (!last) return `“${word}” has ${length} characters. The whole word is tried first.`;
   const { end, piece, id } = last;
   if (id === undefined && finished) {
     const lost = count ? ", and the pieces found before are dropped" : "";
     return `No piece fits here, not even “${piece}” alone: the whole word becomes [UNK], “unknown”${lost}.`;
   }
-  if (id === undefined) return `“${piece}” is not in ${vocabulary}: the last character is left off, and the rest is tried.`;
+  if (id === undefined) {
+    return `“${piece}” is not in ${vocabulary}: the last character is left off, and the rest is tried.`;
+  }
   if (!finished) {
     const rest = [...word].slice(end).join("");
-    return `“${piece}” is in the vocabulary: the longest piece that fits here. Go on with “${rest}”; ## means that it continues a word.`;
+    return `“${piece}” is in the vocabulary: the longest piece that fits here. Go on with “${rest}”; ## means that ` +
+      "it continues a word.";
   }
   if (count === 1) return `“${word}” is in ${vocabulary} as a whole: one try, one piece.`;
-  return `“${word}” is not in ${vocabulary}, but ${count} pieces build it. They were found in ${tries.length} tries, from the left, the longest first.`;
+  return `“${word}” is not in ${vocabulary}, but ${count} pieces build it. ` +
+    `They were found in ${tries.length} tries, from the left, the longest first.`;
 }
 
 read(data.text);

@@ -4,7 +4,8 @@ const split = makeSplitter(data.rules), SHOWN = 6; // pairs
 let states = [];
 
 add(document.head, "style", {}, `
-  .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; max-height: 190px; overflow-y: auto; padding: 2px; }
+  .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 2px; }
+  .words { max-height: 190px; overflow-y: auto; }
   .few { flex-flow: column; }
   .word { white-space: nowrap; }
   .times { display: inline-block; min-width: 2.4em; color: var(--soft); }
@@ -39,7 +40,8 @@ function begin(text) {
   for (const word of split(text)) {
     if (/^\p{L}+$/u.test(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  const cut = [...counts].map(([word, count]) => ({ count, pieces: [...word].map((one, i) => (i ? `##${one}` : one)) }));
+  const singles = (word) => [...word].map((one, i) => (i ? `##${one}` : one));
+  const cut = [...counts].map(([word, count]) => ({ count, pieces: singles(word) }));
   cut.sort((a, b) => b.count - a.count);
   states = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
   while (states.length <= data.steps && states.at(-1).pairs.length) states.push(merged(states.at(-1)));
@@ -62,7 +64,8 @@ function withPairs(state) {
       found.get(name).count += count;
     });
   }
-  const before = (a, b) => b.count - a.count || rank.get(a.left) - rank.get(b.left) || rank.get(a.right) - rank.get(b.right);
+  const age = (a, b) => rank.get(a.left) - rank.get(b.left) || rank.get(a.right) - rank.get(b.right);
+  const before = (a, b) => b.count - a.count || age(a, b);
   return { ...state, pairs: [...found.values()].sort(before) };
 }
 
@@ -124,12 +127,14 @@ function drawPairs(best) {
 
 function tell({ words: all, vocabulary, pairs: [next, second] }, at) {
   if (!all.length) return "There is no word of letters here: type some.";
-  const done = at ? `“${vocabulary.at(-1)}” is a piece now. ` : "Each word begins as single characters; ## means that a piece continues a word. ";
+  const start = "Each word begins as single characters; ## means that a piece continues a word. ";
+  const done = at ? `“${vocabulary.at(-1)}” is a piece now. ` : start;
   if (!next) return `${done}Every word is one piece: there is no pair left to merge.`;
   const often = next.count === 1 ? "once" : `${next.count} times`;
   const tie = second?.count === next.count ? "; others are as frequent, but these pieces are older" : "";
   const end = at === data.steps ? `Here we stop, after ${at} merges; the next would make` : "The next merge makes";
-  return `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}${tie}. ${end} one piece of it, “${next.piece}”.`;
+  return `${done}The most frequent pair is “${next.left}” before “${next.right}”, ${often}${tie}. ` +
+    `${end} one piece of it, “${next.piece}”.`;
 }
 
 begin(data.text);

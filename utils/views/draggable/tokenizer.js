@@ -48,7 +48,7 @@ function makeSplitter(rules) {
   };
 }
 
-// Greedy longest match from the left: every piece that is tried, the longest first, with its id if it has one. A special
+// Greedy longest match from the left: each piece that is tried, the longest first, with its id if it has one. A special
 // token stays whole, and of a word that is too long nothing is tried.
 function findTries(word, ids, rules) {
   const characters = [...word], tries = [];
