@@ -25,7 +25,7 @@ function arrow(name, colour, get, put) {
   const moved = (point) => { put(point.map(within)); draw(); };
   const head = handle(svg, name, colour, { size: 0.26 * unit, step: unit / 10, moved });
   return {
-    head,
+    text,
     hide(hidden) { for (const part of [line, text, head]) part.style.display = hidden ? "none" : ""; },
     draw() {
       const [x, y] = get();
@@ -42,7 +42,7 @@ const keys = names.map((name, i) =>
 const values = !apart ? [] : names.map((name, i) =>
   arrow(`value of ${name}`, "var(--value)", () => state.values[i], (point) => { state.values[i] = point; }));
 const query = arrow(`query of ${names[asking]}`, "var(--query)", () => state.query, (point) => { state.query = point; });
-svg.append(context, tip); // over the arrows
+svg.append(context, tip, ...[...keys, ...values, query].map((one) => one.text)); // over the arrows
 tip.style.pointerEvents = "none";
 
 const side = add(row, "div");
