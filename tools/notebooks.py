@@ -60,7 +60,8 @@ EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not comp
 REMOVE_INPUT = (
     "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
 )
-PROOFS = "## Proofs"  # the heading under which JupyterLab folds what defends the claims
+PROOFS = "## Proofs"  # the heading at the end, of what defends the claims
+PROOF = "### Proof "  # begins each of them: the claim stays in sight, and JupyterLab folds what follows
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -81,7 +82,7 @@ def execute(path: Path) -> None:
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         kept = {name: cell.metadata[name] for name in ("tags", "slideshow") if cell.metadata.get(name)}
-        folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOFS) else {}
+        folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOF) else {}
         cell.metadata = nbformat.from_dict(kept | folded)
         if tells_the_answer(cell):
             cell.outputs = []

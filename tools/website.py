@@ -38,7 +38,9 @@ MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = (
     "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
 )
-FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
+FRAME = re.compile(
+    r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>(<img [^>]*>)?.*?</p>""", re.DOTALL
+)
 HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
 LABEL = re.compile(
     r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2"""
@@ -145,11 +147,11 @@ def take_out_views(notebook, name: str, folder: Path) -> None:
     def move(frame: re.Match) -> str:
         nonlocal number
         number += 1
-        view, (title, page) = f"{name}-{number}", frame.groups()
+        view, (title, page, still) = f"{name}-{number}", frame.groups(default="")
         script = f"drawView({json.dumps(view)}, {json.dumps(html.unescape(page))});\n"
         (folder / f"{view}.js").write_text(script, "utf-8")
         style = "width: 100%; height: 400px; border: 0"
-        waiting = f"<p>{title}. The interactive view is drawn here, which needs JavaScript.</p>"
+        waiting = f"<p>{still}{title}. The interactive view is drawn here, which needs JavaScript.</p>"
         return f'<iframe title="{title}" data-view="{view}" style="{style}"></iframe>{waiting}'
 
     for cell in notebook.cells:

@@ -86,6 +86,20 @@ class Firefox:
             actions=[{"type": "pointer", "id": "pointer", "actions": actions}],
         )
 
+    def drag(self, selector: str, number: int, to: tuple[int, int]) -> None:
+        """Drag an element by its middle to a point of the window."""
+        self.point_at(selector, number)
+        steps = [
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "x": to[0], "y": to[1]},
+            {"type": "pointerUp", "button": 0},
+        ]
+        self.send(
+            "input.performActions",
+            context=self.context,
+            actions=[{"type": "pointer", "id": "pointer", "actions": steps}],
+        )
+
     def press(self, *keys: str) -> None:
         """Press keys by their WebDriver codes, one after the other."""
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]

@@ -1,4 +1,4 @@
-"""A small notebook with four views, and one with `explore`."""
+"""A small notebook with four views, one with figures that can be dragged, and one with `explore`."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import nbformat
 SETUP = """\
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
-from utils.views import explore, head_view, model_view, neuron_view
+from utils.views import attention_in_the_plane, explore, head_view, model_view, neuron_view, sharpness
 
 encoder = TransformerEncoder.from_checkpoint("all-MiniLM-L6-v2")
 tokenizer = WordPieceTokenizer.from_checkpoint("all-MiniLM-L6-v2")
@@ -21,6 +21,12 @@ VIEWS = {
     "model": f"model_view(attentions, tokens, 6, include_layers={LAYERS})",
     "neuron": "neuron_view(encoder, tokenizer, *pair, layer=1, head=3)",
     "second neuron": 'neuron_view(encoder, tokenizer, *pair, layer=4, head=9, display_mode="dark")',
+}
+FIGURES = {
+    "attention_in_the_plane": """attention_in_the_plane(
+    [0.6, 0.9], [[2, 2.5], [-2.5, 1], [1.5, -2.5]], [[1, 4], [-4, -1], [3, 0]], ["time", "flies", "arrow"], asking=1
+)""",
+    "sharpness": 'sharpness([2.5, 1, -3], tokens=["time", "flies", "arrow"])',
 }
 EXPLORE = {"explore": "explore(encoder, tokenizer)"}
 

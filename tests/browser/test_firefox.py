@@ -1,12 +1,15 @@
-"""Saved views in Firefox: they are drawn, tell numbers, open, follow keys and save their picture."""
+"""Saved views and figures in Firefox: they are drawn, tell numbers, follow pointer and keys, and save pictures."""
 
 import shutil
 import time
 
 import pytest
+import torch
 
 from tests.browser.firefox import Firefox
 from tests.helpers import skip_or_fail
+from utils.attention import scaled_dot_product_attention
+from utils.views import figures
 
 TAB, DOWN, RIGHT = "\ue004", "\ue015", "\ue014"
 LINES = {
@@ -73,6 +76,52 @@ def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, tmp_pa
     firefox.open(draw["model"](include_layers=[2, 5]).save(tmp_path / "view.html").as_uri())
     firefox.point_at("#vis > svg > g:has(> rect.attn_background) > rect:last-child", 12 + 5, click=True)
     assert firefox.evaluate("document.querySelector('text.detail').textContent") == "Layer 5, Head 5"
+
+
+def shown(firefox, selector: str) -> torch.Tensor:
+    """The whole numbers behind what these elements show rounded."""
+    numbers = firefox.evaluate(f"[...document.querySelectorAll('{selector}')].map((e) => +e.dataset.value)")
+    return torch.tensor(numbers, dtype=torch.float64)
+
+
+def test_an_arrow_is_dragged(firefox, tmp_path):
+    keys = torch.tensor([[2, 2.5], [-2.5, 1], [1.5, -2.5]], dtype=torch.float64)
+    view = figures.attention_in_the_plane([0.6, 0.9], keys, tokens=["time", "flies", "arrow"], asking=1)
+    firefox.open(view.save(tmp_path / "figure.html").as_uri())
+    for to in ((120, 90), (300, 260), (90, 330), (250, 120)):
+        firefox.drag(".handle", 3, to)
+        firefox.press(RIGHT, DOWN)
+        place = firefox.evaluate(
+            "(({x, y}) => [+x, +y])([...document.querySelectorAll('.handle')].at(-1).dataset)"
+        )
+        query = torch.tensor(place, dtype=torch.float64)
+        average, weights = scaled_dot_product_attention(query[None, None], keys[None], keys[None])
+        table = shown(firefox, "td[data-value]").view(3, 4)
+        assert torch.allclose(table[:, 0], keys @ query, atol=1e-5)
+        assert torch.allclose(table[:, 3], weights[0, 0], atol=1e-5)
+        assert torch.allclose(shown(firefox, "[class^=average]"), average[0, 0], atol=1e-5)
+
+
+def test_a_mask_is_painted(firefox, tmp_path):
+    view = figures.mask_painter(["time", "flies", "like", "an", "arrow"])
+    firefox.open(view.save(tmp_path / "figure.html").as_uri())
+    for number in (3, 7, 24, 3):
+        firefox.point_at("[aria-pressed]", number, click=True)
+        states = "[...document.querySelectorAll('[aria-pressed]')].map((e) => e.ariaPressed === 'true')"
+        mask = torch.tensor(firefox.evaluate(states), dtype=torch.float64).view(5, 5)
+        wanted = mask @ torch.tensor([1, 3, 5, 7, 9.0]).double() / mask.sum(dim=1)
+        assert torch.allclose(shown(firefox, ".average[data-value]"), wanted, atol=1e-5)
+
+
+def test_scores_are_sharpened(firefox, tmp_path):
+    scores = torch.tensor([2.5, 1, -3], dtype=torch.float64)
+    firefox.open(figures.sharpness(scores).save(tmp_path / "figure.html").as_uri())
+    for number, factor in enumerate((1 / 8, 1, 64)):
+        firefox.point_at("button", number, click=True)
+        weights = (scores * factor).softmax(dim=0)
+        found = shown(firefox, "td[data-value], td [data-value]").view(3, -1)
+        assert torch.allclose(found[:, -2], weights, atol=1e-5)
+        assert torch.allclose(found[:, -1], weights * (1 - weights), atol=1e-5)
 
 
 def test_a_picture_is_saved(firefox, draw, tmp_path):

@@ -1,7 +1,10 @@
 """A running JupyterLab in which a reader opens a notebook, runs it and uses its views."""
 
 import json
+import random
+import re
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
@@ -14,9 +17,9 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import reader
-from tests.browser.notebook import EXPLORE, LAYERS, VIEWS, write_notebook
-from tests.helpers import environment
+from tests.browser import figures, reader
+from tests.browser.notebook import EXPLORE, FIGURES, LAYERS, VIEWS, write_notebook
+from tests.helpers import ROOT, environment
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +28,8 @@ def jupyterlab(browser, draw, tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("jupyterlab")
     write_notebook(tmp_path)
     write_notebook(tmp_path, "explore", EXPLORE)
+    write_notebook(tmp_path, "figures", FIGURES)
+    shutil.copy(ROOT / "notebooks" / "00_overview.ipynb", tmp_path / "proofs.ipynb")
     write_notebook_from_elsewhere(tmp_path / "elsewhere.ipynb", draw["head"]())
     settings = tmp_path / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
@@ -169,3 +174,27 @@ def test_an_untrusted_notebook_says_what_the_view_shows_and_how_to_trust_it(page
     output.get_by_text("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian").wait_for()
     assert output.get_by_text("run the cells above, then this one").is_visible()
     assert page.locator("iframe").count() == 0
+
+
+def test_a_reader_drags_figures(page, jupyterlab):
+    cells, chance = run_all(page, jupyterlab("figures"), len(FIGURES)), random.Random(0)
+    for index, name in enumerate(FIGURES, start=1):
+        cells.nth(index).scroll_into_view_if_needed()
+        figure = figures.InFrame(page, cells.nth(index).frame_locator("iframe"))
+        for _ in range(5):
+            figures.FIGURES[name].use(figure, chance)
+        assert not cells.nth(index).locator(".jp-OutputArea-output p").is_visible()
+    assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
+
+
+def test_a_claim_leads_to_its_proof_which_is_folded(page, jupyterlab):
+    page.goto(jupyterlab("proofs"))
+    page.get_by_text("| Idle").wait_for(timeout=45_000)
+    page.wait_for_timeout(3000)  # until all cells have their heights
+    page.get_by_role("link", name="proof: sixty of them").click()
+    proof = page.locator(".jp-MarkdownCell", has=page.get_by_role("heading", name="Proof 0.1"))
+    expect(proof.locator(".jp-RenderedMarkdown", has_text="Claim:")).to_be_in_viewport()
+    measured = page.get_by_text("the possessive gives the name 0.")
+    assert not measured.is_visible()
+    page.locator(".jp-Notebook").get_by_role("button", name=re.compile("1 cell hidden")).first.click()
+    expect(measured).to_be_visible()

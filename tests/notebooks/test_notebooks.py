@@ -128,7 +128,7 @@ def test_metadata_is_normalised(path):
     assert notebook.metadata == notebooks.METADATA
     for cell in notebook.cells:
         folded = {name: value for name, value in cell.metadata.items() if name not in ("tags", "slideshow")}
-        proofs = notebooks.COLLAPSED if cell.source.startswith(notebooks.PROOFS) else {}
+        proofs = notebooks.COLLAPSED if cell.source.startswith(notebooks.PROOF) else {}
         assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else proofs)
 
 

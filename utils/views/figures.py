@@ -72,8 +72,8 @@ def attention_in_the_plane(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
         summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {told(names)}",
-        help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Pull the query towards a key, and "
-        "that token's weight grows.",
+        help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query into the direction "
+        "of a key, and that token's weight grows; make it longer, and the differences grow.",
         still=still,
     )
 
@@ -239,7 +239,7 @@ def mask_painter(
             "mask": mask,
             "masks": {name: one.int().tolist() for name, one in masks.items()},
         },
-        summary=f"Who may see whom: a {mask} mask for {told(names)}",
+        summary=f"Who may see whom among {told(names)}",
         help="Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value and "
         "watch whose average moves. All scores are equal here, so a row that may see n tokens gives each the attention "
         "weight 1/n.",

@@ -76,7 +76,7 @@ class View:
         # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
         source = html.escape(self.page, quote=False).replace("'", "&#x27;")
         summary = html.escape(self.summary)
-        still = f'<img src="{data_uri(self.still)}" alt="{summary}" width="450"><br>' if self.still else ""
+        still = f'<img src="{data_uri(self.still)}" alt="{summary}" width="450">' if self.still else ""
         return (
             f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
             f'style="width: 100%; height: 400px; border: 0"></iframe><p>{still}{summary}. {INSTEAD}</p></div>'

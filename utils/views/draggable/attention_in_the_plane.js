@@ -43,14 +43,15 @@ const values = !apart ? [] : names.map((name, i) =>
   arrow(`value of ${name}`, "var(--value)", () => state.values[i], (point) => { state.values[i] = point; }));
 const query = arrow(`query of ${names[asking]}`, "var(--query)", () => state.query, (point) => { state.query = point; });
 svg.append(context, tip, ...[...keys, ...values, query].map((one) => one.text)); // over the arrows
-tip.style.pointerEvents = "none";
+for (const part of [context, tip, hull]) part.style.pointerEvents = "none"; // a head may lie under them
 
 const side = add(row, "div");
-const cells = table(side, ["key of", "query · key", "÷ √2", "weight", ""], names);
+const cells = table(side, ["key of", "query · key", "score", "e^score", "weight", ""], names);
 const bars = cells.map((row) => {
-  row[3].className = "track";
-  return add(row[3], "span", { class: "bar" });
+  row[4].className = "track";
+  return add(row[4], "span", { class: "bar" });
 });
+add(side, "p", {}, "Each weight is its e^score, divided by the sum of that column.");
 const result = add(side, "p");
 const average = [0, 1].map((at) => add(result, "span", { class: `average-${"xy"[at]}` }));
 average[0].before("Average of the values: (");
@@ -70,16 +71,19 @@ function draw() {
   query.hide(state.simple);
   values.forEach((one) => one.hide(state.simple));
   names.forEach((_, i) => {
-    [products, scores, weights].forEach((numbers, column) => show(cells[i][column], numbers[i]));
+    [products, scores, scores.map(Math.exp), weights].forEach((numbers, column) => show(cells[i][column], numbers[i]));
     stretch(bars[i], weights[i]);
   });
   average.forEach((element, at) => show(element, mean[at]));
   context.setAttribute("d", `M0 0L${mean[0]} ${-mean[1]}`);
   set(tip, { cx: mean[0], cy: -mean[1] });
   hull.setAttribute("d", `M${outline(carried).map(([x, y]) => `${x} ${-y}`).join("L")}Z`);
-  const best = largest(weights), carries = apart && !state.simple ? "values" : "keys, which are the values here";
-  say(`“${names[asking]}” takes ${percent(weights[best])} from “${names[best]}”. The green arrow is the weighted average ` +
-    `of the ${carries}: it never leaves the shaded area between them.`);
+  const best = largest(weights), equal = Math.max(...weights) - Math.min(...weights) < 0.005;
+  const most = equal ? "divides its attention evenly" : `gives ${percent(weights[best])} of its attention to “${names[best]}”`;
+  const simple = state.simple ? " Its query is now its own key, so it looks for what points the same way as itself." : "";
+  const carries = apart && !state.simple ? "values" : "values, which are the keys here";
+  say(`“${names[asking]}” ${most}.${simple} The green arrow is the average of the ${carries}, taken with these ` +
+    "weights: it never leaves the shaded area between them.");
 }
 
 // The points around all others, in order (Andrew's monotone chain).
