@@ -131,10 +131,11 @@ def test_a_changed_value_marks_the_rows_that_may_see_it_under_each_mask(page, tm
 
 def test_a_head_under_another_arrow_can_still_be_taken(page, tmp_path):
     """The average runs over the query where it points to a key, which is where readers drag it."""
-    open_figure(page, FIGURES["attention_in_the_plane"].make(NAMES), tmp_path)
+    keys = [[2, 2.5], [-2.5, 1], [1.5, -2.5]]
+    open_figure(page, figures.attention_in_the_plane([0.6, 0.9], keys, tokens=NAMES, asking=1), tmp_path)
     query, box = page.locator(".handle").last, page.locator("svg").bounding_box()
-    for share in (0.72, 0.66, 0.6):  # along the way to the key of “time”
-        x, y = box["x"] + share * box["width"], box["y"] + (1.04 - share) * box["height"]
+    for along in (0.6, 0.4, 0.7):  # of the way to the key of “time”
+        x, y = (box[corner] + box["width"] * (5 + at * along) / 10 for corner, at in (("x", 2), ("y", -2.5)))
         drag(page, query, x, y)
         middle = query.bounding_box()
         assert abs(middle["x"] + middle["width"] / 2 - x) < 6
