@@ -536,6 +536,7 @@ def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
     return met | seen, comparisons
 
 
+NAMES = ["time", "flies", "arrow"]
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
     "sharpness": Example(make_sharpness, use_sharpness),

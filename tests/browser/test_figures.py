@@ -12,11 +12,10 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.trainers import WordPieceTrainer
 
-from tests.browser.figures import FIGURES, drag, learn, open_figure, some_reviews, texts_of, words_of
+from tests.browser.figures import FIGURES, NAMES, drag, learn, open_figure, some_reviews, texts_of, words_of
 from utils.views import figures
 
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "$x$ & \u2028"]
-NAMES = ["time", "flies", "arrow"]
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 

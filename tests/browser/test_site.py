@@ -9,6 +9,7 @@ import functools
 import io
 import math
 import os
+import random
 import re
 import shutil
 from pathlib import Path
@@ -21,7 +22,7 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser import reader
+from tests.browser import figures, reader
 from tests.browser.server import serve
 
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
@@ -125,6 +126,12 @@ def executed(tmp_path_factory, draw) -> Path:
         data = {"text/html": draw[name]()._repr_html_(), "text/plain": "a view"}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}_view()", outputs=[output]))
+    for name, example in figures.FIGURES.items():
+        figure = example.make(figures.NAMES)
+        picture, _ = figure._repr_png_()
+        data = {"text/html": figure._repr_html_(), "image/png": base64.b64encode(picture).decode()}
+        output = nbformat.v4.new_output("display_data", data)
+        views.cells.append(nbformat.v4.new_code_cell(f"{name}()", outputs=[output]))
     nbformat.write(views, folder / "04_views.ipynb")
     return folder
 
@@ -158,7 +165,7 @@ def test_a_page_is_whole_and_all_its_text_stands_out(page, site, name):
     for frame in page.locator("iframe").all():
         frame.scroll_into_view_if_needed()
         view = frame.content_frame
-        view.locator("#vis > svg").first.wait_for()
+        view.locator("#vis > svg, #figure > *").first.wait_for()
         page.wait_for_timeout(100)
         assert reader.cropped(view) == []
         assert not frame.locator("xpath=following-sibling::p").is_visible()
@@ -174,7 +181,7 @@ def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
     open_page(page, site / name)
     for frame in page.locator("iframe").all():
         frame.scroll_into_view_if_needed()
-        frame.content_frame.locator("#vis > svg").first.wait_for()
+        frame.content_frame.locator("#vis > svg, #figure > *").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("document.body.scrollWidth") <= PHONE["width"]
 
@@ -261,6 +268,25 @@ def test_a_page_is_readable_without_javascript(browser, site):
     assert len(page.locator("article").inner_text()) > 10_000
     assert "The interactive view is drawn here" in page.locator(".attention-view p").inner_text()
     context.close()
+
+
+@pytest.mark.skipif(BUILT is not None, reason="needs the small site, whose figures are known")
+def test_figures_are_dragged_on_a_page_and_their_pictures_stand_there_without_javascript(page, browser, site):
+    address, chance = site / "notebooks" / "04_views.html", random.Random(0)
+    open_page(page, address)
+    for name, example in figures.FIGURES.items():
+        frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
+        frame.scroll_into_view_if_needed()
+        for _ in range(3):
+            example.use(figures.InFrame(page, frame.content_frame), chance)
+        assert not frame.locator("xpath=following-sibling::p").is_visible(), name
+    with browser.new_context(java_script_enabled=False) as context:
+        bare = context.new_page()
+        bare.goto(address.as_uri())
+        assert bare.locator(".attention-view p img").count() == len(figures.FIGURES)
+        assert all(
+            image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all()
+        )
 
 
 @pytest.fixture
