@@ -101,7 +101,7 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
         help="Move the factor, or the score of one token. Watch the bars: the more attention goes to one token, the "
         "smaller is the gradient that is left.",
         still=still,
-        size=(6, 2.6),
+        size=(6, 3.6),
     )
 
 
