@@ -1,0 +1,45 @@
+"""What a newcomer types where a notebook says "change me": nothing turns red."""
+
+import nbformat
+import pytest
+
+from tests.helpers import ROOT
+from tools.notebooks import main_line, run
+
+# by notebook: rounds of edits, each the text that stands there and what is typed instead
+EDITS = {
+    "00_overview": [
+        [
+            ("My sister lost her keys in the park.", "The boss fired the clerk. He lost his job."),
+            ('my_word = "spring"', 'my_word = "Spring"'),
+            ("values=[1, 3, 5, 7, 9]", "values=[1, 3, 5, 7, 14]"),
+            ('"arrow": "<end>"}', '"arrow": "time"}'),
+            ("the capital of france is", "hello my name is"),
+            ("prediction = None", "prediction = (25, 25)"),
+        ],
+        [
+            ("My sister lost her keys in the park.", "北京 🙂 xyzzyqux"),
+            ('"clock": "the clock needs a new spring",', ""),
+            ('"arrow": "<end>"}', '"arrow": "banana", "banana": "<end>"}'),
+        ],
+        [
+            ("My sister lost her keys in the park.", ""),
+            ('my_word = "spring"', 'my_word = "unaffable"'),
+            ("we swam to the bank of the river", "we swam to the bank of the bank"),
+            ("the bank raised its interest rates\"", "the lender raised its rates\""),
+        ],
+    ],
+}  # fmt: skip
+ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
+
+
+@pytest.mark.parametrize(("name", "number"), ROUNDS)
+def test_a_newcomers_edits_turn_nothing_red(name, number):
+    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    notebook.cells = main_line(notebook)
+    for old, new in EDITS[name][number]:
+        cells = [cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source]
+        assert cells, f"{old!r} does not stand in {name} any more"
+        for cell in cells:
+            cell.source = cell.source.replace(old, new)
+    run(notebook, ROOT / "notebooks", timeout=300)
