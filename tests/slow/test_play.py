@@ -29,6 +29,21 @@ EDITS = {
             ("the bank raised its interest rates\"", "the lender raised its rates\""),
         ],
     ],
+    "01_tokenization": [
+        [
+            ('["café", "cafe\\u0301", "CAFÉ", "ca\\u200bfé"]', '["naïve", "NAÏVE", "", "北京"]'),
+            ('"José can\'t tokenize!"', '"北京 is 2,200 km away 🙂 [MASK]…"'),
+            ('["time", "like", "fl", "f", "##l", "##y", "##ies"]', '["a", "##a"]'),
+            ('"tokenization unbelievably ChatGPT"', '"Zürich ทดสอบ flies flies"'),
+            ('("Who called?", "Ian.")', '("one text alone", "")'),
+        ],
+        [
+            ('"José can\'t tokenize!"', '""'),
+            ('["time", "flies", "fly", "flip"]', '["aaaa", "", "a" * 180]'),
+            ('["time", "like", "fl", "f", "##l", "##y", "##ies"]', "[]"),
+            ("[101, 2051, 10029, 102], [2066, 102]", "[101, 102], [5, 102]"),
+        ],
+    ],
 }  # fmt: skip
 ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
 
