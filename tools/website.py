@@ -163,6 +163,11 @@ def take_out_views(notebook, name: str, folder: Path) -> None:
                 )
 
 
+def anchor(heading: str) -> str:
+    """The name by which a heading is linked to, the same on the site as in JupyterLab and on GitHub."""
+    return heading.replace(" ", "-")
+
+
 def relink(text: str, place: str, stays) -> str:
     """Markdown whose relative links lead to the repository on GitHub, except where `stays(path)` says otherwise.
 

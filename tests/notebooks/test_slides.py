@@ -86,7 +86,7 @@ def test_pictures_stand_without_the_code_that_draws_them(path):
             assert cell.outputs, f"{cell.id}: nothing is left of a cell without code and output"
 
 
-@pytest.mark.parametrize("path", [SERIES[i] for i in (0, 1, 4)], ids=lambda path: path.stem)  # as far as they are rewritten
+@pytest.mark.parametrize("path", [SERIES[i] for i in (0, 1, 2, 4)], ids=lambda path: path.stem)  # as far as they are rewritten
 def test_what_slides_leave_away_is_folded_in_jupyterlab(path):
     assert not [cell.id for cell in cells_of(path) if hides_code(cell) and not is_folded(cell)]
 

@@ -21,6 +21,7 @@ nb_ipywidgets_js = {}  # would be fetched from elsewhere
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
+myst_heading_slug_func = "tools.website.anchor"
 suppress_warnings = ["myst.header"]  # solutions go from # to ###
 
 mathjax_path = "tex-svg-full.js"  # one file: extensions and glyphs included
