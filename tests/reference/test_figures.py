@@ -156,7 +156,7 @@ def test_a_tokenizer_is_one_of_ours_or_of_transformers(official_tokenizer, token
         figures.longest_match(tokenizer.vocab, "time")
     official = figures.longest_match(official_tokenizer, "unaffable 北京")
     assert official.page == figures.longest_match(tokenizer, "unaffable 北京").page
-    assert official.summary == "Longest match: “unaffable” is cut into una ##ffa ##ble"
+    assert official.summary.endswith("beginning with “unaffable”")
 
 
 @pytest.mark.parametrize("word", ["北", "$x$", "[MASK]", "x" * 150, "\x00a\ud800"])
@@ -165,9 +165,7 @@ def test_the_first_word_may_be_anything(tokenizer, word):
 
 
 def test_a_special_token_is_a_word(tokenizer):
-    assert (
-        figures.longest_match(tokenizer, "[MASK] x").summary == "Longest match: “[MASK]” is cut into [MASK]"
-    )
+    assert figures.longest_match(tokenizer, "[MASK] x").summary.endswith("beginning with “[MASK]”")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +231,7 @@ def test_a_mask_painter_refuses(given, message):
 @pytest.mark.parametrize("mask", ["bidirectional", "causal", "padding", "window", "cross"])
 def test_a_mask_painter_begins_with_each_mask(mask):
     view = figures.mask_painter([*TOKENS, "[PAD]"], rows=["le", "temps"], mask=mask)
-    assert mask in view.summary
+    assert f'"mask":"{mask}"' in view.page
     assert view.still.startswith(b"\x89PNG")
 
 

@@ -316,7 +316,6 @@ def longest_match(tokenizer, text: str) -> View:
     if not words or len(text) > MOST_CHARACTERS:
         raise ValueError(f"text={text!r:.60} must hold a word, and at most {MOST_CHARACTERS} characters")
     pieces = " ".join(word_pieces(words[0], tokenizer.vocab))
-    result = f"“{words[0]:.40}” is cut into {pieces:.60}"
 
     def still(ax) -> None:
         for number, (start, end, piece) in enumerate(find_tries(words[0], tokenizer.vocab)[:40], start=1):
@@ -336,7 +335,7 @@ def longest_match(tokenizer, text: str) -> View:
             "vocabulary": vocabulary_lines(tokenizer.vocab),
             "rules": splitting_rules(tokenizer.lowercase),
         },
-        summary=f"Longest match: {result}",
+        summary=f"Longest match, try by try, beginning with “{words[0]:.40}”",
         help="Type any text and choose one of its words. Then step back and forth through the tries: the longest piece "
         "comes first, and one character less each time, until a piece is in the vocabulary.",
         still=still,
@@ -384,7 +383,7 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
     return make_figure(
         "merges",
         {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
-        summary=f"Merges: a vocabulary is learned from {len(counts)} words, such as “{next(iter(counts)):.40}”",
+        summary="Merges: how a vocabulary is learned from texts, pair by pair",
         help="Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. Change "
         "the texts, and it begins anew.",
         still=still,
