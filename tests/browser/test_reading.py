@@ -137,6 +137,17 @@ def test_the_pointer_tells_no_line_that_is_hidden(page, draw, pair, tmp_path):
     assert said(page) == "" or "layer 5, got → " in said(page)
 
 
+def test_a_token_tells_what_it_takes_most_from_where_one_head_is_shown(page, draw, pair, tmp_path):
+    open_saved(page, draw["head"](layer=5, heads=[5]), tmp_path)
+    weights, columns = pair.attention[5, 5, 8].topk(3)
+    names = [name_in(pair.tokens, column) for column in columns.tolist()]
+    shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights.tolist(), strict=True)]
+    assert told(page, "#left text", 8) == f"layer 5, head 5: his → {', '.join(shares)}"
+    page.locator(reader.TILES).nth(3).click()  # a second head
+    page.locator("#left text").nth(8).hover()
+    assert said(page) == ""
+
+
 def test_a_tile_a_cell_and_empty_ground_are_told(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=3), tmp_path)
     assert told(page, "#vis > svg > g:last-child > rect", 11) == "head 11"

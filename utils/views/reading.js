@@ -90,6 +90,17 @@ function describe(element) {
   return null;
 }
 
+// What the token under the pointer takes most from, in a head view that shows one head alone.
+function describeToken(element) {
+  const token = KIND === "head_view" && element.closest("#left > g:last-child > g"), heads = token ? weightsOf() : [];
+  if (heads.length !== 1) return null;
+  const { left_text: left, right_text: right } = panel(), row = place(token);
+  const weights = [...heads[0].weights[row].entries()].sort(([, a], [, b]) => b - a);
+  const told = weights.slice(0, 3).filter(([, weight]) => weight >= LEAST);
+  const shares = told.map(([column, weight]) => `${nameOf(right, column)} ${digits(weight)}`).join(", ");
+  return `layer ${chosen("layer")}, head ${heads[0].head}: ${nameOf(left, row)} → ${shares}`;
+}
+
 // Lines lie upon each other, so which of them the pointer is at is decided by where they run, not by which was drawn
 // last: of the pairs of tokens whose line is shown and passes within NEAR pixels, the one with the largest weight,
 // which counts the less the farther its line is.
@@ -165,7 +176,7 @@ function tell(text, x, y) {
 }
 
 document.addEventListener("mousemove", ({ target, clientX: x, clientY: y }) => {
-  tell(vis.contains(target) ? describe(target) ?? describeLine(target, x, y) : null, x, y);
+  tell(vis.contains(target) ? describe(target) ?? describeToken(target) ?? describeLine(target, x, y) : null, x, y);
 });
 
 document.addEventListener("mouseover", ({ target }) => {
