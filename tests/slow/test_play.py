@@ -44,6 +44,38 @@ EDITS = {
             ("[101, 2051, 10029, 102], [2066, 102]", "[101, 102], [5, 102]"),
         ],
     ],
+    "02_embeddings": [
+        [
+            ('"flies like flies"', '"hello world"'),
+            ('sentence = "time flies like an arrow"', 'sentence = "Antidisestablishmentarianism matters? 🤖"'),
+            ('"the bank of the river", "a bank lends money"', '"bank bank bank", ""'),
+            ('words_to_try = "time flies like an arrow"', 'words_to_try = "flies flies chatgpt"'),
+        ],
+    ],
+    "03_self_attention": [
+        [
+            ("[0.5, 0.25, 0.25]", "[0.0, 0.0, 1.0]"),
+            ("(4, 16, 100)", "(1, 9, 1000)"),
+            ("[[1, 1, 1, 0]]", "[[0, 0, 0, 0]]"),
+            ("the bark of a palm tree is very rough of", "no word twice here"),
+            ("prediction = None", "prediction = 0.5"),
+        ],
+    ],
+    "04_multi_head_attention": [
+        [
+            ("My little sister found a shiny coin.", "Ça va? 你好 😀"),
+            ('"fruit flies like a banana"', '"my old aunt bakes good bread every single day"'),
+            ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 24, 3"),
+            ("prediction = None", "prediction = 0.5"),
+        ],
+    ],
+    "05_encoder_layer": [
+        [
+            ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
+            ("torch.tensor([1.0, 3.0])  # change me", "torch.tensor([5.0, -2.0])"),
+            ("prediction = None", "prediction = 2 / 3"),
+        ],
+    ],
 }  # fmt: skip
 ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
 
