@@ -224,10 +224,11 @@ def test_a_laptop_shows_lines_of_code_whole(page, site, name):
 
 
 def test_folded_cells_say_what_they_hold_and_diagrams_follow_the_theme(page, site):
-    open_page(page, site / "notebooks" / "03_self_attention.html")
+    open_page(page, site / "notebooks" / "02_embeddings.html")
     said = page.locator("details summary .collapsed").all_inner_texts()
-    assert said == ["Set-up: show the code", "Imports: show the code"]
-    diagram = page.locator("article img[src$='03_self_attention.svg']")
+    assert said[:2] == ["Set-up: show the code", "Imports: show the code"]
+    assert all(text.endswith(": show the code") for text in said)
+    diagram = page.locator("article img[src$='02_sum.svg']")
     for scheme, filtered in (("light", False), ("dark", True)):
         page.emulate_media(color_scheme=scheme)
         assert (diagram.evaluate("(e) => getComputedStyle(e).filter") != "none") == filtered
