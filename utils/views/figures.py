@@ -33,7 +33,7 @@ from utils.tokenization import (
     word_pieces,
 )
 from utils.views.page import FOLDER as VIEWS
-from utils.views.page import View, data_uri, json_for_html, own_text
+from utils.views.page import POLICY, View, data_uri, json_for_html, own_text, writable
 
 FOLDER = VIEWS / "draggable"  # a page, a style sheet, what the figures share, and a file per figure
 MOST_CHARACTERS = 200  # of a text that a reader types
@@ -481,8 +481,9 @@ def make_figure(
     `before` names other files that the drawing builds on.
     """
     picture = draw_still(still, size)
-    title = summary.encode(errors="replace").decode()  # half a character, which no file holds
+    title = writable(summary)
     page = Template(own_text("draggable/figure.html")).substitute(
+        policy=POLICY,
         title=html.escape(title),
         help=html.escape(help),
         css=own_text("draggable/figure.css"),
@@ -530,7 +531,7 @@ def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") 
     names = [f"token {index}" for index in range(count)] if names is None else list(map(str, names))
     if len(names) != count:
         raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
-    return [name.encode(errors="replace").decode() for name in names]  # half a character cannot be drawn
+    return [writable(name) for name in names]
 
 
 def as_tokens(argument: str, tokens: Sequence[str], least: int, most: int) -> list[str]:

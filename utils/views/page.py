@@ -22,6 +22,9 @@ PARTS_OF_A_PAIR = {
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
+)
 INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
@@ -115,13 +118,14 @@ def make_view(
         **params,
     }
     title = f"{kind.name} of {summary}"
-    title = title.encode(errors="replace").decode()  # half a character, which no file holds
+    title = writable(title)
     return View(title, build_page(kind, title, params))
 
 
 def build_page(kind: Kind, title: str, params: dict) -> str:
     """Put bertviz's template, the libraries it needs and the data into page.html, whose policy forbids any request."""
     return Template(own_text("page.html")).substitute(
+        policy=POLICY,
         mode=params["display_mode"],
         template=kind.template,
         title=html.escape(title),
@@ -151,6 +155,11 @@ def drop_downs(kind: Kind, params: dict) -> str:
         options = [f'<option value="{name}">{html.escape(text)}</option>' for name, text in choices.items()]
         controls.append(f'<label>Attention: <select id="filter">{"".join(options)}</select></label>')
     return "".join(controls)
+
+
+def writable(text: str) -> str:
+    """Put a question mark for half a character, which no file holds and no picture shows."""
+    return text.encode(errors="replace").decode()
 
 
 def data_uri(png: bytes) -> str:

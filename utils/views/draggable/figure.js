@@ -111,7 +111,7 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
   return input;
 }
 
-// Steps 0 to `last`: back, a slider, on. `update(last)` begins again.
+// Steps 0 to `last`: back, a slider, on. `last(number, at)` gives it other steps, and goes to one of them.
 function steps(parent, name, last, changed) {
   const back = add(parent, "button", { type: "button" }, "\u2190 back");
   const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
@@ -125,7 +125,7 @@ function steps(parent, name, last, changed) {
   [back.disabled, on.disabled] = [true, last <= 0];
   back.addEventListener("click", () => go(+input.value - 1));
   on.addEventListener("click", () => go(+input.value + 1));
-  return { go, last(number) { input.max = number; go(0); } };
+  return { go, last(number, at = 0) { input.max = number; go(at); } };
 }
 
 // A point of an SVG that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y

@@ -82,8 +82,7 @@ let walk = search(data.ef);
 const most = Math.min(N, 64);
 slider(controls, "candidates in view (efSearch)", { min: k, max: most, value: data.ef }, (ef) => {
   walk = search(ef);
-  step.last(walk.length);
-  step.go(walk.length);
+  step.last(walk.length, walk.length);
 });
 const step = steps(controls, "step", walk.length, draw);
 

@@ -45,8 +45,7 @@ function open(word) {
   const found = findTries(word, ids, data.rules);
   Object.assign(state, { word, tries: found, kept: word ? keepPieces(word, found) : [] });
   tries.style.height = `${34 + 19 * found.length}px`; // from the first step on, so that nothing below moves
-  stepper.last(found.length);
-  stepper.go(found.length); // all of it, from where a reader may step back
+  stepper.last(found.length, found.length); // all of it, from where a reader may step back
 }
 
 function draw(at) {
