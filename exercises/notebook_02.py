@@ -28,46 +28,43 @@ def shape_of_hidden_states(answer):
 
 
 @exercise("2.2")
-def parameters_of_embeddings(answer):
-    """The answer counts the parameters in the embeddings of bert-base-uncased."""
-    H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
-    count, wanted = as_number(answer), words + positions + types + 2 * H
-    hints = {
-        wanted
-        - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
-        wanted - H: "LayerNorm has two vectors of H numbers, a scale and a shift.",
-        words: "These are the word vectors; the other two tables and LayerNorm are missing.",
-        wanted - positions: "The position table is missing.",
-        wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
-        wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
-        wanted
-        - 2 * H
-        + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
-        wanted / 1e6: "Write the whole number, not millions.",
-    }
-    for wrong, hint in hints.items():
-        expect(abs(count - wrong) > 0.01, hint)
-    expect(
-        count == wanted,
-        "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
-    )
-    return "That is a fifth of bert-base's 110 million parameters."
+def add_position_vectors(answer):
+    """The answer adds row s of the table to token s of every sentence."""
+    expect(callable(answer), "A function is asked for.")
+    generator = torch.Generator().manual_seed(3)
+    for B, S, P, H in ((3, 5, 8, 4), (1, 6, 6, 3), (4, 2, 9, 5)):
+        words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
+        given = words.clone(), table.clone()
+        try:
+            result = answer(*given)
+        except RuntimeError as error:
+            expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
+            raise
+        check_sum(words, table, result)
+        unchanged = given[0].equal(words) and given[1].equal(table)
+        expect(unchanged, "It changes the tensors that it was given: a + b makes a new one, a += b does not.")
+    return "Broadcasting over the batch is all it takes."
 
 
-@exercise("2.3")
-def scale_of_survivors(answer):
-    """The answer is 1 / (1 - 0.2)."""
-    factor = as_number(answer)
-    expect(
-        not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more."
-    )
-    expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
-    expect(
-        not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation."
-    )
-    expect(not close(factor, 1.2), "0.8 of the entries times 1.2 add up to 0.96: a little more is needed.")
-    expect(not close(factor, 5.0), "1 / p it is not: think of the share that survives, 1 - p.")
-    expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
+def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
+    """Raise `Hint` unless row s of the table was added to token s of every sentence."""
+    B, S, H = words.shape
+    alone = "These are the position vectors alone: add them to the word vectors."
+    expect(not close(result, table[:S]), alone)
+    result = expect_tensor(result, (B, S, H))
+    expect(not close(result, words), "The positions are missing: this is what went in.")
+    expect(not close(result, table[:S].expand(B, S, H)), alone)
+    wrong = {"The first position is 0, and this starts with 1.": table[1 : S + 1]}
+    wrong |= {"The rows are in reverse order.": table[:S].flip(0)}
+    wrong |= {"These are the last rows of the table; take the first S.": table[-S:]}
+    wrong |= {"This goes by the place in the batch; positions count tokens.": table[:B, None]}
+    for hint, rows in wrong.items():
+        fits = rows.shape[0] in (1, S) or rows.dim() == 3
+        expect(not fits or close(words + rows, words + table[:S]) or not close(result, words + rows), hint)
+    same = result - words
+    each = (same - same[:, :1]).abs().max() > 1e-5
+    expect(each, "Each token gets the same vector; token s should get row s.")
+    expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
 
 
 NORMS = ("layer_norm", "rms_norm")  # what nn.LayerNorm and nn.RMSNorm call
@@ -78,7 +75,7 @@ def refuse_finished(*arguments, **options):
     raise Hint("This calls torch's own norm: write it with means, squares and roots.")
 
 
-@exercise("2.4")
+@exercise("2.3")
 def rms_norm(answer):
     """The answer divides by the root mean square of the last axis, then scales."""
     expect(callable(answer), "A function is asked for.")
@@ -138,41 +135,44 @@ def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
     }
 
 
+@exercise("2.4")
+def scale_of_survivors(answer):
+    """The answer is 1 / (1 - 0.2)."""
+    factor = as_number(answer)
+    expect(
+        not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more."
+    )
+    expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
+    expect(
+        not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation."
+    )
+    expect(not close(factor, 1.2), "0.8 of the entries times 1.2 add up to 0.96: a little more is needed.")
+    expect(not close(factor, 5.0), "1 / p it is not: think of the share that survives, 1 - p.")
+    expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
+
+
 @exercise("2.5")
-def add_position_vectors(answer):
-    """The answer adds row s of the table to token s of every sentence."""
-    expect(callable(answer), "A function is asked for.")
-    generator = torch.Generator().manual_seed(3)
-    for B, S, P, H in ((3, 5, 8, 4), (1, 6, 6, 3), (4, 2, 9, 5)):
-        words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
-        given = words.clone(), table.clone()
-        try:
-            result = answer(*given)
-        except RuntimeError as error:
-            expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
-            raise
-        check_sum(words, table, result)
-        unchanged = given[0].equal(words) and given[1].equal(table)
-        expect(unchanged, "It changes the tensors that it was given: a + b makes a new one, a += b does not.")
-    return "Broadcasting over the batch is all it takes."
-
-
-def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
-    """Raise `Hint` unless row s of the table was added to token s of every sentence."""
-    B, S, H = words.shape
-    alone = "These are the position vectors alone: add them to the word vectors."
-    expect(not close(result, table[:S]), alone)
-    result = expect_tensor(result, (B, S, H))
-    expect(not close(result, words), "The positions are missing: this is what went in.")
-    expect(not close(result, table[:S].expand(B, S, H)), alone)
-    wrong = {"The first position is 0, and this starts with 1.": table[1 : S + 1]}
-    wrong |= {"The rows are in reverse order.": table[:S].flip(0)}
-    wrong |= {"These are the last rows of the table; take the first S.": table[-S:]}
-    wrong |= {"This goes by the place in the batch; positions count tokens.": table[:B, None]}
-    for hint, rows in wrong.items():
-        fits = rows.shape[0] in (1, S) or rows.dim() == 3
-        expect(not fits or close(words + rows, words + table[:S]) or not close(result, words + rows), hint)
-    same = result - words
-    each = (same - same[:, :1]).abs().max() > 1e-5
-    expect(each, "Each token gets the same vector; token s should get row s.")
-    expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
+def parameters_of_embeddings(answer):
+    """The answer counts the parameters in the embeddings of bert-base-uncased."""
+    H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
+    count, wanted = as_number(answer), words + positions + types + 2 * H
+    hints = {
+        wanted
+        - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
+        wanted - H: "LayerNorm has two vectors of H numbers, a scale and a shift.",
+        words: "These are the word vectors; the other two tables and LayerNorm are missing.",
+        wanted - positions: "The position table is missing.",
+        wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
+        wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
+        wanted
+        - 2 * H
+        + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
+        wanted / 1e6: "Write the whole number, not millions.",
+    }
+    for wrong, hint in hints.items():
+        expect(abs(count - wrong) > 0.01, hint)
+    expect(
+        count == wanted,
+        "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
+    )
+    return "That is a fifth of bert-base's 110 million parameters."

@@ -19,45 +19,6 @@ from exercises.arrays import run_on_copies
 from utils.checkpoint import load_reference_model
 
 
-@exercise("4.1")
-def predict_shapes(answer):
-    """Shapes of query, attention weights and output for B=2, S=7, H=48, A=6."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three shapes.")
-    names = ("query_shape", "weights_shape", "output_shape")
-    query, weights, output = (as_shape(value, name) for value, name in zip(answer, names, strict=True))
-    expect(48 not in query, "After splitting no head holds all 48 coordinates: a head's size is D = H / A.")
-    expect(query != (2, 7, 6, 8), "query: that is after view; the transpose then brings the heads in front.")
-    expect(query != (2, 8, 7, 6), "query: 6 is the number of heads, 8 = 48 / 6 the head size; exchange them.")
-    expect(query == (2, 6, 7, 8), "The query has the dimensions (B, A, S, D) with D = H / A.")
-    expect(weights != (2, 7, 7), "weights: every head has its own matrix, so there is a dimension for heads.")
-    expect(8 not in weights, "weights: D is summed over in the product of query and key; it is gone here.")
-    expect(weights == (2, 6, 7, 7), "The weights have one row a query and one column a key, in every head.")
-    expect(output != (2, 7, 8), "output: that is one head's context; all heads are joined in the output.")
-    expect(output == (2, 7, 48), "The output has the shape of the input, (B, S, H): blocks can be stacked.")
-    return "Only the weights have S twice: they grow with the square of the length."
-
-
-@exercise("4.2")
-def count_parameters(answer):
-    """Parameters of one attention block of BERT-base: 4 (H² + H)."""
-    count = as_number(answer)
-    H, A = 768, 12
-    D, right = H // A, 4 * (H * H + H)
-    hints = {
-        4 * H * H: "The biases are missing: each of the four linear maps has one of 768 numbers.",
-        3 * (H * H + H): "The output projection is missing: it is a linear map from H to H too.",
-        3 * H * H: "The biases and the output projection are missing.",
-        3 * (H * H + H) + H * H: "The output projection has a bias too.",
-        A * right: "The heads share the four matrices out among themselves: do not multiply by their number.",
-        A * 3 * (H * H + H) + H * H + H: "Each head projects to D = H / A numbers, not to H.",
-        3 * (H * D + D) + H * H + H: "These are the projections of one head; there are twelve.",
-        3 * (H * D + D): "That is one head; count all twelve and the output projection.",
-    }
-    expect(count not in hints, hints.get(count))
-    expect(count == right, "Four linear maps from H to H: how many weights and biases has one of them?")
-    return "The number of heads does not matter."
-
-
 def run(function, *arguments, hint: str = "torch refuses"):
     """What the reader's function returns; a `Hint` if it is no function, alters its input or torch refuses."""
     expect(callable(function), "Pass the function itself, without brackets after its name.")
@@ -82,7 +43,29 @@ def expect_no_shape(result, hints: dict[tuple[int, ...], str]) -> None:
     expect(shape not in hints, hints.get(shape))
 
 
-@exercise("4.3")
+@exercise("4.1")
+def head_weight(answer):
+    """Rows of a (H, H) weight that belong to one of the heads."""
+    weight = torch.arange(144.0).reshape(12, 12)
+    result = run(answer, weight, 1, 3)
+    hints = {
+        (12, 4): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
+        (4, 4): "That is a slice of the input too; a head reads all H inputs.",
+        (3, 12): "These are A rows; a head owns D = H / A of them.",
+        (12,): "That is one row; a head owns D = H / A of them.",
+    }
+    expect_no_shape(result, hints)
+    expect_tensor(result, (4, 12))
+    expect(not close(result, weight[1::3]), "These are every A-th row; a head's rows are neighbours.")
+    expect(not close(result, weight[1:5]), "The rows of head index start at index · D.")
+    expect(not close(result, weight[:4]), "These rows belong to head 0; heads are counted from 0.")
+    expect(close(result, weight[4:8]), "Head i owns the rows i·D … (i+1)·D − 1.")
+    other = run(answer, weight, 5, 6)
+    expect(close(other, weight[10:]), "It fails for other sizes: D is H // num_heads.")
+    return "Together the heads' parts make up the whole matrix."
+
+
+@exercise("4.2")
 def split_heads(answer):
     """(B, S, H) to (B, A, S, D)."""
     x = named_tensor()
@@ -109,7 +92,7 @@ def split_heads(answer):
     return "Each head now has its own (S, D) matrix."
 
 
-@exercise("4.4")
+@exercise("4.3")
 def merge_heads(answer):
     """(B, A, S, D) to (B, S, H)."""
     x = named_tensor()
@@ -135,29 +118,25 @@ def merge_heads(answer):
     return "It undoes split_heads."
 
 
+@exercise("4.4")
+def predict_shapes(answer):
+    """Shapes of query, attention weights and output for B=2, S=7, H=48, A=6."""
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three shapes.")
+    names = ("query_shape", "weights_shape", "output_shape")
+    query, weights, output = (as_shape(value, name) for value, name in zip(answer, names, strict=True))
+    expect(48 not in query, "After splitting no head holds all 48 coordinates: a head's size is D = H / A.")
+    expect(query != (2, 7, 6, 8), "query: that is after view; the transpose then brings the heads in front.")
+    expect(query != (2, 8, 7, 6), "query: 6 is the number of heads, 8 = 48 / 6 the head size; exchange them.")
+    expect(query == (2, 6, 7, 8), "The query has the dimensions (B, A, S, D) with D = H / A.")
+    expect(weights != (2, 7, 7), "weights: every head has its own matrix, so there is a dimension for heads.")
+    expect(8 not in weights, "weights: D is summed over in the product of query and key; it is gone here.")
+    expect(weights == (2, 6, 7, 7), "The weights have one row a query and one column a key, in every head.")
+    expect(output != (2, 7, 8), "output: that is one head's context; all heads are joined in the output.")
+    expect(output == (2, 7, 48), "The output has the shape of the input, (B, S, H): blocks can be stacked.")
+    return "Only the weights have S twice: they grow with the square of the length."
+
+
 @exercise("4.5")
-def head_weight(answer):
-    """Rows of a (H, H) weight that belong to one of the heads."""
-    weight = torch.arange(144.0).reshape(12, 12)
-    result = run(answer, weight, 1, 3)
-    hints = {
-        (12, 4): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
-        (4, 4): "That is a slice of the input too; a head reads all H inputs.",
-        (3, 12): "These are A rows; a head owns D = H / A of them.",
-        (12,): "That is one row; a head owns D = H / A of them.",
-    }
-    expect_no_shape(result, hints)
-    expect_tensor(result, (4, 12))
-    expect(not close(result, weight[1::3]), "These are every A-th row; a head's rows are neighbours.")
-    expect(not close(result, weight[1:5]), "The rows of head index start at index · D.")
-    expect(not close(result, weight[:4]), "These rows belong to head 0; heads are counted from 0.")
-    expect(close(result, weight[4:8]), "Head i owns the rows i·D … (i+1)·D − 1.")
-    other = run(answer, weight, 5, 6)
-    expect(close(other, weight[10:]), "It fails for other sizes: D is H // num_heads.")
-    return "Together the heads' parts make up the whole matrix."
-
-
-@exercise("4.6")
 def write_the_forward_pass(answer):
     """The answer computes output and weights of every layer of the official model, padding included."""
     expect_function(answer)
@@ -274,3 +253,24 @@ def wrong_weights(parts, stream):
     query, key = (linear(stream).view(B, S, -1, A).permute(0, 3, 1, 2) for linear in (parts.query, parts.key))
     strided = (query @ key.transpose(-2, -1) / (H / A) ** 0.5).softmax(-1)
     yield "A head got every A-th coordinate; its coordinates should be neighbours: view(B, S, A, D).", strided
+
+
+@exercise("4.6")
+def count_parameters(answer):
+    """Parameters of one attention block of BERT-base: 4 (H² + H)."""
+    count = as_number(answer)
+    H, A = 768, 12
+    D, right = H // A, 4 * (H * H + H)
+    hints = {
+        4 * H * H: "The biases are missing: each of the four linear maps has one of 768 numbers.",
+        3 * (H * H + H): "The output projection is missing: it is a linear map from H to H too.",
+        3 * H * H: "The biases and the output projection are missing.",
+        3 * (H * H + H) + H * H: "The output projection has a bias too.",
+        A * right: "The heads share the four matrices out among themselves: do not multiply by their number.",
+        A * 3 * (H * H + H) + H * H + H: "Each head projects to D = H / A numbers, not to H.",
+        3 * (H * D + D) + H * H + H: "These are the projections of one head; there are twelve.",
+        3 * (H * D + D): "That is one head; count all twelve and the output projection.",
+    }
+    expect(count not in hints, hints.get(count))
+    expect(count == right, "Four linear maps from H to H: how many weights and biases has one of them?")
+    return "The number of heads does not matter."

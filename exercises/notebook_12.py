@@ -79,7 +79,7 @@ def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple
 
 
 def parts_of(across, heads: int) -> Parts:
-    """The weights of an official layer's cross-attention, in the parts that exercise 4.6 uses."""
+    """The weights of an official layer's cross-attention, in the parts that exercise 4.5 uses."""
     parts = Parts(8 * heads, heads)
     parts.load(SimpleNamespace(attention=across))
     return parts

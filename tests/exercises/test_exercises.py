@@ -28,7 +28,7 @@ WRONG = [
 ]
 NUMBERS = sorted({number for number, *_ in WRONG})
 # Their checks climb to pretrained weights: seconds for each answer, which `make quick` leaves to `make test`.
-LONG = {"3.5", "4.6", "8.6", "9.5"}
+LONG = {"3.5", "4.5", "8.6", "9.5"}
 
 
 def marked(cases):
@@ -88,7 +88,7 @@ def test_nothing_crashes_a_check(capsys, number):
 
 
 def test_an_error_that_is_no_known_mistake_is_shown_as_it_is(capsys):
-    output = printed(capsys, "2.5", lambda words, table: words @ table)
+    output = printed(capsys, "2.2", lambda words, table: words @ table)
     assert "your code raised RuntimeError: mat1 and mat2" in output
 
 
