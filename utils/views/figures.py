@@ -10,7 +10,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from string import Template
 
 import torch
@@ -57,11 +57,17 @@ def attention_in_the_plane(
     names = as_names(tokens, len(keys))
     check_size("asking", asking, 0, len(names) - 1)
     weights = (keys @ query / 2**0.5).softmax(dim=0)
-    average = weights @ (keys if values is None else values)
+    carried = keys if values is None else values
+    average = weights @ carried
 
     def still(ax) -> None:
-        arrows = [(f"key of {name}", key, "C0") for name, key in zip(names, keys, strict=True)]
+        arrows = [
+            (f"key of {name}\nweight {weight:.2f}", key, "C0")
+            for name, key, weight in zip(names, keys, weights, strict=True)
+        ]
         arrows += [(f"query of {names[asking]}", query, "C4"), ("average of the values", average, "C2")]
+        for corners in combinations(carried.tolist(), 3):  # together they fill what averages can reach
+            ax.fill(*zip(*corners, strict=True), color="C2", alpha=0.1, lw=0)
         for name, (x, y), colour in arrows:
             ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "lw": 2})
             ax.text(x, y, name, ha="center", va="top" if y < 0 else "bottom", color=colour, parse_math=False)
@@ -91,8 +97,10 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
 
     def still(ax) -> None:
         weights = torch.stack([(scores * factor).softmax(dim=0) for factor in factors.values()])
-        title, limits = "Attention weights", (0, 1)
-        heatmap(weights, list(factors), short(names), title=title, annotate=True, limits=limits, ax=ax)
+        left = (weights * (1 - weights)).amax(dim=1)  # the largest gradient of a weight by its own score
+        rows = [f"{name}: gradient {slope:.2f}" for name, slope in zip(factors, left, strict=True)]
+        title, limits = "Attention weights, and the gradient that is left", (0, 1)
+        heatmap(weights, rows, short(names), title=title, annotate=True, limits=limits, ax=ax)
 
     return make_figure(
         "sharpness",
