@@ -28,79 +28,6 @@ from utils.encoder_layer import TransformerEncoderLayer
 
 
 @exercise("5.1")
-def residual_step(answer):
-    """The answer adds a sublayer's change to the stream, with LayerNorm after it or before the sublayer."""
-    expect_function(answer)
-    for shape in ((2, 3, 8), (5, 6)):
-        check_residual_step(answer, shape)
-    return "Two lines that decide whether BERT's weights mean anything."
-
-
-def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
-    """Raise `Hint` unless the answer is right in both kinds for a stream of this shape."""
-    generator = torch.Generator().manual_seed(4)
-    size = shape[-1]
-    stream = torch.randn(shape, generator=generator) * 3 + 1
-    weight, gain, shift = (
-        torch.randn(*sizes, generator=generator) for sizes in ((size, size), (size,), (size,))
-    )
-
-    def sublayer(x: Tensor) -> Tensor:
-        return torch.tanh(x @ weight)
-
-    def norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (size,), gain, shift)
-
-    post, pre = norm(stream + sublayer(stream)), stream + sublayer(norm(stream))
-    given = stream.clone()
-    result = expect_tensor(answer(given, sublayer, norm, False), shape, "The post-LN result")
-    normalised = norm(stream)
-    expect(
-        not close(result, pre),
-        "With norm_first=False it is post-LN: normalise the sum. You have pre-LN there.",
-    )
-    wrong = {
-        "The residual connection is missing: add the stream to what the sublayer made.": norm(
-            sublayer(stream)
-        ),
-        "Only the change is normalised: LayerNorm has to see the sum, stream + change.": stream
-        + norm(sublayer(stream)),
-        "LayerNorm is missing in the post-LN branch.": stream + sublayer(stream),
-        "Post-LN normalises once, after the sum: the sublayer reads the stream as it is.": norm(pre),
-        "The sum is normalised twice: once is enough.": norm(post),
-        "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
-            F.layer_norm(stream + sublayer(stream), (size,))
-        ),
-    }
-    for hint, values in wrong.items():
-        expect(not close(result, values), hint)
-    expect(close(result, post), "Post-LN is LN(x + f(x)).")
-    first = expect_tensor(answer(given, sublayer, norm, True), shape, "The pre-LN result")
-    wrong = {
-        "norm_first=True makes no difference in yours: it should give pre-LN.": post,
-        "In pre-LN the residual connection is missing: add the stream.": sublayer(normalised),
-        "In pre-LN the stream itself stays untouched: only what the sublayer reads is normalised.": normalised
-        + sublayer(normalised),
-        "In pre-LN LayerNorm stands before the sublayer, and not after the sum again.": norm(pre),
-        "In pre-LN LayerNorm comes before the sublayer: f(LN(x)), not LN(f(x)).": stream
-        + norm(sublayer(stream)),
-        "In pre-LN the stream is normalised twice before the sublayer: once is enough.": stream
-        + sublayer(norm(normalised)),
-        "In pre-LN, too, call the `norm` that is given, which has learned a weight and a bias.": stream
-        + sublayer(F.layer_norm(stream, (size,))),
-    }
-    for hint, values in wrong.items():
-        expect(not close(first, values), hint)
-    expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
-    expect(close(first, pre), "Pre-LN is x + f(LN(x)).")
-    with contextlib.suppress(
-        TypeError
-    ):  # a function that has to be told, norm_first without a default, will do
-        unsaid = answer(given, sublayer, norm)
-        expect(close(unsaid, post), "Called without norm_first it should be post-LN: the default is False.")
-
-
-@exercise("5.2")
 def gelu_by_hand(answer):
     """The answer is the exact GELU, for a tensor of any shape."""
     expect_function(answer)
@@ -139,7 +66,7 @@ class NoFinishedGelu(TorchFunctionMode):
         return function(*arguments, **(options or {}))
 
 
-@exercise("5.3")
+@exercise("5.2")
 def who_notices(answer):
     """The answer is a pair of position lists: what changes after a FeedForward and after a whole layer."""
     expect(
@@ -172,7 +99,7 @@ def as_positions(value) -> list[int]:
         raise Hint(f"Write the positions as a list of numbers such as [0, 1], not {value!r}.") from None
 
 
-@exercise("5.4")
+@exercise("5.3")
 def write_the_layer(answer):
     """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the pretrained layers."""
     expect_function(answer)
@@ -297,7 +224,7 @@ def refuse(*arguments, **options):
     raise Hint("This calls the finished layer: write what it does, with its parts.")
 
 
-@exercise("5.5")
+@exercise("5.4")
 def parameters_of_a_layer(answer):
     """The answer is the number of parameters of one bert-base layer."""
     H, A, width = 768, 12, 3072
@@ -327,3 +254,76 @@ def parameters_of_a_layer(answer):
         "Count 4 maps H → H, one H → I, one I → H, each with a bias as long as its output, and 2 LayerNorms.",
     )
     return "Two thirds of them are in the feed-forward network."
+
+
+@exercise("5.5")
+def residual_step(answer):
+    """The answer adds a sublayer's change to the stream, with LayerNorm after it or before the sublayer."""
+    expect_function(answer)
+    for shape in ((2, 3, 8), (5, 6)):
+        check_residual_step(answer, shape)
+    return "Two lines that decide whether BERT's weights mean anything."
+
+
+def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
+    """Raise `Hint` unless the answer is right in both kinds for a stream of this shape."""
+    generator = torch.Generator().manual_seed(4)
+    size = shape[-1]
+    stream = torch.randn(shape, generator=generator) * 3 + 1
+    weight, gain, shift = (
+        torch.randn(*sizes, generator=generator) for sizes in ((size, size), (size,), (size,))
+    )
+
+    def sublayer(x: Tensor) -> Tensor:
+        return torch.tanh(x @ weight)
+
+    def norm(x: Tensor) -> Tensor:
+        return F.layer_norm(x, (size,), gain, shift)
+
+    post, pre = norm(stream + sublayer(stream)), stream + sublayer(norm(stream))
+    given = stream.clone()
+    result = expect_tensor(answer(given, sublayer, norm, False), shape, "The post-LN result")
+    normalised = norm(stream)
+    expect(
+        not close(result, pre),
+        "With norm_first=False it is post-LN: normalise the sum. You have pre-LN there.",
+    )
+    wrong = {
+        "The residual connection is missing: add the stream to what the sublayer made.": norm(
+            sublayer(stream)
+        ),
+        "Only the change is normalised: LayerNorm has to see the sum, stream + change.": stream
+        + norm(sublayer(stream)),
+        "LayerNorm is missing in the post-LN branch.": stream + sublayer(stream),
+        "Post-LN normalises once, after the sum: the sublayer reads the stream as it is.": norm(pre),
+        "The sum is normalised twice: once is enough.": norm(post),
+        "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
+            F.layer_norm(stream + sublayer(stream), (size,))
+        ),
+    }
+    for hint, values in wrong.items():
+        expect(not close(result, values), hint)
+    expect(close(result, post), "Post-LN is LN(x + f(x)).")
+    first = expect_tensor(answer(given, sublayer, norm, True), shape, "The pre-LN result")
+    wrong = {
+        "norm_first=True makes no difference in yours: it should give pre-LN.": post,
+        "In pre-LN the residual connection is missing: add the stream.": sublayer(normalised),
+        "In pre-LN the stream itself stays untouched: only what the sublayer reads is normalised.": normalised
+        + sublayer(normalised),
+        "In pre-LN LayerNorm stands before the sublayer, and not after the sum again.": norm(pre),
+        "In pre-LN LayerNorm comes before the sublayer: f(LN(x)), not LN(f(x)).": stream
+        + norm(sublayer(stream)),
+        "In pre-LN the stream is normalised twice before the sublayer: once is enough.": stream
+        + sublayer(norm(normalised)),
+        "In pre-LN, too, call the `norm` that is given, which has learned a weight and a bias.": stream
+        + sublayer(F.layer_norm(stream, (size,))),
+    }
+    for hint, values in wrong.items():
+        expect(not close(first, values), hint)
+    expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
+    expect(close(first, pre), "Pre-LN is x + f(LN(x)).")
+    with contextlib.suppress(
+        TypeError
+    ):  # a function that has to be told, norm_first without a default, will do
+        unsaid = answer(given, sublayer, norm)
+        expect(close(unsaid, post), "Called without norm_first it should be post-LN: the default is False.")

@@ -72,7 +72,8 @@ EDITS = {
     "05_encoder_layer": [
         [
             ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
-            ("torch.tensor([1.0, 3.0])  # change me", "torch.tensor([5.0, -2.0])"),
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
+            ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],
     ],

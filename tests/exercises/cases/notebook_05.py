@@ -109,21 +109,20 @@ def in_steps(stream, sublayer, norm, norm_first=False):
 
 
 RIGHT = {
-    "5.1": [in_one_expression, in_steps, by_position],
-    "5.2": [
+    "5.1": [
         lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
         lambda x: 0.5 * x * (1 + torch.erf(x * 2**-0.5)),
         lambda x: (x / 2 * (1 + torch.erf(x / math.sqrt(2)))).numpy(),
     ],
-    "5.3": [
+    "5.2": [
         ([3], range(6)),
         ((3,), {0, 1, 2, 3, 4, 5}),
         [torch.tensor([3]), torch.arange(6)],
         (3, [5, 4, 3, 2, 1, 0]),
         (np.array([3]), np.arange(6)),
     ],
-    "5.4": [layer, layer_by_half, a_layer()],
-    "5.5": [
+    "5.3": [layer, layer_by_half, a_layer()],
+    "5.4": [
         7_087_872,
         7_087_872.0,
         torch.tensor(7_087_872),
@@ -132,39 +131,10 @@ RIGHT = {
         "7 087 872",
         12 * 768**2 + 13 * 768,
     ],
+    "5.5": [in_one_expression, in_steps, by_position],
 }
 WRONG = {
     "5.1": [
-        (swapped, "post-LN"),
-        (post_only, "makes no difference"),
-        (lambda x, f, ln, norm_first=False: ln(f(x)), "residual connection is missing"),
-        (lambda x, f, ln, norm_first=False: x + ln(f(x)), "has to see the sum"),
-        (lambda x, f, ln, norm_first=False: x + f(x), "LayerNorm is missing"),
-        (lambda x, f, ln, norm_first=False: ln(x + f(ln(x))), "once"),
-        (lambda x, f, ln, norm_first=False: ln(x) + f(ln(x)) if norm_first else ln(x + f(x)), "untouched"),
-        (
-            lambda x, f, ln, norm_first=False: f(ln(x)) if norm_first else ln(x + f(x)),
-            "In pre-LN the residual",
-        ),
-        (lambda x, f, ln, norm_first=False: x + ln(f(x)) if norm_first else ln(x + f(x)), "f(LN(x))"),
-        (in_place, "writes into the stream"),
-        (
-            lambda x, f, ln, norm_first=False: (
-                x + f(ln(x)) if norm_first else F.layer_norm(x + f(x), x.shape[-1:])
-            ),
-            "call the `norm` that is given",
-        ),
-        (
-            lambda x, f, ln, norm_first=False: (
-                x + f(F.layer_norm(x, x.shape[-1:])) if norm_first else ln(x + f(x))
-            ),
-            "In pre-LN, too, call the `norm`",
-        ),
-        (lambda x, f, ln, norm_first=False: x + f(ln(x)) if norm_first else ln(ln(x + f(x))), "twice"),
-        (lambda x, f, ln, norm_first=False: x + f(ln(ln(x))) if norm_first else ln(x + f(x)), "twice before"),
-        (lambda x, f, ln, norm_first=True: x + f(ln(x)) if norm_first else ln(x + f(x)), "the default is"),
-    ],
-    "5.2": [
         (torch.relu, "ReLU"),
         (lambda x: F.gelu(x, approximate="tanh"), "tanh form"),
         (lambda x: x * torch.sigmoid(1.702 * x), "sigmoid"),
@@ -180,7 +150,7 @@ WRONG = {
         (F.gelu, "torch's own GELU"),
         (torch.nn.GELU(), "torch's own GELU"),
     ],
-    "5.3": [
+    "5.2": [
         (([3], [3]), "has attention in it"),
         (([3], [3, 4, 5]), "no causal mask"),
         ((range(6), range(6)), "each position alone"),
@@ -192,7 +162,7 @@ WRONG = {
         (([2], range(6)), "read position 3"),
         ([3], "two lists"),
     ],
-    "5.4": [
+    "5.3": [
         (pre_ln, "This is pre-LN"),
         (a_layer(residual=(0, 1)), "around attention is missing"),
         (a_layer(residual=(1, 0)), "around the feed-forward network is missing"),
@@ -227,7 +197,7 @@ WRONG = {
         (layer_with_the_pair, "returns a pair"),
         (layer_dropping_the_pair, "returns a pair"),
     ],
-    "5.5": [
+    "5.4": [
         (7_084_800, "LayerNorms are missing"),
         (7_086_336, "two LayerNorms"),
         (12 * 768**2, "Biases and LayerNorms"),
@@ -237,5 +207,35 @@ WRONG = {
         (4 * (768**2 + 768), "attention alone"),
         ("about 7 million", "a number"),
         (7_000_000, "Count 4 maps"),
+    ],
+    "5.5": [
+        (swapped, "post-LN"),
+        (post_only, "makes no difference"),
+        (lambda x, f, ln, norm_first=False: ln(f(x)), "residual connection is missing"),
+        (lambda x, f, ln, norm_first=False: x + ln(f(x)), "has to see the sum"),
+        (lambda x, f, ln, norm_first=False: x + f(x), "LayerNorm is missing"),
+        (lambda x, f, ln, norm_first=False: ln(x + f(ln(x))), "once"),
+        (lambda x, f, ln, norm_first=False: ln(x) + f(ln(x)) if norm_first else ln(x + f(x)), "untouched"),
+        (
+            lambda x, f, ln, norm_first=False: f(ln(x)) if norm_first else ln(x + f(x)),
+            "In pre-LN the residual",
+        ),
+        (lambda x, f, ln, norm_first=False: x + ln(f(x)) if norm_first else ln(x + f(x)), "f(LN(x))"),
+        (in_place, "writes into the stream"),
+        (
+            lambda x, f, ln, norm_first=False: (
+                x + f(ln(x)) if norm_first else F.layer_norm(x + f(x), x.shape[-1:])
+            ),
+            "call the `norm` that is given",
+        ),
+        (
+            lambda x, f, ln, norm_first=False: (
+                x + f(F.layer_norm(x, x.shape[-1:])) if norm_first else ln(x + f(x))
+            ),
+            "In pre-LN, too, call the `norm`",
+        ),
+        (lambda x, f, ln, norm_first=False: x + f(ln(x)) if norm_first else ln(ln(x + f(x))), "twice"),
+        (lambda x, f, ln, norm_first=False: x + f(ln(ln(x))) if norm_first else ln(x + f(x)), "twice before"),
+        (lambda x, f, ln, norm_first=True: x + f(ln(x)) if norm_first else ln(x + f(x)), "the default is"),
     ],
 }
