@@ -11,20 +11,17 @@ EDITS = {
     "00_overview": [
         [
             ("My sister lost her keys in the park.", "The boss fired the clerk. He lost his job."),
-            ('my_word = "spring"', 'my_word = "Spring"'),
             ("values=[1, 3, 5, 7, 9]", "values=[1, 3, 5, 7, 14]"),
             ('"arrow": "<end>"}', '"arrow": "time"}'),
-            ("the capital of france is", "hello my name is"),
-            ("prediction = None", "prediction = (25, 25)"),
         ],
         [
             ("My sister lost her keys in the park.", "北京 🙂 xyzzyqux"),
-            ('"clock": "the clock needs a new spring",', ""),
+            ('"loan": "he asked the bank for a loan",', ""),
             ('"arrow": "<end>"}', '"arrow": "banana", "banana": "<end>"}'),
         ],
         [
             ("My sister lost her keys in the park.", ""),
-            ('my_word = "spring"', 'my_word = "unaffable"'),
+            ('compare_meanings("bank", banks)', 'compare_meanings("Bank", banks)'),
             ("we swam to the bank of the river", "we swam to the bank of the bank"),
             ("the bank raised its interest rates\"", "the lender raised its rates\""),
         ],

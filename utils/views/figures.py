@@ -10,7 +10,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, product
 from string import Template
 
 import torch
@@ -20,7 +20,7 @@ from torch.nn.functional import layer_norm
 
 from utils.checkpoint import read_vocabulary
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.plots import bars, curves, heatmap, plain
+from utils.plots import SIGNED, bars, heatmap, plain
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -179,10 +179,19 @@ def sum_and_scale(
     reach = float(torch.cat([word, token_type]).abs().quantile(0.99)) or 1.0
 
     def still(ax) -> None:
-        total = word[0] + position[min(1, len(position) - 1)] + token_type[0]
-        lines = {"sum": total, "LayerNorm of the sum": layer_norm(total, [H], eps=eps)}
-        lines = {name: line[:48] for name, line in lines.items()}
-        curves(lines, title=f"The vector of {told(short(names[:1]))}", xlabel="number", marker="", ax=ax)
+        at = min(1, len(position) - 1)
+        strips = {"word": word[0], f"+ position {at}": position[at], "+ token type": token_type[0]}
+        strips["= sum"] = total = sum(strips.values())
+        strips["LayerNorm"] = layer_norm(total, [H], eps=eps)
+        rows = [
+            strip / (strip.abs().max().item() or 1) for strip in strips.values()
+        ]  # each by its own largest
+        ax.imshow(torch.stack(rows), aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
+        ax.set_yticks(range(len(strips)), strips)
+        ax.set(
+            title=plain(f"The vector of {told(short(names[:1]))}, blue above zero and orange below"),
+            xlabel="number",
+        )
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
@@ -288,14 +297,25 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         )
 
     def still(ax) -> None:
-        head_of = (torch.arange(H) // head_size).expand(S, H)
-        ax.imshow(head_of.numpy(), cmap="Set2", vmin=0, vmax=7, alpha=0.5, aspect="auto")
-        for number in range(S * H):
-            ax.text(number % H, number // H, number, ha="center", va="center")
-        places = [head_size * (head + 0.5) - 0.5 for head in range(heads)]
-        ax.set_xticks(places, [f"head {head}" for head in range(heads)])
-        ax.set_yticks(range(S), [plain(f"{name:.20}") for name in names])
-        ax.set_title(f"x ({S}, {H}): each head gets {head_size} columns")
+        whole = torch.arange(S * H).view(S, H)
+        ax.text(H / 2, -0.2, f"q ({S}, {H})", ha="center", va="bottom")
+        for row, name in enumerate(names):
+            ax.text(-0.2, row + 0.5, plain(f"{name:.20}"), ha="right", va="center")
+        for head, part in enumerate(whole.split(head_size, dim=1)):
+            top = (S + 1.2) * head  # of the head's own table
+            ax.text(
+                H + 3 + head_size / 2, top - 0.2, f"head {head} ({S}, {head_size})", ha="center", va="bottom"
+            )
+            for x, y, table in ((head_size * head, 0, part), (H + 3, top, part)):
+                extent = (x, x + head_size, y + S, y)
+                ax.imshow(torch.full_like(table, head), cmap="Set2", vmin=0, vmax=7, alpha=0.5, extent=extent)
+                for (row, column), number in zip(
+                    product(range(S), range(head_size)), table.flatten(), strict=True
+                ):
+                    ax.text(x + column + 0.5, y + row + 0.5, int(number), ha="center", va="center")
+        ax.annotate("", (H + 2.6, S / 2), (H + 0.4, S / 2), arrowprops={"arrowstyle": "->", "lw": 2})
+        ax.set(xlim=(-2, H + 4 + head_size), ylim=((S + 1.2) * heads, -1), aspect="equal")
+        ax.axis("off")
 
     return make_figure(
         "split_and_merge",
@@ -304,7 +324,7 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         help="Go through the steps and follow one number (click it). Then choose a wrong order: every shape is right, "
         "and the numbers are not. In a model a batch stands in front, so there it is transpose(1, 2).",
         still=still,
-        size=(2 + 0.4 * H, 1 + 0.4 * S),
+        size=(2.4 + 0.36 * (H + head_size), 0.6 + 0.36 * (S + 1.2) * heads),
     )
 
 

@@ -6,17 +6,17 @@ const sizes = { S: data.names.length, A: data.heads, D: data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
 
 // The steps: a line of code, the shape that it makes, whether it swaps the first two dimensions, and what one sees.
-const BEGIN = { code: "x", shape: "SH", tell: () => `Each row is the vector of one token: H = A · D = ${sizes.H} ` +
-  `numbers. Each colour is the part of one head, ${sizes.D} of them.` };
-const SPLIT = { code: "x = x.view(S, A, D)", shape: "SAD", tell: () => "The view cuts each token's vector into " +
+const BEGIN = { code: "q", shape: "SH", tell: () => "Each row is the query of one token, made from its whole vector: " +
+  `H = A · D = ${sizes.H} numbers. Each colour is the part of one head, ${sizes.D} of them.` };
+const SPLIT = { code: "q = q.view(S, A, D)", shape: "SAD", tell: () => "The view cuts each token's query into " +
   `${sizes.A} pieces of ${sizes.D}, one per head. No number changes its place in memory.` };
-const SWAP = { code: "x = x.transpose(0, 1)", shape: "ASD", swaps: true, tell: () => "The transpose swaps tokens and " +
+const SWAP = { code: "q = q.transpose(0, 1)", shape: "ASD", swaps: true, tell: () => "The transpose swaps tokens and " +
   "heads: now each head has one block, with its own part of every token. Attention works in each block separately." };
-const BACK = { code: "x = x.transpose(0, 1)", shape: "SAD", swaps: true, tell: () => "After attention, a transpose " +
+const BACK = { code: "q = q.transpose(0, 1)", shape: "SAD", swaps: true, tell: () => "After attention, a transpose " +
   "swaps them back: one block per token, with the parts of all heads." };
-const JOIN = { code: "x = x.reshape(S, H)", shape: "SH", tell: () => "The reshape writes the parts of all heads " +
+const JOIN = { code: "q = q.reshape(S, H)", shape: "SH", tell: () => "The reshape writes the parts of all heads " +
   "side by side: (S, H) again, and every number is where it was at the start." };
-const CUT = { code: "x = x.view(A, S, D)", shape: "ASD", tell: () => "With one head nothing needs to be swapped, " +
+const CUT = { code: "q = q.view(A, S, D)", shape: "ASD", tell: () => "With one head nothing needs to be swapped, " +
   "so the mistake does no harm. Take two heads." };
 const PATHS = {
   "the right order": [BEGIN, SPLIT, SWAP, BACK, JOIN],
@@ -113,7 +113,7 @@ function draw() {
   const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
   const place = placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ");
   const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
-  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${followed} is x[${place}].`);
+  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${followed} is q[${place}].`);
 }
 
 // The indices of what stands there in reading order.
