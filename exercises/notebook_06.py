@@ -6,7 +6,7 @@ from unittest import mock
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import BertConfig
 
 from exercises import (
@@ -47,24 +47,29 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
 
 
 @exercise("6.1")
-def parameters_of_a_layer(answer):
-    """How many parameters a layer with H = 10, A = 2, I = 30 has."""
+def parameters_of_an_encoder(answer):
+    """How many parameters an encoder with V = 100, P = 20, T = 2, H = 10, A = 2, I = 30 and L = 3 has."""
     number = as_number(answer, "The answer")
-    attention, feed_forward, norms = 4 * 110, 330 + 310, 2 * 20
-    total, biases = attention + feed_forward + norms, 40 + 40
-    expect(number != total - norms, "The two LayerNorms are missing: each has a gain and a shift, 2·H.")
-    expect(number != total - norms / 2, "A layer has two LayerNorms, one after each of its parts.")
-    expect(number not in (total - biases, total - biases - 20), "The biases are missing.")
-    expect(number != total - biases - norms, "These are the matrices alone: add biases and LayerNorms.")
-    expect(
-        number != total - 110, "Attention has four H × H maps: query, key, value and the output projection."
-    )
-    expect(
-        number not in (2 * attention + feed_forward + norms, 2 * total),
-        "The heads share one H × H matrix a projection: the number of heads does not matter.",
-    )
-    expect(number != attention, "This is attention alone: add the feed-forward network and the LayerNorms.")
-    hint = "Add attention, 4·(H² + H), the feed-forward network, 2·H·I + I + H, and two LayerNorms, 2·2·H."
+    tables, attention, feed_forward, norm = 1220, 4 * 110, 330 + 310, 20
+    layer, embeddings = attention + feed_forward + 2 * norm, tables + norm
+    total, biases = embeddings + 3 * layer, 3 * (40 + 40)
+    expect(number != layer, "This is one layer: add the other two, and the embeddings.")
+    expect(number != 3 * layer, "These are the layers alone: add the embeddings.")
+    expect(number != embeddings + layer, "Each of the three layers has parameters of its own.")
+    expect(number != total - 200, "The positions have a table, too: P rows of H numbers.")
+    few = "Twenty are missing: the table of token types, or the LayerNorm of the embeddings."
+    expect(number != total - norm, few)
+    expect(number != total - 6 * norm, "The LayerNorms of the layers are missing: two in each, 2·H numbers.")
+    expect(number != total - 7 * norm, "The LayerNorms are missing: each has a gain and a shift, 2·H.")
+    expect(number != total - 3 * norm, "A layer has two LayerNorms, one after each of its parts.")
+    expect(number not in (total - biases, total - biases - 7 * norm // 2), "The biases are missing.")
+    bare = "These are the matrices alone: add biases and LayerNorms."
+    expect(number != total - biases - 7 * norm, bare)
+    output = "Attention has four H × H maps: query, key, value and the output layer."
+    expect(number != total - 3 * 110, output)
+    heads = "The heads share one H × H matrix per projection: the number of heads does not matter."
+    expect(number not in (total + 3 * attention, embeddings + 6 * layer), heads)
+    hint = "Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H."
     expect(number == total, hint)
     return "The number of heads plays no part."
 
@@ -117,14 +122,14 @@ def rename_distilbert(answer):
 
 
 @exercise("6.4")
-def write_the_forward(answer):
-    """The answer is an encoder's forward: all hidden states, checked on a toy, then up the pretrained ladder."""
+def share_one_layer(answer):
+    """The answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
     name_the_mistake(answer)
-    encoder, inputs = pretrained_ladder()
+    encoder, inputs = ladder_of_one_layer()
     with torch.no_grad():
         climb(rungs(answer, encoder, inputs), {"embeddings": "Hand the token types to encoder.embeddings."})
-    return "One text, a pair and a padded batch: equal to the official model after every layer."
+    return "One text, a pair and a padded batch: equal to the official model with one layer in all places."
 
 
 def as_states(value, layers: int) -> list[Tensor]:
@@ -160,7 +165,7 @@ def name_the_mistake(answer: Callable) -> None:
     )
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
-        missing = "The last layer's result is missing." if first_kept else "The embeddings belong in front."
+        missing = "The last round's result is missing." if first_kept else "The embeddings belong in front."
         raise Hint(f"There are {len(states)} states for 3 layers. {missing}")
     expect(len(states) == len(wanted), f"3 layers give 4 hidden states, but you return {len(states)}.")
     tensors = [expect_tensor(state, (2, 5, 8), f"State {number}") for number, state in enumerate(states)]
@@ -170,17 +175,17 @@ def name_the_mistake(answer: Callable) -> None:
         place = (
             "The first state is not the embeddings"
             if number == 0
-            else f"The state after layer {number - 1} is off"
+            else f"The state after round {number} is off"
         )
-        expect(
-            close(state, right), f"{place}: call each layer on what the one before returned, with the mask."
-        )
+        hint = f"{place}: call layers[0] on what the round before returned, with the mask."
+        expect(close(state, right), hint)
     cut_off = "The states are cut off from the weights: no detach, no .data, no torch.no_grad() in it."
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), cut_off)
     fewer = as_states(answer(two_layers, ids, mask, types), 2)
     expect(
-        len(fewer) == 3, "Right for three layers, but an encoder of two has three states: use encoder.layers."
+        len(fewer) == 3,
+        "Right for three layers, but with two there are three states: use len(encoder.layers).",
     )
 
 
@@ -196,30 +201,36 @@ def refuse(*arguments, **options):
 
 
 def reference_states(encoder, ids, mask, types) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
-    """All hidden states of an encoder, and by hint those of the usual wrong ways."""
+    """All states of an encoder that uses its first layer each time, and by hint those of the usual wrong ways."""
+    first, last = encoder.layers[0], encoder.layers[-1]
     start, untyped = encoder.embeddings(ids, types), encoder.embeddings(ids)
-    ways = [[start], [start], [start], [start], [untyped], [encoder.embeddings.word_embeddings(ids)]]
-    wanted, unmasked, parallel, backwards, without_types, words_only = ways
-    for layer, other in zip(encoder.layers, reversed(encoder.layers), strict=True):
-        wanted.append(layer(wanted[-1], mask)[0])
-        unmasked.append(layer(unmasked[-1])[0])
-        parallel.append(layer(start, mask)[0])
-        backwards.append(other(backwards[-1], mask)[0])
-        without_types.append(layer(without_types[-1], mask)[0])
-        words_only.append(layer(words_only[-1], mask)[0])
+    ways = [[start], [start], [start], [start], [start], [untyped], [encoder.embeddings.word_embeddings(ids)]]
+    wanted, unmasked, parallel, own, of_the_last, without_types, words_only = ways
+    for layer in encoder.layers:
+        wanted.append(first(wanted[-1], mask)[0])
+        unmasked.append(first(unmasked[-1])[0])
+        parallel.append(first(start, mask)[0])
+        own.append(layer(own[-1], mask)[0])
+        of_the_last.append(last(of_the_last[-1], mask)[0])
+        without_types.append(first(without_types[-1], mask)[0])
+        words_only.append(first(words_only[-1], mask)[0])
     return wanted, {
-        "Padding is not masked: give the attention mask to every layer.": unmasked,
-        "Every layer got the embeddings: give each what the one before returned.": parallel,
-        "The layers ran from the last to the first.": backwards,
-        "The order is turned: the embeddings come first, the last layer's result last.": wanted[::-1],
+        "Padding is not masked: give the attention mask in every round.": unmasked,
+        "Every round got the embeddings: give each what the one before returned.": parallel,
+        "These are the states of the ordinary encoder: call encoder.layers[0] in every round.": own,
+        "This is the last layer, used again and again: use encoder.layers[0].": of_the_last,
+        "The order is turned: the embeddings come first, the last round's result last.": wanted[::-1],
         "The token types are missing: encoder.embeddings(input_ids, token_type_ids).": without_types,
         "These are word vectors alone: encoder.embeddings adds positions and token types.": words_only,
     }
 
 
 @cache
-def pretrained_ladder() -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
-    """A pretrained encoder; and inputs, each with the official hidden states: one text, a pair, a padded batch."""
+def ladder_of_one_layer() -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
+    """A pretrained encoder; and one text, a pair, a padded batch, each with the official states of its first layer.
+
+    The official model has its first layer in all places.
+    """
     official, tokenizer = load_reference_model(), load_tokenizer()
     texts = ["time flies like an arrow", "the bark of a palm tree is very rough", "I called Ian."]
     three = [(texts[0],), (texts[2], "I got his answering machine."), (texts,)]
@@ -229,6 +240,7 @@ def pretrained_ladder() -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor
     )
     encoder = TransformerEncoder(official.config)
     encoder.load_bert_weights(official.state_dict())
+    official.encoder.layer = nn.ModuleList([official.encoder.layer[0]] * len(encoder.layers))
     with torch.no_grad():
         states = [official(**each, output_hidden_states=True).hidden_states for each in inputs]
     return encoder.eval(), list(zip(inputs, states, strict=True))
@@ -240,10 +252,10 @@ def rungs(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tens
     for each, official in ladder:
         arguments = (each["input_ids"], each["attention_mask"], each["token_type_ids"])
         states = as_states(answer(encoder, *arguments), len(official) - 1)
-        expect(len(states) == len(official), f"{len(official) - 1} layers, but {len(states)} states.")
+        expect(len(states) == len(official), f"{len(official) - 1} rounds, but {len(states)} states.")
         ours.append(states)
     for number in range(len(encoder.layers) + 1):
-        name = "embeddings" if number == 0 else f"layer {number - 1}"
+        name = "embeddings" if number == 0 else f"round {number}"
         found = [torch.as_tensor(states[number])[real] for states, real in zip(ours, kept, strict=True)]
         wanted = [states[number][real] for (_, states), real in zip(ladder, kept, strict=True)]
         yield name, torch.cat(found), torch.cat(wanted)

@@ -45,18 +45,18 @@ def one_digit(name):
 
 def forward(encoder, input_ids, attention_mask, token_type_ids):
     states = [encoder.embeddings(input_ids, token_type_ids)]
-    for layer in encoder.layers:
-        states.append(layer(states[-1], attention_mask)[0])
+    for _ in encoder.layers:
+        states.append(encoder.layers[0](states[-1], attention_mask)[0])
     return states
 
 
 def forward_recursively(encoder, input_ids, attention_mask, token_type_ids):
-    def after(layers, hidden_states):
-        if len(layers) == 0:
+    def after(rounds, hidden_states):
+        if rounds == 0:
             return (hidden_states,)
-        return (hidden_states, *after(layers[1:], layers[0](hidden_states, attention_mask)[0]))
+        return (hidden_states, *after(rounds - 1, encoder.layers[0](hidden_states, attention_mask)[0]))
 
-    return after(encoder.layers, encoder.embeddings(input_ids, token_type_ids))
+    return after(len(encoder.layers), encoder.embeddings(input_ids, token_type_ids))
 
 
 def forward_tensor(*arguments):
@@ -64,10 +64,10 @@ def forward_tensor(*arguments):
 
 
 def forward_yielding(encoder, input_ids, attention_mask, token_type_ids):
-    hidden_states = encoder.embeddings(input_ids, token_type_ids)
+    hidden_states, shared = encoder.embeddings(input_ids, token_type_ids), encoder.layers[0]
     yield hidden_states
-    for layer in encoder.layers:
-        hidden_states, _ = layer(hidden_states, attention_mask)
+    for _ in range(len(encoder.layers)):
+        hidden_states, _ = shared(hidden_states, attention_mask)
         yield hidden_states
 
 
@@ -75,27 +75,34 @@ def forward_of_the_class(encoder, input_ids, attention_mask, token_type_ids):
     return encoder(input_ids, attention_mask, token_type_ids, output_hidden_states=True).hidden_states
 
 
-def forward_parallel(encoder, ids, mask, types):
-    start = encoder.embeddings(ids, types)
-    return [start, *(layer(start, mask)[0] for layer in encoder.layers)]
-
-
-def forward_pairs(encoder, ids, mask, types):
-    start = encoder.embeddings(ids, types)
-    return [start, *(layer(start, mask) for layer in encoder.layers)]
-
-
-def forward_backwards(encoder, ids, mask, types):
+def forward_own_layers(encoder, ids, mask, types):
     states = [encoder.embeddings(ids, types)]
-    for layer in reversed(encoder.layers):
+    for layer in encoder.layers:
         states.append(layer(states[-1], mask)[0])
     return states
 
 
+def forward_last_layer(encoder, ids, mask, types):
+    states = [encoder.embeddings(ids, types)]
+    for _ in encoder.layers:
+        states.append(encoder.layers[-1](states[-1], mask)[0])
+    return states
+
+
+def forward_parallel(encoder, ids, mask, types):
+    start = encoder.embeddings(ids, types)
+    return [start, *(encoder.layers[0](start, mask)[0] for _ in encoder.layers)]
+
+
+def forward_pairs(encoder, ids, mask, types):
+    start = encoder.embeddings(ids, types)
+    return [start, *(encoder.layers[0](start, mask) for _ in encoder.layers)]
+
+
 def forward_words(encoder, ids, mask, types):
     states = [encoder.embeddings.word_embeddings(ids)]
-    for layer in encoder.layers:
-        states.append(layer(states[-1], mask)[0])
+    for _ in encoder.layers:
+        states.append(encoder.layers[0](states[-1], mask)[0])
     return states
 
 
@@ -115,15 +122,15 @@ def forward_in_evaluation(encoder, *arguments):
 
 def forward_cut_between_layers(encoder, ids, mask, types):
     states = [encoder.embeddings(ids, types)]
-    for layer in encoder.layers:
-        states.append(layer(states[-1].detach(), mask)[0])
+    for _ in encoder.layers:
+        states.append(encoder.layers[0](states[-1].detach(), mask)[0])
     return states
 
 
 def forward_handing_on_pairs(encoder, ids, mask, types):
     states = [encoder.embeddings(ids, types)]
-    for layer in encoder.layers:
-        states.append(layer(states[-1], mask))
+    for _ in encoder.layers:
+        states.append(encoder.layers[0](states[-1], mask))
     return states
 
 
@@ -206,7 +213,7 @@ def count_all(encoder, number):
 
 
 RIGHT = {
-    "6.1": [1120, 1120.0, np.int64(1120), torch.tensor(1120), "1,120"],
+    "6.1": [4600, 4600.0, np.int64(4600), torch.tensor(4600), "4,600"],
     "6.2": [
         (5, (3, 8, 5, 5)),
         [5.0, [3, 8, 5, 5]],
@@ -221,15 +228,21 @@ RIGHT = {
 
 WRONG = {
     "6.1": [
-        (1080, "LayerNorms"),
-        (1100, "two LayerNorms"),
-        (1040, "biases are missing"),
-        (1020, "biases are missing"),
-        (1000, "matrices alone"),
-        (1010, "output projection"),
-        (1560, "number of heads"),
-        (440, "attention alone"),
-        (1121, "Add attention"),
+        (1120, "one layer"),
+        (3360, "layers alone"),
+        (2360, "parameters of its own"),
+        (4400, "positions"),
+        (4580, "Twenty are missing"),
+        (4480, "LayerNorms of the layers"),
+        (4460, "a gain and a shift"),
+        (4540, "two LayerNorms"),
+        (4360, "biases are missing"),
+        (4290, "biases are missing"),
+        (4220, "matrices alone"),
+        (4270, "output layer"),
+        (5920, "number of heads"),
+        (7960, "number of heads"),
+        (4601, "Three tables"),
         ("many", "a number"),
         ((440, 640, 40), "a number"),
         (torch.zeros(2), "a number"),
@@ -261,11 +274,12 @@ WRONG = {
         (lambda name: None, "return"),
     ],
     "6.4": [
-        (forward_parallel, "Every layer got the embeddings"),
+        (forward_parallel, "Every round got the embeddings"),
         (forward_pairs, "a pair"),
-        (forward_backwards, "from the last to the first"),
+        (forward_own_layers, "the ordinary encoder"),
+        (forward_last_layer, "last layer, used again"),
         (forward_words, "word vectors alone"),
-        (forward_three, "an encoder of two"),
+        (forward_three, "with two there are three"),
         (forward_of_the_class, "calls the finished encoder"),
         (forward_of(type), "calls the finished encoder"),
         (forward_of(lambda encoder: TransformerEncoder), "calls the finished encoder"),
@@ -277,11 +291,11 @@ WRONG = {
         (lambda encoder, ids, mask, types: forward(encoder, ids, None, types), "not masked"),
         (lambda encoder, ids, mask, types: forward(encoder, ids, mask, None), "token types are missing"),
         (changed(to=lambda states: states[1:]), "The embeddings belong in front"),
-        (changed(to=lambda states: states[:-1]), "last layer's result is missing"),
+        (changed(to=lambda states: states[:-1]), "last round's result is missing"),
         (changed(to=lambda states: states[-1]), "not the last one alone"),
         (changed(to=lambda states: states[::-1]), "The order is turned"),
         (changed(to=lambda states: [state + 1 for state in states]), "not the embeddings"),
-        (changed(to=lambda states: states[:1] * 4), "after layer 0"),
+        (changed(to=lambda states: states[:1] * 4), "after round 1"),
         (changed(to=lambda states: states[:1]), "3 layers give 4"),
         (changed(to=lambda states: dict(enumerate(states))), "list or tuple"),
         (lambda encoder, ids, mask, types: ["a", "b", "c", "d"], "torch tensor"),
