@@ -197,9 +197,9 @@ RIGHT = {
         lambda queries, vectors: cosines(queries, vectors).tolist(),
         lambda queries, vectors: list(cosines(queries, vectors)),
     ],
-    "9.3": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
-    "9.4": [allowed_rows, hidden_scores, allowed_by_loops, allowed_as_array],
-    "9.5": [
+    "9.5": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
+    "9.3": [allowed_rows, hidden_scores, allowed_by_loops, allowed_as_array],
+    "9.4": [
         embed_right,
         lambda *arguments: embed_sorted(*arguments),
         embed_as_array,
@@ -241,7 +241,7 @@ WRONG = {
         (cosines_of_four, "is a size fixed"),
         (lambda queries, vectors: None, "return"),
     ],
-    "9.3": [
+    "9.5": [
         (lambda found, exact: (found == exact).float().mean(), "same place"),
         (lambda found, exact: torch.isin(exact, found).float().mean(), "another query"),
         (lambda found, exact: matches(found, exact).any(dim=1).float().mean(), "at least one hit"),
@@ -257,7 +257,7 @@ WRONG = {
         (recall_of_twelve, "is a size fixed"),
         (lambda found, exact: None, "return"),
     ],
-    "9.4": [
+    "9.3": [
         (lambda q, v, allowed, k: (q @ v[allowed].T).topk(k).indices, "translate them back"),
         (lambda q, v, allowed, k: (q @ v.T).topk(k).indices, "mask is ignored"),
         (lambda q, v, allowed, k: allowed_rows(q, v, ~allowed, k), "not allowed: turn"),
@@ -273,7 +273,7 @@ WRONG = {
         (hidden_in_place, "changes vectors"),
         (lambda q, v, allowed, k: None, "return"),
     ],
-    "9.5": [
+    "9.4": [
         (variant(unit_length=False), "the length is not 1"),
         (variant(pool=lambda states: states[:, 0]), "vector of [CLS]"),
         (variant(pool=lambda states: states[:, 1:-1].mean(dim=1)), "real tokens, and count"),
