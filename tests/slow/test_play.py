@@ -74,6 +74,30 @@ EDITS = {
             ("prediction = None", "prediction = 2 / 3"),
         ],
     ],
+    "06_encoder": [
+        [
+            ('sentence = "I called Ian. I got his answering machine."', 'sentence = "Wo ist die Bäckerei? 🙂 " * 80'),
+            ("number_of_layers = 3", "number_of_layers = 12"),
+            ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = ("What is BERT?", "BERT is BERT.")'),
+            ('texts = ["the bark of a palm tree is very rough", ', 'texts = ["hi", '),
+            ('my_word = "flies"', 'my_word = "encoderology"'),
+            ("prediction = None", "prediction = 0.3"),
+        ],
+        [
+            ('sentence = "I called Ian. I got his answering machine."', 'sentence = ""'),
+            ('"summer flies by in a moment", "fruit flies like a banana"', '"flies flies", "no such word here"'),
+        ],
+    ],
+    "09_semantic_search": [
+        [
+            ('("Apple", "who makes the iPhone", "fizzy drink")', '("hammers", "Ça va? 你好 😀", "")'),
+            ("query = torch.tensor([4.0, 3.0])", "query = torch.tensor([0.0, 0.0])"),
+            ('adjectives = ["moving", "clever", "exciting", "beautiful", "convincing"]', 'adjectives = ["xyzzy", "long"]'),
+            ('wish = "scared me to death"', 'wish = "zzzz zzzz blorp"'),
+            ('walk_to("who makes the iPhone")', 'walk_to("")'),
+            ('my_query = "my puppy is lonely"', 'my_query = ""'),
+        ],
+    ],
 }  # fmt: skip
 ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
 
