@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,7 +17,8 @@ COLLOCATIONS = (
     "credit card, bus stop, wedding ring, police officer, phone number, birthday party, football team, "
     "bank account, wine glass, railway station, chess board, dining room, post office"
 )
-HIS, IAN, ANSWERING, MACHINE = 8, 3, 9, 10  # places in the notebook's pair
+IAN = ("I called Ian.", "I got his answering machine.")
+HUNT = ("Clara played an old violin.", "One day she sold it.")
 
 
 def random_weights(L: int, A: int, S: int) -> Tensor:
@@ -50,10 +52,26 @@ def models() -> tuple[TransformerEncoder, WordPieceTokenizer]:
     return TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
 
 
+class Link(NamedTuple):
+    """Two tokens of a pair of sentences, the one that looks and the one that is looked for."""
+
+    pair: tuple[str, str]
+    query: str
+    key: str
+
+    def of(self, weights: Tensor, tokens: list[str]) -> Tensor:
+        """The weight of this link, (L, A)."""
+        return weights[:, :, tokens.index(self.query), tokens.index(self.key)]
+
+
+IT, PLAYED = Link(HUNT, "it", "violin"), Link(HUNT, "played", "violin")
+MACHINE = Link(IAN, "machine", "answering")
+
+
 @cache
-def pair_weights() -> Tensor:
-    """The weights (L, A, S, S) of the notebook's pair of sentences."""
-    return read_weights("I called Ian.", "I got his answering machine.")[0]
+def link_weights(link: Link) -> Tensor:
+    """What each head gives a link, (L, A)."""
+    return link.of(*read_weights(*link.pair))
 
 
 def as_head(answer, L: int, A: int) -> tuple[int, int]:
@@ -76,48 +94,56 @@ def numbers_in(text: str) -> list[str]:
 
 
 @exercise("7.1")
-def heads_for_two_links(answer):
-    """A head that links "his" to "ian", and one that links "machine" to "answering"."""
-    try:
-        if isinstance(answer, Mapping):  # {"his": (5, 3), "machine": (4, 7)}
-            names = {re.split(r"\W|_", name.lower())[0]: name for name in answer}
-            answer = [answer[names[word]] for word in ("his", "machine")]
-        first, second = answer
-    except (TypeError, ValueError, RuntimeError, KeyError, AttributeError):
-        raise Hint("Give two heads: the one for “his”, then the one for “machine”.") from None
-    weights = pair_weights()
-    first, second = (as_head(head, *weights.shape[:2]) for head in (first, second))
-    to_ian, to_answering = weights[:, :, HIS, IAN], weights[:, :, MACHINE, ANSWERING]
-    exchanged = to_ian[second] > 1 / 3 and to_answering[first] > 1 / 3
-    expect(not exchanged or to_ian[first] > 1 / 3, "The two heads are exchanged: “his” comes first.")
-    remarks = [
-        require_link(*first, "his", "ian", HIS, IAN),
-        require_link(*second, "machine", "answering", MACHINE, ANSWERING),
-    ]
-    return " ".join(remarks)
-
-
-def require_link(layer: int, head: int, asking: str, wanted: str, query: int, key: int) -> str:
-    """A remark on the head's rank among all for this link; a `Hint` where it does not make it."""
-    weights = pair_weights()
-    link, name = weights[layer, head, query, key], f"{layer}-{head}"
-    turned = layer < weights.size(1) and head < weights.size(0) and weights[head, layer, query, key] > 1 / 3
+def entropy_of_a_row(answer):
+    """The entropy of (1/2, 1/4, 1/8, 1/8) in bits."""
+    number = as_number(answer, "The entropy")
+    expect(not close(number, -1.75, 1e-3), "Almost: the logarithms are negative, so the sum needs a minus.")
+    expect(not close(number, 2.0, 1e-3), "2 bits is the entropy of an even row; this one is narrower.")
+    expect(not close(number, 1.2130, 1e-3), "That is in nats: use the logarithm to base 2 for bits.")
+    expect(not close(number, 1.375, 1e-3), "There are two tokens with an eighth: count both.")
     expect(
-        link > 1 / 3 or not turned,
-        f"In {name} “{asking}” gives “{wanted}” {link:.2f}. Turn it round: the layer first, then the head.",
+        close(number, 1.75, 1e-3), "Add −w · log2(w) over the four weights; log2(1/2) = −1, log2(1/4) = −2."
     )
-    expect(
-        link > 1 / 3 or weights[layer, head, key, query] <= 1 / 3,
-        f"In {name} “{wanted}” looks at “{asking}”, not the other way: ask the left column.",
-    )
-    expect(link > 1 / 3, f"In {name} “{asking}” gives “{wanted}” only {link:.2f}: look on.")
-    rank = int((weights[:, :, query, key] > link).sum()) + 1
-    return (
-        f"In {name} “{asking}” gives “{wanted}” {link:.2f}, number {rank} of {weights[:, :, 0, 0].numel()}."
-    )
+    return "An even row of four would have 2 bits."
 
 
 @exercise("7.2")
+def heads_for_two_links(answer):
+    """A head that links "it" to "violin", and one that links "played" to "violin"."""
+    try:
+        if isinstance(answer, Mapping):  # {"it": (5, 3), "played": (4, 7)}
+            names = {re.split(r"\W|_", name.lower())[0]: name for name in answer}
+            answer = [answer[names[word]] for word in ("it", "played")]
+        first, second = answer
+    except (TypeError, ValueError, RuntimeError, KeyError, AttributeError):
+        raise Hint("Give two heads: the one for “it”, then the one for “played”.") from None
+    to_it, to_played = link_weights(IT), link_weights(PLAYED)
+    first, second = (as_head(head, *to_it.shape) for head in (first, second))
+    exchanged = to_it[second] > 1 / 3 and to_played[first] > 1 / 3
+    expect(not exchanged or to_it[first] > 1 / 3, "The two heads are exchanged: “it” comes first.")
+    return f"{require_link(*first, IT)} {require_link(*second, PLAYED)}"
+
+
+def require_link(layer: int, head: int, link: Link) -> str:
+    """A remark on the head's rank among all for this link; a `Hint` where it does not make it."""
+    weights, name = link_weights(link), f"{layer}-{head}"
+    given = weights[layer, head]
+    turned = layer < weights.size(1) and head < weights.size(0) and weights[head, layer] > 1 / 3
+    expect(
+        given > 1 / 3 or not turned,
+        f"In {name} “{link.query}” gives “{link.key}” {given:.2f}. Turn it round: the layer first, then the head.",
+    )
+    back = link_weights(link._replace(query=link.key, key=link.query))[layer, head]
+    expect(
+        given > 1 / 3 or back <= 1 / 3,
+        f"In {name} “{link.key}” looks at “{link.query}”, not the other way: ask the left column.",
+    )
+    expect(given > 1 / 3, f"In {name} “{link.query}” gives “{link.key}” only {given:.2f}: look on.")
+    rank = int((weights > given).sum()) + 1
+    return f"In {name} “{link.query}” gives “{link.key}” {given:.2f}, number {rank} of {weights.numel()}."
+
+
+@exercise("7.3")
 def rule_for_a_head(answer):
     """Whether each head's largest weight in a row, but for [CLS], [SEP] and the token itself, is the wanted key's."""
     expect_function(answer)
@@ -161,20 +187,19 @@ def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
     }
 
 
-@exercise("7.3")
-def collocations_beside_a_ruler(answer):
-    """A head of 7.1, its share of collocations, that of “one back”, and its share of unrelated neighbours."""
+@exercise("7.4")
+def collocations_beside_a_baseline(answer):
+    """A head, its share of collocations, that of the baseline “one back”, and its share of unrelated neighbours."""
     try:
         head, *shares = answer
-        found_together, found_ruler, found_strangers = shares
+        found_together, found_baseline, found_strangers = shares
     except (TypeError, ValueError, RuntimeError):
         raise Hint("Give the head and three shares.") from None
-    weights = pair_weights()
-    layer, head = as_head(head, *weights.shape[:2])
-    require_link(layer, head, "machine", "answering", MACHINE, ANSWERING)
+    layer, head = as_head(head, *link_weights(MACHINE).shape)
+    require_link(layer, head, MACHINE)
     wanted = {
         "together": (found_together, share_found(layer, head, strangers=False)),
-        "the ruler": (found_ruler, 1.0),
+        "the baseline": (found_baseline, 1.0),
         "strangers": (found_strangers, share_found(layer, head, strangers=True)),
     }
     for name, (value, right) in wanted.items():
@@ -182,11 +207,13 @@ def collocations_beside_a_ruler(answer):
         expect(
             share <= 1, f"The share for {name} is a number from 0 to 1: divide by the number of sentences."
         )
-        ruler = "The first word stands one token before the second in every sentence: count again."
-        hint = ruler if name == "the ruler" else "take the mean of finds over the sentences, at your head."
+        baseline = "The first word stands one token before the second in every sentence: count again."
+        hint = (
+            baseline if name == "the baseline" else "take the mean of finds over the sentences, at your head."
+        )
         expect(abs(share - right) < 0.006, f"The share for {name} is not {share:.2f}: {hint}")
     there, strange = wanted["together"][1], wanted["strangers"][1]
-    return f"Collocations {there:.0%}, the ruler 100%, strangers {strange:.0%}: what does the head know?"
+    return f"Collocations {there:.0%}, the baseline 100%, strangers {strange:.0%}: what does the head know?"
 
 
 @cache
@@ -203,14 +230,37 @@ def share_found(layer: int, head: int, strangers: bool) -> float:
     return right / len(pairs)
 
 
-@exercise("7.4")
+@exercise("7.5")
+def score_of_the_token_before(answer):
+    """The mean of the diagonal below the main one, for each head."""
+    expect_function(answer)
+    for L, A, S in ((2, 3, 5), (4, 2, 7)):
+        weights = random_weights(L, A, S)
+        result = expect_tensor(call_and_compare(answer, weights), (L, A))
+        below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
+        after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
+        hints = {
+            "That is the token after: a row belongs to the token that looks.": after,
+            "That is what each token gives to itself: go one to the left of the diagonal.": itself,
+        }
+        for hint, wrong in hints.items():
+            expect(not close(result, wrong.mean(-1)), hint)
+            expect(not close(result, wrong.sum(-1) / S), hint)
+        expect(not close(result, below.sum(-1)), "This is the sum: take the mean.")
+        expect(not close(result, below.sum(-1) / S), "Divide by S − 1: the first token has none before it.")
+        right = close(result, below.mean(-1))
+        expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, for each head alone.")
+    return ""
+
+
+@exercise("7.6")
 def distance_errors_ambiguity(answer):
     """The number of heads for "we", and how far attention moves with four changes of a word."""
     wanted = five_numbers()
     keys = f"Give a dictionary with the keys {', '.join(wanted)}."
     expect(isinstance(answer, dict) and set(answer) == set(wanted), keys)
     numbers = {name: as_number(value, f"“{name}”") for name, value in answer.items()}
-    heads, all_heads = wanted["heads for we"], pair_weights()[:, :, 0, 0].numel()
+    heads, all_heads = wanted["heads for we"], link_weights(MACHINE).numel()
     expect(numbers["heads for we"] != all_heads - heads, "Those are the heads that do not: count the others.")
     expect(numbers["heads for we"] == heads, "Count the heads for which finds(weights, agree, we) is true.")
     for name in ("sees", "saw", "dog", "pine"):
@@ -237,7 +287,7 @@ BARK, VERB = 2, 2  # places of the word whose row is asked for, and of the verb
 
 @cache
 def moved(name: str) -> Tensor:
-    """Total variation (S) between the two texts of 7.4 that this word tells apart, averaged over layers and heads."""
+    """Total variation (S) between the two texts of 7.6 that this word tells apart, averaged over layers and heads."""
     frame = "I {} a man." if name in ("sees", "saw") else "the bark of the {} is very rough"
     first, second = (
         read_weights(frame.format(word))[0] for word in ("see" if "man" in frame else "oak", name)
@@ -247,7 +297,7 @@ def moved(name: str) -> Tensor:
 
 @cache
 def five_numbers() -> dict[str, float]:
-    """The right answers to 7.4."""
+    """The right answers to 7.6."""
     weights, tokens = read_weights("We never seem to agree.")
     agree, we = tokens.index("agree"), tokens.index("we")
     heads = largest_is(weights[:, :, agree], we, [0, agree, len(tokens) - 1]).sum()
@@ -257,46 +307,9 @@ def five_numbers() -> dict[str, float]:
 
 
 def other_mean(name: str) -> float:
-    """What 7.4 gives with the mean over the verb's row alone, or over all rows in place of that of "bark"."""
+    """What 7.6 gives with the mean over the verb's row alone, or over all rows in place of that of "bark"."""
     rows = moved(name)
     return float(rows[VERB] if name in ("sees", "saw") else rows.mean())
-
-
-@exercise("7.5")
-def entropy_of_a_row(answer):
-    """The entropy of (1/2, 1/4, 1/8, 1/8) in bits."""
-    number = as_number(answer, "The entropy")
-    expect(not close(number, -1.75, 1e-3), "Almost: the logarithms are negative, so the sum needs a minus.")
-    expect(not close(number, 2.0, 1e-3), "2 bits is the entropy of an even row; this one is narrower.")
-    expect(not close(number, 1.2130, 1e-3), "That is in nats: use the logarithm to base 2 for bits.")
-    expect(not close(number, 1.375, 1e-3), "There are two tokens with an eighth: count both.")
-    expect(
-        close(number, 1.75, 1e-3), "Add −w · log2(w) over the four weights; log2(1/2) = −1, log2(1/4) = −2."
-    )
-    return "An even row of four would have 2 bits."
-
-
-@exercise("7.6")
-def score_of_the_token_before(answer):
-    """The mean of the diagonal below the main one, for each head."""
-    expect_function(answer)
-    for L, A, S in ((2, 3, 5), (4, 2, 7)):
-        weights = random_weights(L, A, S)
-        result = expect_tensor(call_and_compare(answer, weights), (L, A))
-        below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
-        after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
-        hints = {
-            "That is the token after: a row belongs to the token that looks.": after,
-            "That is what each token gives to itself: go one to the left of the diagonal.": itself,
-        }
-        for hint, wrong in hints.items():
-            expect(not close(result, wrong.mean(-1)), hint)
-            expect(not close(result, wrong.sum(-1) / S), hint)
-        expect(not close(result, below.sum(-1)), "This is the sum: take the mean.")
-        expect(not close(result, below.sum(-1) / S), "Divide by S − 1: the first token has none before it.")
-        right = close(result, below.mean(-1))
-        expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, for each head alone.")
-    return ""
 
 
 @exercise("7.7")

@@ -5,19 +5,17 @@ import math
 import numpy as np
 import torch
 
-from exercises.notebook_07 import five_numbers, pair_weights, share_found
-
-HIS, IAN, ANSWERING, MACHINE = 8, 3, 9, 10
+from exercises.notebook_07 import IT, MACHINE, PLAYED, five_numbers, link_weights, share_found
 
 
-def ranked(query, key):
+def ranked(link):
     """All heads, the one that gives the link the most weight first."""
-    weights = pair_weights()[:, :, query, key]
+    weights = link_weights(link)
     return [divmod(int(place), weights.size(1)) for place in weights.flatten().argsort(descending=True)]
 
 
-HIS_HEADS, MACHINE_HEADS = ranked(HIS, IAN), ranked(MACHINE, ANSWERING)
-BEST_HIS, BEST_MACHINE = HIS_HEADS[0], MACHINE_HEADS[0]
+IT_HEADS, PLAYED_HEADS, MACHINE_HEADS = ranked(IT), ranked(PLAYED), ranked(MACHINE)
+BEST_IT, BEST_PLAYED, BEST_MACHINE = IT_HEADS[0], PLAYED_HEADS[0], MACHINE_HEADS[0]
 SHARES = [share_found(*BEST_MACHINE, strangers=False), 1.0, share_found(*BEST_MACHINE, strangers=True)]
 NUMBERS = five_numbers()
 
@@ -106,36 +104,6 @@ def rollout_of_three(weights):
 
 RIGHT = {
     "7.1": [
-        (BEST_HIS, BEST_MACHINE),
-        [list(HIS_HEADS[1]), torch.tensor(MACHINE_HEADS[1])],
-        ("{}-{}".format(*BEST_HIS), "{}-{}".format(*BEST_MACHINE)),
-        np.array([BEST_HIS, BEST_MACHINE]),
-        {"his": BEST_HIS, "machine": BEST_MACHINE},
-        {"machine_to_answering": BEST_MACHINE, "his_to_ian": BEST_HIS},
-        ["layer {}, head {}".format(*head) for head in (BEST_HIS, BEST_MACHINE)],
-        ["head {1} of layer {0}".format(*head) for head in (BEST_HIS, BEST_MACHINE)],
-        ["L{}H{}".format(*head) for head in (BEST_HIS, BEST_MACHINE)],
-        [f"{BEST_HIS}", f"{BEST_MACHINE}"],
-    ],
-    "7.2": [
-        finds,
-        finds_by_comparison,
-        finds_numpy,
-        lambda w, q, k: finds(w, q, k).int(),
-        lambda w, q, k: finds(w, q, k).tolist(),
-        lambda w, q, k: list(finds(w, q, k)),
-    ],
-    "7.3": [(BEST_MACHINE, *SHARES), ["{}-{}".format(*BEST_MACHINE), *map(torch.tensor, SHARES)]],
-    "7.4": [
-        NUMBERS,
-        {
-            name: round(value, 3) if isinstance(value, float) else torch.tensor(value)
-            for name, value in NUMBERS.items()
-        },
-        {name: round(value, 2) for name, value in NUMBERS.items()},
-        {name: np.float32(round(value, 2)) for name, value in NUMBERS.items()},
-    ],
-    "7.5": [
         1.75,
         7 / 4,
         "7/4",
@@ -144,7 +112,37 @@ RIGHT = {
         torch.tensor(1.75),
         -sum(w * math.log2(w) for w in (0.5, 0.25, 0.125, 0.125)),
     ],
-    "7.6": [before, before_in_a_loop, before_by_einsum, lambda w: before(w).numpy()],
+    "7.2": [
+        (BEST_IT, BEST_PLAYED),
+        [list(IT_HEADS[1]), torch.tensor(PLAYED_HEADS[1])],
+        ("{}-{}".format(*BEST_IT), "{}-{}".format(*BEST_PLAYED)),
+        np.array([BEST_IT, BEST_PLAYED]),
+        {"it": BEST_IT, "played": BEST_PLAYED},
+        {"played_to_violin": BEST_PLAYED, "it_to_violin": BEST_IT},
+        ["layer {}, head {}".format(*head) for head in (BEST_IT, BEST_PLAYED)],
+        ["head {1} of layer {0}".format(*head) for head in (BEST_IT, BEST_PLAYED)],
+        ["L{}H{}".format(*head) for head in (BEST_IT, BEST_PLAYED)],
+        [f"{BEST_IT}", f"{BEST_PLAYED}"],
+    ],
+    "7.3": [
+        finds,
+        finds_by_comparison,
+        finds_numpy,
+        lambda w, q, k: finds(w, q, k).int(),
+        lambda w, q, k: finds(w, q, k).tolist(),
+        lambda w, q, k: list(finds(w, q, k)),
+    ],
+    "7.4": [(BEST_MACHINE, *SHARES), ["{}-{}".format(*BEST_MACHINE), *map(torch.tensor, SHARES)]],
+    "7.5": [before, before_in_a_loop, before_by_einsum, lambda w: before(w).numpy()],
+    "7.6": [
+        NUMBERS,
+        {
+            name: round(value, 3) if isinstance(value, float) else torch.tensor(value)
+            for name, value in NUMBERS.items()
+        },
+        {name: round(value, 2) for name, value in NUMBERS.items()},
+        {name: np.float32(round(value, 2)) for name, value in NUMBERS.items()},
+    ],
     "7.7": [
         rollout,
         lambda w: turned(list(mixed(w).flip(0))),
@@ -155,21 +153,32 @@ RIGHT = {
 
 WRONG = {
     "7.1": [
-        ((BEST_MACHINE, BEST_HIS), "exchanged"),
-        ((HIS_HEADS[-1], BEST_MACHINE), "look on"),
-        ((BEST_HIS, MACHINE_HEADS[-1]), "look on"),
-        (((99, 0), BEST_MACHINE), "not there"),
-        ((BEST_HIS, (-1, 3)), "not there"),
-        ((BEST_HIS, "-1-3"), "two numbers"),
-        ((BEST_HIS, "the third"), "two numbers"),
-        ({"his": BEST_HIS}, "two heads"),
-        ({"his": BEST_MACHINE, "machine": BEST_HIS}, "exchanged"),
-        ((BEST_HIS, (0, 1, 2)), "two numbers"),
-        (BEST_HIS, "two numbers"),
-        ((BEST_HIS,), "two heads"),
-        (5, "two heads"),
+        (-1.75, "minus"),
+        (2, "even row"),
+        (1.75 * math.log(2), "nats"),
+        (1.375, "count both"),
+        (1.5, "Add"),
+        ("much", "a number"),
+        ("7/0", "a number"),
+        ("4/7", "Add"),
+        (torch.zeros(2), "a number"),
     ],
     "7.2": [
+        ((BEST_PLAYED, BEST_IT), "exchanged"),
+        ((IT_HEADS[-1], BEST_PLAYED), "look on"),
+        ((BEST_IT, PLAYED_HEADS[-1]), "look on"),
+        (((99, 0), BEST_PLAYED), "not there"),
+        ((BEST_IT, (-1, 3)), "not there"),
+        ((BEST_IT, "-1-3"), "two numbers"),
+        ((BEST_IT, "the third"), "two numbers"),
+        ({"it": BEST_IT}, "two heads"),
+        ({"it": BEST_PLAYED, "played": BEST_IT}, "exchanged"),
+        ((BEST_IT, (0, 1, 2)), "two numbers"),
+        (BEST_IT, "two numbers"),
+        ((BEST_IT,), "two heads"),
+        (5, "two heads"),
+    ],
+    "7.3": [
         (finds_without(), "leave them out"),
         (finds_without("first", "last"), "itself still takes part"),
         (finds_without("itself"), "the first and the last"),
@@ -184,7 +193,7 @@ WRONG = {
         (lambda w, q, k: [["yes"] * w.size(1)] * w.size(0), "torch tensor"),
         (lambda w, q, k: None, "return"),
     ],
-    "7.3": [
+    "7.4": [
         ((BEST_MACHINE, SHARES[0], 0.0, SHARES[2]), "one token before"),
         ((BEST_MACHINE, 0.123, 1.0, SHARES[2]), "for together"),
         ((BEST_MACHINE, SHARES[0], 1.0, 0.123), "for strangers"),
@@ -194,31 +203,7 @@ WRONG = {
         ((BEST_MACHINE, 1.0), "three shares"),
         (3, "three shares"),
     ],
-    "7.4": [
-        (NUMBERS | {"heads for we": 72 - NUMBERS["heads for we"]}, "do not"),
-        (NUMBERS | {"heads for we": 3}, "finds"),
-        (NUMBERS | {"sees": 2 * NUMBERS["sees"]}, "halves"),
-        (NUMBERS | {"sees": NUMBERS["saw"], "saw": NUMBERS["sees"]}, "“sees” is not"),
-        (NUMBERS | {"dog": 0.0791}, "only the row of “bark”"),
-        (NUMBERS | {"pine": NUMBERS["dog"]}, "“pine” is not"),
-        (NUMBERS | {"pine": round(NUMBERS["pine"], 2) + 0.02}, "“pine” is not"),
-        (NUMBERS | {"sees": round(2 * NUMBERS["sees"], 2)}, "“sees” is not"),
-        (NUMBERS | {"pine": "little"}, "a number"),
-        ({"sees": 0.1}, "keys"),
-        (list(NUMBERS.values()), "dictionary"),
-    ],
     "7.5": [
-        (-1.75, "minus"),
-        (2, "even row"),
-        (1.75 * math.log(2), "nats"),
-        (1.375, "count both"),
-        (1.5, "Add"),
-        ("much", "a number"),
-        ("7/0", "a number"),
-        ("4/7", "Add"),
-        (torch.zeros(2), "a number"),
-    ],
-    "7.6": [
         (lambda w: w.diagonal(1, -2, -1).mean(-1), "token after"),
         (lambda w: w.diagonal(0, -2, -1).mean(-1), "to itself"),
         (lambda w: w.diagonal(-1, -2, -1).sum(-1), "take the mean"),
@@ -230,6 +215,19 @@ WRONG = {
         (lambda w: w.diagonal(-2, -2, -1).mean(-1), "i - 1"),
         (lambda w: before(w).tolist(), "torch tensor"),
         (lambda w: None, "return"),
+    ],
+    "7.6": [
+        (NUMBERS | {"heads for we": 72 - NUMBERS["heads for we"]}, "do not"),
+        (NUMBERS | {"heads for we": 3}, "finds"),
+        (NUMBERS | {"sees": 2 * NUMBERS["sees"]}, "halves"),
+        (NUMBERS | {"sees": NUMBERS["saw"], "saw": NUMBERS["sees"]}, "“sees” is not"),
+        (NUMBERS | {"dog": 0.0791}, "only the row of “bark”"),
+        (NUMBERS | {"pine": NUMBERS["dog"]}, "“pine” is not"),
+        (NUMBERS | {"pine": round(NUMBERS["pine"], 2) + 0.02}, "“pine” is not"),
+        (NUMBERS | {"sees": round(2 * NUMBERS["sees"], 2)}, "“sees” is not"),
+        (NUMBERS | {"pine": "little"}, "a number"),
+        ({"sees": 0.1}, "keys"),
+        (list(NUMBERS.values()), "dictionary"),
     ],
     "7.7": [
         (rollout_turned, "order is turned"),
