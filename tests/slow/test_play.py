@@ -88,11 +88,22 @@ EDITS = {
             ('"summer flies by in a moment", "fruit flies like a banana"', '"flies flies", "no such word here"'),
         ],
     ],
+    "07_attention_views": [
+        [
+            ("prediction = None", 'prediction = "many"'),
+            ("show = head_view", "show = neuron_view"),
+            ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = "My sister lost her keys."'),
+            ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = "The dog chased the dog."'),
+            ('"John": "his", "Anna": "her", "Robert": "his", "Wei": "his"}', '"Xyzzyqux": "their"}'),
+            ('sentence = "We never seem to agree."', 'sentence = ""'),
+            ('compare_texts("I see a man.", "I sees a man.")', 'compare_texts("", "I see two men here.")'),
+        ],
+    ],
     "09_semantic_search": [
         [
             ('("Apple", "who makes the iPhone", "fizzy drink")', '("hammers", "Ça va? 你好 😀", "")'),
             ("query = torch.tensor([4.0, 3.0])", "query = torch.tensor([0.0, 0.0])"),
-            ('adjectives = ["moving", "clever", "exciting", "beautiful", "convincing"]', 'adjectives = ["xyzzy", "long"]'),
+            ('["moving", "clever", "exciting", "beautiful", "convincing"]', '["xyzzy", "long"]'),
             ('wish = "scared me to death"', 'wish = "zzzz zzzz blorp"'),
             ('walk_to("who makes the iPhone")', 'walk_to("")'),
             ('my_query = "my puppy is lonely"', 'my_query = ""'),
