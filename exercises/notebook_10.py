@@ -16,6 +16,30 @@ CHOOSE = "king tree, house soldier, river bridge, garden doctor, teacher train, 
 JUDGE = "lawyer street, letter singer, boat mountain, hotel actor, nurse ship, village queen"
 
 
+# distances of the pronoun to the right name and to the other one, as the notebook prints them
+DISTANCES = ((4, 2), (2, 4), (7, 3), (3, 7), (4, 6), (6, 4), (4, 1), (1, 4))
+
+
+@exercise("10.1")
+def two_baselines(answer):
+    """The accuracies of the best fixed offset and of "the nearest name", by hand."""
+    values = answer if isinstance(answer, (tuple, list)) else as_tensor(answer)
+    pair = isinstance(values, (tuple, list)) or getattr(values, "ndim", 0) == 1
+    expect(pair and len(values) == 2, "Give two numbers: the best fixed offset, then the nearest name.")
+    offset, nearest = as_number(values[0], "The first"), as_number(values[1], "The second")
+    right = [own for own, _ in DISTANCES]
+    best = max(right.count(step) for step in right) / len(right)
+    near = sum(own < other for own, other in DISTANCES) / len(right)
+    turned = close(offset, near) and close(nearest, best)
+    expect(not turned, "Turn them round: the fixed offset first, then the nearest name.")
+    expect(not (offset > 1 or nearest > 1), "These are counts or percentages: divide by the 8 sentences.")
+    hint = "Which distance to the right name is the most frequent? Divide its count by 8."
+    expect(close(offset, best), f"The first number is not right. {hint}")
+    hint = "Count the rows in which the right name is nearer than the other, and divide by 8."
+    expect(close(nearest, near), f"The second number is not right. {hint}")
+    return "A head that is right in half of such sentences has shown nothing."
+
+
 @cache
 def takes_his_to_noun(pairs: str) -> Tensor:
     """The share of 48 sentences with two nouns in which each head takes "his" to the right one, (L, A)."""
@@ -29,7 +53,7 @@ def takes_his_to_noun(pairs: str) -> Tensor:
     return torch.stack(found).mean(dim=0)
 
 
-@exercise("10.1")
+@exercise("10.2")
 def head_for_possessives(answer):
     """The head that takes "his" to its noun most often beside a rival; judged on other nouns, where luck is gone."""
     chosen, judged = takes_his_to_noun(CHOOSE), takes_his_to_noun(JUDGE)
@@ -54,7 +78,7 @@ CLUSTERS = (
 )
 
 
-@exercise("10.2")
+@exercise("10.3")
 def means_of_clusters(answer):
     """One mean a cluster, ordered by the cluster's number."""
     expect_function(answer)
@@ -88,7 +112,7 @@ def means_of_clusters(answer):
     return "Draw these with replacement, and the interval knows its clusters."
 
 
-@exercise("10.3")
+@exercise("10.4")
 def head_from_another_sentence(answer):
     """One head's columns replaced by those of the sentence before in the batch."""
     expect_function(answer)
@@ -145,7 +169,7 @@ DIFFERENCES = (
 )
 
 
-@exercise("10.4")
+@exercise("10.5")
 def sign_flips(answer):
     """The share of all ways to sign the differences whose mean is at least as far from 0."""
     expect_function(answer)

@@ -144,17 +144,23 @@ def sampled(differences):
     )
 
 
+OFFSET, NEAR = (
+    3 / 8,
+    1 / 2,
+)  # of 10.1: three of the eight right names stand four places back, four are the nearer
+
 RIGHT = {
-    "10.1": [BEST, list(BEST), torch.tensor(BEST), np.array(BEST), "{}-{}".format(*BEST)],
-    "10.2": [
+    "10.1": [(OFFSET, NEAR), [OFFSET, NEAR], torch.tensor([OFFSET, NEAR]), ("3/8", "1/2")],
+    "10.2": [BEST, list(BEST), torch.tensor(BEST), np.array(BEST), "{}-{}".format(*BEST)],
+    "10.3": [
         cluster_means,
         cluster_means_scattered,
         cluster_means_in_a_list,
         lambda v, c: cluster_means(v, c).numpy(),
         lambda v, c: cluster_means(v.double(), c),
     ],
-    "10.3": [resample, resample_by_view, lambda c, h, D: resample(c, h, D).numpy()],
-    "10.4": [
+    "10.4": [resample, resample_by_view, lambda c, h, D: resample(c, h, D).numpy()],
+    "10.5": [
         sign_flip_p,
         sign_flip_p_by_bits,
         lambda d: float(sign_flip_p(d.numpy())),
@@ -165,6 +171,16 @@ RIGHT = {
 
 WRONG = {
     "10.1": [
+        ((NEAR, OFFSET), "Turn them round"),
+        ((3, 4), "divide by the 8"),
+        ((0.25, NEAR), "most frequent"),
+        ((OFFSET, 0.25), "nearer than the other"),
+        (0.5, "two numbers"),
+        ((OFFSET, NEAR, 0), "two numbers"),
+        (("half", NEAR), "a number"),
+        (None, "two numbers"),
+    ],
+    "10.2": [
         (WORST, "a better one"),
         (RUNNER_UP, "of 48 sentences with other nouns"),
         (
@@ -176,7 +192,7 @@ WRONG = {
         ((1, 2, 3), "two numbers"),
         ("the third", "two numbers"),
     ],
-    "10.2": [
+    "10.3": [
         (cluster_sums, "sums"),
         (cluster_means_as_they_come, "first appearance"),
         (cluster_means_counted, "different clusters"),
@@ -188,7 +204,7 @@ WRONG = {
         (lambda v, c: ["much"] * len(torch.unique(c)), "one number a cluster"),
         (lambda v, c: None, "return"),
     ],
-    "10.3": [
+    "10.4": [
         (resample_backwards, "sentence after"),
         (lambda c, h, D: c.roll(1, dims=0), "All heads"),
         (resample_tokens, "token before"),
@@ -201,7 +217,7 @@ WRONG = {
         (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
         (lambda c, h, D: None, "return"),
     ],
-    "10.4": [
+    "10.5": [
         (by_comparison(lambda means, measured: means <= measured + 1e-9), "one side"),
         (by_comparison(lambda means, measured: means >= measured - 1e-9), "one side"),
         (by_comparison(lambda means, measured: abs(means) > abs(measured) + 1e-9), "Ties"),
