@@ -37,7 +37,7 @@ def starting_model(checkpoint: str | None, num_labels: int) -> TransformerForSeq
 
 
 def read_data(options: argparse.Namespace) -> tuple:
-    """Three parts of the reader's own file or of the reviews, and the names of the classes; SystemExit for a bad file."""
+    """Three parts of the reader's own file or of the reviews, and the classes' names; SystemExit for a bad file."""
     if options.data is None:
         return *reviews(), LABELS
     try:
