@@ -13,7 +13,7 @@ import nbformat
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = "notebooks/08_classifier.ipynb"
 TRAINING = {  # the cells that train
-    "08_classifier": ("08-058",),
+    "08_classifier": ("fine-tuning",),
     "11_pretraining": ("pretraining-032", "pretraining-061", "pretraining-067", "pretraining-080"),
     "12_decoder": ("c055", "c090", "c093"),
 }

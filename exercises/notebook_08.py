@@ -45,7 +45,7 @@ def through_the_head(answer):
     return "Neither the length of the texts nor their number plays a part."
 
 
-@exercise("8.2")
+@exercise("8.5")
 def sentences_for_an_interval(answer):
     """How many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
     number = as_number(answer, "The number of sentences")
@@ -168,7 +168,7 @@ def worth_in_order(words) -> float:
     return total + 0.25 * len(words) * ("very" in words)  # words act together
 
 
-@exercise("8.5")
+@exercise("8.6")
 def leave_one_out(answer):
     """How much a score drops when each word is left out, by its place."""
     expect_function(answer)
@@ -233,7 +233,7 @@ HEAD_HINTS = {
 }
 
 
-@exercise("8.6")
+@exercise("8.2")
 def head_written(answer):
     """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
     expect_function(answer)

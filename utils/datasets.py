@@ -1,9 +1,10 @@
-"""Labelled review sentences, and companies in a sentence each. Used in notebooks 01, 08 and 09."""
+"""Labelled review sentences, your own labelled CSV, and companies in a sentence each. Used in 01, 08 and 09."""
 
 import csv
 import hashlib
 import importlib.util
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,15 @@ class Reviews(NamedTuple):
     test: Examples
 
 
+class Labelled(NamedTuple):
+    """Three parts as in `Reviews`, and the names of the classes: the label 0 is `names[0]`."""
+
+    train: Examples
+    validation: Examples
+    test: Examples
+    names: tuple[str, ...]
+
+
 class Company(NamedTuple):
     """A listed company: its name, the ticker of its main listing, and a sentence on what it does."""
 
@@ -69,6 +79,57 @@ def reviews() -> Reviews:
         texts.append(text)
         labels.append(label)
     return Reviews(**{name: Examples(*columns) for name, columns in parts.items()})
+
+
+def read_labelled(path: str | Path, text: str = "text", label: str = "label", seed: int = 0) -> Labelled:
+    """The texts and labels in two columns of your own CSV, dealt into three parts; the classes' names are sorted.
+
+    Of each class a tenth, and one text at least, goes into test, as many into validation, the rest into train. Each
+    text is taken once, with its first label. Another `seed` deals otherwise; the order of the rows plays no part.
+    FileNotFoundError for no file; ValueError, with file and row, column or class, for what is missing or too little.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is no file: give the path of a CSV with a text and a label in each row"
+        )
+    if text == label:
+        raise ValueError(f"text and label are both {text!r}: name two columns of {path}")
+    if not path.stat().st_size:
+        raise ValueError(f"{path} is empty: write a header such as text,label and a row for each text")
+    remedy = "save it as CSV, UTF-8, and name its two columns as text and label"
+    unique = {}
+    for number, row in enumerate(read_csv(path, (text, label), remedy), start=1):
+        for column in (text, label):
+            if not row[column].strip():
+                place = f"row {number} below the header has nothing in the column {column!r}"
+                raise ValueError(f"{path}: {place}: fill it in, or delete the row")
+        unique.setdefault(text_hash(row[text]), (row[text].strip(), row[label].strip()))
+    counts = Counter(name for _, name in unique.values())
+    names = tuple(sorted(counts))
+    if len(names) < 2:
+        found = f"{len(names)} classes in the column {label!r}"
+        raise ValueError(f"{path} holds {found}: it takes two different labels or more")
+    rarest = min(names, key=counts.get)
+    if counts[rarest] < 3:
+        found = f"the class {rarest!r} has {counts[rarest]} different texts, too few for three parts"
+        raise ValueError(f"{path}: {found}: write 3 or more, or leave the class out")
+    return Labelled(*deal(list(unique.values()), counts, names, seed), names)
+
+
+def deal(
+    pairs: Sequence[tuple[str, str]], counts: Counter, names: Sequence[str], seed: int
+) -> list[Examples]:
+    """Deal (text, name) pairs into train, validation and test, each class alike, in an order that the seed draws."""
+    parts, dealt = {"test": ([], []), "validation": ([], []), "train": ([], [])}, Counter()
+    numbers = {name: number for number, name in enumerate(names)}
+    for text, name in sorted(pairs, key=lambda pair: text_hash(f"{seed} {pair[0]}")):
+        tenth = max(1, counts[name] // 10)
+        texts, labels = list(parts.values())[min(2, dealt[name] // tenth)]
+        texts.append(text)
+        labels.append(numbers[name])
+        dealt[name] += 1
+    return [Examples(*parts[part]) for part in ("train", "validation", "test")]
 
 
 def imdb_reviews(part: str) -> list[str]:
@@ -127,7 +188,9 @@ def company_queries() -> list[tuple[str, str]]:
     return [(row["query"], row["company"]) for row in rows]
 
 
-def read_csv(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+def read_csv(
+    file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8"
+) -> list[dict[str, str]]:
     """These columns of a CSV file with a header, row by row; commas or semicolons, with or without a byte order mark.
 
     ValueError, with file and line, for a column that is missing, a row that is too short or too long, and other bytes.
@@ -146,4 +209,4 @@ def read_csv(file: Path, columns: Sequence[str]) -> list[dict[str, str]]:
                 rows.append({name: row[name] for name in columns})
             return rows
     except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one
-        raise ValueError(f"{file} cannot be read ({error}): save it as CSV, UTF-8") from error
+        raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error

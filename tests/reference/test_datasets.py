@@ -11,6 +11,7 @@ from utils.datasets import (
     company_queries,
     imdb_reviews,
     imdb_sentences,
+    read_labelled,
     reviews,
     split_of,
     text_hash,
@@ -139,3 +140,73 @@ def test_a_csv_that_is_far_too_long_is_refused_before_it_is_read(tmp_path):
     file = tmp_path / "long.csv"
     file.write_text("name,ticker\nA,B\n")
     assert datasets.read_csv(file, ("name",)) == [{"name": "A"}]
+
+
+def own_csv(folder, rows, header="text,label", name="own.csv"):
+    path = folder / name
+    path.write_text("\n".join([header, *rows]) + "\n", "utf-8")
+    return path
+
+
+OWN = [f"text number {number},{'cba'[number % 3]}" for number in range(60)]
+
+
+def test_your_own_csv_is_dealt_class_by_class(tmp_path):
+    own = read_labelled(own_csv(tmp_path, OWN))
+    assert own.names == ("a", "b", "c")
+    assert [len(part) for part in own[:3]] == [48, 6, 6]
+    for part, each in zip(own[:3], (16, 2, 2), strict=True):
+        assert [part.labels.count(label) for label in range(3)] == [each] * 3
+    pairs = {
+        text: own.names[label]
+        for part in own[:3]
+        for text, label in zip(part.texts, part.labels, strict=True)
+    }
+    assert sorted(f"{text},{name}" for text, name in pairs.items()) == sorted(OWN)
+    assert own.train.labels != sorted(own.train.labels)  # mixed, so that the first of them are a fair sample
+
+
+def test_your_own_csv_is_dealt_alike_whatever_the_order_of_its_rows(tmp_path):
+    one = read_labelled(own_csv(tmp_path, OWN))
+    assert read_labelled(own_csv(tmp_path, OWN[::-1])) == one
+    assert read_labelled(own_csv(tmp_path, OWN), seed=1) != one
+
+
+def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tmp_path):
+    rows = [f'x;"two words; {number}";{number % 2}' for number in range(8)] + ['x;"Two  words; 0";1']
+    own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
+    assert own.names == ("0", "1")
+    assert [len(part) for part in own[:3]] == [4, 2, 2]
+    labels = {text: label for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
+    assert labels["two words; 0"] == 0  # the first counts
+    assert len(labels) == 8
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "options", "words"),
+    [
+        (OWN, "sentence,topic", {}, r"own\.csv .*the column 'text' is missing from \['sentence', 'topic'\].*name its"),
+        (OWN, "text,label", {"label": "topic"}, r"the column 'topic' is missing"),
+        (OWN, "text,label", {"label": "text"}, r"text and label are both 'text': name two columns of .*own\.csv"),
+        ([], "text,label", {}, r"own\.csv holds 0 classes in the column 'label': it takes two"),
+        (["a,x", "b,x", "c,x"], "text,label", {}, r"holds 1 classes in the column 'label'"),
+        ([*OWN, "one,d"], "text,label", {}, r"the class 'd' has 1 different texts, .*: write 3 or more, or leave"),
+        (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
+        (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),
+        (["a,x", "b"], "text,label", {}, r"line 3 has not 2 columns"),
+    ],
+)  # fmt: skip
+def test_your_own_csv_that_does_not_fit_is_refused_in_words(tmp_path, rows, header, options, words):
+    with pytest.raises(ValueError, match=words):
+        read_labelled(own_csv(tmp_path, rows, header), **options)
+
+
+def test_your_own_csv_that_is_empty_not_there_or_in_another_encoding(tmp_path):
+    (tmp_path / "empty.csv").touch()
+    with pytest.raises(ValueError, match=r"empty\.csv is empty: write a header"):
+        read_labelled(tmp_path / "empty.csv")
+    with pytest.raises(FileNotFoundError, match=r"none\.csv is no file: give the path"):
+        read_labelled(tmp_path / "none.csv")
+    (tmp_path / "latin.csv").write_bytes("text,label\ncaf\xe9,a\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.csv cannot be read \('utf-8' codec.*save it as CSV, UTF-8"):
+        read_labelled(tmp_path / "latin.csv")

@@ -18,13 +18,26 @@ PROGRAM = [ROOT / "scripts" / "fine_tune.py", "--cpu", "--limit", "41"]
 TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
 
 
-def run(*arguments) -> str:
-    """What Python printed, with a time limit."""
+def start(*arguments) -> subprocess.CompletedProcess:
+    """Python, with a time limit."""
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
     variables = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables, check=False)
+
+
+def run(*arguments) -> str:
+    """What Python printed."""
+    done = start(*arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def refused(*arguments) -> str:
+    """What the program says when it ends at once."""
+    done = start(*PROGRAM, *arguments)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +79,24 @@ def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
     expected = evaluate(model, tokenizer, reviews().test[:41])
     assert f"test accuracy {expected.accuracy:.1%} (" in printed
     assert f"of 41, loss {expected.loss:.4f}" in printed
+
+
+def test_your_own_csv_with_three_classes(trained, tmp_path):
+    """As many classes as labels, their names printed and saved; what does not fit is said in a line."""
+    folder, *_ = trained
+    topics = {"food": "the soup was {} salty", "weather": "it rained {} times", "travel": "train {} was late"}
+    rows = [f"{text.format(number)};{topic}" for number in range(5) for topic, text in topics.items()]
+    (tmp_path / "own.csv").write_text("\n".join(["sentence;topic", *rows]) + "\n", "utf-8")
+    own = ["--data", tmp_path / "own.csv", "--text", "sentence", "--label", "topic"]
+    saved = ["--checkpoint", folder / "tiny", "--save", tmp_path / "saved"]
+    printed = run(*PROGRAM, *TRAINING, *own, *saved)
+    assert "3 classes: food, travel, weather; 9 texts to learn from" in printed
+    assert "of 3, loss" in printed
+    model = TransformerForSequenceClassification.load(tmp_path / "saved")
+    assert tuple(model.config.id2label.values()) == ("food", "travel", "weather")
+    assert (
+        run(*PROGRAM, "--epochs", "0", *own, "--checkpoint", tmp_path / "saved").splitlines()[1:]
+        == (printed.splitlines()[-1:])
+    )
+    assert "and the data has 3: take" in refused(*own, "--checkpoint", folder / "one")
+    assert "the column 'label' is missing from ['sentence', 'topic']" in refused(*own[:4])

@@ -99,6 +99,17 @@ EDITS = {
             ('compare_texts("I see a man.", "I sees a man.")', 'compare_texts("", "I see two men here.")'),
         ],
     ],
+    "08_classifier": [
+        [
+            ('"A film to remember.", "Dull."', '"北京 🙂", ""'),
+            ("(2, 3, 5, 100)", "(7, 1000)"),
+            ('["A wonderful, moving film.", "A boring, stupid mess."]', '["Great great great!"]'),
+            ("A slow start, but the rest is a delight.", ""),
+            ("Is there a discount for students?", ""),
+            ('["Not a wonderful film.", "Awful.", "I loved it."]', '["", "Not bad"]'),
+            ("prediction = None", "prediction = 75"),
+        ],
+    ],
     "09_semantic_search": [
         [
             ('("Apple", "who makes the iPhone", "fizzy drink")', '("hammers", "Ça va? 你好 😀", "")'),
@@ -107,6 +118,12 @@ EDITS = {
             ('wish = "scared me to death"', 'wish = "zzzz zzzz blorp"'),
             ('walk_to("who makes the iPhone")', 'walk_to("")'),
             ('my_query = "my puppy is lonely"', 'my_query = ""'),
+        ],
+    ],
+    "10_heads_under_test": [
+        [
+            ('"The queen', '"Yesterday the queen'),
+            ("prediction = None", "prediction = 0.5"),
         ],
     ],
 }  # fmt: skip

@@ -304,7 +304,7 @@ RIGHT = {
         ([16, 10], torch.Size((16, 3)), 143.0),
         (torch.zeros(16, 10), torch.tensor([16, 3]), np.int64(143)),
     ],
-    "8.2": [4898, 4898.04, 5000, "4,898", "4 898", np.int64(4900), torch.tensor(4757)],
+    "8.5": [4898, 4898.04, 5000, "4,898", "4 898", np.int64(4900), torch.tensor(4757)],
     "8.3": [accuracy_by_concatenating, accuracy_by_hand],
     "8.4": [
         stop,
@@ -313,8 +313,8 @@ RIGHT = {
         lambda losses, patience: np.array(stop(losses, patience)),
         lambda losses, patience: tuple(np.array(stop(losses, patience))),
     ],
-    "8.5": [effects, effects_by_deleting, effects_as_array, lambda score, words: iter(effects(score, words))],
-    "8.6": [Head, HeadStepByStep, lambda config: Head(config)],
+    "8.6": [effects, effects_by_deleting, effects_as_array, lambda score, words: iter(effects(score, words))],
+    "8.2": [Head, HeadStepByStep, lambda config: Head(config)],
 }
 
 WRONG = {
@@ -333,7 +333,7 @@ WRONG = {
         ((16, (16, 3), 143), "a tuple such as"),
         (143, "Give the pooled shape"),
     ],
-    "8.2": [
+    "8.5": [
         (70, "square"),
         (1275, "1.96 of them"),
         (2499, "squared as well"),
@@ -380,7 +380,7 @@ WRONG = {
         (lambda losses, patience: ("a", "b"), "a number"),
         (lambda losses, patience: None, "return"),
     ],
-    "8.5": [
+    "8.6": [
         (lambda score, words: [-effect for effect in effects(score, words)], "sign is turned"),
         (lambda score, words: [score(words) - effect for effect in effects(score, words)], "the whole"),
         (lambda score, words: [score([word]) for word in words], "single words"),
@@ -398,7 +398,7 @@ WRONG = {
         (lambda score, words: [7] * len(words), "For each place"),
         (lambda score, words: None, "return"),
     ],
-    "8.6": [
+    "8.2": [
         (WithoutTanh, "then tanh"),
         (OfTheMean, "“pooled vector” differs"),
         (OfTheLast, "“pooled vector” differs"),
