@@ -122,7 +122,10 @@ EDITS = {
     ],
     "10_heads_under_test": [
         [
-            ('"The queen', '"Yesterday the queen'),
+            ('"his", (5, 5)', '"theirs", (7, 5)'),
+            ('"{a} wrote to {b}, and {p} {t} was on the table."', '"{a} likes {b}."'),
+            ("((5, 5), (1, 3), (2, 4))", "((0, 2), (5, 12))"),
+            ("The queen lost her golden crown.", "The empress lost her golden diadem."),
             ("prediction = None", "prediction = 0.5"),
         ],
     ],
