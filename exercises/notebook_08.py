@@ -45,25 +45,102 @@ def through_the_head(answer):
     return "Neither the length of the texts nor their number plays a part."
 
 
-@exercise("8.5")
-def sentences_for_an_interval(answer):
-    """How many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
-    number = as_number(answer, "The number of sentences")
-    wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
-    wrong = {
-        1.96 * math.sqrt(0.85 * 0.15) / 0.01: "This is the root of it: square 1.96·√(p(1 − p)) / 0.01.",
-        0.85 * 0.15 / 0.01**2: "This gives one standard error: for 95 % it is 1.96 of them.",
-        1.96 * 0.85 * 0.15 / 0.01**2: "1.96 stands outside the root, so it is squared as well.",
-        wanted / 4: "This is for 83 % to 87 %: the half-width is 0.01, not 0.02.",
-        wanted * 4: "84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.",
-        1.96**2 * 0.25 / 0.01**2: "This is for an accuracy of 50 %, the worst case; here p = 0.85.",
-        1.96**2 * 0.85 * 0.15 / 0.01: "The 0.01 has to be squared as well.",
-    }
-    for value, hint in wrong.items():
-        expect(not abs(number / value - 1) < 0.01, hint)
-    hint = "Set the half-width 1.96·√(p(1 − p)/n) to 0.01 and solve for n."
-    expect(abs(number / wanted - 1) <= 0.05, hint)
-    return "Twice as exact costs four times the sentences."
+@exercise("8.2")
+def head_written(answer):
+    """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
+    expect_function(answer)
+    small = BertConfig(hidden_size=20, num_labels=5, classifier_dropout=0.5)
+    head = call(answer, small)
+    logits = call(head, torch.randn(4, 7, 20))
+    expect(isinstance(head, nn.Module), "Pass the class itself: ClassificationHead, a nn.Module.")
+    expect(isinstance(logits, Tensor), f"forward should return the logits, not a {type(logits).__name__}.")
+    expect(tuple(logits.shape) != (4, 7, 5), "One vector a text goes in, that of [CLS]: hidden_states[:, 0].")
+    shape = f"For 4 texts and 5 classes the logits should have the shape (4, 5), not {tuple(logits.shape)}."
+    expect(tuple(logits.shape) == (4, 5), shape)
+    expect_parts(head)
+    expect_dropout(head, small)
+    climb(head_rungs(answer), HEAD_HINTS)
+    head.eval()
+    states = torch.randn(4, 7, 20).requires_grad_()
+    wanted = head.classifier(torch.tanh(head.pooler(states[:, 0])))
+    sources = [states, *head.pooler.parameters(), *head.classifier.parameters()]
+    cut_off = "The logits are right, but nothing below them can learn: no detach, no torch.no_grad()."
+    expect_gradients(call(head, states), wanted, sources, cut_off)
+    return "With the official weights it gives the official logits."
+
+
+def expect_parts(head: nn.Module) -> None:
+    """A `Hint` unless pooler and classifier are linear layers with the sizes of H = 20 and five classes."""
+    for name, size in {"pooler": (20, 20), "classifier": (5, 20)}.items():
+        part = getattr(head, name, None)
+        expect(isinstance(part, nn.Linear), f"self.{name} should be a nn.Linear.")
+        found = tuple(part.weight.shape)
+        expect(found == size, f"With H = 20 and 5 classes the {name}'s weight is {size}, yours {found}.")
+        expect(part.bias is not None, f"The {name} has a bias.")
+
+
+def inputs_of(head: nn.Module, hidden_states: Tensor) -> dict[str, Tensor]:
+    """What goes into pooler and classifier, and the logits, in one forward pass."""
+    seen = {}
+    hooks = [
+        getattr(head, name).register_forward_pre_hook(lambda part, x, name=name: seen.update({name: x[0]}))
+        for name in ("pooler", "classifier")
+    ]
+    try:
+        seen["logits"] = call(head, hidden_states)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for name in ("pooler", "classifier"):
+        expect(name in seen, f"forward does not call self.{name}.")
+    return seen
+
+
+@torch.no_grad()
+def expect_dropout(head: nn.Module, config: BertConfig) -> None:
+    """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
+    hidden_states = torch.randn(200, 3, config.hidden_size)
+    quiet, again = (inputs_of(head.eval(), hidden_states.clone()) for _ in range(2))
+    noisy = inputs_of(head.train(), hidden_states.clone())
+    expect(
+        quiet["classifier"].equal(again["classifier"]),
+        "In evaluation mode nothing is dropped: use nn.Dropout, a module.",
+    )
+    expect(not (noisy["pooler"] == 0).any(), "Dropout comes after the pooler, not before it.")
+    there = quiet["classifier"] != 0
+    pooled, dropped = quiet["classifier"][there], noisy["classifier"][there]
+    share = (dropped == 0).float().mean().item()
+    expect(
+        share > 0 or not (noisy["logits"] == 0).any(), "Dropout comes before the classifier, not after it."
+    )
+    expect(share > 0, "In training nothing is dropped between pooler and classifier.")
+    fixed = f"With classifier_dropout=0.5 it drops {share:.0%}: take head_dropout(config)."
+    expect(abs(share - 0.5) < 0.1, fixed)
+    kept = dropped != 0
+    expect(
+        close(dropped[kept], 2 * pooled[kept]),
+        "Dropout comes after tanh: what it keeps is the pooled vector, divided by 1 − 0.5.",
+    )
+
+
+@torch.no_grad()
+def head_rungs(answer) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Pooled vectors and logits with official weights, whose biases are not 0, for a text and a padded batch."""
+    folder = load_reference_model().name_or_path
+    official = BertForSequenceClassification.from_pretrained(folder, num_labels=3).eval()
+    for linear in (official.bert.pooler.dense, official.classifier):
+        nn.init.normal_(linear.bias)
+    head = call(answer, official.config).eval()
+    head.pooler.load_state_dict(official.bert.pooler.dense.state_dict())
+    head.classifier.load_state_dict(official.classifier.state_dict())
+    texts = {"": ["A film to remember."], " of a padded batch": ["Dull.", "It is long, and it feels longer."]}
+    for which, batch in texts.items():
+        output = official.bert(**load_tokenizer()(batch, padding=True, return_tensors="pt"))
+        given = output.last_hidden_state.clone()
+        seen = inputs_of(head, given)
+        expect(given.equal(output.last_hidden_state), "It changes the hidden states that it was given.")
+        yield f"pooled vector{'s' * bool(which)}{which}", seen["classifier"], output.pooler_output
+        yield f"logits{which}", seen["logits"], official.classifier(output.pooler_output)
 
 
 @exercise("8.3")
@@ -168,7 +245,7 @@ def worth_in_order(words) -> float:
     return total + 0.25 * len(words) * ("very" in words)  # words act together
 
 
-@exercise("8.6")
+@exercise("8.5")
 def leave_one_out(answer):
     """How much a score drops when each word is left out, by its place."""
     expect_function(answer)
@@ -233,99 +310,22 @@ HEAD_HINTS = {
 }
 
 
-@exercise("8.2")
-def head_written(answer):
-    """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
-    expect_function(answer)
-    small = BertConfig(hidden_size=20, num_labels=5, classifier_dropout=0.5)
-    head = call(answer, small)
-    logits = call(head, torch.randn(4, 7, 20))
-    expect(isinstance(head, nn.Module), "Pass the class itself: ClassificationHead, a nn.Module.")
-    expect(isinstance(logits, Tensor), f"forward should return the logits, not a {type(logits).__name__}.")
-    expect(tuple(logits.shape) != (4, 7, 5), "One vector a text goes in, that of [CLS]: hidden_states[:, 0].")
-    shape = f"For 4 texts and 5 classes the logits should have the shape (4, 5), not {tuple(logits.shape)}."
-    expect(tuple(logits.shape) == (4, 5), shape)
-    expect_parts(head)
-    expect_dropout(head, small)
-    climb(head_rungs(answer), HEAD_HINTS)
-    head.eval()
-    states = torch.randn(4, 7, 20).requires_grad_()
-    wanted = head.classifier(torch.tanh(head.pooler(states[:, 0])))
-    sources = [states, *head.pooler.parameters(), *head.classifier.parameters()]
-    cut_off = "The logits are right, but nothing below them can learn: no detach, no torch.no_grad()."
-    expect_gradients(call(head, states), wanted, sources, cut_off)
-    return "With the official weights it gives the official logits."
-
-
-def expect_parts(head: nn.Module) -> None:
-    """A `Hint` unless pooler and classifier are linear layers with the sizes of H = 20 and five classes."""
-    for name, size in {"pooler": (20, 20), "classifier": (5, 20)}.items():
-        part = getattr(head, name, None)
-        expect(isinstance(part, nn.Linear), f"self.{name} should be a nn.Linear.")
-        found = tuple(part.weight.shape)
-        expect(found == size, f"With H = 20 and 5 classes the {name}'s weight is {size}, yours {found}.")
-        expect(part.bias is not None, f"The {name} has a bias.")
-
-
-def inputs_of(head: nn.Module, hidden_states: Tensor) -> dict[str, Tensor]:
-    """What goes into pooler and classifier, and the logits, in one forward pass."""
-    seen = {}
-    hooks = [
-        getattr(head, name).register_forward_pre_hook(lambda part, x, name=name: seen.update({name: x[0]}))
-        for name in ("pooler", "classifier")
-    ]
-    try:
-        seen["logits"] = call(head, hidden_states)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    for name in ("pooler", "classifier"):
-        expect(name in seen, f"forward does not call self.{name}.")
-    return seen
-
-
-@torch.no_grad()
-def expect_dropout(head: nn.Module, config: BertConfig) -> None:
-    """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
-    hidden_states = torch.randn(200, 3, config.hidden_size)
-    quiet, again = (inputs_of(head.eval(), hidden_states.clone()) for _ in range(2))
-    noisy = inputs_of(head.train(), hidden_states.clone())
-    expect(
-        quiet["classifier"].equal(again["classifier"]),
-        "In evaluation mode nothing is dropped: use nn.Dropout, a module.",
-    )
-    expect(not (noisy["pooler"] == 0).any(), "Dropout comes after the pooler, not before it.")
-    there = quiet["classifier"] != 0
-    pooled, dropped = quiet["classifier"][there], noisy["classifier"][there]
-    share = (dropped == 0).float().mean().item()
-    expect(
-        share > 0 or not (noisy["logits"] == 0).any(), "Dropout comes before the classifier, not after it."
-    )
-    expect(share > 0, "In training nothing is dropped between pooler and classifier.")
-    fixed = f"With classifier_dropout=0.5 it drops {share:.0%}: take head_dropout(config)."
-    expect(abs(share - 0.5) < 0.1, fixed)
-    kept = dropped != 0
-    expect(
-        close(dropped[kept], 2 * pooled[kept]),
-        "Dropout comes after tanh: what it keeps is the pooled vector, divided by 1 − 0.5.",
-    )
-
-
-@torch.no_grad()
-def head_rungs(answer) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Pooled vectors and logits with official weights, whose biases are not 0, for a text and a padded batch."""
-    folder = load_reference_model().name_or_path
-    official = BertForSequenceClassification.from_pretrained(folder, num_labels=3).eval()
-    for linear in (official.bert.pooler.dense, official.classifier):
-        nn.init.normal_(linear.bias)
-    head = call(answer, official.config).eval()
-    head.pooler.load_state_dict(official.bert.pooler.dense.state_dict())
-    head.classifier.load_state_dict(official.classifier.state_dict())
-    texts = {"": ["A film to remember."], " of a padded batch": ["Dull.", "It is long, and it feels longer."]}
-    for which, batch in texts.items():
-        output = official.bert(**load_tokenizer()(batch, padding=True, return_tensors="pt"))
-        given = output.last_hidden_state.clone()
-        seen = inputs_of(head, given)
-        expect(given.equal(output.last_hidden_state), "It changes the hidden states that it was given.")
-        yield f"pooled vector{'s' * bool(which)}{which}", seen["classifier"], output.pooler_output
-        yield f"logits{which}", seen["logits"], official.classifier(output.pooler_output)
+@exercise("8.6")
+def sentences_for_an_interval(answer):
+    """How many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
+    number = as_number(answer, "The number of sentences")
+    wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
+    wrong = {
+        1.96 * math.sqrt(0.85 * 0.15) / 0.01: "This is the root of it: square 1.96·√(p(1 − p)) / 0.01.",
+        0.85 * 0.15 / 0.01**2: "This gives one standard error: for 95 % it is 1.96 of them.",
+        1.96 * 0.85 * 0.15 / 0.01**2: "1.96 stands outside the root, so it is squared as well.",
+        wanted / 4: "This is for 83 % to 87 %: the half-width is 0.01, not 0.02.",
+        wanted * 4: "84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.",
+        1.96**2 * 0.25 / 0.01**2: "This is for an accuracy of 50 %, the worst case; here p = 0.85.",
+        1.96**2 * 0.85 * 0.15 / 0.01: "The 0.01 has to be squared as well.",
+    }
+    for value, hint in wrong.items():
+        expect(not abs(number / value - 1) < 0.01, hint)
+    hint = "Set the half-width 1.96·√(p(1 − p)/n) to 0.01 and solve for n."
+    expect(abs(number / wanted - 1) <= 0.05, hint)
+    return "Twice as exact costs four times the sentences."

@@ -14,13 +14,14 @@ from itertools import chain, combinations, pairwise, product
 from string import Template
 
 import torch
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
 from utils.checkpoint import read_vocabulary
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.plots import SIGNED, bars, heatmap, plain
+from utils.plots import SIGNED, bars, heatmap, plain, to_numpy
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -186,7 +187,9 @@ def sum_and_scale(
         rows = [
             strip / (strip.abs().max().item() or 1) for strip in strips.values()
         ]  # each by its own largest
-        ax.imshow(torch.stack(rows), aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
+        ax.imshow(
+            to_numpy(torch.stack(rows)), aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest"
+        )
         ax.set_yticks(range(len(strips)), strips)
         ax.set(
             title=plain(f"The vector of {told(short(names[:1]))}, blue above zero and orange below"),
@@ -308,7 +311,14 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
             )
             for x, y, table in ((head_size * head, 0, part), (H + 3, top, part)):
                 extent = (x, x + head_size, y + S, y)
-                ax.imshow(torch.full_like(table, head), cmap="Set2", vmin=0, vmax=7, alpha=0.5, extent=extent)
+                ax.imshow(
+                    to_numpy(torch.full_like(table, head)),
+                    cmap="Set2",
+                    vmin=0,
+                    vmax=7,
+                    alpha=0.5,
+                    extent=extent,
+                )
                 for (row, column), number in zip(
                     product(range(S), range(head_size)), table.flatten(), strict=True
                 ):
@@ -446,11 +456,20 @@ def graph_walk(
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     places = centred @ directions[:2].T
     places = places / places.abs().amax(dim=0) * torch.tensor([104, 66])
-    nearest = scores.topk(k).indices
+    nearest, layers = scores.topk(k).indices, layers_of(index.hnsw, N)
 
     def still(ax) -> None:
-        ax.scatter(*places.T, s=8, color="0.6")
-        ax.scatter(*places[nearest].T, s=40, facecolors="none", edgecolors="C2")
+        pairs = {(min(a, b), max(a, b)) for a, others in enumerate(layers[0]) for b in others}
+        links = [(places[a], places[b]) for a, b in sorted(pairs)]
+        ax.add_collection(LineCollection(links, colors="0.85", linewidths=0.5, antialiased=False))
+        ax.scatter(*places.T, s=8, color="0.5", zorder=2)
+        ax.scatter(
+            *places[index.hnsw.entry_point], s=60, marker="s", color="C4", zorder=2, label="begins here"
+        )
+        ax.scatter(
+            *places[nearest].T, s=40, facecolors="none", edgecolors="C2", zorder=2, label="truly nearest"
+        )
+        ax.legend(frameon=False, fontsize="small")
         for node in nearest.tolist():
             ax.text(*places[node].tolist(), f"  {names[node]}", fontsize="small", parse_math=False)
         ax.set(title=f"{N} texts and the {k} nearest to {query_name}", xticks=[], yticks=[])
@@ -461,7 +480,7 @@ def graph_walk(
             "names": names,
             "places": places.mul(torch.tensor([1, -1])).round(decimals=2),
             "scores": scores,
-            "links": layers_of(index.hnsw, N),
+            "links": layers,
             "entry": index.hnsw.entry_point,
             "query": query_name,
             "k": k,
