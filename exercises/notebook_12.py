@@ -292,7 +292,9 @@ def keep_by_share_of_the_best(answer):
             close(found, right, 1e-4),
             "Keep a token if its share is at least p times the largest share, and no other.",
         )
-    return "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
+    return (
+        "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
+    )
 
 
 def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> dict[str, Tensor]:
