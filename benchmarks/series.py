@@ -15,7 +15,7 @@ LONGEST = "notebooks/08_classifier.ipynb"
 TRAINING = {  # the cells that train
     "08_classifier": ("fine-tuning",),
     "11_pretraining": ("pretraining-032", "pretraining-061", "pretraining-067", "pretraining-080"),
-    "12_decoder": ("c055", "c090", "c093"),
+    "12_decoder": ("cell-034", "cell-055", "cell-058", "cell-073"),
 }
 MODULES = "encoder tokenization views plots training search packing export"
 IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "exercises")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import torch
 from torch import Tensor
-from transformers import BertConfig, BertLMHeadModel
+from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
 from exercises import (
     Hint,
@@ -268,4 +268,49 @@ def wrong_continuations(scores: Tensor, steps: Tensor) -> dict[str, Tensor]:
         "Only the best beam is continued: the others may have better continuations.": total[scores.argmax()]
         .topk(K)
         .values,
+    }
+
+
+@exercise("12.5")
+def keep_by_share_of_the_best(answer):
+    """Min-p sampling: the tokens with at least p times the best one's share, as transformers' MinPLogitsWarper."""
+    expect_function(answer)
+    for seed, V, p in ((0, 5, 0.3), (1, 12, 0.1), (2, 40, 0.02)):
+        logits = 2 * torch.randn(V, generator=torch.Generator().manual_seed(seed))
+        found = expect_tensor(as_tensor(run_on_copies(answer, logits, p)), (V,))
+        shares = logits.softmax(dim=0)
+        official = MinPLogitsWarper(p)(None, logits[None].clone())[0]
+        right = official.softmax(dim=0)
+        for hint, wrong in wrong_shares(logits, shares, official, p).items():
+            expect(not close(found, wrong, 1e-4) or close(right, wrong, 1e-4), hint)
+        expect(
+            close(found.sum(), 1.0, 1e-4),
+            "The shares that remain should sum to 1: divide them by their sum, or set the other logits to −∞ "
+            "before the softmax.",
+        )
+        expect(
+            close(found, right, 1e-4),
+            "Keep a token if its share is at least p times the largest share, and no other.",
+        )
+    return (
+        "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
+    )
+
+
+def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    kept = official.isfinite()
+    return {
+        "Nothing has been left out: these are the shares of all tokens.": shares,
+        "These are logits: return the shares, after a softmax.": official,
+        "The limit is p times the largest share, not p itself.": logits.masked_fill(
+            shares < p, -torch.inf
+        ).softmax(dim=0),
+        "The limit is meant for the shares: compare them, not the logits.": logits.masked_fill(
+            logits < p * logits.max(), -torch.inf
+        ).softmax(dim=0),
+        "Divide by the sum: a second softmax, of shares, makes them nearly alike.": shares.masked_fill(
+            ~kept, -torch.inf
+        ).softmax(dim=0),
+        "The shares that remain should sum to 1: divide them by their sum.": shares * kept,
     }

@@ -1,5 +1,7 @@
 """Answers readers give to the exercises of notebook 12: right alternatives, and wrong ones with a word of the hint."""
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -146,6 +148,37 @@ def only_the_best_beam(scores, steps):
     return best, torch.zeros_like(tokens), tokens
 
 
+def min_p(logits, p):
+    shares = logits.softmax(dim=-1)
+    kept = shares * (shares >= p * shares.max())
+    return kept / kept.sum()
+
+
+def min_p_by_logits(logits, p):
+    hidden = logits < logits.max() + math.log(p)
+    return logits.masked_fill(hidden, -torch.inf).softmax(dim=-1)
+
+
+def min_p_in_a_loop(logits, p):
+    shares = logits.softmax(dim=-1).tolist()
+    kept = [share if share >= p * max(shares) else 0.0 for share in shares]
+    return [share / sum(kept) for share in kept]
+
+
+def min_p_in_place(logits, p):
+    result = min_p(logits, p)
+    logits[result == 0] = -torch.inf
+    return result
+
+
+def cut_by(limit):
+    def keep(logits, p):
+        shares = logits.softmax(dim=-1)
+        return logits.masked_fill(limit(logits, shares, p), -torch.inf).softmax(dim=-1)
+
+    return keep
+
+
 RIGHT = {
     "12.1": [RIGHT_SHAPES, [torch.Size(one) for one in RIGHT_SHAPES], tuple(map(torch.tensor, RIGHT_SHAPES))],
     "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
@@ -158,6 +191,7 @@ RIGHT = {
         lambda scores, steps: tuple(one.tolist() for one in continuations(scores, steps)),
         lambda scores, steps: [list(one) for one in continuations(scores, steps)],
     ],
+    "12.5": [min_p, min_p_by_logits, min_p_in_a_loop, lambda logits, p: min_p(logits, p).numpy()],
 }
 
 WRONG = {
@@ -231,5 +265,24 @@ WRONG = {
         (lambda scores, steps: (["best"] * len(scores),) * 3, "torch tensor"),
         (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "Add each beam's score"),
         (lambda scores, steps: None, "return"),
+    ],
+    "12.5": [
+        (lambda logits, p: logits.softmax(dim=-1), "Nothing has been left out"),
+        (lambda logits, p: min_p(logits, p).log() + logits.logsumexp(-1) * 0, "sum to 1"),
+        (
+            lambda logits, p: logits.masked_fill(min_p(logits, p) == 0, -torch.inf),
+            "These are logits",
+        ),
+        (cut_by(lambda logits, shares, p: shares < p), "not p itself"),
+        (cut_by(lambda logits, shares, p: logits < p * logits.max()), "compare them, not the logits"),
+        (
+            lambda logits, p: logits.softmax(-1).masked_fill(min_p(logits, p) == 0, -torch.inf).softmax(-1),
+            "second softmax",
+        ),
+        (lambda logits, p: logits.softmax(-1) * (min_p(logits, p) > 0), "divide them by their sum"),
+        (cut_by(lambda logits, shares, p: shares < shares.max()), "and no other"),
+        (lambda logits, p: min_p(logits, p)[:2], "shape"),
+        (min_p_in_place, "alters"),
+        (lambda logits, p: None, "return"),
     ],
 }
