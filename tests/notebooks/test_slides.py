@@ -11,7 +11,7 @@ from tools.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 
 CHOSEN = [f"{number:02d}" for number in range(14)]  # the notebooks whose slides have been chosen
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
-REWRITTEN = (*range(11),)  # in which whatever slides leave away is folded; the others follow
+REWRITTEN = (*range(11), 12)  # in which whatever slides leave away is folded; the others follow
 STARTS, SHOWN = {"slide", "subslide"}, {"slide", "subslide", "fragment", "-"}
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # of code at 24 px on a slide of 1280 × 720, in letters and lines

@@ -129,6 +129,15 @@ EDITS = {
             ("prediction = None", "prediction = 0.5"),
         ],
     ],
+    "12_decoder": [
+        [
+            ("third of mar 1998", "ZÜRICH 3/4/98!"),
+            ("{\"start\": {\"A\": 0.6, \"B\": 0.4}}", "{\"start\": {\"A\": 0.0, \"B\": 1.0}}"),
+            ("[0.4, 0.3, 0.15, 0.1, 0.05]", "[0, 1, 0]"),
+            ('readable("3 march")', 'readable("")'),
+            ('begin = ""', 'begin = "Zürich 12"'),
+        ],
+    ],
 }  # fmt: skip
 ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
 
