@@ -21,25 +21,6 @@ TEXTS = (3, 5, 8)
 
 
 @exercise("13.1")
-def scores_counted(answer):
-    """Attention scores of one head for texts of 3, 5 and 8 tokens, three ways."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
-    names = ("padded_scores", "one_row_scores", "packed_scores")
-    padded, row, packed = (as_number(one, name) for one, name in zip(answer, names, strict=True))
-    longest, tokens = max(TEXTS), sum(TEXTS)
-    expect(padded != longest**2, "padded_scores: that is one text's; the batch holds three.")
-    expect(padded != len(TEXTS) * longest, "padded_scores: those are the places; each looks at 8.")
-    expect(
-        padded == 3 * longest**2, "padded_scores: each text has 8 places, and each of them looks at all 8."
-    )
-    expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, it does not save them.")
-    expect(row == tokens**2, "one_row_scores: 16 tokens in one row, and each is compared with all 16.")
-    expect(packed != tokens, "packed_scores: those are the tokens; each looks at those of its text.")
-    expect(packed == sum(n**2 for n in TEXTS), "packed_scores: each text's length, squared, and their sum.")
-    return f"{packed:.0f} of {row:.0f}: the mask alone saves nothing, and takes more than padding here."
-
-
-@exercise("13.2")
 def mask_of_blocks(answer):
     """True where two tokens of one row belong to the same text."""
     expect_function(answer)
@@ -69,6 +50,25 @@ def mask_of_blocks(answer):
             "The places are right, but a mask of numbers would be added to the scores: return booleans.",
         )
     return "Equal to torch.block_diag of squares of ones."
+
+
+@exercise("13.2")
+def scores_counted(answer):
+    """Attention scores of one head for texts of 3, 5 and 8 tokens, three ways."""
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
+    names = ("padded_scores", "one_row_scores", "packed_scores")
+    padded, row, packed = (as_number(one, name) for one, name in zip(answer, names, strict=True))
+    longest, tokens = max(TEXTS), sum(TEXTS)
+    expect(padded != longest**2, "padded_scores: that is one text's; the batch holds three.")
+    expect(padded != len(TEXTS) * longest, "padded_scores: those are the places; each looks at 8.")
+    expect(
+        padded == 3 * longest**2, "padded_scores: each text has 8 places, and each of them looks at all 8."
+    )
+    expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, it does not save them.")
+    expect(row == tokens**2, "one_row_scores: 16 tokens in one row, and each is compared with all 16.")
+    expect(packed != tokens, "packed_scores: those are the tokens; each looks at those of its text.")
+    expect(packed == sum(n**2 for n in TEXTS), "packed_scores: each text's length, squared, and their sum.")
+    return f"{packed:.0f} of {row:.0f}: the mask alone saves nothing, and takes more than padding here."
 
 
 @exercise("13.3")

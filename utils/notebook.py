@@ -23,7 +23,7 @@ def start(seed: int = 0) -> torch.device:
     """Seed, silence reports, set the figures' style, say what runs; the device is DEVICE's, else cuda, else cpu.
 
     It says so, too, if the notebook stands in another copy of the series than the one that this Python has installed.
-    On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (measured in notebook 13).
+    On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (benchmarks/faults.py).
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     random.seed(seed)

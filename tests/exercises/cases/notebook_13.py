@@ -94,8 +94,8 @@ def fair_in_place(ours, theirs):
 
 
 RIGHT = {
-    "13.1": [(192, 256, 98), [192.0, 256.0, 98.0], tuple(torch.tensor([192, 256, 98]))],
-    "13.2": [blocks, blocks_by_number, blocks_in_numpy],
+    "13.1": [blocks, blocks_by_number, blocks_in_numpy],
+    "13.2": [(192, 256, 98), [192.0, 256.0, 98.0], tuple(torch.tensor([192, 256, 98]))],
     "13.3": [put_back, put_back_by_scatter, lambda p, m: put_back(p, m).numpy()],
     "13.4": [signed, signed_with_where, signed_in_numpy],
     "13.5": [fair, fair_in_numpy, lambda ours, theirs: torch.tensor(fair(ours, theirs))],
@@ -103,16 +103,6 @@ RIGHT = {
 
 WRONG = {
     "13.1": [
-        ((64, 256, 98), "three"),
-        ((24, 256, 98), "places"),
-        ((98, 256, 98), "8 places"),
-        ((192, 98, 98), "does not save"),
-        ((192, 192, 98), "16 tokens"),
-        ((192, 256, 16), "those are the tokens"),
-        ((192, 256, 256), "squared"),
-        (192, "three numbers"),
-    ],
-    "13.2": [
         (lambda n: ~blocks(n), "Turned round"),
         (lambda n: blocks(n).tril(), "ahead"),
         (lambda n: torch.eye(sum(n)).bool(), "itself alone"),
@@ -122,6 +112,16 @@ WRONG = {
         (lambda n: torch.ones(len(n), max(n)).bool(), "shape"),
         (blocks([2, 1]), "function itself"),
         (lambda n: None, "return"),
+    ],
+    "13.2": [
+        ((64, 256, 98), "three"),
+        ((24, 256, 98), "places"),
+        ((98, 256, 98), "8 places"),
+        ((192, 98, 98), "does not save"),
+        ((192, 192, 98), "16 tokens"),
+        ((192, 256, 16), "those are the tokens"),
+        ((192, 256, 256), "squared"),
+        (192, "three numbers"),
     ],
     "13.3": [
         (put_back_to_the_left, "need not stand at the end"),
