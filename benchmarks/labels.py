@@ -37,9 +37,10 @@ from utils.training import (
 RESULTS, MODEL = DATA / "labels.json", str(DATA / "tiny_bert")
 SIZES, STARTS = (100, 500, 3000), ("pretrained", "random")
 EPOCHS = {100: 15, 500: 6, 3000: 2}  # of fine-tuning, by the number of labelled sentences
-RATES = {100: (1e-4, 3e-4, 1e-3, 3e-3), 500: (1e-4, 3e-4, 1e-3, 3e-3), 3000: (3e-4, 1e-3, 3e-3)}
+RATES = {100: (1e-4, 3e-4, 1e-3, 3e-3), 500: (1e-4, 3e-4, 1e-3, 3e-3), 3000: (3e-4, 1e-3)}
 BATCH, JUDGES = 16, 500  # sentences; how many of the validation part choose a rate
-SEEDS = {100: 3, 500: 3, 3000: 3}  # draws of labelled sentences, each with its own random parameters
+DRAWS = 3  # of labelled sentences, each with its own random parameters
+RUNS = {100: 3, 500: 3, 3000: 2}  # of these are fine-tuned
 INVERSE_PENALTIES = (0.001, 0.01, 0.1, 1.0)  # of which a logistic regression chooses by cross-validation
 
 
@@ -126,23 +127,17 @@ def fine_tuned(start: str, count: int, rate: float, seed: int) -> tuple[float, f
 def plan() -> dict[str, Callable[[], object]]:
     """Every part by its name, what takes longest last."""
     found = {}
-    for count, seeds in SEEDS.items():
-        for seed in range(seeds):
+    for seed in range(DRAWS):
+        for count in SIZES:
             found[f"counted words {count} {seed}"] = partial(counted_words, count, seed)
-            for start in STARTS:
+            for start in (*STARTS, "large"):
                 found[f"frozen {start} {count} {seed}"] = partial(frozen, start, count, seed)
-    for count, seeds in SEEDS.items():
+    for count, seeds in RUNS.items():
         for seed in range(seeds):
             for start in STARTS:
                 for rate in RATES[count]:
                     name = f"fine-tuned {start} {count} {rate:g} {seed}"
                     found[name] = partial(fine_tuned, start, count, rate, seed)
-        if count == 500:
-            found |= {
-                f"frozen large {size} {seed}": partial(frozen, "large", size, seed)
-                for seed in range(3)
-                for size in SIZES
-            }
     return found
 
 
