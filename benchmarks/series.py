@@ -14,7 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 LONGEST = "notebooks/08_classifier.ipynb"
 TRAINING = {  # the cells that train
     "08_classifier": ("fine-tuning",),
-    "11_pretraining": ("pretraining-032", "pretraining-061", "pretraining-067", "pretraining-080"),
+    "11_pretraining": (
+        "pretraining-037",
+        "pretraining-069",
+        "pretraining-090",
+        "pretraining-111",
+        "pretraining-113",
+    ),
     "12_decoder": ("cell-034", "cell-055", "cell-058", "cell-073"),
 }
 MODULES = "encoder tokenization views plots training search packing export"

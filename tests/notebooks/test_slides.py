@@ -11,7 +11,6 @@ from tools.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 
 CHOSEN = [f"{number:02d}" for number in range(14)]  # the notebooks whose slides have been chosen
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
-REWRITTEN = (*range(11), 12)  # in which whatever slides leave away is folded; the others follow
 STARTS, SHOWN = {"slide", "subslide"}, {"slide", "subslide", "fragment", "-"}
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # of code at 24 px on a slide of 1280 × 720, in letters and lines
@@ -87,7 +86,7 @@ def test_pictures_stand_without_the_code_that_draws_them(path):
             assert cell.outputs, f"{cell.id}: nothing is left of a cell without code and output"
 
 
-@pytest.mark.parametrize("path", [SERIES[number] for number in REWRITTEN], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
 def test_what_slides_leave_away_is_folded_in_jupyterlab(path):
     assert not [cell.id for cell in cells_of(path) if hides_code(cell) and not is_folded(cell)]
 

@@ -129,6 +129,16 @@ EDITS = {
             ("prediction = None", "prediction = 0.5"),
         ],
     ],
+    "11_pretraining": [
+        [
+            ("torch.tensor([4, 2, 1, 1]) / 8", "torch.tensor([1.0, 0.0, 0.0, 0.0])"),
+            ("row = rows[0]", "row = rows[7]"),
+            ("torch.tensor([2, 1]).float()", "torch.tensor([-3, 50]).float()"),
+            ("range(40)", "range(3)"),
+            ('"i hated it. this is a [MASK] film."', '"", "no blank here", "two [MASK] [MASK] 🙂"'),
+            ('["a big [MASK].", ', '["[MASK]", '),
+        ],
+    ],
     "12_decoder": [
         [
             ('write_greedily("third of mar 1998")', 'write_greedily("ZÜRICH 3/4/98!")'),
@@ -136,6 +146,14 @@ EDITS = {
             ("[0.4, 0.3, 0.15, 0.1, 0.05]", "[0, 1, 0]"),
             ('readable("3 march")', 'readable("")'),
             ('begin = ""', 'begin = "Zürich 12"'),
+        ],
+    ],
+    "13_fast_inference": [
+        [
+            ("(512, 2304, 8192)", "(1, 7, 100_000)"),
+            ('my_query = "who makes the iPhone"', 'my_query = "qqqxz ☃ 漢字 🤔 " * 200'),
+            ("[-0.30, 0.10, 0.20, 0.72]", "[0.5]"),
+            ("prediction = None", 'prediction = "half"'),
         ],
     ],
 }  # fmt: skip

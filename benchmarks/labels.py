@@ -1,0 +1,157 @@
+"""What pretraining is worth to a classifier of notebook 11, with 100, 500 and 3,000 labelled sentences.
+
+`python -m benchmarks.labels` writes utils/data/labels.json, which notebook 11 draws, and goes on where it stopped.
+Test accuracies, each for several draws of the labelled sentences: words that are counted; mean vectors of a frozen
+encoder under a logistic regression; and all parameters fine-tuned, from the same mean vectors. The encoder is the tiny
+BERT, pretrained or random, and, frozen only, the series' own checkpoint. The validation part chooses the learning rate.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache, partial
+
+import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor, nn
+
+from utils.checkpoint import load_tokenizer
+from utils.datasets import DATA, Examples, reviews
+from utils.encoder import TransformerEncoder
+from utils.files import write_file
+from utils.masked_lm import TransformerForMaskedLM
+from utils.search import embed, mean_pooling
+from utils.training import (
+    History,
+    classify,
+    encode,
+    evaluate,
+    make_optimizer,
+    plan_batches,
+    train_epoch,
+)
+
+RESULTS, MODEL = DATA / "labels.json", str(DATA / "tiny_bert")
+SIZES, STARTS = (100, 500, 3000), ("pretrained", "random")
+EPOCHS = {100: 15, 500: 6, 3000: 2}  # of fine-tuning, by the number of labelled sentences
+RATES = {100: (1e-4, 3e-4, 1e-3, 3e-3), 500: (1e-4, 3e-4, 1e-3, 3e-3), 3000: (3e-4, 1e-3)}
+BATCH, JUDGES = 16, 500  # sentences; how many of the validation part choose a rate
+DRAWS = 3  # of labelled sentences, each with its own random parameters
+RUNS = {100: 3, 500: 3, 3000: 2}  # of these are fine-tuned
+INVERSE_PENALTIES = (0.001, 0.01, 0.1, 1.0)  # of which a logistic regression chooses by cross-validation
+
+
+class MeanClassifier(nn.Module):
+    """An encoder and a linear layer on the mean of its token vectors: no token has to be trained to sum up the text."""
+
+    def __init__(self, encoder: TransformerEncoder, config):
+        super().__init__()
+        self.encoder, self.config = encoder, config
+        self.classifier = nn.Linear(config.hidden_size, 2)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None):
+        """input_ids, attention_mask and token_type_ids (B, S) to logits (B, 2)."""
+        states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return self.classifier(mean_pooling(states, attention_mask))
+
+
+def draw(examples: Examples, count: int, seed: int) -> Examples:
+    """So many labelled sentences, others for each seed."""
+    order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))[:count].tolist()
+    return Examples([examples.texts[place] for place in order], [examples.labels[place] for place in order])
+
+
+def starting_encoder(start: str, seed: int) -> TransformerEncoder:
+    """The tiny BERT's encoder, pretrained or with random parameters of a seed; or the series' checkpoint, "large"."""
+    if start == "large":
+        return TransformerEncoder.from_checkpoint()
+    pretrained = TransformerForMaskedLM.from_checkpoint(MODEL)
+    torch.manual_seed(seed)
+    return (pretrained if start == "pretrained" else TransformerForMaskedLM(pretrained.config)).encoder
+
+
+def counted_words(count: int, seed: int) -> float:
+    """Test accuracy of a logistic regression on words weighted by how rare they are."""
+    train, test = draw(reviews().train, count, seed), reviews().test
+    rival = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(max_iter=2000))
+    return rival.fit(train.texts, train.labels).score(test.texts, test.labels)
+
+
+@cache
+def mean_vectors(start: str, seed: int, count: int) -> tuple[Tensor, Tensor]:
+    """Mean vectors of so many labelled sentences and of the test sentences, by an encoder that stays as it is."""
+    encoder, parts = starting_encoder(start, seed), reviews()
+    tokenizer = load_tokenizer() if start == "large" else load_tokenizer(MODEL)
+    train, test = (
+        embed(part.texts, encoder, tokenizer) for part in (draw(parts.train, count, seed), parts.test)
+    )
+    return train, test
+
+
+def frozen(start: str, count: int, seed: int, most: int = max(SIZES)) -> float:
+    """Test accuracy of a logistic regression on mean vectors of an encoder that stays as it is.
+
+    A smaller draw is the beginning of a larger one of the same seed, so `most` sentences are embedded once.
+    """
+    parts, (known, asked) = reviews(), mean_vectors(start, seed, most)
+    choice = GridSearchCV(LogisticRegression(max_iter=2000), {"C": INVERSE_PENALTIES})
+    reader = make_pipeline(StandardScaler(), choice)
+    return reader.fit(known[:count], draw(parts.train, count, seed).labels).score(asked, parts.test.labels)
+
+
+def fine_tuned(start: str, count: int, rate: float, seed: int) -> tuple[float, float]:
+    """Train all parameters at one learning rate; accuracy on the validation part and on the test part."""
+    parts, tokenizer = reviews(), load_tokenizer(MODEL)
+    encoder = starting_encoder(start, seed)
+    model = MeanClassifier(encoder, encoder.config)
+    rows, labels = encode(model, tokenizer, draw(parts.train, count, seed), None)
+    plan, history = plan_batches(rows, EPOCHS[count], BATCH, seed), History()
+    optimizer, schedule = make_optimizer(model, rate, sum(map(len, plan)))
+    for batches in plan:
+        train_epoch(
+            model,
+            batches,
+            lambda batch: classify(model, rows, labels, batch),
+            optimizer,
+            schedule,
+            history,
+            disable=True,
+        )
+    judged = [evaluate(model, tokenizer, part) for part in (parts.validation[:JUDGES], parts.test)]
+    return judged[0].accuracy, judged[1].accuracy
+
+
+def plan() -> dict[str, Callable[[], object]]:
+    """Every part by its name, what takes longest last."""
+    found = {}
+    for seed in range(DRAWS):
+        for count in SIZES:
+            found[f"counted words {count} {seed}"] = partial(counted_words, count, seed)
+            for start in (*STARTS, "large"):
+                found[f"frozen {start} {count} {seed}"] = partial(frozen, start, count, seed)
+    for count, seeds in RUNS.items():
+        for seed in range(seeds):
+            for start in STARTS:
+                for rate in RATES[count]:
+                    name = f"fine-tuned {start} {count} {rate:g} {seed}"
+                    found[name] = partial(fine_tuned, start, count, rate, seed)
+    return found
+
+
+def main() -> None:
+    """Measure what is not measured yet."""
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    results |= {"command": "python -m benchmarks.labels", "epochs": EPOCHS, "batch_size": BATCH}
+    runs = results.setdefault("runs", {})
+    for name, run in plan().items():
+        if name not in runs:
+            runs[name] = run()
+            write_file(RESULTS, json.dumps(results, indent=1) + "\n")
+            print(name, runs[name], flush=True)
+
+
+if __name__ == "__main__":
+    main()
