@@ -10,7 +10,7 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, combinations, pairwise, product
+from itertools import chain, combinations, pairwise
 from string import Template
 
 import torch
@@ -184,9 +184,7 @@ def sum_and_scale(
         strips = {"word": word[0], f"+ position {at}": position[at], "+ token type": token_type[0]}
         strips["= sum"] = total = sum(strips.values())
         strips["LayerNorm"] = layer_norm(total, [H], eps=eps)
-        rows = [
-            strip / (strip.abs().max().item() or 1) for strip in strips.values()
-        ]  # each by its own largest
+        rows = [strip / (strip.abs().max().item() or 1) for strip in strips.values()]  # by its own largest
         ax.imshow(
             to_numpy(torch.stack(rows)), aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest"
         )
@@ -300,29 +298,27 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         )
 
     def still(ax) -> None:
-        whole = torch.arange(S * H).view(S, H)
+        def table(x: float, y: float, numbers: Tensor, head: int) -> None:
+            ax.imshow(
+                to_numpy(torch.full_like(numbers, head)),
+                cmap="Set2",
+                vmin=0,
+                vmax=7,
+                alpha=0.5,
+                extent=(x, x + head_size, y + S, y),
+            )
+            for place, number in enumerate(numbers.flatten().tolist()):
+                row, column = divmod(place, head_size)
+                ax.text(x + column + 0.5, y + row + 0.5, number, ha="center", va="center")
+
         ax.text(H / 2, -0.2, f"q ({S}, {H})", ha="center", va="bottom")
         for row, name in enumerate(names):
             ax.text(-0.2, row + 0.5, plain(f"{name:.20}"), ha="right", va="center")
-        for head, part in enumerate(whole.split(head_size, dim=1)):
-            top = (S + 1.2) * head  # of the head's own table
-            ax.text(
-                H + 3 + head_size / 2, top - 0.2, f"head {head} ({S}, {head_size})", ha="center", va="bottom"
-            )
-            for x, y, table in ((head_size * head, 0, part), (H + 3, top, part)):
-                extent = (x, x + head_size, y + S, y)
-                ax.imshow(
-                    to_numpy(torch.full_like(table, head)),
-                    cmap="Set2",
-                    vmin=0,
-                    vmax=7,
-                    alpha=0.5,
-                    extent=extent,
-                )
-                for (row, column), number in zip(
-                    product(range(S), range(head_size)), table.flatten(), strict=True
-                ):
-                    ax.text(x + column + 0.5, y + row + 0.5, int(number), ha="center", va="center")
+        for head, part in enumerate(torch.arange(S * H).view(S, H).split(head_size, dim=1)):
+            top, middle = (S + 1.2) * head, H + 3 + head_size / 2  # of the head's own table
+            ax.text(middle, top - 0.2, f"head {head} ({S}, {head_size})", ha="center", va="bottom")
+            table(head_size * head, 0, part, head)
+            table(H + 3, top, part, head)
         ax.annotate("", (H + 2.6, S / 2), (H + 0.4, S / 2), arrowprops={"arrowstyle": "->", "lw": 2})
         ax.set(xlim=(-2, H + 4 + head_size), ylim=((S + 1.2) * heads, -1), aspect="equal")
         ax.axis("off")
