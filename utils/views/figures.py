@@ -183,16 +183,22 @@ def sum_and_scale(
         at = min(1, len(position) - 1)
         strips = {"word": word[0], f"+ position {at}": position[at], "+ token type": token_type[0]}
         strips["= sum"] = total = sum(strips.values())
-        strips["LayerNorm"] = layer_norm(total, [H], eps=eps)
-        rows = [strip / (strip.abs().max().item() or 1) for strip in strips.values()]  # by its own largest
-        ax.imshow(
-            to_numpy(torch.stack(rows)), aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest"
-        )
-        ax.set_yticks(range(len(strips)), strips)
+        added = torch.stack(list(strips.values()))
+        most = added.abs().quantile(0.98).item() or 1.0  # a single large number would pale all others
+        strips["LayerNorm"] = normed = layer_norm(total, [H], eps=eps)
+        rows = to_numpy(torch.stack(list(strips.values())))
+        ax.imshow(rows, aspect="auto", cmap=SIGNED, vmin=-most, vmax=most, interpolation="nearest")
+        ax.set_yticks(range(len(rows)), strips)
+        before, after = (f"{strip.std(correction=0):.2f}" for strip in (total, normed))
         ax.set(
-            title=plain(f"The vector of {told(short(names[:1]))}, blue above zero and orange below"),
-            xlabel="number",
+            title=plain(f"{told(short(names[:1]))}: LayerNorm takes the spread from {before} to {after}"),
+            xlabel=f"number (blue above zero, orange below; the same colours in all rows, darkest from ±{most:.2f} on)",
         )
+        spreads = ax.secondary_yaxis("right")
+        spreads.set_yticks(
+            range(len(rows)), [f"spread {strip.std(correction=0):.2f}" for strip in strips.values()]
+        )
+        spreads.tick_params(length=0)
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
