@@ -50,151 +50,6 @@ def spread_of_dot_products(answer):
 
 
 @exercise("3.3")
-def softmax_over_keys(answer):
-    """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
-    expect_function(answer)
-    generator = torch.Generator().manual_seed(3)
-    for shape in ((4, 4), (2, 3, 5), (2, 2, 3, 4)):
-        scores = torch.randn(shape, generator=generator)
-        with NoSoftmax():
-            result = expect_tensor(run_on_copies(answer, scores), shape)
-        exponentials = scores.exp()
-        expect(not close(result, exponentials), "These are the exponentials. Divide each row by its sum.")
-        expect(not close(result, scores.softmax(-2)), "These are softmax over the columns: sum over dim=-1.")
-        expect(
-            not close(result, exponentials / exponentials.sum()),
-            "All weights together sum to 1, but each row should: sum over dim=-1 only.",
-        )
-        expect(
-            scores.dim() != 2 or not close(result, exponentials / exponentials.sum(-1)),
-            "Each column is divided by the sum of a row: keep the dimension, with keepdim=True.",
-        )
-        expect(
-            close(result, scores.softmax(-1)),
-            "The rows are not right: e to the score, divided by the row's sum.",
-        )
-    for scores, name in EXTREMES.items():
-        large = torch.tensor(scores)
-        result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
-        expect(
-            result.isfinite().all(),
-            f"Right for small scores, but {name} give nan: subtract each row's own largest score, always.",
-        )
-        expect(close(result, large.softmax(-1), 1e-3), f"Right for small scores, but not for {name}.")
-    return "Subtracting the largest score changes nothing but the overflow."
-
-
-EXTREMES = {
-    ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
-    ((-1000.0, -1001.0), (0.0, 1.0)): "scores of −1,000",
-    ((1000.0, 999.0), (-1000.0, -1001.0)): "rows of 1,000 and of −1,000 together",
-    ((88.5, 88.5, 88.5), (0.0, 0.0, 1.0)): "scores of 88, whose exponentials sum to more than a float holds,",
-    ((1000.0, -1000.0, 0.0), (0.0, -1000.0, 1000.0)): "scores of 1,000 and of −1,000 in one row",
-    ((2.0, -torch.inf, 1.0), (-torch.inf, 0.0, -torch.inf)): "masked scores, −∞,",
-}
-
-
-class NoSoftmax(TorchFunctionMode):
-    """While this is on, torch's own softmax, in attention too, answers with a `Hint`."""
-
-    def __torch_function__(self, function, types, arguments=(), options=None):
-        name = getattr(function, "__name__", "")
-        if "softmax" in name or name == "scaled_dot_product_attention":
-            raise Hint("This calls torch's softmax: write it yourself, from exp and sum.")
-        return function(*arguments, **(options or {}))
-
-
-@exercise("3.4")
-def attention_through_a_window(answer):
-    """The answer returns context and weights of attention to unmasked keys at most `reach` places away."""
-    expect_function(answer)
-    first, second = ((1, 1, 1, 0, 1), (1, 0, 1, 1, 0)), ((1, 0, 1, 1, 0, 1, 1),) * 3
-    check_window(answer, torch.tensor(first), D=8, reach=1)
-    try:
-        check_window(answer, torch.tensor(second), D=4, reach=2)
-    except (Hint, RuntimeError) as error:
-        raise Hint(
-            "Right for S = 5, D = 8 and reach = 1, but not for S = 7, D = 4 and reach = 2: take every size from the "
-            f"arguments ({error})"
-        ) from error
-    return "Its cost grows with S × reach, if one leaves out what is masked."
-
-
-def check_window(answer, attention_mask, D: int, reach: int) -> None:
-    """Compare an answer to 3.4 with the right context and weights, after the typical wrong ones."""
-    B, S = attention_mask.shape
-    query, key, value = torch.randn(3, B, S, D, generator=torch.Generator().manual_seed(3))
-    result = run_on_copies(answer, query, key, value, attention_mask, reach)
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint("Return two tensors: the context and the attention weights.")
-    context = expect_tensor(result[0], (B, S, D), "The context, returned first,")
-    weights = expect_tensor(result[1], (B, S, S), "The attention weights, returned second,")
-    for hint, wrong in wrong_masked_weights(query, key, attention_mask, reach):
-        expect(not close(weights.nan_to_num(), wrong.nan_to_num()), hint)
-    mask = attention_mask[:, None, :].bool() & window(S, reach)
-    wanted_context, wanted = scaled_dot_product_attention(query, key, value, mask)
-    expect(
-        not weights.isnan().any(),
-        "There are nan in the weights: does some query see no key at all? Here each has one within reach.",
-    )
-    expect(close(weights, wanted), "The weights are not right: scores / √D, both masks, then softmax.")
-    expect(close(context, wanted_context), "The weights are right. The context is weights @ value.")
-
-
-def wrong_masked_weights(query, key, attention_mask, reach):
-    """Pairs of a hint and the weights (B, S, S) of a typical mistake."""
-    scores = query @ key.transpose(1, 2) * query.size(-1) ** -0.5
-    S = scores.size(-1)
-    padding, near = attention_mask[:, None, :].bool(), window(S, reach)
-    mask, hidden = padding & near, -torch.inf
-
-    def masked(allowed):
-        return scores.masked_fill(~allowed, hidden).softmax(-1)
-
-    unscaled = (scores * query.size(-1) ** 0.5).masked_fill(~mask, hidden).softmax(-1)
-    yield "The scores are not scaled: divide them by √D before the softmax.", unscaled
-    yield "No mask shows in the weights.", scores.softmax(-1)
-    yield "A query still sees tokens beyond its reach: add the window.", masked(padding.expand_as(scores))
-    yield "A query still sees tokens where attention_mask is 0: use it too.", masked(near.expand_as(scores))
-    yield "The window looks back only: keys after the query are within reach too.", masked(mask & near.tril())
-    yield (
-        "The window looks ahead only: keys before the query are within reach too.",
-        masked(mask & near.triu()),
-    )
-    yield (
-        "The window is too narrow by one: a key exactly `reach` places away is seen.",
-        masked(padding & window(S, reach - 1)),
-    )
-    yield (
-        "The window is too wide by one: a key `reach` + 1 places away is not seen.",
-        masked(padding & window(S, reach + 1)),
-    )
-    yield "A row sees what either mask allows: it takes both, with & or a product.", masked(padding | near)
-    yield (
-        "The weights are set to 0 after the softmax, so the rows do not sum to 1: mask the scores.",
-        scores.softmax(-1) * mask,
-    )
-    yield "A masked score of 0 still gets a weight, e⁰ = 1: use −inf.", (scores * mask).softmax(-1)
-    over_queries = scores.masked_fill(~mask, hidden).softmax(-2)
-    yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", over_queries
-    yield (
-        "The rows of masked tokens are 0: a mask takes keys away, and every query keeps its row.",
-        masked(mask) * attention_mask[..., None],
-    )
-    both = mask & attention_mask[..., None].bool()
-    yield (
-        "The rows of masked tokens are empty: a mask takes keys away, and every query keeps its row.",
-        masked(both),
-    )
-
-
-def window(size: int, reach: int) -> torch.Tensor:
-    """(S, S), True where key and query are at most `reach` places apart."""
-    places = torch.arange(size)
-    return (places[:, None] - places).abs() <= reach
-
-
-@exercise("3.5")
 def write_the_head(answer):
     """The answer is the class: with pretrained weights it gives the official weights and context, padding included."""
     expect(
@@ -273,6 +128,151 @@ def official_head(reference, ids, mask, layer: int, index: int, D: int):
     hook.remove()
     context = caught[0][..., index * D : (index + 1) * D]
     return output.hidden_states[layer], output.attentions[layer][:, index], context
+
+
+@exercise("3.4")
+def softmax_over_keys(answer):
+    """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(3)
+    for shape in ((4, 4), (2, 3, 5), (2, 2, 3, 4)):
+        scores = torch.randn(shape, generator=generator)
+        with NoSoftmax():
+            result = expect_tensor(run_on_copies(answer, scores), shape)
+        exponentials = scores.exp()
+        expect(not close(result, exponentials), "These are the exponentials. Divide each row by its sum.")
+        expect(not close(result, scores.softmax(-2)), "These are softmax over the columns: sum over dim=-1.")
+        expect(
+            not close(result, exponentials / exponentials.sum()),
+            "All weights together sum to 1, but each row should: sum over dim=-1 only.",
+        )
+        expect(
+            scores.dim() != 2 or not close(result, exponentials / exponentials.sum(-1)),
+            "Each column is divided by the sum of a row: keep the dimension, with keepdim=True.",
+        )
+        expect(
+            close(result, scores.softmax(-1)),
+            "The rows are not right: e to the score, divided by the row's sum.",
+        )
+    for scores, name in EXTREMES.items():
+        large = torch.tensor(scores)
+        result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
+        expect(
+            result.isfinite().all(),
+            f"Right for small scores, but {name} give nan: subtract each row's own largest score, always.",
+        )
+        expect(close(result, large.softmax(-1), 1e-3), f"Right for small scores, but not for {name}.")
+    return "Subtracting the largest score changes nothing but the overflow."
+
+
+EXTREMES = {
+    ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
+    ((-1000.0, -1001.0), (0.0, 1.0)): "scores of −1,000",
+    ((1000.0, 999.0), (-1000.0, -1001.0)): "rows of 1,000 and of −1,000 together",
+    ((88.5, 88.5, 88.5), (0.0, 0.0, 1.0)): "scores of 88, whose exponentials sum to more than a float holds,",
+    ((1000.0, -1000.0, 0.0), (0.0, -1000.0, 1000.0)): "scores of 1,000 and of −1,000 in one row",
+    ((2.0, -torch.inf, 1.0), (-torch.inf, 0.0, -torch.inf)): "masked scores, −∞,",
+}
+
+
+class NoSoftmax(TorchFunctionMode):
+    """While this is on, torch's own softmax, in attention too, answers with a `Hint`."""
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        name = getattr(function, "__name__", "")
+        if "softmax" in name or name == "scaled_dot_product_attention":
+            raise Hint("This calls torch's softmax: write it yourself, from exp and sum.")
+        return function(*arguments, **(options or {}))
+
+
+@exercise("3.5")
+def attention_through_a_window(answer):
+    """The answer returns context and weights of attention to unmasked keys at most `reach` places away."""
+    expect_function(answer)
+    first, second = ((1, 1, 1, 0, 1), (1, 0, 1, 1, 0)), ((1, 0, 1, 1, 0, 1, 1),) * 3
+    check_window(answer, torch.tensor(first), D=8, reach=1)
+    try:
+        check_window(answer, torch.tensor(second), D=4, reach=2)
+    except (Hint, RuntimeError) as error:
+        raise Hint(
+            "Right for S = 5, D = 8 and reach = 1, but not for S = 7, D = 4 and reach = 2: take every size from the "
+            f"arguments ({error})"
+        ) from error
+    return "Its cost grows with S × reach, if one leaves out what is masked."
+
+
+def check_window(answer, attention_mask, D: int, reach: int) -> None:
+    """Compare an answer to 3.5 with the right context and weights, after the typical wrong ones."""
+    B, S = attention_mask.shape
+    query, key, value = torch.randn(3, B, S, D, generator=torch.Generator().manual_seed(3))
+    result = run_on_copies(answer, query, key, value, attention_mask, reach)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint("Return two tensors: the context and the attention weights.")
+    context = expect_tensor(result[0], (B, S, D), "The context, returned first,")
+    weights = expect_tensor(result[1], (B, S, S), "The attention weights, returned second,")
+    for hint, wrong in wrong_masked_weights(query, key, attention_mask, reach):
+        expect(not close(weights.nan_to_num(), wrong.nan_to_num()), hint)
+    mask = attention_mask[:, None, :].bool() & window(S, reach)
+    wanted_context, wanted = scaled_dot_product_attention(query, key, value, mask)
+    expect(
+        not weights.isnan().any(),
+        "There are nan in the weights: does some query see no key at all? Here each has one within reach.",
+    )
+    expect(close(weights, wanted), "The weights are not right: scores / √D, both masks, then softmax.")
+    expect(close(context, wanted_context), "The weights are right. The context is weights @ value.")
+
+
+def wrong_masked_weights(query, key, attention_mask, reach):
+    """Pairs of a hint and the weights (B, S, S) of a typical mistake."""
+    scores = query @ key.transpose(1, 2) * query.size(-1) ** -0.5
+    S = scores.size(-1)
+    padding, near = attention_mask[:, None, :].bool(), window(S, reach)
+    mask, hidden = padding & near, -torch.inf
+
+    def masked(allowed):
+        return scores.masked_fill(~allowed, hidden).softmax(-1)
+
+    unscaled = (scores * query.size(-1) ** 0.5).masked_fill(~mask, hidden).softmax(-1)
+    yield "The scores are not scaled: divide them by √D before the softmax.", unscaled
+    yield "No mask shows in the weights.", scores.softmax(-1)
+    yield "A query still sees tokens beyond its reach: add the window.", masked(padding.expand_as(scores))
+    yield "A query still sees tokens where attention_mask is 0: use it too.", masked(near.expand_as(scores))
+    yield "The window looks back only: keys after the query are within reach too.", masked(mask & near.tril())
+    yield (
+        "The window looks ahead only: keys before the query are within reach too.",
+        masked(mask & near.triu()),
+    )
+    yield (
+        "The window is too narrow by one: a key exactly `reach` places away is seen.",
+        masked(padding & window(S, reach - 1)),
+    )
+    yield (
+        "The window is too wide by one: a key `reach` + 1 places away is not seen.",
+        masked(padding & window(S, reach + 1)),
+    )
+    yield "A row sees what either mask allows: it takes both, with & or a product.", masked(padding | near)
+    yield (
+        "The weights are set to 0 after the softmax, so the rows do not sum to 1: mask the scores.",
+        scores.softmax(-1) * mask,
+    )
+    yield "A masked score of 0 still gets a weight, e⁰ = 1: use −inf.", (scores * mask).softmax(-1)
+    over_queries = scores.masked_fill(~mask, hidden).softmax(-2)
+    yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", over_queries
+    yield (
+        "The rows of masked tokens are 0: a mask takes keys away, and every query keeps its row.",
+        masked(mask) * attention_mask[..., None],
+    )
+    both = mask & attention_mask[..., None].bool()
+    yield (
+        "The rows of masked tokens are empty: a mask takes keys away, and every query keeps its row.",
+        masked(both),
+    )
+
+
+def window(size: int, reach: int) -> torch.Tensor:
+    """(S, S), True where key and query are at most `reach` places apart."""
+    places = torch.arange(size)
+    return (places[:, None] - places).abs() <= reach
 
 
 def pair_of(answer):

@@ -54,7 +54,7 @@ EDITS = {
             ("[0.5, 0.25, 0.25]", "[0.0, 0.0, 1.0]"),
             ("(4, 16, 100)", "(1, 9, 1000)"),
             ("[[1, 1, 1, 0]]", "[[0, 0, 0, 0]]"),
-            ("the bark of a palm tree is very rough of", "no word twice here"),
+            ('"My dog chased the neighbour\'s cat.", "chased"', '"", "nobody"'),
             ("prediction = None", "prediction = 0.5"),
         ],
     ],

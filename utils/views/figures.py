@@ -10,12 +10,14 @@ import io
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, product
 from string import Template
 
 import torch
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
+from matplotlib.lines import Line2D
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
@@ -62,18 +64,31 @@ def attention_in_the_plane(
     average = weights @ carried
 
     def still(ax) -> None:
-        arrows = [
-            (f"key of {name}\nweight {weight:.2f}", key, "C0")
-            for name, key, weight in zip(names, keys, weights, strict=True)
-        ]
-        arrows += [(f"query of {names[asking]}", query, "C4"), ("average of the values", average, "C2")]
+        left, right = GridSpec(1, 2, width_ratios=(3, 1), figure=ax.figure)
+        ax.set_subplotspec(left)
+        reach = 1.3 * max(1, float(torch.cat([keys, carried, query[None]]).abs().max()))
         for corners in combinations(carried.tolist(), 3):  # together they fill what averages can reach
             ax.fill(*zip(*corners, strict=True), color="C2", alpha=0.1, lw=0)
-        for name, (x, y), colour in arrows:
+        told_apart = {
+            f"query of {short(names, 12)[asking]}": (query, "C4"),
+            "average of the values": (average, "C2"),
+        }
+        arrows = [*((key, "C0") for key in keys), *told_apart.values()]
+        for (x, y), colour in arrows:
             ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": colour, "lw": 2})
-            ax.text(x, y, name, ha="center", va="top" if y < 0 else "bottom", color=colour, parse_math=False)
-        reach = 1.3 * max(1, float(torch.stack([end for _, end, _ in arrows]).abs().max()))
+        for name, (x, y) in zip(short(names, 12), keys, strict=True):
+            where = {"ha": "center", "va": "top" if y < 0 else "bottom", "color": "C0", "parse_math": False}
+            ax.text(x, y + reach * (0.02 if y > 0 else -0.02), f"key of {name}", **where)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
+        lines = [
+            Line2D([], [], color=colour, lw=2, label=plain(name)) for name, (_, colour) in told_apart.items()
+        ]
+        ax.legend(handles=lines, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2)
+        beside = ax.figure.add_subplot(right, box_aspect=1.5)
+        beside.bar_label(beside.barh(range(len(names)), weights.tolist()), fmt="%.2f", padding=3)
+        beside.set_yticks(range(len(names)), map(plain, short(names, 12)))
+        beside.invert_yaxis()
+        beside.set(xlim=(0, 1.4), xticks=[], xlabel="attention weight")
 
     return make_figure(
         "attention_in_the_plane",
@@ -82,6 +97,7 @@ def attention_in_the_plane(
         help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query into the direction "
         "of a key, and that token's weight grows; make it longer, and the differences grow.",
         still=still,
+        size=(7, 4),
     )
 
 
@@ -99,9 +115,16 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     def still(ax) -> None:
         weights = torch.stack([(scores * factor).softmax(dim=0) for factor in factors.values()])
         left = (weights * (1 - weights)).amax(dim=1)  # the largest gradient of a weight by its own score
-        rows = [f"{name}: gradient {slope:.2f}" for name, slope in zip(factors, left, strict=True)]
-        title, limits = "Attention weights, and the gradient that is left", (0, 1)
-        heatmap(weights, rows, short(names), title=title, annotate=True, limits=limits, ax=ax)
+        ax.imshow(to_numpy(weights), aspect="auto", cmap="Blues", vmin=0, vmax=1.2)
+        for row, column in product(range(len(weights)), range(len(names))):
+            dark, shown = weights[row, column] > 0.7, f"{weights[row, column]:.2f}"
+            ax.text(column, row, shown, ha="center", va="center", color="white" if dark else "black")
+        ax.set_xticks(range(len(names)), map(plain, short(names)), rotation=45)
+        ax.set_yticks(range(len(factors)), [f"scores {name}" for name in factors])
+        ax.set_title("Attention weights (in blue), and the gradient that is left")
+        gradients = ax.secondary_yaxis("right")
+        gradients.set_yticks(range(len(left)), [f"gradient {slope:.2f}" for slope in left])
+        gradients.tick_params(length=0)
 
     return make_figure(
         "sharpness",
@@ -183,16 +206,22 @@ def sum_and_scale(
         at = min(1, len(position) - 1)
         strips = {"word": word[0], f"+ position {at}": position[at], "+ token type": token_type[0]}
         strips["= sum"] = total = sum(strips.values())
-        strips["LayerNorm"] = layer_norm(total, [H], eps=eps)
-        rows = [strip / (strip.abs().max().item() or 1) for strip in strips.values()]  # by its own largest
-        ax.imshow(
-            to_numpy(torch.stack(rows)), aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest"
-        )
-        ax.set_yticks(range(len(strips)), strips)
+        added = torch.stack(list(strips.values()))
+        most = added.abs().quantile(0.98).item() or 1.0  # a single large number would pale all others
+        strips["LayerNorm"] = normed = layer_norm(total, [H], eps=eps)
+        rows = to_numpy(torch.stack(list(strips.values())))
+        ax.imshow(rows, aspect="auto", cmap=SIGNED, vmin=-most, vmax=most, interpolation="nearest")
+        ax.set_yticks(range(len(rows)), strips)
+        before, after = (f"{strip.std(correction=0):.2f}" for strip in (total, normed))
         ax.set(
-            title=plain(f"The vector of {told(short(names[:1]))}, blue above zero and orange below"),
-            xlabel="number",
+            title=plain(f"{told(short(names[:1]))}: LayerNorm takes the spread from {before} to {after}"),
+            xlabel=f"number (blue above zero, orange below; the same colours in all rows, darkest from ±{most:.2f} on)",
         )
+        spreads = ax.secondary_yaxis("right")
+        spreads.set_yticks(
+            range(len(rows)), [f"spread {strip.std(correction=0):.2f}" for strip in strips.values()]
+        )
+        spreads.tick_params(length=0)
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}

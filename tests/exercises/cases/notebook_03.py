@@ -249,7 +249,8 @@ RIGHT = {
         (torch.tensor(8.0), torch.tensor(1)),
         torch.tensor([8.0, 1.0]),
     ],
-    "3.3": [
+    "3.3": [AttentionHead, Head, ByEinsum],
+    "3.4": [
         lambda scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
         double_sum,
         largest_in_numpy,
@@ -257,7 +258,7 @@ RIGHT = {
         lambda scores: largest_in_numpy(scores.numpy()),
         by_hand(lambda scores: scores.amax(-1, keepdim=True)),
     ],
-    "3.4": [
+    "3.5": [
         attend(),
         attend(hidden=-1e9),
         with_a_loop,
@@ -267,7 +268,6 @@ RIGHT = {
             result.numpy() for result in attend()(query, key, value, mask, reach)
         ),
     ],
-    "3.5": [AttentionHead, Head, ByEinsum],
 }
 
 WRONG = {
@@ -291,6 +291,34 @@ WRONG = {
         (8, "two answers"),
     ],
     "3.3": [
+        (wrong_head(scale=lambda self, query: 1), "“weights” differs"),
+        (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "D the size of the head"),
+        (wrong_head(dim=-2), "“weights” differs"),
+        (wrong_head(average=lambda self, x: self.key(x)), "Equal so far: weights. “context” differs"),
+        (IgnoresTheMask, "Equal so far: weights, context. “padded weights” differs"),
+        (wrong_head(masked=lambda self, scores, mask: scores * mask[:, None]), "“padded weights” differs"),
+        (
+            wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask[..., None] == 0, -1e9)),
+            "hides keys",
+        ),
+        (
+            wrong_head(
+                masked=lambda self, scores, mask: scores.masked_fill(
+                    (mask[:, None] * mask[..., None]) == 0, -1e9
+                )
+            ),
+            "Every query keeps its row",
+        ),
+        (wrong_head(masked=lambda self, scores, mask: scores + mask[:, None]), "“padded weights” differs"),
+        (NoBias, "no bias"),
+        (OtherNames, "self.query should be"),
+        (Exchanged, "hidden_size to head_size"),
+        (Empty, "no parameters"),
+        (SwapsResults, "returned second"),
+        (OnlyContext, "returns two tensors"),
+        (AttentionHead(8, 4), "the class itself"),
+    ],
+    "3.4": [
         (lambda scores: scores.exp() / scores.exp().sum(-2, keepdim=True), "columns"),
         (lambda scores: scores.exp(), "exponentials"),
         (lambda scores: scores.exp() / scores.exp().sum(), "each row should"),
@@ -327,7 +355,7 @@ WRONG = {
         (lambda scores: double_sum(scores).tolist(), "torch tensor"),
         (lambda scores: double_sum(scores)[0], "shape"),
     ],
-    "3.4": [
+    "3.5": [
         (attend(scale=False), "not scaled"),
         (attend(padding=False, windowed=False), "No mask"),
         (attend(windowed=False), "beyond its reach"),
@@ -349,33 +377,5 @@ WRONG = {
         (mask_altered, "alters what it is given"),
         (lambda *arguments: attend()(*arguments)[0], "two tensors"),
         (lambda *arguments: attend()(*arguments)[::-1], "returned first"),
-    ],
-    "3.5": [
-        (wrong_head(scale=lambda self, query: 1), "“weights” differs"),
-        (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "D the size of the head"),
-        (wrong_head(dim=-2), "“weights” differs"),
-        (wrong_head(average=lambda self, x: self.key(x)), "Equal so far: weights. “context” differs"),
-        (IgnoresTheMask, "Equal so far: weights, context. “padded weights” differs"),
-        (wrong_head(masked=lambda self, scores, mask: scores * mask[:, None]), "“padded weights” differs"),
-        (
-            wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask[..., None] == 0, -1e9)),
-            "hides keys",
-        ),
-        (
-            wrong_head(
-                masked=lambda self, scores, mask: scores.masked_fill(
-                    (mask[:, None] * mask[..., None]) == 0, -1e9
-                )
-            ),
-            "Every query keeps its row",
-        ),
-        (wrong_head(masked=lambda self, scores, mask: scores + mask[:, None]), "“padded weights” differs"),
-        (NoBias, "no bias"),
-        (OtherNames, "self.query should be"),
-        (Exchanged, "hidden_size to head_size"),
-        (Empty, "no parameters"),
-        (SwapsResults, "returned second"),
-        (OnlyContext, "returns two tensors"),
-        (AttentionHead(8, 4), "the class itself"),
     ],
 }
