@@ -111,9 +111,9 @@ def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
     """Cut the longer of two id lists until both together hold at most `budget`, as the official tokenizer does."""
     if len(first) + len(second) <= budget:
         return first, second
-    shorter = min(len(first), len(second), budget // 2)
-    longer = budget - shorter
-    kept = (shorter, longer) if len(first) <= len(second) else (longer, shorter)
+    shorter = min(len(first), len(second), budget // 2)  # the shorter text keeps all, or half of the budget
+    longer = budget - shorter  # the longer one gets the rest
+    kept = (shorter, longer) if len(first) <= len(second) else (longer, shorter)  # in their own order
     return first[: kept[0]], second[: kept[1]]
 
 
