@@ -135,7 +135,7 @@ EDITS = {
             ("row = rows[0]", "row = rows[7]"),
             ("torch.tensor([2, 1]).float()", "torch.tensor([-3, 50]).float()"),
             ("range(40)", "range(3)"),
-            ('"i hated it. this is a [MASK] film."', '"", "no blank here", "two [MASK] [MASK] 🙂"'),
+            ('film.", "i hated it. this is a [MASK] film."]', '", "", "no blank here", "two [MASK] [MASK] 🙂"]'),
             ('["a big [MASK].", ', '["[MASK]", '),
         ],
     ],
