@@ -6,8 +6,9 @@ import re
 import faiss
 import pytest
 import torch
+from matplotlib.figure import Figure
 
-from utils.search import hnsw_index
+from utils.search import hnsw_index, search_index
 from utils.views import figures
 
 # attention_in_the_plane
@@ -52,6 +53,41 @@ def test_graph_walk_refuses():
             figures.graph_walk(*arguments)
     with pytest.raises(ValueError, match="k=11 must be a whole number from 1 to 10"):
         figures.graph_walk(index, vectors, vectors[0], names, k=11)
+
+
+@pytest.mark.parametrize("ef", [1, 3, 8, 40])
+def test_the_steps_of_a_walk_are_those_of_faiss(ef):
+    generator = torch.Generator().manual_seed(ef)
+    vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
+    index = hnsw_index(vectors, M=3)
+    layers = figures.layers_of(index.hnsw, len(vectors))
+    for query in torch.nn.functional.normalize(torch.randn(20, 12, generator=generator), dim=1):
+        scores = (vectors @ query).tolist()
+        steps = figures.search_steps(layers, scores, index.hnsw.entry_point, ef)
+        index.hnsw.efSearch = ef
+        faiss.cvar.hnsw_stats.reset()
+        [found] = search_index(query[None], index, 1).indices.tolist()
+        assert sum(len(met) for _, _, met in steps) == faiss.cvar.hnsw_stats.ndis
+        bottom = [node for layer, here, met in steps if layer == 0 for node in (here, *met)]
+        assert found == [max(bottom, key=scores.__getitem__)]
+
+
+def test_the_still_of_a_walk_shows_the_links_that_it_follows(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "draw_still", lambda draw, size: drawn.append(draw) or b"")
+    vectors = torch.nn.functional.normalize(
+        torch.randn(60, 8, generator=torch.Generator().manual_seed(0)), dim=1
+    )
+    index = hnsw_index(vectors, M=3, ef_search=3)
+    figures.graph_walk(index, vectors, vectors[7], [str(number) for number in range(60)])
+    ax = Figure().add_subplot()
+    drawn[0](ax)
+    scores = (vectors @ vectors[7]).tolist()
+    steps = figures.search_steps(figures.layers_of(index.hnsw, 60), scores, index.hnsw.entry_point, 3)
+    assert len(ax.collections[0].get_segments()) == sum(len(met) for _, _, met in steps)
+    compared = {node for _, here, met in steps for node in (here, *met)}
+    assert f"{len(compared)} of 60 compared" in ax.get_title()
+    assert len(ax.collections[2].get_offsets()) == len(compared)
 
 
 # sharpness

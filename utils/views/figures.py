@@ -483,21 +483,31 @@ def graph_walk(
     places = places / places.abs().amax(dim=0) * torch.tensor([104, 66])
     nearest, layers = scores.topk(k).indices, layers_of(index.hnsw, N)
 
+    ef = max(k, min(index.hnsw.efSearch, N, 64))
+    walked = search_steps(layers, scores.tolist(), index.hnsw.entry_point, ef)
+    compared = {node for _, here, met in walked for node in (here, *met)}
+
     def still(ax) -> None:
-        pairs = {(min(a, b), max(a, b)) for a, others in enumerate(layers[0]) for b in others}
-        links = [(places[a], places[b]) for a, b in sorted(pairs)]
-        ax.add_collection(LineCollection(links, colors="0.85", linewidths=0.5, antialiased=False))
-        ax.scatter(*places.T, s=8, color="0.5", zorder=2)
-        ax.scatter(
-            *places[index.hnsw.entry_point], s=60, marker="s", color="C4", zorder=2, label="begins here"
+        links = [(places[here], places[node]) for _, here, met in walked for node in met]
+        ax.add_collection(LineCollection(links, colors="C4", linewidths=0.6, alpha=0.5))
+        ax.scatter(*places.T, s=8, color="0.75", zorder=2, label="a text")
+        ax.scatter(*places[sorted(compared)].T, s=10, color="C4", zorder=2, label="compared with the query")
+        start = {"s": 60, "marker": "s", "facecolors": "none", "edgecolors": "black", "zorder": 2}
+        ax.scatter(*places[index.hnsw.entry_point], **start, label="begins here")
+        ring = {"s": 40, "facecolors": "none", "edgecolors": "C2", "linewidths": 2, "zorder": 2}
+        ax.scatter(*places[nearest].T, **ring, label="truly nearest")
+        ax.legend(frameon=False, fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0))
+        stops = dict.fromkeys(here for _, here, _ in walked)  # each once, in order
+        for node in {*list(stops)[:8], *nearest.tolist()}:
+            side = "right" if places[node, 0] > 40 else "left"
+            colour = "C2" if node in nearest else "black"
+            name = f"  {names[node]}  "
+            ax.text(*places[node].tolist(), name, fontsize="small", color=colour, ha=side, parse_math=False)
+        found = len(compared & {*nearest.tolist()})
+        ax.set_title(
+            f"{ef} candidates in view: {found} of the {k} nearest met, {len(compared)} of {N} compared"
         )
-        ax.scatter(
-            *places[nearest].T, s=40, facecolors="none", edgecolors="C2", zorder=2, label="truly nearest"
-        )
-        ax.legend(frameon=False, fontsize="small")
-        for node in nearest.tolist():
-            ax.text(*places[node].tolist(), f"  {names[node]}", fontsize="small", parse_math=False)
-        ax.set(title=f"{N} texts and the {k} nearest to {query_name}", xticks=[], yticks=[])
+        ax.set(xticks=[], yticks=[])
 
     return make_figure(
         "graph_walk",
@@ -509,15 +519,40 @@ def graph_walk(
             "entry": index.hnsw.entry_point,
             "query": query_name,
             "k": k,
-            "ef": max(k, min(index.hnsw.efSearch, N, 64)),
+            "ef": ef,
         },
         summary=f"A search for {query_name} in a graph of {N} texts",
-        help="Each point is a text, each line a link. The search follows links from the entry point; purple points are "
+        help="Each point is a text, each line a link that the search has followed. Purple points are "
         "compared in this step, rings mark the texts that are truly nearest. Move the number of candidates, and step "
         "through the walk. The plane flattens many dimensions into two, so near in the picture is not always near.",
         still=still,
         size=(6, 4),
     )
+
+
+def search_steps(
+    layers: Sequence, scores: Sequence[float], entry: int, ef: int
+) -> list[tuple[int, int, list[int]]]:
+    """List the steps of a search in `layers_of` an HNSW graph: (layer, text whose links it follows, texts met there).
+
+    They are those of graph_walk.js, with `ef` candidates in view. In the bottom layer a text is met once.
+    """
+    steps, best = [], entry
+    for layer in range(len(layers) - 1, 0, -1):
+        last = None
+        while last != best:
+            last = best
+            steps.append((layer, last, layers[layer][last]))
+            best = max([best, *layers[layer][last]], key=scores.__getitem__)
+    seen, kept, followed = {best}, [best], set()
+    while waiting := [node for node in kept if node not in followed]:
+        here = max(waiting, key=scores.__getitem__)
+        met = [node for node in layers[0][here] if node not in seen]
+        followed.add(here)
+        seen.update(met)
+        kept = sorted([*kept, *met], key=scores.__getitem__, reverse=True)[:ef]
+        steps.append((0, here, met))
+    return steps
 
 
 def layers_of(hnsw, count: int) -> list[list[list[int]]]:

@@ -40,13 +40,10 @@ function search(ef) {
 
 const svg = add(add(figure, "div", { class: "row" }), "svg", {
   viewBox: "-110 -72 220 144", role: "img", style: "max-width: 640px; flex-basis: 420px",
-  "aria-label": `${N} texts as points, with the links between them, and the way of a search for ${query}`,
+  "aria-label": `${N} texts as points, and the links that a search for ${query} has followed`,
 });
 const at = (node) => `${places[node][0]} ${places[node][1]}`;
 const lines = (from, to) => to.map((node) => `M${at(from)}L${at(node)}`).join("");
-add(svg, "path", {
-  d: links[0].map((to, node) => lines(node, to)).join(""), stroke: "var(--line)", "stroke-width": 0.2, fill: "none",
-});
 const way = add(svg, "path", { stroke: "var(--query)", "stroke-width": 0.5, fill: "none" });
 const dots = names.map((name, node) => {
   const dot = add(svg, "circle", { cx: places[node][0], cy: places[node][1], r: 1.3 });
