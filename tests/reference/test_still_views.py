@@ -45,6 +45,14 @@ def test_lines_are_as_opaque_as_the_weights(attention, figures):
     assert [text.get_text() for text in figure.axes[0].texts] == TOKENS + TOKENS
 
 
+def test_numbers_are_written_at_the_lines_of_large_weights(attention, figures):
+    head_lines(attention, TOKENS, layer=2, heads=[3], numbers_from=0.3)
+    weights = attention[2][0, 3]
+    written = [text.get_text() for text in figures[0].axes[0].texts if text.get_text() not in TOKENS]
+    assert written == [f"{weight:.2f}" for weight in weights[weights >= 0.3]]
+    assert written
+
+
 def test_lines_between_two_texts(attention, figures):
     source = ["x", "y", "z"]
     head_lines([layer[..., :3] for layer in attention], TOKENS, source, layer=1, heads=[0])
@@ -57,7 +65,7 @@ def test_lines_between_two_texts(attention, figures):
 
 
 def test_the_grid_has_a_map_for_each_head_of_each_layer(attention, figures):
-    layer_head_grid(attention, title="a claim")
+    layer_head_grid(attention, title="a claim", framed=[(1, 2)])
     layer_head_grid(attention, include_layers=[1], include_heads=[2, 0])
     whole, chosen = ([ax.images[0].get_array() for ax in figure.axes if ax.images] for figure in figures)
     weights = torch.cat(attention).flatten(0, 1)
@@ -66,6 +74,8 @@ def test_the_grid_has_a_map_for_each_head_of_each_layer(attention, figures):
     for drawn, head in zip(chosen, (2, 0), strict=True):
         assert abs(drawn - weights[A + head].numpy()).max() < 1e-6
     assert figures[0].get_suptitle() == "a claim"
+    frames = [ax.spines["top"].get_edgecolor() == (1, 0, 0, 1) for ax in figures[0].axes if ax.images]
+    assert [place for place, framed in enumerate(frames) if framed] == [A + 2]
 
 
 def test_the_detail_ends_in_the_weights_of_the_query(attention, queries_and_keys, figures):

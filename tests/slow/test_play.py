@@ -76,6 +76,7 @@ EDITS = {
     ],
     "06_encoder": [
         [
+            ('text = "My sister lost her keys."', 'text = "Ça va? 你好 🙂 " * 80'),
             ('sentence = "I called Ian. I got his answering machine."', 'sentence = "Wo ist die Bäckerei? 🙂 " * 80'),
             ("number_of_layers = 3", "number_of_layers = 12"),
             ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = ("What is BERT?", "BERT is BERT.")'),
@@ -84,6 +85,7 @@ EDITS = {
             ("prediction = None", "prediction = 0.3"),
         ],
         [
+            ('text = "My sister lost her keys."', 'text = ""'),
             ('sentence = "I called Ian. I got his answering machine."', 'sentence = ""'),
             ('"summer flies by in a moment", "fruit flies like a banana"', '"flies flies", "no such word here"'),
         ],

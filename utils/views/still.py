@@ -1,6 +1,7 @@
 """Still pictures of the three attention views, for readers on GitHub and on paper. Used from notebook 03 on."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,12 +19,14 @@ def head_lines(
     *,
     layer: int = 0,
     heads: Sequence[int] | None = None,
+    numbers_from: float | None = None,
     title: str = "",
 ) -> None:
     """Draw the head view: a line from each token to each it attends to, as opaque as the weight, one colour per head.
 
     `attention` holds one tensor (1, A, S, T) per layer, `key_tokens` the T tokens attended to, if they are another
-    text's; all heads are drawn unless `heads` names some. ValueError as in `head_view`.
+    text's; all heads are drawn unless `heads` names some. With `numbers_from`, each weight at least so large is written
+    at its line. ValueError as in `head_view`.
     """
     panel = read_panel(attention, tokens, tokens if key_tokens is None else key_tokens)
     check_indices("layer", [layer], panel.weights.size(0))
@@ -31,7 +34,19 @@ def head_lines(
     rows = max(len(panel.left_tokens), len(panel.right_tokens))
     _, ax = plt.subplots(figsize=(4.6, 1.1 + 0.26 * rows), layout="constrained")
     for head in heads:
-        draw_lines(ax, to_numpy(panel.weights[layer, head]), color=f"C{head % 10}", label=f"head {head}")
+        weights = to_numpy(panel.weights[layer, head])
+        draw_lines(ax, weights, color=f"C{head % 10}", label=f"head {head}")
+        for row, column in np.argwhere(weights >= (math.inf if numbers_from is None else numbers_from)):
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            place = (0.78, row + 0.78 * (column - row))
+            ax.text(
+                *place,
+                f"{weights[row, column]:.2f}",
+                ha="center",
+                va="center",
+                color=f"C{head % 10}",
+                bbox=box,
+            )
     for row, token in enumerate(panel.left_tokens):
         ax.text(-0.03, row, token, ha="right", va="center", parse_math=False)
     for row, token in enumerate(panel.right_tokens):
@@ -57,11 +72,13 @@ def layer_head_grid(
     *,
     include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
+    framed: Collection[tuple[int, int]] = (),
     title: str = "",
 ) -> None:
     """Draw the model view: one small map of weights per head, queries from top to bottom and keys from left to right.
 
-    `attention` holds one tensor (1, A, S, T) per layer. All maps share one scale, from 0 to 1.
+    `attention` holds one tensor (1, A, S, T) per layer. All maps share one scale, from 0 to 1. `framed`
+    are heads, as (layer, head), that get a red frame.
     """
     weights = stack_layers(attention)
     layers = check_indices("include_layers", include_layers, weights.size(0))
@@ -73,6 +90,8 @@ def layer_head_grid(
             ax = axes[row, column]
             image = ax.imshow(to_numpy(weights[layer, head]), vmin=0, vmax=1)
             ax.set(xticks=[], yticks=[])
+            if (layer, head) in framed:
+                ax.spines[:].set(visible=True, color="red", linewidth=2.5)
         axes[row, 0].set_ylabel(layer, rotation=0, ha="right", va="center")
     for column, head in enumerate(heads):
         axes[0, column].set_title(head, fontsize="medium")
