@@ -70,6 +70,7 @@ EDITS = {
         [
             ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
             ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
+            ("slope = torch.tensor(0.2)", "slope = torch.tensor(-1e20)"),
             ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],
