@@ -60,7 +60,7 @@ EDITS = {
     ],
     "04_multi_head_attention": [
         [
-            ("My little sister found a shiny coin.", "Ça va? 你好 😀"),
+            ('my_layer = "The hungry cat chased a small mouse."', 'my_layer = "Ça va? 你好 😀"'),
             ('"fruit flies like a banana"', '"my old aunt bakes good bread every single day"'),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 24, 3"),
             ("prediction = None", "prediction = 0.5"),
