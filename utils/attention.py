@@ -69,11 +69,11 @@ class MultiHeadAttention(nn.Module):
     def split_heads(self, x: Tensor) -> Tensor:
         """(B, S, H) to (B, A, S, D)."""
         B, S, _ = x.shape
-        return x.view(B, S, self.num_heads, -1).transpose(1, 2)
+        return x.view(B, S, self.num_heads, -1).transpose(1, 2)  # (B, A, S, D)
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """hidden_states (B, S, H) to query, key and value, (B, A, S, D) each."""
-        query = self.split_heads(self.query(hidden_states))
+        query = self.split_heads(self.query(hidden_states))  # (B, S, H) → (B, A, S, D)
         key = self.split_heads(self.key(hidden_states))
         value = self.split_heads(self.value(hidden_states))
         return query, key, value
@@ -89,10 +89,11 @@ class MultiHeadAttention(nn.Module):
         B, _, S, _ = query.shape
         dropout_p = self.dropout_p if self.training else 0.0
         if output_attentions:
-            attention_weights = compute_attention_weights(query, key, mask)
+            attention_weights = compute_attention_weights(query, key, mask)  # (B, A, S, S)
             context = F.dropout(attention_weights, dropout_p) @ value  # (B, A, S, D)
         else:
             attention_weights = None
+            # PyTorch's own function: the same context, and no weights are kept
             context = F.scaled_dot_product_attention(query, key, value, mask, dropout_p)
         return self.output(context.transpose(1, 2).reshape(B, S, -1)), attention_weights
 

@@ -337,7 +337,10 @@ def use_split(page, chance: random.Random) -> None:
     same_shape = right.transpose(0, 1) if "(A, S, D) =" in code else right if "(S, A, D) =" in code else x
     assert page.locator(".wrong").count() == (found != same_shape).sum()
     place = (found == followed).nonzero()[0].tolist()
-    assert f"The number {followed} is q{place}." in page.locator("#say").text_content()
+    shown = figures.numbers_that_say_where(S, A, D).flatten()
+    texts = [int(text) for text in page.locator("td[data-value]").all_text_contents()]
+    assert texts == shown[found.flatten()].tolist()
+    assert f"The number {shown[followed]} is q{place}." in page.locator("#say").text_content()
 
 
 def make_longest_match(names: list[str]) -> View:

@@ -301,6 +301,13 @@ def test_split_and_merge_refuses(given, message):
         figures.split_and_merge(**{"sequence": 3, "heads": 2, "head_size": 4, **given})
 
 
+def test_each_number_of_split_and_merge_says_where_it_belongs():
+    numbers = figures.numbers_that_say_where(6, 4, 6)
+    assert numbers.shape == (6, 4, 6)
+    assert [numbers[0, 0, 0], numbers[1, 1, 3], numbers[5, 3, 5]] == [100, 213, 635]
+    assert numbers.unique().numel() == numbers.numel()
+
+
 @pytest.mark.parametrize("sizes", [(2, 1, 1), (6, 6, 4), (["time", "$x$"], 4, 6)])
 def test_split_and_merge_draws_the_smallest_and_the_largest(sizes):
     assert figures.split_and_merge(*sizes).still.startswith(b"\x89PNG")

@@ -60,7 +60,7 @@ EDITS = {
     ],
     "04_multi_head_attention": [
         [
-            ("My little sister found a shiny coin.", "Ça va? 你好 😀"),
+            ('my_layer = "The hungry cat chased a small mouse."', 'my_layer = "Ça va? 你好 😀"'),
             ('"fruit flies like a banana"', '"my old aunt bakes good bread every single day"'),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 24, 3"),
             ("prediction = None", "prediction = 0.5"),
@@ -70,6 +70,7 @@ EDITS = {
         [
             ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
             ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
+            ("slope = torch.tensor(0.2)", "slope = torch.tensor(-1e20)"),
             ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],

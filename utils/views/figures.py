@@ -312,7 +312,7 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
     """Draw how a matrix (S, H) is split into heads (A, S, D) and merged again, step by step, and what goes wrong.
 
     `sequence` is the number of tokens S or a list of them, 2 to 6; `heads` A and `head_size` D are 1 to 6 each, with
-    H = A · D up to 24. The matrix holds 0, 1, 2 …, coloured by head. ValueError for other sizes.
+    H = A · D up to 24. Each number says where it belongs (`numbers_that_say_where`). ValueError for other sizes.
     """
     if not isinstance(sequence, Sequence):  # a count
         check_size("sequence", sequence, 2, 6)
@@ -325,42 +325,57 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         raise ValueError(
             f"heads={heads} of head_size={head_size} are {H} numbers per token: this figure draws up to 24"
         )
+    gap, below = 3.2, 1.4  # cells between two steps, and from one table to the next
+    height = max(S * (heads + below), heads * (S + below))
 
     def still(ax) -> None:
-        def table(x: float, y: float, numbers: Tensor, head: int) -> None:
-            ax.imshow(
-                to_numpy(torch.full_like(numbers, head)),
-                cmap="Set2",
-                vmin=0,
-                vmax=7,
-                alpha=0.5,
-                extent=(x, x + head_size, y + S, y),
-            )
+        def table(x: float, y: float, numbers: Tensor, title: str) -> None:
+            rows, columns = numbers.shape
+            colours = {"cmap": "Set2", "vmin": 0, "vmax": 7, "alpha": 0.5}
+            ax.imshow(to_numpy(numbers // 10 % 10), extent=(x, x + columns, y + rows, y), **colours)
+            ax.text(x + columns / 2, y - 0.15, plain(title), ha="center", va="bottom")
             for place, number in enumerate(numbers.flatten().tolist()):
-                row, column = divmod(place, head_size)
-                ax.text(x + column + 0.5, y + row + 0.5, number, ha="center", va="center")
+                row, column = divmod(place, columns)
+                ax.text(x + column + 0.5, y + row + 0.5, number, ha="center", va="center", fontsize="small")
 
-        ax.text(H / 2, -0.2, f"q ({S}, {H})", ha="center", va="bottom")
+        named, by_token, by_head = (
+            numbers_that_say_where(S, heads, head_size),
+            H + gap,
+            H + head_size + 2 * gap,
+        )
+        table(0, 0, named.view(S, H), f"q ({S}, {H})")
         for row, name in enumerate(names):
             ax.text(-0.2, row + 0.5, plain(f"{name:.20}"), ha="right", va="center")
-        for head, part in enumerate(torch.arange(S * H).view(S, H).split(head_size, dim=1)):
-            top, middle = (S + 1.2) * head, H + 3 + head_size / 2  # of the head's own table
-            ax.text(middle, top - 0.2, f"head {head} ({S}, {head_size})", ha="center", va="bottom")
-            table(head_size * head, 0, part, head)
-            table(H + 3, top, part, head)
-        ax.annotate("", (H + 2.6, S / 2), (H + 0.4, S / 2), arrowprops={"arrowstyle": "->", "lw": 2})
-        ax.set(xlim=(-2, H + 4 + head_size), ylim=((S + 1.2) * heads, -1), aspect="equal")
+            table(by_token, row * (heads + below), named[row], f"{name:.20} ({heads}, {head_size})")
+        for head in range(heads):
+            table(by_head, head * (S + below), named[:, head], f"head {head} ({S}, {head_size})")
+        for x, there, back in ((H, "view", "reshape"), (by_token + head_size, "transpose", "transpose")):
+            ends = [(x + 0.3, S / 2 - 0.3), (x + gap - 0.3, S / 2 - 0.3)]
+            ax.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "->", "lw": 2})
+            ax.text(x + gap / 2, S / 2 - 0.45, there, ha="center", va="bottom")
+            ends = [(x + gap - 0.3, S / 2 + 0.3), (x + 0.3, S / 2 + 0.3)]
+            ax.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "->", "lw": 2, "ls": "--"})
+            ax.text(x + gap / 2, S / 2 + 0.45, back, ha="center", va="top")
+        title = "Split the heads (→), and merge them by the same way back (⇠)"
+        ax.set(xlim=(-2, by_head + head_size), ylim=(height - 1, -1.2), aspect="equal", title=title)
         ax.axis("off")
 
     return make_figure(
         "split_and_merge",
         {"names": names, "heads": int(heads), "size": int(head_size)},
         summary=f"Split into {heads} heads and merge: the vectors of {told(names)}, {H} numbers each",
-        help="Go through the steps and follow one number (click it). Then choose a wrong order: every shape is right, "
-        "and the numbers are not. In a model a batch stands in front, so there it is transpose(1, 2).",
+        help="Go through the steps and follow one number (click it): 213 is token 2, head 1, place 3. Then choose a "
+        "wrong order: every shape is right, and the numbers are not. In a model a batch stands in front: there it is "
+        "transpose(1, 2).",
         still=still,
-        size=(2.4 + 0.36 * (H + head_size), 0.6 + 0.36 * (S + 1.2) * heads),
+        size=(0.4 + 0.3 * (2 + H + 2 * (head_size + gap)), 0.6 + 0.3 * height),
     )
+
+
+def numbers_that_say_where(tokens: int, heads: int, head_size: int) -> Tensor:
+    """Numbers (S, A, D): the hundreds name the token, from 1, the tens the head and the ones the place, from 0."""
+    token, head, place = torch.arange(1, tokens + 1), torch.arange(heads), torch.arange(head_size)
+    return 100 * token[:, None, None] + 10 * head[:, None] + place
 
 
 def longest_match(tokenizer, text: str) -> View:

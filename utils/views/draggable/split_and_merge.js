@@ -2,8 +2,12 @@
 
 const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // safe for the colour-blind
 const MOST = 24; // numbers per token
-const sizes = { S: data.names.length, A: data.heads, D: data.size };
+const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
+
+// What a number shows: the hundreds name its token (from 1), the tens its head and the ones its place in the head.
+const labelOf = (number) => 100 * (1 + Math.floor(number / sizes.H)) + 10 * Math.floor((number % sizes.H) / sizes.D) +
+  number % sizes.H % sizes.D;
 
 // The steps: a line of code, the shape that it makes, whether it swaps the first two dimensions, and what one sees.
 const BEGIN = { code: "q", shape: "SH", tell: () => "Each row is the query of one token, made from its whole vector: " +
@@ -38,7 +42,7 @@ add(document.head, "style", {}, `
   .blocks th { max-width: 6em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0 6px 0 0;
     font-size: 13px; }
   .blocks thead th { text-align: left; }
-  .blocks td { min-width: 22px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
+  .blocks td { min-width: 28px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
     font-size: 14px; line-height: 20px; background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
   .blocks .wrong { border: 2px dashed var(--mark); }
   .blocks .followed { outline: 3px solid; outline-offset: -1px; font-weight: bold; }
@@ -57,8 +61,8 @@ const size = (name, title, min, max) => {
 size("S", "tokens", 2, 6);
 size("A", "heads", 1, 6);
 const perHead = size("D", "numbers per head", 1, 6);
-const follow = slider(add(controls, "div"), "follow the number", { min: 0, max: MOST * 6, value: state.followed },
-  (number) => { state.followed = number; draw(); });
+const follow = slider(add(controls, "div"), "follow the number",
+  { min: 0, max: MOST * 6, value: state.followed, shown: labelOf }, (number) => { state.followed = number; draw(); });
 const side = add(row, "div"), code = add(side, "ol", { class: "code" });
 const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => { state.at = at; draw(); });
 const blocks = add(figure, "div", {
@@ -113,7 +117,7 @@ function draw() {
   const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
   const place = placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ");
   const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
-  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${followed} is q[${place}].`);
+  say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${labelOf(followed)} is q[${place}].`);
 }
 
 // The indices of what stands there in reading order.
@@ -151,7 +155,8 @@ function drawBlocks(shape, numbers, wanted) {
       add(line, "th", { scope: "row" }, named(i));
       for (const j of range(columns)) {
         const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td");
-        show(cell, number, 0);
+        show(cell, number);
+        cell.textContent = labelOf(number);
         cell.style.setProperty("--head", COLOURS[Math.floor((number % sizes.H) / sizes.D)]);
         cell.classList.toggle("followed", number === state.followed);
         cell.classList.toggle("wrong", number !== wanted[at]);
