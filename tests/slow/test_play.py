@@ -147,7 +147,7 @@ EDITS = {
             ('write_greedily("third of mar 1998")', 'write_greedily("ZÜRICH 3/4/98!")'),
             ("{\"start\": {\"A\": 0.6, \"B\": 0.4}}", "{\"start\": {\"A\": 0.0, \"B\": 1.0}}"),
             ("[0.4, 0.3, 0.15, 0.1, 0.05]", "[0, 1, 0]"),
-            ('readable("3 march")', 'readable("")'),
+            ('begun = "co"', 'begun = "Zürich 12 zürich zürich"'),
             ('begin = ""', 'begin = "Zürich 12"'),
         ],
     ],
