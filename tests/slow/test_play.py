@@ -98,8 +98,6 @@ EDITS = {
             ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = "My sister lost her keys."'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = "The dog chased the dog."'),
             ('"John": "his", "Anna": "her", "Robert": "his", "Wei": "his"}', '"Xyzzyqux": "their"}'),
-            ('sentence = "We never seem to agree."', 'sentence = ""'),
-            ('compare_texts("I see a man.", "I sees a man.")', 'compare_texts("", "I see two men here.")'),
         ],
     ],
     "08_classifier": [
