@@ -23,7 +23,7 @@ from torch.nn.functional import layer_norm
 
 from utils.checkpoint import read_vocabulary
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.plots import SIGNED, bars, heatmap, plain, to_numpy
+from utils.plots import SIGNED, bars, plain, to_numpy
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -206,22 +206,29 @@ def sum_and_scale(
         at = min(1, len(position) - 1)
         strips = {"word": word[0], f"+ position {at}": position[at], "+ token type": token_type[0]}
         strips["= sum"] = total = sum(strips.values())
-        added = torch.stack(list(strips.values()))
-        most = added.abs().quantile(0.98).item() or 1.0  # a single large number would pale all others
-        strips["LayerNorm"] = normed = layer_norm(total, [H], eps=eps)
-        rows = to_numpy(torch.stack(list(strips.values())))
-        ax.imshow(rows, aspect="auto", cmap=SIGNED, vmin=-most, vmax=most, interpolation="nearest")
+        most = quantile_of(torch.stack(list(strips.values())))
+        scales = [most] * len(strips)
+        strips["normalised"] = normed = layer_norm(total, [H], eps=eps)
+        if trained:
+            strips["· γ + β"] = normed * trained[0] + trained[1]
+        scales += [quantile_of(strip) for strip in list(strips.values())[len(scales) :]]  # each its own
+        rows = to_numpy(
+            torch.stack([strip / scale for strip, scale in zip(strips.values(), scales, strict=True)])
+        )
+        ax.imshow(rows, aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
         ax.set_yticks(range(len(rows)), strips)
         before, after = (f"{strip.std(correction=0):.2f}" for strip in (total, normed))
         ax.set(
-            title=plain(f"{told(short(names[:1]))}: LayerNorm takes the spread from {before} to {after}"),
-            xlabel=f"number (blue above zero, orange below; the same colours in all rows, darkest from ±{most:.2f} on)",
+            title=plain(f"{told(short(names[:1]))}: normalising takes the spread from {before} to {after}"),
+            xlabel="number (blue above zero, orange below)",
         )
-        spreads = ax.secondary_yaxis("right")
-        spreads.set_yticks(
-            range(len(rows)), [f"spread {strip.std(correction=0):.2f}" for strip in strips.values()]
-        )
-        spreads.tick_params(length=0)
+        ends = ax.secondary_yaxis("right")
+        told_ends = [
+            f"spread {strip.std(correction=0):.2f}, scale ±{scale:.2f}"
+            for strip, scale in zip(strips.values(), scales, strict=True)
+        ]
+        ends.set_yticks(range(len(rows)), told_ends)
+        ends.tick_params(length=0)
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
@@ -233,8 +240,13 @@ def sum_and_scale(
         help="Choose a word, a position and a token type, and watch the sum. Blue numbers are above zero, orange ones "
         "below. Click into a strip, or move the slider, to follow one number.",
         still=still,
-        size=(7, 3),
+        size=(7.6, 3.2),
     )
+
+
+def quantile_of(numbers: Tensor) -> float:
+    """Where a colour scale ends: a single large number would pale all others."""
+    return numbers.abs().quantile(0.98).item() or 1.0
 
 
 def mask_painter(
@@ -272,10 +284,23 @@ def mask_painter(
             for name, average in zip(looking, weights.double() @ values, strict=True)
         ]
         columns = [f"{name:.20} ({value:g})" for name, value in zip(names, values.tolist(), strict=True)]
-        heatmap(
-            weights, labels, columns, annotate=True, limits=(0, 1), colorbar="attention weight", ax=ax,
-            title=f"{mask} mask", xlabel="who is seen (value)", ylabel="who looks",
-        )  # fmt: skip
+        tints = to_numpy(
+            masks[mask] * (0.25 + 0.6 * weights)
+        )  # white: closed; the darker, the larger the weight
+        ax.imshow(tints, aspect="auto", cmap="Blues", vmin=0, vmax=1)
+        for row, column in product(range(len(looking)), range(len(names))):
+            if masks[mask][row, column]:
+                color = "white" if tints[row, column] > 0.55 else "black"
+                number = f"{weights[row, column]:.2f}"
+                ax.text(column, row, number, ha="center", va="center", color=color, fontsize=8)
+        ax.set_xticks(range(len(columns)), map(plain, columns), rotation=45)
+        ax.set_yticks(range(len(labels)), map(plain, labels))
+        ax.set_xticks([column + 0.5 for column in range(len(columns) - 1)], minor=True)
+        ax.set_yticks([row + 0.5 for row in range(len(labels) - 1)], minor=True)
+        ax.grid(which="minor", color="0.6")
+        ax.tick_params(which="both", length=0)
+        title = f"{mask} mask: blue may be seen, with this attention weight"
+        ax.set(title=title, xlabel="who is seen (value)", ylabel="who looks")
 
     return make_figure(
         "mask_painter",
