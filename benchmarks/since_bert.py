@@ -41,11 +41,8 @@ SEEDS = 3
 # the tiny BERT made smaller, so that all runs take hours and not a day
 SMALLER = TINY | {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 512}
 SETTINGS = {"steps": 5000, "batch_size": 16}
-RATES = (
-    1e-3,
-    2e-3,
-    4e-3,
-)  # are tried for BERT's layer, whose rate each single change gets, and for all changes
+# learning rates that are tried for BERT's layer, whose rate each single change gets, too, and for all changes
+RATES = (1e-3, 2e-3, 4e-3)
 TRIAL = 1000  # steps of such a trial
 ROUND = 100  # steps from one saving to the next
 WINDOW, BASE = 16, 10_000.0  # of local layers, in tokens; of the rotation, in all layers
@@ -65,7 +62,8 @@ def modern_config(wider: int = 0) -> ModernBertConfig:
     ids = {"pad_token_id": 0, "cls_token_id": 2, "bos_token_id": 2, "sep_token_id": 3, "eos_token_id": 3}
     rotation = {"rope_type": "default", "rope_theta": BASE}
     bases = {kind: dict(rotation) for kind in ("full_attention", "sliding_attention")}
-    return ModernBertConfig(**sizes, **ids, rope_parameters=bases, local_attention=WINDOW)
+    same = {"norm_eps": BertConfig(**SMALLER).layer_norm_eps}
+    return ModernBertConfig(**sizes, **ids, **same, rope_parameters=bases, local_attention=WINDOW)
 
 
 class ChangedAttention(MultiHeadAttention):

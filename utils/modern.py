@@ -14,7 +14,7 @@ from utils.weights import rename_modern_weights
 
 
 def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
-    """Turn vectors by their positions: x (…, S, D) and positions (S,) to (…, S, D) (Su et al. 2021, section 3.4).
+    """Turn vectors by their positions: x (…, S, D) and positions (S,) to (…, S, D) (Su et al. 2021, section 3.2).
 
     Numbers i and i + D/2 of a vector are a point in the plane. At position p it turns about the origin by the angle
     p · base^(−2i/D): by p radians for the first point, ever more slowly for the next. The dot product of two turned
@@ -24,7 +24,8 @@ def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
     speeds = 1 / base ** (torch.arange(0, D, 2, dtype=torch.float, device=x.device) / D)  # (D/2,)
     angles = positions[..., None].float() * speeds  # (S, D/2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    # angles and points are float32 in every precision, as in the official code: only so both give the same numbers
+    # the angles, and the points that are turned, are rounded to float32 in every precision, as in the official code:
+    # a model in float64 would otherwise agree with it to 1e-5 only
     first, second = x.float().chunk(2, dim=-1)  # (…, S, D/2) each
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
 
@@ -44,7 +45,7 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, rea
     """Attention under `local_mask`, computed by blocks: query, key and value (B, A, S, D) to context (B, A, S, D).
 
     The queries are cut into blocks of `reach`, R, and each block meets three blocks of keys: its own, and those before
-    and after it. So S · 3R scores are computed instead of S · S (Beltagy et al. 2020, section 3.1). `mask` (B, 1, 1, S)
+    and after it. So S · 3R scores are computed instead of S · S (Beltagy et al. 2020, appendix A). `mask` (B, 1, 1, S)
     is True at real tokens.
     """
     S, R = query.size(2), reach
@@ -62,7 +63,7 @@ class RotaryAttention(MultiHeadAttention):
     """BERT's attention with turned queries and keys, and in local layers a window; one matrix makes all three."""
 
     def __init__(self, config: ModernBertConfig, layer_type: str):
-        nn.Module.__init__(self)  # the linear maps are others than BERT's
+        nn.Module.__init__(self)  # not BERT's __init__: the linear maps are others
         H, bias = config.hidden_size, config.attention_bias
         check_heads(H, config.num_attention_heads)
         self.num_heads = config.num_attention_heads
@@ -113,7 +114,7 @@ class ModernEncoderLayer(TransformerEncoderLayer):
     """BERT's layer as pre-LN, `forward` and all, made of the parts above and without dropout."""
 
     def __init__(self, config: ModernBertConfig, number: int):
-        nn.Module.__init__(self)  # the parts are others than BERT's
+        nn.Module.__init__(self)  # not BERT's __init__: the parts are others
         first = number == 0  # what comes from the embeddings is normalised already
         self.attention_norm = nn.Identity() if first else make_norm(config)
         self.attention = RotaryAttention(config, config.layer_types[number])
