@@ -170,3 +170,15 @@ def test_where_both_move_the_arrows_turn_and_the_product_stays(page, tmp_path):
     query.press("Home")
     assert "The distance changed" in page.locator("#say").text_content()
     assert page.locator("#figure > p").text_content().endswith("distance −8")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_sixteen_long_words_fit_into_the_line_and_a_pin_points_to_its_word(page, tmp_path, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_figure(page, figures.rotary_turn(tokens=["Donaudampfschifffahrt", "answering"] * 8), tmp_path)
+    assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    query, _ = page.locator(".strip input").all()
+    for at in (0, 15, 9):
+        box = page.locator(".cells span").nth(at).bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, query.bounding_box()["y"] + 10)
+        assert query.input_value() == str(at)

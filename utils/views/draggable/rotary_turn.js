@@ -3,13 +3,13 @@
 const { names, base, pairs } = data, N = names.length;
 const both = ["query", "key"].map((name, i) => ({ name, vector: data[name], at: data.at[i], colour: `var(--${name})` }));
 const [query, key] = both;
-let angle, together = false; // how far one position turns; whether both move
+let angle, together = false; // angle: of one position
 const longest = Math.max(...both.map(({ vector }) => Math.hypot(...vector))) || 1;
 const most = 1.1 * longest, unit = 0.3 * longest, edge = 5 * unit;
 
 const pin = "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
 add(document.head, "style", {}, `
-  .strip { display: grid; grid-template-columns: auto 1fr; column-gap: 8px; align-items: center; }
+  .strip { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px; align-items: center; }
   .strip label { display: contents; }
   .strip output { display: none; }
   .strip input { appearance: none; width: calc(100% - ${100 / N}% + 24px); height: 34px; margin: 0 calc(${50 / N}% - 12px);
@@ -23,7 +23,8 @@ add(document.head, "style", {}, `
   @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } }
 `);
 
-const whole = (by) => `${format((180 * by) / Math.PI, 0)}°`, each = () => `${+((180 * angle) / Math.PI).toPrecision(3)}°`;
+const whole = (by, digits = 0) => `${format((180 * by) / Math.PI, digits)}°`;
+const each = () => `${+((180 * angle) / Math.PI).toPrecision(3)}°`;
 const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(by) + y * Math.cos(by)];
 const many = (last, make) => Array.from({ length: last + 1 }, (_, i) => make(i / last, i));
 const line = (parent, stroke, width, d = "") => add(parent, "path", { stroke, "stroke-width": width, d, fill: "none" });
@@ -57,7 +58,7 @@ asks.after(" · ");
 offers.after(" = ");
 product.after("; ");
 
-// The arrows: faint before turning, bold after it, and between them a spiral, as a turn may go round twice.
+// The arrows: faint before turning, bold after it; a spiral between them, as it may go round twice.
 const row = add(figure, "div", { class: "row" });
 const plane = add(row, "svg", {
   viewBox: [-edge, -edge, 2 * edge, 2 * edge], role: "group", style: "max-width: 400px",
@@ -134,7 +135,7 @@ function draw(sentence = "The product depends on the angle between the two arrow
     set(circle, { cy: -up(number), r: far === distance ? 8 : 3.5, fill, "data-value": number });
   });
   [query.at, key.at, distance].forEach((at, i) => {
-    turns[i][0].textContent = `${format(at, 0)} × ${each()} = ${whole(at * angle)}`;
+    turns[i][0].textContent = `${format(at, 0)} × ${each()} ≈ ${whole(at * angle, angle < 0.1 ? 2 : 0)}`;
   });
   say(sentence);
 }
