@@ -40,7 +40,7 @@ LONGER = ("rotary", "all")  # models whose positions do not end, so that they ca
 SEEDS = 3
 # the tiny BERT made smaller, so that all runs take hours and not a day
 SMALLER = TINY | {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 512}
-SETTINGS = {"steps": 3000, "batch_size": 16}
+SETTINGS = {"steps": 2000, "batch_size": 16}
 # learning rates that are tried for BERT's layer, whose rate each single change gets, too, and for all changes
 RATES = (1e-3, 2e-3, 4e-3)
 TRIAL = 1000  # steps of such a trial
