@@ -1,20 +1,17 @@
 """Which of ModernBERT's changes helps a tiny masked language model, and does it read longer texts than in training?
 
-`python -m benchmarks.since_bert FOLDER` writes utils/data/since_bert.json, which notebook 14 draws, and goes on where
-it stopped: FOLDER keeps the state of the run in progress, and every finished run is in the record at once. The models
+`python -m benchmarks.since_bert` writes utils/data/since_bert.json, which notebook 14 draws. Every finished run is in
+the record at once, so that it goes on where it stopped; a run takes some three minutes of one core. The models
 are the tiny BERT of notebook 11, made smaller, with one change each, and with all of them. They have equally many
 parameters (within 1 %), and for a seed they see the same rows with the same words hidden, in the same order. They are
 judged by their loss at [MASK]s of reviews of the test part. Longer texts are the same words, the same ones hidden, in
 rows 2 and 4 times as long.
 """
 
-import argparse
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -31,7 +28,7 @@ from utils.modern import GatedFeedForward, ModernEncoder, local_mask, rotary
 from utils.pretraining import TINY, Settings, guess_words, masked_batches
 from utils.statistics import bootstrap_interval, t_interval
 from utils.tokenization import WordPieceTokenizer
-from utils.training import History, make_optimizer, rate_factor, train_epoch
+from utils.training import History, make_optimizer, train_epoch
 
 RESULTS, VOCABULARY = DATA / "since_bert.json", str(DATA / "tiny_bert")
 CHANGES = ("rotary", "gated", "pre-LN", "no biases", "local")
@@ -44,7 +41,7 @@ SETTINGS = {"steps": 2000, "batch_size": 16}
 # learning rates that are tried for BERT's layer, whose rate each single change gets, too, and for all changes
 RATES = (1e-3, 2e-3, 4e-3)
 TRIAL = 1000  # steps of such a trial
-ROUND = 100  # steps from one saving to the next
+ROUND = 100  # steps in a point of the curve
 WINDOW, BASE = 16, 10_000.0  # of local layers, in tokens; of the rotation, in all layers
 WIDER = 8  # more intermediate size with all changes, for the parameters of positions and biases that are gone
 ROWS, GROUP = 1600, 8  # rows that judge; rows of one review are no independent ones, so they count as groups
@@ -147,47 +144,20 @@ class MaskedLM(nn.Module):
 # Training
 
 
-def train(
-    name: str, rows: Tensor, tokenizer, settings: Settings, until: int, path: Path
-) -> tuple[MaskedLM, dict]:
-    """Train a model up to a step, saving to `path` after every round and going on from there.
+def train(name: str, rows: Tensor, tokenizer, settings: Settings, steps: int) -> tuple[MaskedLM, dict]:
+    """Train a model for the first steps of its schedule.
 
     The model, in evaluation mode, and facts: the mean loss of each round, and processor time in minutes.
     """
     model, history = MaskedLM(name, settings.seed), History()
     optimizer, schedule = make_optimizer(model, settings.learning_rate, settings.steps)
-    facts = {"settings": asdict(settings), "losses": [], "minutes": 0.0}
-    if path.exists():
-        state = torch.load(path, weights_only=True)
-        if state["facts"]["settings"] != facts["settings"]:
-            raise ValueError(f"{path} is of a run with other settings: choose another folder")
-        model.load_state_dict(state["model"])
-        optimizer.load_state_dict(state["optimizer"])
-        facts = state["facts"]
-        done = schedule.last_epoch = len(facts["losses"]) * ROUND
-        history.step_losses = [0.0] * done
-        for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * rate_factor(done, settings.steps)
-    while (done := len(facts["losses"]) * ROUND) < until:
-        started = time.process_time()
-        batches = islice(masked_batches(rows, tokenizer, settings, done), ROUND)
-        learned = train_epoch(
-            model,
-            batches,
-            lambda batch: guess_words(model, *batch),
-            optimizer,
-            schedule,
-            history,
-            disable=True,
-        )
-        facts["losses"].append(learned.loss)
-        facts["minutes"] += (time.process_time() - started) / 60
-        state = {"facts": facts, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
-        draft = path.with_suffix(".new")
-        torch.save(state, draft)
-        draft.replace(path)
-        print(f"{path.stem}: step {done + ROUND}, loss {learned.loss:.3f}", flush=True)
-    return model.eval(), facts
+    batches, loss = masked_batches(rows, tokenizer, settings), lambda batch: guess_words(model, *batch)
+    losses, started = [], time.process_time()
+    for done in range(ROUND, steps + 1, ROUND):
+        learned = train_epoch(model, islice(batches, ROUND), loss, optimizer, schedule, history, disable=True)
+        losses.append(learned.loss)
+        print(f"{name}, seed {settings.seed}: step {done}, loss {learned.loss:.3f}", flush=True)
+    return model.eval(), {"losses": losses, "minutes": (time.process_time() - started) / 60}
 
 
 # Judging
@@ -274,10 +244,9 @@ def summarize_runs(runs: dict) -> dict:
     return found
 
 
-def run(name: str, rows: Tensor, held_out: Tensor, tokenizer, settings: Settings, folder: Path) -> dict:
+def run(name: str, rows: Tensor, held_out: Tensor, tokenizer, settings: Settings) -> dict:
     """Train one model to the end, and judge it."""
-    path = folder / f"{name.replace(' ', '_')}-{settings.seed}.pt"
-    model, facts = train(name, rows, tokenizer, settings, settings.steps, path)
+    model, facts = train(name, rows, tokenizer, settings, settings.steps)
     found = {"rate": settings.learning_rate, "minutes": round(facts["minutes"], 1)}
     found |= {"curve": as_text(facts["losses"]), "test": as_text(judge(model, held_out, tokenizer))}
     for count in (2, 4):
@@ -304,10 +273,6 @@ def choose_rates(
 
 def main() -> None:
     """Measure what is not measured yet: all models with seed 0 first, then with the next."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="keeps the state of runs that are not finished")
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True, exist_ok=True)
     tokenizer = WordPieceTokenizer.from_checkpoint(VOCABULARY)
     length = SMALLER["max_position_embeddings"]
     rows = pack(imdb_reviews("train"), tokenizer, length)
@@ -319,7 +284,7 @@ def main() -> None:
     if max(parameters.values()) > 1.01 * min(parameters.values()):
         raise ValueError(f"the models differ in size: {parameters}")
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    record |= {"command": "python -m benchmarks.since_bert FOLDER", "device": device_name("cpu")}
+    record |= {"command": "python -m benchmarks.since_bert", "device": device_name("cpu")}
     record |= {"versions": versions(PACKAGES), "model": SMALLER, "parameters": parameters}
     record["settings"] = SETTINGS | {"probability": Settings.probability, "window": WINDOW, "base": BASE}
     record["settings"] |= {
@@ -336,8 +301,7 @@ def main() -> None:
 
     def try_rate(name: str, rate: float) -> float:
         settings = Settings(**SETTINGS | {"steps": TRIAL}, learning_rate=rate, seed=100)
-        path = folder / f"trial-{name}-{rate:g}.pt"
-        model, _ = train(name, rows, tokenizer, settings, TRIAL, path)
+        model, _ = train(name, rows, tokenizer, settings, TRIAL)
         means = judge(model, judges, tokenizer)
         return round(sum(means) / len(means), 3)
 
@@ -349,7 +313,7 @@ def main() -> None:
                 settings = Settings(
                     **SETTINGS, learning_rate=rates["all" if name == "all" else "BERT"], seed=seed
                 )
-                runs[f"{name} {seed}"] = run(name, rows, held_out, tokenizer, settings, folder)
+                runs[f"{name} {seed}"] = run(name, rows, held_out, tokenizer, settings)
                 record["summary"] = summarize_runs(runs)
                 store()
 
