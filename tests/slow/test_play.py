@@ -157,6 +157,20 @@ EDITS = {
             ("prediction = None", 'prediction = "half"'),
         ],
     ],
+    "14_since_bert": [
+        [
+            ("shift = 7", "shift = 1000"),
+            ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = ""'),
+            ('pair = [long_text, "time flies like an arrow"]', 'pair = ["", "北京 🙂 " * 40]'),
+            ("range(20)", "range(2)"),
+            ("prediction = None", 'prediction = "none of them"'),
+        ],
+        [
+            ("shift = 7", "shift = 0"),
+            ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = "Ça va? 你好"'),
+            ('pair = [long_text, "time flies like an arrow"]', 'pair = ["one text alone"]'),
+        ],
+    ],
 }  # fmt: skip
 ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
 

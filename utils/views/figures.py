@@ -7,6 +7,7 @@ where scripts do not run. Used from notebook 00 on.
 import base64
 import html
 import io
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from torch.nn.functional import layer_norm
 
 from utils.checkpoint import read_vocabulary
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.plots import SIGNED, bars, plain, to_numpy
+from utils.plots import NEGATIVE, POSITIVE, SIGNED, bars, plain, to_numpy
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -611,6 +612,61 @@ def layers_of(hnsw, count: int) -> list[list[list[int]]]:
         ]
         layers.append([[int(other) for other in row if other >= 0] for row in rows])
     return layers
+
+
+def rotary_turn(
+    query: Sequence[float] = (1.0, 0.3),
+    key: Sequence[float] = (0.6, 0.5),
+    tokens: Sequence[str] | None = None,
+    *,
+    pair: int = 4,
+    pairs: int = 32,
+    base: float = 10_000,
+) -> View:
+    """Draw rotary positions: a query and a key turn by their positions, and their product depends on the distance only.
+
+    `query` and `key` (2,) are one pair of a head's dimensions; `tokens` are 2 to 16, or 12 positions without words. A
+    position turns pair `pair` of `pairs`, half the head size, by `base` ** (-`pair` / `pairs`) radians (Su et al. 2021,
+    section 3.2). ValueError for other shapes, nan and inf.
+    """
+    arrows = torch.stack([as_numbers("query", query, 2), as_numbers("key", key, 2)])
+    names = [""] * 12 if tokens is None else as_tokens("tokens", tokens, 2, 16)
+    check_size("pairs", pairs, 1, 512)
+    check_size("pair", pair, 0, pairs - 1)
+    check_between("base", base, 1, 1e9, "it is 10,000 in the paper")
+    N, angle = len(names), base ** (-pair / pairs)
+    i, j = N // 2, N // 4
+
+    def still(ax) -> None:
+        before, distances = torch.view_as_complex(arrows), torch.arange(1 - N, N)
+        after = before * torch.exp(1j * angle * torch.tensor([i, j]))  # to multiply by e^iφ is to turn by φ
+        products = (before[0] * before[1].conj() * torch.exp(1j * angle * distances)).real
+        ends, figure = to_numpy(torch.view_as_real(torch.cat([before, after]))), ax.figure
+        figure.clear()
+        left, right = figure.subplots(1, 2)
+        style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.014}
+        left.quiver([0] * 4, [0] * 4, *ends.T, color=["C4", "C0"] * 2, alpha=[0.3, 0.3, 1, 1], **style)
+        for end, name in zip(1.2 * ends[2:], (f"query at {i}", f"key at {j}"), strict=True):
+            left.text(*end, name, ha="center", va="center", fontsize="small")
+        reach = 1.4 * (before.abs().max().item() or 1)
+        left.set(title=f"{math.degrees(angle):.3g}° per position", aspect="equal")
+        left.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+        colours = [POSITIVE if one > 0 else NEGATIVE for one in products]
+        right.scatter(*map(to_numpy, (distances, products, 20 + 100 * (distances == i - j))), colours)
+        title = f"query at {i} · key at {j} = {products[N - 1 + i - j]:.2f}"
+        right.set(title=title, xlabel="distance", ylabel="product")
+
+    return make_figure(
+        "rotary_turn",
+        {"query": arrows[0], "key": arrows[1], "names": names, "at": [i, j]}
+        | {"pair": pair, "pairs": pairs, "base": base},
+        summary="Two positions turn a query and a key: their product depends on the distance only",
+        help="Move the position of the query or the key, with the pointer or the arrow keys: its arrow turns, and the "
+        "product changes. Then tick “move both together”: both arrows turn, and the product stands still. Drag the "
+        "arrows' heads to try others; the last pairs of a head's dimensions hardly turn at all.",
+        still=still,
+        size=(7, 3.4),
+    )
 
 
 def make_figure(
