@@ -21,7 +21,7 @@ TRAINING = {  # the cells that train
         "pretraining-111",
         "pretraining-113",
     ),
-    "12_decoder": ("cell-034", "cell-055", "cell-058", "cell-073"),
+    "12_decoder": ("cell-034", "cell-055", "cell-058", "cell-073", "cell-120"),
 }
 MODULES = "encoder tokenization views plots training search packing export"
 IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "exercises")

@@ -53,6 +53,12 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "packing": ("TextBoundaries", "encode_packed"),
         "export": ("to_eight_bits", "in_eight_bits", "quantize_onnx"),
     },
+    "14": {
+        "modern": (
+            *("rotary", "local_mask", "local_attention", "RotaryAttention", "GatedFeedForward"),
+            *("ModernEncoderLayer", "ModernEncoder"),
+        ),
+    },
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's

@@ -26,6 +26,7 @@ COUNTS = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"),
     *("max_position_embeddings", "type_vocab_size"),
 )
+MODERN_LAYERS = ("full_attention", "sliding_attention")  # of ModernBERT: global and local ones
 COMPARED = WeakKeyDictionary()  # tokenizers whose ids were found to be those of a model of this size
 
 
@@ -59,6 +60,21 @@ def check_config(config) -> None:
         check_size(field, getattr(config, field))
 
 
+def check_modern_config(config) -> None:
+    """Refuse a configuration of another family, and what is not built of ModernBERT; the error names the field."""
+    if (family := getattr(config, "model_type", None)) != "modernbert":
+        raise ValueError(f'model_type="{family}" is no ModernBERT: use a "modernbert", or TransformerEncoder')
+    for layer_type in config.layer_types:
+        if layer_type not in MODERN_LAYERS:
+            known = " or ".join(MODERN_LAYERS)
+            raise ValueError(f'layer_types hold "{layer_type}", which is not built here: use {known}')
+        if (kind := config.rope_parameters[layer_type]["rope_type"]) != "default":
+            raise ValueError(f'rope_type="{kind}" in {layer_type} is not built here: use "default"')
+    for field in ("embedding_dropout", "attention_dropout", "mlp_dropout"):
+        if rate := getattr(config, field):
+            raise ValueError(f"{field}={rate} is not built here: use 0.0, as ModernBERT does")
+
+
 def check_heads(hidden_size: int, num_heads: int) -> None:
     """Refuse a number of heads that does not divide the hidden size."""
     if num_heads < 1 or hidden_size % num_heads:
@@ -66,10 +82,10 @@ def check_heads(hidden_size: int, num_heads: int) -> None:
         raise ValueError(f"{sizes}: change one")
 
 
-def check_activation(name: str, known: Collection[str]) -> None:
+def check_activation(name: str, known: Collection[str], field: str = "hidden_act") -> None:
     """Refuse an activation that is not among the known ones, and list those."""
     if name not in known:
-        raise ValueError(f'hidden_act="{name}" is not built here: use one of {", ".join(known)}')
+        raise ValueError(f'{field}="{name}" is not built here: use one of {", ".join(known)}')
 
 
 def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
@@ -153,7 +169,7 @@ def read_input(
         [fact.long() for fact in facts]
     ).tolist()
     check_entries("input_ids", lowest, highest, config.vocab_size)
-    check_entries("token_type_ids", lowest_type, highest_type, config.type_vocab_size)
+    check_entries("token_type_ids", lowest_type, highest_type, getattr(config, "type_vocab_size", 1))
     check_mask_facts("attention_mask", has_nan, every_row_sees)
     return None if nothing_hidden else attention_mask
 

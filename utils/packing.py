@@ -47,8 +47,12 @@ def encode_packed(
     """The encoder's last_hidden_state (B, S, H) of a padded batch, whose padding skips the layers and comes out as 0.
 
     The layers get the real tokens of all texts as one row (1, N, H). ValueError for a bad mask, and for an encoder
-    whose attention is not torch's fused one, which alone knows here where a text ends.
+    whose attention is not torch's fused one, which alone knows here where a text ends. TypeError for an encoder whose
+    layers count positions, as ModernBERT's do: in the row they would not begin anew with each text.
     """
+    if not isinstance(encoder, TransformerEncoder):
+        kind = type(encoder).__name__
+        raise TypeError(f"a {kind} cannot be packed: pass a TransformerEncoder, or pad its texts")
     read_input(input_ids, attention_mask, token_type_ids, encoder.config)
     embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
     if attention_mask is None:

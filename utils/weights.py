@@ -31,6 +31,16 @@ HEADS = {
         "cls.predictions.decoder.weight": "encoder.embeddings.word_embeddings.weight",
     },
 }
+MODERN_RENAMES = {  # of ModernBERT
+    "embeddings.tok_embeddings": "word_embeddings",
+    "embeddings.norm": "embedding_norm",
+    "attn_norm": "attention_norm",
+    "attn.Wqkv": "attention.query_key_value",
+    "attn.Wo": "attention.output",
+    "mlp_norm": "feed_forward_norm",
+    "mlp.Wi": "feed_forward.intermediate",
+    "mlp.Wo": "feed_forward.output",
+}
 LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # where no head of ours reads it
 BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
 
@@ -63,6 +73,20 @@ def official_name(name: str) -> str:
 def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
     """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
     found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
+    check_fit(found, wanted)
+    check_finite_weights(found)
+    return found
+
+
+def rename_modern_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A `ModernBertModel`'s weights, with or without a head, under our names; ValueError unless they fit exactly."""
+    found = {}
+    for name, weight in state_dict.items():
+        name = name.removeprefix("model.")  # of a model with a head, whose other weights nobody wants
+        if name.startswith(("embeddings.", "layers.", "final_norm.")):
+            for theirs, ours in MODERN_RENAMES.items():
+                name = name.replace(theirs, ours)
+            found[name] = weight
     check_fit(found, wanted)
     check_finite_weights(found)
     return found

@@ -539,6 +539,83 @@ def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
     return met | seen, comparisons
 
 
+def make_turn(names: list[str]) -> View:
+    return figures.rotary_turn(tokens=[*names, *(f"word {number}" for number in range(3, 12))])
+
+
+def use_turn(page, chance: random.Random) -> None:
+    query, key, pair = page.locator("input[type=range]").all()
+    one, together = chance.choice([query, key]), page.get_by_role("checkbox")
+    state = turn_state(page)
+    deed = chance.choice(["slide", "slide", "keys", "keys", "together", "pair", "head", "head"])
+    if deed == "slide":
+        slide_pin(page, one, chance.randrange(12))
+    elif deed == "keys":
+        press(page, one, f"{ARROWS} Home End", chance)
+    elif deed == "together":
+        together.click()
+    elif deed == "pair":
+        press(page, pair, ARROWS, chance)
+    elif chance.random() < 0.5:
+        press(page, page.locator(".handle").nth(chance.randrange(2)), ARROWS, chance)
+    else:
+        box = page.locator("svg").first.bounding_box()
+        x, y = (box[side] + chance.random() * box["width"] for side in "xy")
+        drag(page, page.locator(".handle").nth(chance.randrange(2)), x, y)
+    now = turn_state(page)
+    before, after = (unturned(one) for one in (state, now))
+    if deed != "head":
+        assert close(after.flatten(), before)
+    distance = int(query.input_value()) - int(key.input_value())
+    if deed in ("slide", "keys") and together.is_checked():
+        assert distance == state.positions[0] - state.positions[1]
+    every = torch.arange(-11, 12)
+    turned = rotate(after[0].expand(23, 2), every * now.angle)
+    assert close(numbers(page, "circle[data-value]"), turned @ after[1])
+    product = numbers(page, "b[data-value]")
+    assert close(product, now.heads[0] @ now.heads[1])
+    assert close(product, rotate(after[:1], distance * now.angle) @ after[1])
+    shown = f"query at {now.positions[0]} · key at {now.positions[1]} = "
+    assert page.locator("#figure > p").text_content().startswith(shown)
+    angles = [float(text.split("≈ ")[1][:-1].replace("−", "-")) for text in texts_of(page, "td")[-3:]]
+    wanted = torch.tensor([*now.positions, distance]) * now.angle
+    assert (torch.tensor(angles) - wanted.rad2deg()).abs().max() <= (0.0051 if now.angle < 0.1 else 0.51)
+
+
+class Turned(NamedTuple):
+    """The arrows' heads, where they stand, and how far one position turns."""
+
+    heads: torch.Tensor
+    positions: list[int]
+    angle: torch.Tensor
+
+
+def turn_state(page) -> Turned:
+    """Read the positions, the pair and the turned arrows of rotary_turn."""
+    *positions, pair = (int(one.input_value()) for one in page.locator("input[type=range]").all())
+    return Turned(places(page), positions, torch.tensor(10_000.0).double() ** (-pair / 32))
+
+
+def unturned(state: Turned) -> torch.Tensor:
+    return rotate(state.heads, -torch.tensor(state.positions) * state.angle)
+
+
+def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Turn each row (N, 2) by its angle, as ModernBERT turns a pair of dimensions."""
+    cos, sin = angles.cos(), angles.sin()
+    return (torch.stack([cos, -sin, sin, cos], dim=-1).view(-1, 2, 2) @ x[:, :, None])[:, :, 0]
+
+
+def slide_pin(page, slider, to: int) -> None:
+    """Drag a slider's thumb with a real pointer from where it stands to another value."""
+    box, most = slider.bounding_box(), int(slider.get_attribute("max"))
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 12 + (box["width"] - 24) * int(slider.input_value()) / most, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 12 + (box["width"] - 24) * to / most, middle, steps=3)
+    page.mouse.up()
+
+
 NAMES = ["time", "flies", "arrow"]
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
@@ -548,6 +625,7 @@ FIGURES = {
     "mask_painter": Example(make_mask, use_mask),
     "split_and_merge": Example(make_split, use_split),
     "graph_walk": Example(make_graph, use_graph),
+    "rotary_turn": Example(make_turn, use_turn),
     "longest_match": Example(make_longest_match, use_longest_match),
     "merges": Example(make_merges, use_merges),
 }

@@ -12,7 +12,18 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.trainers import WordPieceTrainer
 
-from tests.browser.figures import FIGURES, NAMES, drag, learn, open_figure, some_reviews, texts_of, words_of
+from tests.browser.figures import (
+    FIGURES,
+    NAMES,
+    drag,
+    learn,
+    open_figure,
+    places,
+    slide_pin,
+    some_reviews,
+    texts_of,
+    words_of,
+)
 from utils.views import figures
 
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "$x$ & \u2028"]
@@ -139,3 +150,35 @@ def test_a_head_under_another_arrow_can_still_be_taken(page, tmp_path):
         middle = query.bounding_box()
         assert abs(middle["x"] + middle["width"] / 2 - x) < 6
         assert abs(middle["y"] + middle["height"] / 2 - y) < 6
+
+
+def test_where_both_move_the_arrows_turn_and_the_product_stays(page, tmp_path):
+    open_figure(page, figures.rotary_turn(), tmp_path)
+    query, key = page.locator(".strip input").all()
+    product, heads = page.locator("b[data-value]"), page.locator(".handle")
+    first, places_before = float(product.get_attribute("data-value")), places(page)
+    page.get_by_role("checkbox").check()
+    slide_pin(page, key, 8)
+    assert [query.input_value(), key.input_value()] == ["11", "8"]
+    assert float(product.get_attribute("data-value")) == pytest.approx(first, abs=1e-9)
+    assert (places(page) - places_before).abs().amax(dim=1).min() > 0.5
+    assert "and so does their product" in page.locator("#say").text_content()
+    slide_pin(page, key, 11)  # the query has no room
+    assert [query.input_value(), key.input_value()] == ["11", "8"]
+    page.get_by_role("checkbox").uncheck()
+    heads.first.press("ArrowDown")
+    query.press("Home")
+    assert "The distance changed" in page.locator("#say").text_content()
+    assert page.locator("#figure > p").text_content().endswith("distance −8")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_sixteen_long_words_fit_into_the_line_and_a_pin_points_to_its_word(page, tmp_path, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_figure(page, figures.rotary_turn(tokens=["Donaudampfschifffahrt", "answering"] * 8), tmp_path)
+    assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    query, _ = page.locator(".strip input").all()
+    for at in (0, 15, 9):
+        box = page.locator(".cells span").nth(at).bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, query.bounding_box()["y"] + 10)
+        assert query.input_value() == str(at)

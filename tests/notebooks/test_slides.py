@@ -9,7 +9,7 @@ import pytest
 from tests.helpers import ROOT
 from tools.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 
-CHOSEN = [f"{number:02d}" for number in range(14)]  # the notebooks whose slides have been chosen
+CHOSEN = [f"{number:02d}" for number in range(15)]  # the notebooks whose slides have been chosen
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
 STARTS, SHOWN = {"slide", "subslide"}, {"slide", "subslide", "fragment", "-"}
 KINDS = SHOWN | {"notes", "skip"}

@@ -311,3 +311,27 @@ def test_each_number_of_split_and_merge_says_where_it_belongs():
 @pytest.mark.parametrize("sizes", [(2, 1, 1), (6, 6, 4), (["time", "$x$"], 4, 6)])
 def test_split_and_merge_draws_the_smallest_and_the_largest(sizes):
     assert figures.split_and_merge(*sizes).still.startswith(b"\x89PNG")
+
+
+# rotary_turn
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"query": [1, 2, 3]}, "query has the shape (3,): this figure draws 2 numbers"),
+        ({"key": [[1, 2]]}, "key has the shape (1, 2): this figure draws 2 numbers"),
+        ({"key": [1, math.inf]}, "key holds nan or inf"),
+        ({"tokens": "time flies"}, "tokens='time flies' is no list of tokens: pass a list of texts"),
+        ({"tokens": ["x"] * 40}, "the number of tokens=40 must be a whole number from 2 to 16"),
+        ({"pair": 32}, "pair=32 must be a whole number from 0 to 31"),
+        ({"pairs": 0}, "pairs=0 must be a whole number from 1 to 512"),
+        ({"base": 1}, "base=1 must lie between 1 and 1e+09"),
+    ],
+)
+def test_rotary_turn_refuses(given, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        figures.rotary_turn(**given)
+
+
+@pytest.mark.parametrize("tokens", [None, ["$x$", "\ud800"], [99 * "long"] * 16])
+def test_rotary_turn_draws_any_tokens_and_arrows_of_no_length(tokens):
+    assert figures.rotary_turn((0, 0), (0, 0), tokens, pair=0, pairs=1).still.startswith(b"\x89PNG")

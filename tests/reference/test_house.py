@@ -24,6 +24,7 @@ ORDER = (
     *("masked_lm", "pretraining"),  # 11
     "decoder",  # 12
     "export",  # 13
+    "modern",  # 14
 )
 
 

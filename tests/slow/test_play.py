@@ -98,8 +98,6 @@ EDITS = {
             ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = "My sister lost her keys."'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = "The dog chased the dog."'),
             ('"John": "his", "Anna": "her", "Robert": "his", "Wei": "his"}', '"Xyzzyqux": "their"}'),
-            ('sentence = "We never seem to agree."', 'sentence = ""'),
-            ('compare_texts("I see a man.", "I sees a man.")', 'compare_texts("", "I see two men here.")'),
         ],
     ],
     "08_classifier": [
@@ -147,7 +145,7 @@ EDITS = {
             ('write_greedily("third of mar 1998")', 'write_greedily("ZÜRICH 3/4/98!")'),
             ("{\"start\": {\"A\": 0.6, \"B\": 0.4}}", "{\"start\": {\"A\": 0.0, \"B\": 1.0}}"),
             ("[0.4, 0.3, 0.15, 0.1, 0.05]", "[0, 1, 0]"),
-            ('readable("3 march")', 'readable("")'),
+            ('begun = "co"', 'begun = "Zürich 12 zürich zürich"'),
             ('begin = ""', 'begin = "Zürich 12"'),
         ],
     ],
@@ -157,6 +155,20 @@ EDITS = {
             ('my_query = "who makes the iPhone"', 'my_query = "qqqxz ☃ 漢字 🤔 " * 200'),
             ("[-0.30, 0.10, 0.20, 0.72]", "[0.5]"),
             ("prediction = None", 'prediction = "half"'),
+        ],
+    ],
+    "14_since_bert": [
+        [
+            ("shift = 7", "shift = 1000"),
+            ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = ""'),
+            ('pair = [long_text, "time flies like an arrow"]', 'pair = ["", "北京 🙂 " * 40]'),
+            ("range(20)", "range(2)"),
+            ("prediction = None", 'prediction = "none of them"'),
+        ],
+        [
+            ("shift = 7", "shift = 0"),
+            ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = "Ça va? 你好"'),
+            ('pair = [long_text, "time flies like an arrow"]', 'pair = ["one text alone"]'),
         ],
     ],
 }  # fmt: skip

@@ -7,6 +7,7 @@ where scripts do not run. Used from notebook 00 on.
 import base64
 import html
 import io
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from torch.nn.functional import layer_norm
 
 from utils.checkpoint import read_vocabulary
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.plots import SIGNED, bars, heatmap, plain, to_numpy
+from utils.plots import NEGATIVE, POSITIVE, SIGNED, bars, plain, to_numpy
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -206,22 +207,29 @@ def sum_and_scale(
         at = min(1, len(position) - 1)
         strips = {"word": word[0], f"+ position {at}": position[at], "+ token type": token_type[0]}
         strips["= sum"] = total = sum(strips.values())
-        added = torch.stack(list(strips.values()))
-        most = added.abs().quantile(0.98).item() or 1.0  # a single large number would pale all others
-        strips["LayerNorm"] = normed = layer_norm(total, [H], eps=eps)
-        rows = to_numpy(torch.stack(list(strips.values())))
-        ax.imshow(rows, aspect="auto", cmap=SIGNED, vmin=-most, vmax=most, interpolation="nearest")
+        most = quantile_of(torch.stack(list(strips.values())))
+        scales = [most] * len(strips)
+        strips["normalised"] = normed = layer_norm(total, [H], eps=eps)
+        if trained:
+            strips["· γ + β"] = normed * trained[0] + trained[1]
+        scales += [quantile_of(strip) for strip in list(strips.values())[len(scales) :]]  # each its own
+        rows = to_numpy(
+            torch.stack([strip / scale for strip, scale in zip(strips.values(), scales, strict=True)])
+        )
+        ax.imshow(rows, aspect="auto", cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
         ax.set_yticks(range(len(rows)), strips)
         before, after = (f"{strip.std(correction=0):.2f}" for strip in (total, normed))
         ax.set(
-            title=plain(f"{told(short(names[:1]))}: LayerNorm takes the spread from {before} to {after}"),
-            xlabel=f"number (blue above zero, orange below; the same colours in all rows, darkest from ±{most:.2f} on)",
+            title=plain(f"{told(short(names[:1]))}: normalising takes the spread from {before} to {after}"),
+            xlabel="number (blue above zero, orange below)",
         )
-        spreads = ax.secondary_yaxis("right")
-        spreads.set_yticks(
-            range(len(rows)), [f"spread {strip.std(correction=0):.2f}" for strip in strips.values()]
-        )
-        spreads.tick_params(length=0)
+        ends = ax.secondary_yaxis("right")
+        told_ends = [
+            f"spread {strip.std(correction=0):.2f}, scale ±{scale:.2f}"
+            for strip, scale in zip(strips.values(), scales, strict=True)
+        ]
+        ends.set_yticks(range(len(rows)), told_ends)
+        ends.tick_params(length=0)
 
     tables = {"word": word, "position": position, "type": token_type}
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
@@ -233,8 +241,13 @@ def sum_and_scale(
         help="Choose a word, a position and a token type, and watch the sum. Blue numbers are above zero, orange ones "
         "below. Click into a strip, or move the slider, to follow one number.",
         still=still,
-        size=(7, 3),
+        size=(7.6, 3.2),
     )
+
+
+def quantile_of(numbers: Tensor) -> float:
+    """Where a colour scale ends: a single large number would pale all others."""
+    return numbers.abs().quantile(0.98).item() or 1.0
 
 
 def mask_painter(
@@ -272,10 +285,23 @@ def mask_painter(
             for name, average in zip(looking, weights.double() @ values, strict=True)
         ]
         columns = [f"{name:.20} ({value:g})" for name, value in zip(names, values.tolist(), strict=True)]
-        heatmap(
-            weights, labels, columns, annotate=True, limits=(0, 1), colorbar="attention weight", ax=ax,
-            title=f"{mask} mask", xlabel="who is seen (value)", ylabel="who looks",
-        )  # fmt: skip
+        tints = to_numpy(
+            masks[mask] * (0.25 + 0.6 * weights)
+        )  # white: closed; the darker, the larger the weight
+        ax.imshow(tints, aspect="auto", cmap="Blues", vmin=0, vmax=1)
+        for row, column in product(range(len(looking)), range(len(names))):
+            if masks[mask][row, column]:
+                color = "white" if tints[row, column] > 0.55 else "black"
+                number = f"{weights[row, column]:.2f}"
+                ax.text(column, row, number, ha="center", va="center", color=color, fontsize=8)
+        ax.set_xticks(range(len(columns)), map(plain, columns), rotation=45)
+        ax.set_yticks(range(len(labels)), map(plain, labels))
+        ax.set_xticks([column + 0.5 for column in range(len(columns) - 1)], minor=True)
+        ax.set_yticks([row + 0.5 for row in range(len(labels) - 1)], minor=True)
+        ax.grid(which="minor", color="0.6")
+        ax.tick_params(which="both", length=0)
+        title = f"{mask} mask: blue may be seen, with this attention weight"
+        ax.set(title=title, xlabel="who is seen (value)", ylabel="who looks")
 
     return make_figure(
         "mask_painter",
@@ -586,6 +612,61 @@ def layers_of(hnsw, count: int) -> list[list[list[int]]]:
         ]
         layers.append([[int(other) for other in row if other >= 0] for row in rows])
     return layers
+
+
+def rotary_turn(
+    query: Sequence[float] = (1.0, 0.3),
+    key: Sequence[float] = (0.6, 0.5),
+    tokens: Sequence[str] | None = None,
+    *,
+    pair: int = 4,
+    pairs: int = 32,
+    base: float = 10_000,
+) -> View:
+    """Draw rotary positions: a query and a key turn by their positions, and their product depends on the distance only.
+
+    `query` and `key` (2,) are one pair of a head's dimensions; `tokens` are 2 to 16, or 12 positions without words. A
+    position turns pair `pair` of `pairs`, half the head size, by `base` ** (-`pair` / `pairs`) radians (Su et al. 2021,
+    section 3.2). ValueError for other shapes, nan and inf.
+    """
+    arrows = torch.stack([as_numbers("query", query, 2), as_numbers("key", key, 2)])
+    names = [""] * 12 if tokens is None else as_tokens("tokens", tokens, 2, 16)
+    check_size("pairs", pairs, 1, 512)
+    check_size("pair", pair, 0, pairs - 1)
+    check_between("base", base, 1, 1e9, "it is 10,000 in the paper")
+    N, angle = len(names), base ** (-pair / pairs)
+    i, j = N // 2, N // 4
+
+    def still(ax) -> None:
+        before, distances = torch.view_as_complex(arrows), torch.arange(1 - N, N)
+        after = before * torch.exp(1j * angle * torch.tensor([i, j]))  # to multiply by e^iφ is to turn by φ
+        products = (before[0] * before[1].conj() * torch.exp(1j * angle * distances)).real
+        ends, figure = to_numpy(torch.view_as_real(torch.cat([before, after]))), ax.figure
+        figure.clear()
+        left, right = figure.subplots(1, 2)
+        style = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.014}
+        left.quiver([0] * 4, [0] * 4, *ends.T, color=["C4", "C0"] * 2, alpha=[0.3, 0.3, 1, 1], **style)
+        for end, name in zip(1.2 * ends[2:], (f"query at {i}", f"key at {j}"), strict=True):
+            left.text(*end, name, ha="center", va="center", fontsize="small")
+        reach = 1.4 * (before.abs().max().item() or 1)
+        left.set(title=f"{math.degrees(angle):.3g}° per position", aspect="equal")
+        left.set(xlim=(-reach, reach), ylim=(-reach, reach), xticks=[], yticks=[])
+        colours = [POSITIVE if one > 0 else NEGATIVE for one in products]
+        right.scatter(*map(to_numpy, (distances, products, 20 + 100 * (distances == i - j))), colours)
+        title = f"query at {i} · key at {j} = {products[N - 1 + i - j]:.2f}"
+        right.set(title=title, xlabel="distance", ylabel="product")
+
+    return make_figure(
+        "rotary_turn",
+        {"query": arrows[0], "key": arrows[1], "names": names, "at": [i, j]}
+        | {"pair": pair, "pairs": pairs, "base": base},
+        summary="Two positions turn a query and a key: their product depends on the distance only",
+        help="Move the position of the query or the key, with the pointer or the arrow keys: its arrow turns, and the "
+        "product changes. Then tick “move both together”: both arrows turn, and the product stands still. Drag the "
+        "arrows' heads to try others; the last pairs of a head's dimensions hardly turn at all.",
+        still=still,
+        size=(7, 3.4),
+    )
 
 
 def make_figure(

@@ -1,0 +1,470 @@
+"""Our ModernBERT equals the official ModernBertModel, and what is no ModernBERT is refused in words."""
+
+import copy
+import json
+from typing import NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
+from transformers import (
+    BertConfig,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+    ModernBertForSequenceClassification,
+    ModernBertModel,
+)
+
+from tests.helpers import SMALL, shaken
+from utils.attention import scaled_dot_product_attention
+from utils.encoder import TransformerEncoder
+from utils.export import quiet_exporter
+from utils.modern import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
+from utils.notebook import largest_difference
+from utils.packing import encode_packed
+from utils.views import head_view, model_view
+from utils.weights import rename_modern_weights
+
+GLOBAL, LOCAL = "full_attention", "sliding_attention"
+IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
+EVERYTHING = {"output_attentions": True, "output_hidden_states": True}
+
+
+class Case(NamedTuple):
+    """A configuration, and the lengths of a padded batch."""
+
+    layers: str  # g for a global layer, l for a local one
+    heads: int
+    hidden: int
+    intermediate: int
+    window: int
+    biases: str  # of a: attention, f: feed-forward, n: norms
+    activation: str
+    lengths: tuple[int, ...]
+
+    def config(self) -> ModernBertConfig:
+        """As transformers has it."""
+        return ModernBertConfig(
+            vocab_size=99,
+            hidden_size=self.hidden,
+            intermediate_size=self.intermediate,
+            num_hidden_layers=len(self.layers),
+            layer_types=[GLOBAL if letter == "g" else LOCAL for letter in self.layers],
+            num_attention_heads=self.heads,
+            local_attention=self.window,
+            attention_bias="a" in self.biases,
+            mlp_bias="f" in self.biases,
+            norm_bias="n" in self.biases,
+            hidden_activation=self.activation,
+            max_position_embeddings=300,
+            **IDS,
+        )
+
+
+CASES = [
+    Case("g", 1, 8, 8, 4, "", "gelu", (1,)),
+    Case("l", 2, 16, 24, 4, "afn", "gelu", (30, 3, 1)),
+    Case("gll", 4, 32, 48, 8, "", "gelu", (40, 20, 7)),
+    Case("gllg", 3, 48, 32, 5, "n", "relu", (64, 33)),
+    Case("llll", 4, 64, 96, 16, "a", "gelu", (300, 1, 150)),
+    Case("gggg", 2, 32, 40, 128, "f", "gelu_new", (128, 127, 2)),
+    Case("lgl", 8, 64, 64, 127, "an", "gelu", (300, 200)),
+    Case("gllgll", 4, 32, 48, 32, "fn", "gelu", (100, 99, 50)),
+    Case("lglglg", 6, 96, 144, 12, "afn", "gelu", (17, 17)),
+    Case("gllgllgl", 12, 96, 150, 64, "", "gelu", (129, 65, 64, 63)),
+]
+PARAMETERS = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case[:7])))
+
+
+def batch_of(lengths: tuple[int, ...]) -> dict[str, torch.Tensor]:
+    """Random ids of these lengths, padded on the right."""
+    mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
+    ids = torch.randint(3, 99, mask.shape, generator=torch.Generator().manual_seed(sum(lengths)))
+    return {"input_ids": ids * mask, "attention_mask": mask}
+
+
+def both(config: ModernBertConfig, attention: str = "eager", std: float = 0.1):
+    """Our encoder and the official one with the same random weights, biases and norms included."""
+    torch.manual_seed(0)
+    official = shaken(ModernBertModel._from_config(config, attn_implementation=attention), std=std)
+    ours = ModernEncoder(config).eval()
+    ours.load_weights(official.state_dict())
+    return ours, official
+
+
+def gradients(model, batch: dict[str, torch.Tensor], **options: bool) -> dict[str, torch.Tensor]:
+    """Of all parameters by name, for a random direction of every real token's last hidden state."""
+    real = batch["attention_mask"].bool()
+    states = model(**batch, **options).last_hidden_state[real]
+    direction = torch.randn(states.shape, generator=torch.Generator().manual_seed(0)).to(states)
+    parameters = dict(model.named_parameters())
+    found = torch.autograd.grad((states * direction).sum(), [*parameters.values()])
+    return dict(zip(parameters, found, strict=True))
+
+
+def relative_errors(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> dict[str, float]:
+    """The norm of each gradient's difference, over the gradient's norm."""
+    return {name: ((found[name] - wanted[name]).norm() / wanted[name].norm()).item() for name in found}
+
+
+@PARAMETERS
+def test_states_weights_and_gradients_are_the_official_ones(case):
+    ours, official = both(case.config())
+    batch = batch_of(case.lengths)
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        found, wanted = ours(**batch, **EVERYTHING), official(**batch, **EVERYTHING)
+        fused = ours(**batch)
+    assert len(found.hidden_states) == len(case.layers) + 1
+    assert torch.equal(found.last_hidden_state, found.hidden_states[-1])
+    for mine, theirs in zip(found.hidden_states, wanted.hidden_states, strict=True):
+        assert largest_difference(mine[real], theirs[real]) <= 1e-5
+    for mine, theirs in zip(found.attentions, wanted.attentions, strict=True):
+        assert mine.shape == theirs.shape
+        assert largest_difference(mine.transpose(1, 2)[real], theirs.transpose(1, 2)[real]) <= 1e-5
+    assert largest_difference(fused.last_hidden_state[real], wanted.last_hidden_state[real]) <= 1e-5
+    expected = rename_modern_weights(gradients(official, batch), ours.state_dict())
+    for asked in (False, True):
+        errors = relative_errors(gradients(ours, batch, output_attentions=asked), expected)
+        assert max(errors.values()) <= 1e-5, errors
+
+
+@PARAMETERS
+def test_in_double_precision(case):
+    """Against the official fused attention: its eager one takes softmax in float32, and gives NaN for far padding."""
+    ours, official = (model.double() for model in both(case.config(), attention="sdpa"))
+    batch = batch_of(case.lengths)
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        wanted = official(**batch, output_hidden_states=True)
+        for asked in (False, True):
+            found = ours(**batch, output_hidden_states=True, output_attentions=asked)
+            for mine, theirs in zip(found.hidden_states, wanted.hidden_states, strict=True):
+                assert largest_difference(mine[real], theirs[real]) <= 1e-11
+    expected = rename_modern_weights(gradients(official, batch), ours.state_dict())
+    errors = relative_errors(gradients(ours, batch), expected)
+    assert max(errors.values()) <= 1e-6, errors  # turned points are float32 in every precision, gradients too
+
+
+@PARAMETERS
+def test_weights_in_double_precision(case):
+    ours, official = (model.double() for model in both(case.config(), std=0.1))
+    batch = {"input_ids": batch_of(case.lengths)["input_ids"][:1]}
+    with torch.no_grad():
+        found, wanted = ours(**batch, **EVERYTHING), official(**batch, **EVERYTHING)
+    for mine, theirs in zip(
+        (*found.attentions, *found.hidden_states), (*wanted.attentions, *wanted.hidden_states), strict=True
+    ):
+        assert largest_difference(mine, theirs) <= 1e-6
+
+
+@pytest.fixture(scope="module")
+def small() -> ModernEncoder:
+    """Three layers, two of them with a window of 4, and weights large enough that attention chooses."""
+    return both(Case("gll", 2, 16, 24, 4, "afn", "gelu", ()).config(), std=0.3)[0]
+
+
+@pytest.fixture(scope="module")
+def precise(small) -> ModernEncoder:
+    """The same in double precision."""
+    return copy.deepcopy(small).double()
+
+
+# Rotary positions
+
+
+@settings(max_examples=60)
+@given(shift=st.integers(-500, 500), D=st.integers(1, 16).map(lambda half: 2 * half))
+def test_scores_depend_on_distances_only(shift, D):
+    query, key = torch.randn(2, 3, 7, D, generator=torch.Generator().manual_seed(D))
+    positions = torch.arange(7)
+    scores = rotary(query, positions, 100.0) @ rotary(key, positions, 100.0).mT
+    moved = rotary(query, positions + shift, 100.0) @ rotary(key, positions + shift, 100.0).mT
+    assert largest_difference(scores, moved) <= 1e-3  # an angle of 500 radians in float32 is off by 3e-5
+
+
+def test_a_turn_keeps_the_length_and_position_0_turns_nothing():
+    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+    turned = rotary(x, torch.arange(5), 10_000.0)
+    assert largest_difference(turned.norm(dim=-1), x.norm(dim=-1)) <= 1e-6
+    assert torch.equal(turned[:, 0], x[:, 0])
+    quarter = rotary(torch.tensor([[1.0, 0.0]]), torch.tensor([torch.pi / 2]), 10_000.0)
+    assert largest_difference(quarter, torch.tensor([[0.0, 1.0]])) <= 1e-6
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_a_turn_keeps_the_precision(dtype):
+    assert rotary(torch.ones(3, 4, dtype=dtype), torch.arange(3), 10.0).dtype == dtype
+
+
+# Local attention
+
+
+@settings(max_examples=80)
+@given(S=st.integers(1, 70), reach=st.integers(1, 40), data=st.data())
+def test_blocks_give_what_the_mask_gives(S, reach, data):
+    lengths = torch.tensor(data.draw(st.lists(st.integers(1, S), min_size=1, max_size=3)))
+    B = len(lengths)
+    query, key, value = torch.randn(3, B, 2, S, 4, generator=torch.Generator().manual_seed(S))
+    mask = (torch.arange(S) < lengths[:, None])[:, None, None]  # (B, 1, 1, S)
+    blocks = local_attention(query, key, value, mask, reach)
+    masked, _ = scaled_dot_product_attention(query, key, value, local_mask(mask, S, reach))
+    real = mask[:, 0, 0]
+    assert largest_difference(blocks.transpose(1, 2)[real], masked.transpose(1, 2)[real]) <= 1e-6
+    assert blocks.isfinite().all()
+
+
+def test_a_window_of_4_reaches_2_tokens_to_each_side():
+    wanted = [[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 0, 1, 1, 1]]
+    assert local_mask(None, 5, 2).int().tolist() == wanted
+    padded = local_mask(torch.tensor([1, 0, 0, 0, 0]).bool()[None, None, None], 5, 2)
+    assert padded.shape == (1, 1, 5, 5)
+    wanted = [[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
+    assert padded[0, 0].int().tolist() == wanted
+
+
+# Any batch
+
+
+@settings(max_examples=30)
+@given(data=st.data(), length=st.integers(1, 20), padding=st.integers(0, 40))
+def test_what_stands_at_padding_never_reaches_real_tokens(precise, data, length, padding):
+    ids = torch.tensor([data.draw(st.lists(st.integers(3, 98), min_size=length, max_size=length))])
+    filler = torch.tensor([data.draw(st.lists(st.integers(0, 98), min_size=padding, max_size=padding))])
+    with torch.no_grad():
+        alone = precise(ids).last_hidden_state
+        for before in (False, True):  # positions count distances, so padding may stand in front, too
+            parts = [filler.long(), ids] if before else [ids, filler.long()]
+            mask = torch.cat([torch.full_like(part, part is ids) for part in parts], dim=1)
+            for asked in (False, True):
+                padded = precise(torch.cat(parts, dim=1), mask, output_attentions=asked).last_hidden_state
+                assert padded.isfinite().all()
+                # an angle of 60 radians in float32 is off by 4e-6
+                assert largest_difference(padded[mask.bool()], alone[0]) <= (1e-3 if before else 1e-11)
+
+
+def test_bfloat16(small):
+    batch = batch_of((30, 9))
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        exact = small(**batch).last_hidden_state[real]
+        coarse = copy.deepcopy(small).bfloat16()(**batch).last_hidden_state[real]
+    assert coarse.dtype == torch.bfloat16
+    assert F.cosine_similarity(coarse.float(), exact, dim=-1).mean() > 0.95
+
+
+def test_nothing_is_returned_unasked(small):
+    output = small(torch.ones(1, 3, dtype=torch.long))
+    assert (output.hidden_states, output.attentions, output.queries, output.keys) == (None,) * 4
+
+
+def test_the_caller_keeps_what_it_passed(small):
+    batch, config = batch_of((5, 2)), small.config.to_dict()
+    kept = {name: tensor.clone() for name, tensor in batch.items()}
+    small(**batch, **EVERYTHING)
+    assert all(torch.equal(batch[name], kept[name]) for name in kept)
+    assert small.config.to_dict() == config
+
+
+def test_a_new_encoder_is_random_without_biases():
+    torch.manual_seed(0)
+    encoder = ModernEncoder(Case("gll", 4, 64, 96, 8, "", "gelu", ()).config())
+    assert encoder.training
+    assert not [name for name, _ in encoder.named_parameters() if name.endswith("bias")]
+    matrices = [weight for weight in encoder.parameters() if weight.dim() == 2]
+    assert all(abs(weight.std() - 0.02) <= 0.002 for weight in matrices)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("asked", [False, True])
+def test_one_graph(small, asked):
+    torch.compiler.reset()
+    compiled, batch = torch.compile(small, fullgraph=True, backend="eager"), batch_of((20, 1, 7))
+    with torch.no_grad():
+        found = compiled(**batch, output_attentions=asked).last_hidden_state
+        wanted = small(**batch, output_attentions=asked).last_hidden_state
+    real = batch["attention_mask"].bool()
+    assert largest_difference(found[real], wanted[real]) <= 1e-5
+
+
+class LastStates(torch.nn.Module):
+    """The encoder's last hidden states alone, since ONNX has tensors for outputs."""
+
+    def __init__(self, encoder: ModernEncoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return self.encoder(input_ids, attention_mask).last_hidden_state
+
+
+@pytest.mark.long
+def test_as_onnx(tmp_path):
+    pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
+    runtime = pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
+    encoder = both(Case("gll", 2, 16, 24, 4, "afn", "gelu", ()).config())[0]
+    sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("length", max=300)}
+    inputs, names = (*batch_of((7, 4)).values(),), ("input_ids", "attention_mask")
+    with torch.no_grad(), quiet_exporter():
+        options = {"input_names": names, "dynamic_shapes": (sizes, sizes), "dynamo": True, "verbose": False}
+        torch.onnx.export(LastStates(encoder), inputs, **options).save(tmp_path / "modern.onnx")
+    session = runtime.InferenceSession(tmp_path / "modern.onnx", providers=["CPUExecutionProvider"])
+    for lengths in ((7, 4), (30, 3, 1), (1,), (300, 2)):
+        batch = batch_of(lengths)
+        (found,) = session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})
+        real = batch["attention_mask"].bool()
+        with torch.no_grad():
+            wanted = encoder(**batch).last_hidden_state
+        assert largest_difference(torch.from_numpy(found)[real], wanted[real]) <= 1e-5
+
+
+# Views
+
+
+@pytest.mark.parametrize("view", [head_view, model_view])
+def test_views_show_its_attention(small, view):
+    tokens = ["[CLS]", "time", "flies", "[SEP]"]
+    attentions = small(torch.tensor([[1, 5, 6, 2]]), output_attentions=True).attentions
+    assert "flies" in view(attentions, tokens)._repr_html_()
+
+
+# Checkpoints
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A ModernBERT that transformers saved."""
+    path = tmp_path_factory.mktemp("modern")
+    both(Case("gll", 2, 16, 24, 4, "n", "gelu", ()).config())[1].save_pretrained(path)
+    return path
+
+
+def test_from_a_folder_that_transformers_saved(folder):
+    encoder = ModernEncoder.from_checkpoint(str(folder))
+    assert not encoder.training
+    official, batch = ModernBertModel.from_pretrained(folder).eval(), batch_of((9, 4))
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        difference = encoder(**batch).last_hidden_state - official(**batch).last_hidden_state
+    assert difference[real].abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("kind", [ModernBertForMaskedLM, ModernBertForSequenceClassification])
+def test_of_a_model_with_a_head_the_encoder_is_read(kind, tmp_path):
+    torch.manual_seed(0)
+    official = shaken(kind(Case("gl", 2, 16, 24, 4, "", "gelu", ()).config()))
+    official.save_pretrained(tmp_path)
+    encoder, batch = ModernEncoder.from_checkpoint(tmp_path), batch_of((9,))
+    with torch.no_grad():
+        wanted = official.model(**batch).last_hidden_state
+        assert largest_difference(encoder(**batch).last_hidden_state, wanted) <= 1e-5
+
+
+def test_a_checkpoint_of_bert_is_refused():
+    with pytest.raises(ValueError, match=r'^model_type="bert" is no ModernBERT: use .* TransformerEncoder$'):
+        ModernEncoder.from_checkpoint(None)
+
+
+def test_a_folder_without_configuration_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot be read .*config\.json"):
+        ModernEncoder.from_checkpoint(str(tmp_path))
+
+
+def test_a_folder_whose_weights_do_not_fit_is_refused(folder, tmp_path):
+    weights = load_file(folder / "model.safetensors")
+    weights["layers.1.mlp.Wi.weight"] = weights["layers.1.mlp.Wi.weight"][1:].clone()
+    del weights["layers.2.attn_norm.weight"]
+    weights["layers.3.attn.Wo.weight"] = torch.ones(16, 16)
+    save_file(weights, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text((folder / "config.json").read_text("utf-8"), "utf-8")
+    with pytest.raises(ValueError, match=r"missing: layers\.2\.attention_norm\.weight;") as error:
+        ModernEncoder.from_checkpoint(str(tmp_path))
+    assert "unexpected: layers.3.attention.output.weight;" in str(error.value)
+    assert "mis-shaped: layers.1.feed_forward.intermediate.weight (47, 16) for (48, 16)" in str(error.value)
+
+
+def test_weights_with_nan_are_refused(small):
+    weights = {name: weight.clone() for name, weight in both(small.config)[1].state_dict().items()}
+    weights["final_norm.weight"][0] = torch.nan
+    with pytest.raises(ValueError, match=r"^final_norm\.weight holds NaN or inf"):
+        small.load_weights(weights)
+
+
+# Refusals
+
+
+def bent(**fields):
+    """A configuration with fields that transformers would not all accept."""
+    config = copy.deepcopy(Case("gl", 2, 16, 24, 4, "", "gelu", ()).config())
+    for name, value in fields.items():
+        object.__setattr__(config, name, value)
+    return config
+
+
+LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for kind in (GLOBAL, LOCAL)}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            BertConfig(**SMALL),
+            r'^model_type="bert" is no ModernBERT: use a "modernbert", or TransformerEncoder$',
+        ),
+        (
+            bent(rope_parameters=LINEAR),
+            r'^rope_type="linear" in full_attention is not built here: use "default"$',
+        ),
+        (
+            bent(layer_types=[GLOBAL, "chunked"]),
+            r'^layer_types hold "chunked", .* use full_attention or sliding_',
+        ),
+        (bent(hidden_activation="silu"), r'^hidden_activation="silu" is not built here: use one of gelu, '),
+        (
+            bent(num_attention_heads=3),
+            r"^hidden_size=16 is not divisible by num_attention_heads=3: change one$",
+        ),
+        (
+            bent(attention_dropout=0.1),
+            r"^attention_dropout=0\.1 is not built here: use 0\.0, as ModernBERT does$",
+        ),
+        (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not built here"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_not_built_is_refused(config, message):
+    with pytest.raises(ValueError, match=message):
+        ModernEncoder(config)
+
+
+def test_bad_input_is_refused_as_by_the_other_encoder(small):
+    with pytest.raises(ValueError, match="input_ids hold 99, outside 0 … 98"):
+        small(torch.tensor([[1, 99]]))
+    with pytest.raises(ValueError, match="masks every token of a row"):
+        small(torch.ones(1, 3, dtype=torch.long), torch.zeros(1, 3))
+    with pytest.raises(ValueError, match="301 tokens, but only 300 positions"):
+        small(torch.ones(1, 301, dtype=torch.long))
+
+
+def test_it_is_not_packed_in_silence(small):
+    with pytest.raises(
+        TypeError, match=r"^a ModernEncoder cannot be packed: pass a TransformerEncoder, or pad"
+    ):
+        encode_packed(small, **batch_of((5, 2)))
+
+
+def test_a_gate_of_zeros_lets_nothing_through():
+    feed_forward = GatedFeedForward(Case("g", 2, 16, 24, 4, "", "gelu", ()).config())
+    with torch.no_grad():
+        feed_forward.intermediate.weight[24:] = 0
+    assert not feed_forward(torch.randn(2, 3, 16)).any()
+
+
+def test_no_module_is_shared(small):
+    modules = [module for _, module in small.named_modules(remove_duplicate=False)]
+    assert len({id(module) for module in modules}) == len(modules)
+    assert json.dumps(small.config.to_dict())
+    assert not isinstance(small, TransformerEncoder)

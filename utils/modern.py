@@ -1,0 +1,182 @@
+"""ModernBERT: what changed in encoders between 2018 and 2024, from the parts of BERT's. Built in notebook 14."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import AutoConfig, ModernBertConfig
+
+from utils.attention import MultiHeadAttention, extend_attention_mask
+from utils.checkpoint import checkpoint_folder, read_weights, reading
+from utils.checks import check_activation, check_heads, check_modern_config, read_input
+from utils.encoder import EncoderOutput, initialize
+from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
+from utils.weights import rename_modern_weights
+
+
+def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
+    """Turn vectors by their positions: x (…, S, D) and positions (S,) to (…, S, D) (Su et al. 2021, section 3.2).
+
+    Numbers i and i + D/2 of a vector are a point in the plane. At position p it turns about the origin by the angle
+    p · base^(−2i/D): by p radians for the first point, ever more slowly for the next. The dot product of two turned
+    vectors depends on the distance of their positions only. D is even.
+    """
+    D = x.size(-1)
+    speeds = 1 / base ** (torch.arange(0, D, 2, dtype=torch.float, device=x.device) / D)  # (D/2,)
+    angles = positions[..., None].float() * speeds  # (S, D/2)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    # the angles, and the points that are turned, are rounded to float32 in every precision, as in the official code:
+    # a model in float64 would otherwise agree with it to 1e-5 only
+    first, second = x.float().chunk(2, dim=-1)  # (…, S, D/2) each
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
+
+
+def local_mask(mask: Tensor | None, S: int, reach: int, device: torch.device | None = None) -> Tensor:
+    """True where a query may see a key, and both are at most `reach` positions apart: (B, 1, S, S), or (S, S).
+
+    `mask` (B, 1, 1, S) is True at real tokens, None if all are. A token always sees itself, so that padding far from
+    all text sees a key, too: without one, softmax would divide 0 by 0.
+    """
+    positions = torch.arange(S, device=device)
+    distance = (positions[:, None] - positions).abs()  # (S, S)
+    return distance <= reach if mask is None else (distance <= reach) & mask | (distance == 0)
+
+
+def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, reach: int) -> Tensor:
+    """Attention under `local_mask`, computed by blocks: query, key and value (B, A, S, D) to context (B, A, S, D).
+
+    The queries are cut into blocks of `reach`, R, and each block meets three blocks of keys: its own, and those before
+    and after it. So S · 3R scores are computed instead of S · S (Beltagy et al. 2020, appendix A). `mask` (B, 1, 1, S)
+    is True at real tokens.
+    """
+    S, R = query.size(2), reach
+    rest = -S % R  # places that are missing in the last block
+    query = F.pad(query, (0, 0, 0, rest)).unflatten(2, (-1, R))  # (B, A, S/R, R, D)
+    key, value = (F.pad(x, (0, 0, R, R + rest)).unfold(2, 3 * R, R).mT for x in (key, value))
+    near = local_mask(None, 3 * R, R, query.device)[R : 2 * R]  # (R, 3R): the middle block's queries
+    real = F.pad(mask, (R, R + rest)).unfold(3, 3 * R, R).transpose(2, 3)  # (B, 1, S/R, 1, 3R)
+    itself = torch.eye(3 * R, dtype=torch.bool, device=query.device)[R : 2 * R]
+    context = F.scaled_dot_product_attention(query, key, value, near & real | itself)
+    return context.flatten(2, 3)[:, :, :S]
+
+
+class RotaryAttention(MultiHeadAttention):
+    """BERT's attention with turned queries and keys, and in local layers a window; one matrix makes all three."""
+
+    def __init__(self, config: ModernBertConfig, layer_type: str):
+        nn.Module.__init__(self)  # not BERT's __init__: the linear maps are others
+        H, bias = config.hidden_size, config.attention_bias
+        check_heads(H, config.num_attention_heads)
+        self.num_heads = config.num_attention_heads
+        self.query_key_value = nn.Linear(H, 3 * H, bias=bias)
+        self.output = nn.Linear(H, H, bias=bias)
+        self.dropout_p = 0.0
+        self.base = config.rope_parameters[layer_type]["rope_theta"]
+        self.reach = config.local_attention // 2 if layer_type == "sliding_attention" else None
+
+    def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """hidden_states (B, S, H) to turned query, turned key, and value, (B, A, S, D) each."""
+        parts = self.query_key_value(hidden_states).chunk(3, dim=-1)  # (B, S, H) each
+        query, key, value = (self.split_heads(part) for part in parts)
+        positions = torch.arange(hidden_states.size(1), device=hidden_states.device)
+        return rotary(query, positions, self.base), rotary(key, positions, self.base), value
+
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """hidden_states (B, S, H) to (B, S, H) and, if asked for, attention_weights (B, A, S, S), else None.
+
+        `attention_mask` (B, S) is 0 at padding.
+        """
+        B, S, _ = hidden_states.shape
+        mask = None if attention_mask is None else extend_attention_mask(attention_mask, B, S)
+        if self.reach is not None:
+            mask = local_mask(mask, S, self.reach, hidden_states.device)
+        return self.attend(*self.project(hidden_states), mask, output_attentions)
+
+
+class GatedFeedForward(nn.Module):
+    """Feed-forward network in which one half of the intermediate numbers scales the other: GeGLU (Shazeer 2020)."""
+
+    def __init__(self, config: ModernBertConfig):
+        super().__init__()
+        check_activation(config.hidden_activation, ACTIVATIONS, "hidden_activation")
+        self.intermediate = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.mlp_bias)
+        self.activation = ACTIVATIONS[config.hidden_activation]()
+        self.output = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.mlp_bias)
+
+    def forward(self, hidden_states: Tensor) -> Tensor:
+        """(…, H) to twice (…, I), their product (…, I), and back to (…, H)."""
+        content, gate = self.intermediate(hidden_states).chunk(2, dim=-1)
+        return self.output(self.activation(content) * gate)
+
+
+class ModernEncoderLayer(TransformerEncoderLayer):
+    """BERT's layer as pre-LN, `forward` and all, made of the parts above and without dropout."""
+
+    def __init__(self, config: ModernBertConfig, number: int):
+        nn.Module.__init__(self)  # not BERT's __init__: the parts are others
+        first = number == 0  # what comes from the embeddings is normalised already
+        self.attention_norm = nn.Identity() if first else make_norm(config)
+        self.attention = RotaryAttention(config, config.layer_types[number])
+        self.feed_forward_norm = make_norm(config)
+        self.feed_forward = GatedFeedForward(config)
+        self.dropout = nn.Identity()
+        self.norm_first = True
+
+
+class ModernEncoder(nn.Module):
+    """ModernBERT's encoder (Warner et al. 2024, section 2.1): no position table, a norm before and after the layers."""
+
+    def __init__(self, config: ModernBertConfig):
+        """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
+        super().__init__()
+        check_modern_config(config)
+        self.config = config
+        self.word_embeddings = nn.Embedding(config.vocab_size, config.hidden_size, config.pad_token_id)
+        self.embedding_norm = make_norm(config)
+        layers = [ModernEncoderLayer(config, number) for number in range(config.num_hidden_layers)]
+        self.layers = nn.ModuleList(layers)
+        self.final_norm = make_norm(config)
+        initialize(self, config.initializer_range)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: str):
+        """Pretrained weights, in evaluation mode: a local folder that transformers saved, or a name on the Hub."""
+        folder = checkpoint_folder(checkpoint)
+        with reading(folder):
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        encoder = cls(config)
+        encoder.load_weights(read_weights(folder))
+        return encoder.eval()
+
+    def load_weights(self, state_dict: dict[str, Tensor]) -> None:
+        """Copy a `ModernBertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
+        self.load_state_dict(rename_modern_weights(state_dict, self.state_dict()))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        *,
+        output_attentions: bool = False,
+        output_hidden_states: bool = False,
+    ) -> EncoderOutput:
+        """input_ids and attention_mask (B, S) to `EncoderOutput`; bad input raises ValueError.
+
+        hidden_states are the embeddings, then what each layer gives; the last has passed the final norm.
+        """
+        attention_mask = read_input(input_ids, attention_mask, None, self.config)
+        hidden_states = self.embedding_norm(self.word_embeddings(input_ids))
+        stream, attentions = (), ()
+        for layer in self.layers:
+            stream = (*stream, hidden_states)
+            hidden_states, attention_weights = layer(hidden_states, attention_mask, output_attentions)
+            attentions = (*attentions, attention_weights)
+        hidden_states = self.final_norm(hidden_states)
+        stream = (*stream, hidden_states) if output_hidden_states else None
+        return EncoderOutput(hidden_states, stream, attentions if output_attentions else None)
+
+
+def make_norm(config: ModernBertConfig) -> nn.LayerNorm:
+    """A LayerNorm of the hidden size, with a bias only if the configuration asks for one."""
+    return nn.LayerNorm(config.hidden_size, eps=config.norm_eps, bias=config.norm_bias)

@@ -1,0 +1,143 @@
+// A query and a key, each turned by its position times an angle: their product depends on the distance only.
+
+const { names, base, pairs } = data, N = names.length;
+const both = ["query", "key"].map((name, i) => ({ name, vector: data[name], at: data.at[i], colour: `var(--${name})` }));
+const [query, key] = both;
+let angle, together = false; // angle: of one position
+const longest = Math.max(...both.map(({ vector }) => Math.hypot(...vector))) || 1;
+const most = 1.1 * longest, unit = 0.3 * longest, edge = 5 * unit;
+
+const pin = "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
+add(document.head, "style", {}, `
+  .strip { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px; align-items: center; }
+  .strip label { display: contents; }
+  .strip output { display: none; }
+  .strip input { appearance: none; width: calc(100% - ${100 / N}% + 24px); height: 34px; margin: 0 calc(${50 / N}% - 12px);
+    color: inherit; background: linear-gradient(var(--line) 0 0) center / 100% 1px no-repeat; }
+  .strip ::-webkit-slider-thumb { appearance: none; ${pin} }
+  .strip ::-moz-range-thumb { ${pin} }
+  .cells { grid-column: 2; display: flex; text-align: center; font-size: 14px; }
+  .cells span { flex: 1; min-width: 0; margin-right: -1px; border: 1px solid var(--line); padding: 2px 0; }
+  .cells b { display: block; font-weight: inherit; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+  path, text { pointer-events: none; text-anchor: middle; }
+  @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } }
+`);
+
+const whole = (by, digits = 0) => `${format((180 * by) / Math.PI, digits)}°`;
+const each = () => `${+((180 * angle) / Math.PI).toPrecision(3)}°`;
+const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(by) + y * Math.cos(by)];
+const many = (last, make) => Array.from({ length: last + 1 }, (_, i) => make(i / last, i));
+const line = (parent, stroke, width, d = "") => add(parent, "path", { stroke, "stroke-width": width, d, fill: "none" });
+const along = (element, points) => element.setAttribute("d", `M${points.map(([x, y]) => `${x} ${-y}`).join("L")}`);
+const write = (parent, size, text, x = 0, y = 0) => add(parent, "text", { x, y, "font-size": size }, text);
+
+// A line of words: the query's place is chosen above it, the key's below.
+const strip = add(figure, "div", { class: "strip" });
+function choose(one, corners) {
+  one.input = slider(strip, one.name, { min: 0, max: N - 1, value: one.at, shown: (at) => `${at} ${names[at]}` },
+    (at) => move(one, at - one.at));
+  one.input.parentNode.style = `color: ${one.colour}; --pin: ${corners}`;
+}
+choose(query, "50% 50% 0 50%");
+const cells = add(strip, "div", { class: "cells" });
+names.forEach((name, at) => {
+  const cell = add(cells, "span", { title: name }, at);
+  if (name) add(cell, "b", {}, name);
+});
+choose(key, "0 50% 50% 50%");
+const controls = add(figure, "div", { class: "controls" });
+tick(controls, "move both together", false, (on) => { together = on; });
+slider(controls, "angle per position ", { min: 0, max: pairs - 1, value: data.pair, shown: (pair) => {
+  angle = base ** (-pair / pairs);
+  return `${each()} (pair ${pair})`;
+} }, () => draw());
+const written = add(figure, "p", { style: "margin: 0; font-size: 18px" });
+const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--result)"].map((colour) =>
+  add(written, "b", { style: `color: ${colour}` }));
+asks.after(" · ");
+offers.after(" = ");
+product.after("; ");
+
+// The arrows: faint before turning, bold after it; a spiral between them, as it may go round twice.
+const row = add(figure, "div", { class: "row" });
+const plane = add(row, "svg", {
+  viewBox: [-edge, -edge, 2 * edge, 2 * edge], role: "group", style: "max-width: 400px",
+  "aria-label": "arrows before and after turning",
+});
+line(plane, "var(--line)", 0.03 * unit, `M0 ${-edge}V${edge}M${-edge} 0H${edge}`);
+const wedge = add(plane, "path", { fill: "var(--result)", opacity: 0.2 });
+for (const one of both) {
+  [one.faint, one.way, one.bold] = [0.1, 0.05, 0.12].map((width) => line(plane, one.colour, width * unit));
+  one.faint.style.opacity = 0.4;
+  const moved = (point) => {
+    const shorter = Math.min(1, most / Math.hypot(...point));
+    one.vector = turn(point.map((number) => shorter * number), -one.at * angle);
+    draw();
+  };
+  one.head = handle(plane, one.name, one.colour, { size: 0.26 * unit, step: unit / 10, moved });
+}
+const texts = many(4, () => write(plane, 0.42 * unit)); // over the arrows
+function label(at, [x, y], colour, text, above = 0.45, below = 0.8) {
+  const middle = Math.max(-0.78 * edge, Math.min(0.78 * edge, x));
+  set(texts[at], { x: middle, y: (y > 0 ? -above : below) * unit - y, style: `fill: ${colour}` });
+  texts[at].textContent = text;
+}
+
+// Their product at each distance, blue above zero and orange below.
+const side = add(row, "div"), chart = add(side, "svg", {
+  viewBox: "0 0 400 234", role: "img", style: "max-width: 430px", "aria-label": "product by distance",
+});
+const across = (distance) => 200 + (185 * distance) / (N - 1), up = (number) => (90 * number) / most ** 2 - 96;
+line(chart, "var(--line)", 1, "M8 96H392M200 6V186");
+const curve = line(chart, "var(--soft)", 1.5);
+write(chart, 13, "product", 232, 14);
+const dots = many(2 * N - 2, (_, i) => {
+  const far = i + 1 - N, cx = across(far);
+  if (far % Math.ceil(N / 3) === 0) write(chart, 13, format(far, 0), cx, 204);
+  return add(chart, "circle", { cx });
+});
+write(chart, 13, "distance: position of the query − position of the key", 200, 222);
+const turns = table(side, ["", "turned by position × angle"], ["query", "key", "difference"]);
+side.append(document.getElementById("say"));
+
+function move(one, step) {
+  const moved = together ? both : [one], places = moved.map(({ at }) => at);
+  step = Math.max(-Math.min(...places), Math.min(N - 1 - Math.max(...places), step));
+  if (!step) return one.input.update(one.at);
+  moved.forEach((two) => { two.at += step; });
+  draw(together ? "Both arrows turned by the same angle. The angle between them stays, and so does their product." :
+    "The distance changed, so the angle between the arrows changed, and with it their product.");
+}
+
+function draw(sentence = "The product depends on the angle between the two arrows.") {
+  const distance = query.at - key.at, turned = both.map((one) => turn(one.vector, one.at * angle));
+  const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = Math.atan2(Math.sin(end - start), Math.cos(end - start));
+  const productAt = (far) => dot(turn(query.vector, far * angle), key.vector);
+  both.forEach((one, i) => {
+    const by = one.at * angle, [x, y] = turned[i], to = [end, start][i];
+    one.input.update(one.at);
+    one.head.put(turned[i]);
+    along(one.faint, [[0, 0], one.vector]);
+    along(one.bold, [[0, 0], turned[i]]);
+    along(one.way, many(100, (share) => turn([(1.4 - 0.5 * i + 0.05 * share * by) * unit, 0], to - by + share * by)));
+    const free = Math.hypot(x - one.vector[0], y - one.vector[1]) > unit, name = `${one.name} at ${one.at}`;
+    label(i, one.vector, one.colour, free ? `${one.name} at 0` : "");
+    label(2 + i, turned[i], one.colour, name);
+    [asks, offers][i].textContent = name;
+  });
+  along(wedge, [[0, 0], ...many(32, (share) => turn([2.4 * unit, 0], start + share * open))]);
+  label(4, turn([1.9 * unit, 0], start + open / 2), "var(--result)", whole(Math.abs(open)), -0.15, 0.15);
+  show(product, dot(...turned));
+  apart.textContent = `distance ${format(distance, 0)}`;
+  along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far))]));
+  dots.forEach((circle, i) => {
+    const far = i + 1 - N, number = productAt(far), fill = `var(--${number < 0 ? "negative" : "positive"})`;
+    set(circle, { cy: -up(number), r: far === distance ? 8 : 3.5, fill, "data-value": number });
+  });
+  [query.at, key.at, distance].forEach((at, i) => {
+    turns[i][0].textContent = `${format(at, 0)} × ${each()} ≈ ${whole(at * angle, angle < 0.1 ? 2 : 0)}`;
+  });
+  say(sentence);
+}
+
+draw();
