@@ -82,13 +82,13 @@ EDITS = {
             ("number_of_layers = 3", "number_of_layers = 12"),
             ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = ("What is BERT?", "BERT is BERT.")'),
             ('texts = ["the bark of a palm tree is very rough", ', 'texts = ["hi", '),
-            ('my_word = "flies"', 'my_word = "encoderology"'),
+            ('my_word = "spring"', 'my_word = "encoderology"'),
             ("prediction = None", "prediction = 0.3"),
         ],
         [
             ('text = "My sister lost her keys."', 'text = ""'),
             ('sentence = "I called Ian. I got his answering machine."', 'sentence = ""'),
-            ('"summer flies by in a moment", "fruit flies like a banana"', '"flies flies", "no such word here"'),
+            ('"the spring in the mattress broke", "in spring the flowers bloom"', '"spring spring", "no such word"'),
         ],
     ],
     "07_attention_views": [
