@@ -78,12 +78,13 @@ class ChangedAttention(MultiHeadAttention):
             query, key = rotary(query, positions, BASE), rotary(key, positions, BASE)
         return query, key, value
 
-    def forward(
-        self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """hidden_states (B, S, H) to (B, S, H) and weights (B, A, S, S) if asked for; the rows have no padding."""
-        mask = None if self.reach is None else local_mask(None, hidden_states.size(1), self.reach)
-        return self.attend(*self.project(hidden_states), mask, output_attentions)
+        """BERT's `attend`, within the window if there is one."""
+        if self.reach is not None:
+            mask = local_mask(mask, query.size(2), self.reach)
+        return super().attend(query, key, value, mask, output_attentions)
 
 
 class ChangedEncoder(TransformerEncoder):
@@ -101,9 +102,8 @@ class ChangedEncoder(TransformerEncoder):
             self.layers[0].attention_norm = nn.Identity()
             self.final_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         initialize(self, config.initializer_range)
-        if (
-            "rotary" in changes
-        ):  # no position embeddings: zeros that are not learned, as many as there may be tokens
+        if "rotary" in changes:
+            # no position embeddings: zeros that are not learned, as many as there may be tokens
             table = torch.zeros(4 * config.max_position_embeddings, config.hidden_size)
             self.embeddings.position_embeddings = nn.Embedding.from_pretrained(table, freeze=True)
             self.config = BertConfig(**config.to_dict() | {"max_position_embeddings": len(table)})

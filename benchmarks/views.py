@@ -7,7 +7,6 @@ the first if it is above ten seconds, in Chromium without internet; bertviz's re
 answered at once, from this computer. Nodes are those of our page.
 """
 
-import shutil
 import tempfile
 import time
 import warnings
@@ -21,6 +20,7 @@ from bertviz import neuron_view as bertviz_neuron_view
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.report import markdown, processor, versions
+from tools.browser import find_browser
 from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.views import head_view, model_view, neuron_view
@@ -169,7 +169,7 @@ def report(rows: list[list[str]], where: str) -> str:
 def main() -> None:
     """Measure, print and write the report."""
     warnings.simplefilter("ignore", ResourceWarning)  # bertviz closes no file
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    path = find_browser()
     if path is None:
         raise SystemExit("this benchmark needs Chromium or Chrome")
     with sync_playwright() as playwright:

@@ -1,13 +1,13 @@
 """Draw notebooks/images/07_*_view.png anew: the three views of notebook 07, numbered at all that can be clicked."""
 
 import io
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from tools.browser import find_browser
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 from utils.views import head_view, model_view, neuron_view
@@ -41,9 +41,8 @@ BOTTOM = "(elements) => Math.max(...elements.map((e) => e.getBoundingClientRect(
 
 if __name__ == "__main__":
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     with sync_playwright() as playwright, TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         for name, (view, options, width, scale, steps) in VIEWS.items():
             page = browser.new_page(viewport={"width": 1100, "height": 900}, device_scale_factor=scale)
             page.goto(view(encoder, tokenizer, *PAIR, **options).save(Path(folder) / "view.html").as_uri())

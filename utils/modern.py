@@ -5,12 +5,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoConfig, ModernBertConfig
 
-from utils.attention import MultiHeadAttention, extend_attention_mask
+from utils.attention import MultiHeadAttention
 from utils.checkpoint import checkpoint_folder, read_weights, reading
 from utils.checks import check_activation, check_heads, check_modern_config, read_input
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
-from utils.weights import rename_modern_weights
+from utils.weights import rename_modern_weight, rename_tied
 
 
 def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
@@ -80,18 +80,13 @@ class RotaryAttention(MultiHeadAttention):
         positions = torch.arange(hidden_states.size(1), device=hidden_states.device)
         return rotary(query, positions, self.base), rotary(key, positions, self.base), value
 
-    def forward(
-        self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
+    def attend(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """hidden_states (B, S, H) to (B, S, H) and, if asked for, attention_weights (B, A, S, S), else None.
-
-        `attention_mask` (B, S) is 0 at padding.
-        """
-        B, S, _ = hidden_states.shape
-        mask = None if attention_mask is None else extend_attention_mask(attention_mask, B, S)
+        """BERT's `attend`, within the window of a local layer."""
         if self.reach is not None:
-            mask = local_mask(mask, S, self.reach, hidden_states.device)
-        return self.attend(*self.project(hidden_states), mask, output_attentions)
+            mask = local_mask(mask, query.size(2), self.reach, query.device)
+        return super().attend(query, key, value, mask, output_attentions)
 
 
 class GatedFeedForward(nn.Module):
@@ -151,7 +146,7 @@ class ModernEncoder(nn.Module):
 
     def load_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a `ModernBertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
-        self.load_state_dict(rename_modern_weights(state_dict, self.state_dict()))
+        self.load_state_dict(rename_tied(state_dict, rename_modern_weight, self.state_dict()))
 
     def forward(
         self,

@@ -3,7 +3,6 @@
 It needs Chromium or Chrome. Where there is none the tests are skipped with a reason; with CI=true they fail instead.
 """
 
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -11,13 +10,9 @@ import torch
 from playwright.sync_api import sync_playwright
 
 from tests.helpers import skip_or_fail
+from tools.browser import BROWSERS, find_browser
 from utils.views import head_view, model_view, neuron_view
 
-BROWSERS = (
-    *("chromium", "chromium-browser", "google-chrome"),
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
-)
 PAIR = ("I called Ian.", "I got his answering machine.")
 WINDOW = {"width": 1300, "height": 900}
 LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")
@@ -25,7 +20,7 @@ LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0
 
 @pytest.fixture(scope="session")
 def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = find_browser()
     if path is None:
         skip_or_fail(f"no browser found among {', '.join(BROWSERS)}: install Chromium to run these tests")
     options = [

@@ -26,7 +26,7 @@ from utils.modern import GatedFeedForward, ModernEncoder, local_attention, local
 from utils.notebook import largest_difference
 from utils.packing import encode_packed
 from utils.views import head_view, model_view
-from utils.weights import rename_modern_weights
+from utils.weights import rename_modern_weight, rename_tied
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
@@ -126,7 +126,7 @@ def test_states_weights_and_gradients_are_the_official_ones(case):
         assert mine.shape == theirs.shape
         assert largest_difference(mine.transpose(1, 2)[real], theirs.transpose(1, 2)[real]) <= 1e-5
     assert largest_difference(fused.last_hidden_state[real], wanted.last_hidden_state[real]) <= 1e-5
-    expected = rename_modern_weights(gradients(official, batch), ours.state_dict())
+    expected = rename_tied(gradients(official, batch), rename_modern_weight, ours.state_dict())
     for asked in (False, True):
         errors = relative_errors(gradients(ours, batch, output_attentions=asked), expected)
         assert max(errors.values()) <= 1e-5, errors
@@ -144,7 +144,7 @@ def test_in_double_precision(case):
             found = ours(**batch, output_hidden_states=True, output_attentions=asked)
             for mine, theirs in zip(found.hidden_states, wanted.hidden_states, strict=True):
                 assert largest_difference(mine[real], theirs[real]) <= 1e-11
-    expected = rename_modern_weights(gradients(official, batch), ours.state_dict())
+    expected = rename_tied(gradients(official, batch), rename_modern_weight, ours.state_dict())
     errors = relative_errors(gradients(ours, batch), expected)
     assert max(errors.values()) <= 1e-6, errors  # turned points are float32 in every precision, gradients too
 

@@ -19,13 +19,13 @@ def head_lines(
     *,
     layer: int = 0,
     heads: Sequence[int] | None = None,
-    numbers_from: float | None = None,
+    numbers_from: float = math.inf,
     title: str = "",
 ) -> None:
     """Draw the head view: a line from each token to each it attends to, as opaque as the weight, one colour per head.
 
     `attention` holds one tensor (1, A, S, T) per layer, `key_tokens` the T tokens attended to, if they are another
-    text's; all heads are drawn unless `heads` names some. With `numbers_from`, each weight at least so large is written
+    text's; all heads are drawn unless `heads` names some. Each weight of `numbers_from` or more is written
     at its line. ValueError as in `head_view`.
     """
     panel = read_panel(attention, tokens, tokens if key_tokens is None else key_tokens)
@@ -36,17 +36,10 @@ def head_lines(
     for head in heads:
         weights = to_numpy(panel.weights[layer, head])
         draw_lines(ax, weights, color=f"C{head % 10}", label=f"head {head}")
-        for row, column in np.argwhere(weights >= (math.inf if numbers_from is None else numbers_from)):
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            place = (0.78, row + 0.78 * (column - row))
-            ax.text(
-                *place,
-                f"{weights[row, column]:.2f}",
-                ha="center",
-                va="center",
-                color=f"C{head % 10}",
-                bbox=box,
-            )
+        for row, column in np.argwhere(weights >= numbers_from):
+            style = {"ha": "center", "va": "center", "color": f"C{head % 10}"}
+            style["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            ax.text(0.78, row + 0.78 * (column - row), f"{weights[row, column]:.2f}", **style)
     for row, token in enumerate(panel.left_tokens):
         ax.text(-0.03, row, token, ha="right", va="center", parse_math=False)
     for row, token in enumerate(panel.right_tokens):
