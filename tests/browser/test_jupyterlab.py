@@ -187,12 +187,24 @@ def test_a_reader_drags_figures(page, jupyterlab):
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
+def wait_for_heights(page, still: int = 12) -> None:
+    """Until the notebook was equally high for `still` quarters of a second: JupyterLab draws cells bit by bit."""
+    heights = []
+    while len(heights) < still or len(set(heights[-still:])) > 1:
+        assert len(heights) < 240, f"the notebook's height goes on changing: {heights[-still:]}"
+        heights.append(page.locator(".jp-WindowedPanel-outer").evaluate("(panel) => panel.scrollHeight"))
+        page.wait_for_timeout(250)
+
+
 def test_a_claim_leads_to_its_proof_which_is_folded(page, jupyterlab):
     page.goto(jupyterlab("proofs"))
     page.get_by_text("| Idle").wait_for(timeout=45_000)
-    page.wait_for_timeout(3000)  # until all cells have their heights
-    page.get_by_role("link", name="proof: sixty of them").click()
-    proof = page.locator(".jp-MarkdownCell", has=page.get_by_role("heading", name="Proof 0.1"))
+    link = page.get_by_role("link", name="proof: sixty of them")
+    heading = page.get_by_role("heading", name="Proof 0.1")
+    heading.wait_for(state="attached", timeout=45_000)
+    wait_for_heights(page)
+    link.click()
+    proof = page.locator(".jp-MarkdownCell", has=heading)
     expect(proof.locator(".jp-RenderedMarkdown", has_text="Claim:")).to_be_in_viewport()
     measured = page.get_by_text("the possessive gives the name 0.")
     assert not measured.is_visible()
