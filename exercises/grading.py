@@ -148,14 +148,17 @@ def find_answer(exercise: Cell, handed_in: Sequence[Cell]) -> Cell | None:
     return None
 
 
-def with_helpers(answer: Cell, handed_in: Sequence[Cell], original: Sequence[Cell]) -> str:
-    """A student's cell, below those that they have added above it and that it needs, such as one with a function."""
+def with_helpers(answer: Cell, handed_in: Sequence[Cell], original: Sequence[Cell], given: set[str]) -> str:
+    """A student's cell, below cells of their own that stand above it and that it needs, such as one with a function.
+
+    Their own are those that they have added, and those that they have edited, such as the imports; of these, only
+    what binds a name that the original has not given counts.
+    """
     ids, sources = {cell.id for cell in original}, {cell.source for cell in original}
     above = handed_in[: handed_in.index(answer)]
-    added = [cell for cell in above if not (cell.number or cell.id in ids or cell.source in sources)]
     parts, wanted = [answer.source], used(answer.source)
-    for cell in reversed(added):
-        if leaves(cell.source) & wanted:
+    for cell in reversed([cell for cell in above if not cell.number and cell.source not in sources]):
+        if leaves(cell.source) & (wanted - given if cell.id in ids else wanted):
             parts.append(cell.source)
             wanted |= used(cell.source)
     return "\n\n".join(reversed(parts))
@@ -244,15 +247,17 @@ def imported(source: str) -> dict[str, str]:
 
 def borrowed(source: str, given: set[str]) -> list[str]:
     """What an exercise cell takes from the series that is not given above it, or uses to get behind the check."""
-    imports = [name for name in imported(source).values() if name.rpartition(".")[2] not in given]
-    doors = {name.partition(".")[0] for name in imports} & BACK_DOORS
-    for node in ast.walk(parsed(source)):
-        if isinstance(node, ast.Name):
-            doors |= {node.id} & BACK_DOORS
-        elif isinstance(node, ast.Attribute):
-            doors |= {node.attr} & BACK_DOORS
-    ours = [name for name in imports if name.partition(".")[0] in WRITTEN_BY_HAND]
-    return [f"imports {name}" for name in ours] + [f"uses {name}" for name in sorted(doors)]
+    nodes = list(ast.walk(parsed(source)))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    imports = [
+        home
+        for name, home in imported(source).items()
+        if name in names and home.rpartition(".")[2] not in given
+    ]
+    doors = {home.partition(".")[0] for home in imports} | names
+    doors |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    ours = [home for home in imports if home.partition(".")[0] in WRITTEN_BY_HAND]
+    return [f"imports {home}" for home in ours] + [f"uses {name}" for name in sorted(doors & BACK_DOORS)]
 
 
 def named(paths: Sequence[Path]) -> dict[str, Path]:
@@ -310,7 +315,9 @@ class Grader:
             if cell is None:
                 graded.verdicts[number] = Verdict("not attempted", "not attempted: its cell is missing.")
         sources = {
-            number: with_helpers(cell, handed_in, self.cells) for number, cell in answers.items() if cell
+            number: with_helpers(cell, handed_in, self.cells, self.given(number))
+            for number, cell in answers.items()
+            if cell
         }
         while sources and not self.stopping.is_set():
             told, at, ended = self.run(in_place(self.cells, sources), graded.remarks)
@@ -326,12 +333,15 @@ class Grader:
             del sources[at]
         return graded
 
+    def given(self, number: str) -> set[str]:
+        """The names that the original binds above an exercise, by import or by hand."""
+        above = self.cells[: self.cells.index(self.exercises[number])]
+        return set().union(*(bound(cell.source) for cell in above))
+
     def judge(self, number: str, source: str, message: dict) -> Verdict:
         """The verdict on an exercise, of what its process tells and of what its cell imports."""
         words = message["words"]
-        cells = self.cells[: self.cells.index(self.exercises[number]) + 1]
-        given = set().union(*(bound(cell.source) for cell in cells))
-        doubts = borrowed(source, given) + message["noted"]
+        doubts = borrowed(source, self.given(number)) + message["noted"]
         if words.startswith(CORRECT) and not doubts:
             return Verdict("correct", words)
         if message["claims"] and not words.startswith(CORRECT):
@@ -357,8 +367,9 @@ class Grader:
                         at = message.get("begins", at)
                         if "number" in message:
                             told[message["number"]] = message
-                        if "broken" in message and message["broken"] not in remarks:
-                            remarks.append(f"a cell of the notebook fails after theirs: {message['broken']}")
+                        if "broken" in message:
+                            remark = f"a cell of the original notebook raised {message['broken']}"
+                            remarks += [remark] * (remark not in remarks)
                         if "failed" in message:
                             return told, at, f"breaks the grader ({message['failed']})"
                         if "ends" in message:
