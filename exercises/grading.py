@@ -79,17 +79,16 @@ class Graded:
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell: its id, its source, and whether it has the tag `exercise`."""
+    """A code cell: its id and its source."""
 
     id: str
     source: str
-    is_exercise: bool
 
     @property
     def number(self) -> str:
-        """Of the exercise that it checks, or ""."""
+        """Of the exercise that it checks, such as "3.1", or ""."""
         found = CHECK.search(self.source)
-        return found[1] if self.is_exercise and found else ""
+        return found[1] if found else ""
 
 
 @dataclass(frozen=True)
@@ -113,16 +112,9 @@ def read_cells(path: Path) -> list[Cell]:
             f"{path} is no notebook of version 4: it has no list of cells. Save it in JupyterLab"
         )
     try:
-        return [
-            Cell(
-                str(cell.get("id", "")),
-                "".join(cell["source"]),
-                "exercise" in cell.get("metadata", {}).get("tags", []),
-            )
-            for cell in cells
-            if cell["cell_type"] == "code"
-        ]
-    except (KeyError, TypeError, AttributeError) as error:
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        return [Cell(str(cell.get("id", "")), "".join(cell["source"])) for cell in code]
+    except (KeyError, TypeError) as error:
         raise ValueError(f"{path} is no notebook: a cell lacks {error}") from error
 
 
@@ -131,7 +123,7 @@ def read_original(path: Path) -> list[Cell]:
     cells = read_cells(path)
     numbers = [cell.number for cell in cells if cell.number]
     if not numbers:
-        raise ValueError(f"{path} has no exercises: no cell with the tag `exercise` calls check")
+        raise ValueError(f'{path} has no exercises: no cell calls check("3.1", …)')
     for number in numbers:
         find_check(number)
     return cells
@@ -167,7 +159,7 @@ def with_helpers(answer: Cell, handed_in: Sequence[Cell], original: Sequence[Cel
 def in_place(original: Sequence[Cell], answers: dict[str, str]) -> list[tuple[str, str]]:
     """The cells to run, as (number or "", source): the answers, and of the original's cells those that they need.
 
-    Needed is what binds or changes a name that a later cell of these uses, and the first two, set-up and imports.
+    Needed are the first two, set-up and imports, and what binds or changes a name that a needed cell below it uses.
     """
     steps, wanted = [], set()
     for place, cell in reversed(list(enumerate(original))):
@@ -382,7 +374,7 @@ class Grader:
                     elif memory(process.pid) > self.limits.gigabytes * 1e9:
                         return told, at, f"takes more than {self.limits.gigabytes:g} GB of memory"
                     elif self.stopping.is_set():
-                        return told, at, "not graded: the grading was interrupted"
+                        return told, at, "was interrupted"
             finally:
                 end(process.pid)
                 process.join()
@@ -491,7 +483,7 @@ def report(rows: Sequence[Graded]) -> str:
             SIGNS.get(verdict.kind) or str(row.points(number)) for number, verdict in row.verdicts.items()
         ]
         lines.append(f"{row.name:<{width}}" + "".join(f"{sign:>6}" for sign in signs) + f"   {row.total:>6}")
-    lines += ["", "0 not yet correct   · not attempted   ! not believed: look at it   ? not graded"]
+    lines += ["", "0 not yet correct   · not attempted   ! stopped or not believed, see below   ? not graded"]
     for row in rows:
         told = {}
         for number, verdict in row.verdicts.items():

@@ -112,7 +112,8 @@ class Pristine:
             if not name.startswith("__")  # such as __builtins__
         ]
         classes = [value for value in values if isinstance(value, type) and is_ours(value)]
-        owners = [*modules, *classes, torch.Tensor, torch.nn.Module]
+        layers = [value for value in vars(torch.nn).values() if isinstance(value, type)]
+        owners = [*modules, *classes, *layers, torch.Tensor]
         methods = [value for owner in classes for value in vars(owner).values()]
         self.names = [(owner, dict(vars(owner))) for owner in dict.fromkeys(owners)]
         self.code = [
@@ -214,7 +215,8 @@ def run_steps(steps: Sequence[tuple[str, str]], folder: str, network: bool, say:
     checks = {number: exercises.find_check(number) for number, _ in steps if number}
     answers = {}
     exercises.check = lambda number, answer: answers.__setitem__(str(number), answer)
-    shell, watch, pristine = InteractiveShell.instance(), Watch(folder, network), Pristine()
+    shell, watch = InteractiveShell.instance(), Watch(folder, network)
+    restore, decide = Pristine().restore, judge  # of these, too, a hand-in could alter the names
     for number, source in steps:
         say(begins=number)
         if not number:
@@ -227,9 +229,9 @@ def run_steps(steps: Sequence[tuple[str, str]], folder: str, network: bool, say:
         shell.user_ns["check"] = exercises.check
         with watch.student() as noted, caught_output() as printed:
             run = shell.run_cell(source, silent=True)
-            altered = pristine.restore()
-            words = judge(checks[number], answers, number, run)
-            altered += pristine.restore()
+            altered = restore()
+            words = decide(checks[number], answers, number, run)
+            altered += restore()
         noted += [f"alters {name}" for name in altered]
         claims = bool(SAYS_CORRECT.search(printed.getvalue()))
         say(number=number, words=words[:MOST_WORDS], noted=list(dict.fromkeys(noted)), claims=claims)
