@@ -105,7 +105,7 @@ def read_cells(path: Path) -> list[Cell]:
     try:
         content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no notebook: {error}") from error
+        raise ValueError(f"{path} is no notebook: it cannot be read as JSON ({error})") from error
     cells = content.get("cells") if isinstance(content, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
         raise ValueError(
@@ -338,6 +338,8 @@ class Grader:
             return Verdict("correct", words)
         if message["claims"] and not words.startswith(CORRECT):
             doubts.append("prints “correct” itself")
+        if words.startswith("not attempted yet"):  # the rest is for the student, at the notebook
+            words = "not attempted."
         if doubts:
             return Verdict("look", f"look at it: it {'; it '.join(doubts)}. The check says: {words}")
         return Verdict("not attempted" if words.startswith("not attempted") else "not yet", words)
@@ -487,7 +489,7 @@ def report(rows: Sequence[Graded]) -> str:
     for row in rows:
         told = {}
         for number, verdict in row.verdicts.items():
-            if verdict.kind != "correct":
+            if verdict.kind not in ("correct", "not graded"):
                 told.setdefault(verdict.words, []).append(number)
         if told or row.remarks:
             lines += ["", row.name]

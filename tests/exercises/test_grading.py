@@ -209,7 +209,7 @@ def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
 
 
 def test_what_is_no_notebook_is_told(graded):
-    assert "is no notebook: " in words(graded["no JSON"], "3.1")
+    assert "is no notebook: it cannot be read as JSON" in words(graded["no JSON"], "3.1")
     assert "has no list of cells" in words(graded["no notebook"], "3.1")
     assert graded["no JSON"].total == graded["no notebook"].total == 0
 
