@@ -408,28 +408,20 @@ def ending(code: int | None) -> str:
     return f"signal {-code}" if code < 0 else f"exit status {code}"
 
 
-def family(pid: int) -> list[psutil.Process]:
-    """A process and those that it has started, as far as they live."""
-    with contextlib.suppress(psutil.Error):
-        process = psutil.Process(pid)
-        return [*process.children(recursive=True), process]
-    return []
-
-
 def memory(pid: int) -> int:
-    """The bytes that a process and those that it has started hold."""
-    total = 0
-    for process in family(pid):
-        with contextlib.suppress(psutil.Error):
-            total += process.memory_info().rss
-    return total
+    """The bytes that a process holds; 0 once it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).memory_info().rss
+    return 0
 
 
 def end(pid: int) -> None:
     """Kill a process and those that it has started."""
-    for process in family(pid):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (*process.children(recursive=True), process):
+            with contextlib.suppress(psutil.Error):
+                each.kill()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ The original is notebook 03 without its longest exercise; tests/slow grades all 
 
 import csv
 import json
+import multiprocessing
 import re
 import sys
 from collections.abc import Callable
@@ -110,7 +111,6 @@ def softmax_by_hand(scores):
     ),
     "exits": (softmax("import os\nos._exit(0)"),),
     "exits when called": (softmax("def softmax_by_hand(scores):\n    raise SystemExit"),),
-    "loops": (softmax("while True: pass"),),
     "too much": (softmax("kept = []\nwhile True: kept.append(bytearray(b'1' * 10**8))"),),
     "writes": (softmax('open("inside.txt", "w").close()\nopen("../../outside.txt", "w")'),),
     "reads": (softmax('import json\nopen("{neighbour}").read()'),),
@@ -140,7 +140,7 @@ def handed_in(tmp_path_factory) -> Path:
 def graded(handed_in) -> dict:
     """What is said of each."""
     paths = [path for path in sorted(handed_in.glob("*.ipynb")) if path.stem != "original"]
-    limits = Limits(seconds=8, gigabytes=1.5)
+    limits = Limits(gigabytes=1)
     rows = grade(handed_in / "original.ipynb", paths, handed_in / "grades.csv", 2, limits)
     assert [row.name for row in rows] == [path.stem for path in paths]
     return {row.name: row for row in rows}
@@ -175,8 +175,7 @@ def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
         ("imports", "it imports utils.attention"),
         ("exits", "ends the process (exit status 0)"),
         ("exits when called", "your code raised SystemExit"),
-        ("loops", "does not end within 8 seconds"),
-        ("too much", "takes more than 1.5 GB of memory"),
+        ("too much", "takes more than 1 GB of memory"),
         ("writes", "it writes ../../outside.txt"),
         ("reads", "right.ipynb"),
         ("calls home", "it uses the network"),
@@ -189,6 +188,13 @@ def test_what_is_wrong_with_one_exercise_costs_it_alone(graded, name, told):
     points = {number: row.points(number) for number in NUMBERS}
     others = {} if name == "imports" else {"3.5": POINTS["3.5"]}
     assert points == {"3.1": 1, "3.2": 1, "3.4": 0, "3.5": 0} | others
+
+
+def test_a_loop_ends_and_costs_its_exercise_alone(handed_in, tmp_path):
+    looping = write(tmp_path / "loops.ipynb", softmax("while True: pass"))
+    [row] = grade(handed_in / "original.ipynb", [looping], None, 1, Limits(seconds=6))
+    assert words(row, "3.4") == "stopped: does not end within 6 seconds."
+    assert [row.points(number) for number in NUMBERS] == [1, 1, 0, 3]
 
 
 def test_a_printed_verdict_is_not_believed(graded):
@@ -285,6 +291,20 @@ def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, argume
     monkeypatch.setattr(sys, "argv", ["exercises", "grade", *arguments])
     monkeypatch.setattr(grading.Grader, "run", lambda *anything: pytest.fail("a hand-in was run"))
     assert told in str(__main__.main()).replace("\\", "/")
+
+
+@pytest.mark.parametrize(
+    "forged", [b"correct", b'{"number": "3.4"}', b'{"secret": "guessed", "number": "3.4"}', b"[1]"]
+)
+def test_a_message_without_the_secret_ends_the_conversation(forged):
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    assert grading.receive(ours, "real") == {}
+    theirs.send_bytes(b'{"secret": "real", "number": "3.1"}')
+    assert grading.receive(ours, "real") == {"number": "3.1"}
+    theirs.send_bytes(forged)
+    assert grading.receive(ours, "real") is None
+    theirs.close()
+    assert grading.receive(ours, "real") is None
 
 
 def test_equal_names_are_told_apart_by_their_folders(tmp_path):

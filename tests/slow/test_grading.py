@@ -1,4 +1,4 @@
-"""The official solutions, handed in, get all points in every notebook; and the copy for students passes its own tests."""
+"""The official solutions, handed in, get all points; the copy for students passes its own tests."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def copy(tmp_path_factory) -> Path:
         ["-m", "ruff", "format", "--check", "."],
         ["-m", "tools.notebooks", "sync", "--check"],
         [
-            *"-m pytest -q -p no:nbval -p no:nbmake -m".split(),
+            *("-m", "pytest", "-q", "-p", "no:nbval", "-p", "no:nbmake", "-m"),
             "not long",
             "tests/reference",
             "tests/exercises",
