@@ -51,12 +51,20 @@ MODULES = {"torch", "nn", "F", "np", "plt", "math", "random"}  # by the names th
 SIGNS = {"not yet": "0", "not attempted": "·", "look": "!", "stopped": "!", "not graded": "?"}
 
 
+def printable(text: str) -> str:
+    """A text of a student's on one line, without what would steer a terminal or cannot be saved."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
 @dataclass
 class Verdict:
     """What became of one exercise: correct, not yet, not attempted, look, stopped or not graded; and why, in words."""
 
     kind: str
     words: str
+
+    def __post_init__(self):
+        self.words = printable(self.words)
 
 
 @dataclass
@@ -172,7 +180,7 @@ def in_place(original: Sequence[Cell], answers: dict[str, str]) -> list[tuple[st
 
 def parsed(source: str) -> ast.Module:
     """A cell's syntax tree, magics translated; empty for one that does not parse."""
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+    with contextlib.suppress(Exception):  # of the many kinds, such as MemoryError for a thousand brackets
         return ast.parse(TransformerManager().transform_cell(source))
     return ast.Module([], [])
 
@@ -180,7 +188,7 @@ def parsed(source: str) -> ast.Module:
 def tables(source: str) -> list[symtable.SymbolTable]:
     """Of a cell and of all functions and classes in it, which names are what; none if it does not parse."""
     found = []
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+    with contextlib.suppress(Exception):
         found.append(symtable.symtable(TransformerManager().transform_cell(source), "cell", "exec"))
     for table in found:
         found += table.get_children()  # and then theirs
@@ -254,11 +262,12 @@ def borrowed(source: str, given: set[str]) -> list[str]:
 
 def named(paths: Sequence[Path]) -> dict[str, Path]:
     """The hand-ins by the name of their files or, where several files have one name, by their folders too."""
-    stems = [path.stem for path in paths]
+    stems = [printable(path.stem) for path in paths]
     if len(set(stems)) == len(stems):
         return dict(zip(stems, paths, strict=True))
     common = os.path.commonpath([path.resolve().parent for path in paths])
-    return {path.resolve().relative_to(common).with_suffix("").as_posix(): path for path in paths}
+    places = [path.resolve().relative_to(common).with_suffix("").as_posix() for path in paths]
+    return dict(zip(map(printable, places), paths, strict=True))
 
 
 class Grader:
@@ -362,7 +371,7 @@ class Grader:
                         if "number" in message:
                             told[message["number"]] = message
                         if "broken" in message:
-                            remark = f"a cell of the original notebook raised {message['broken']}"
+                            remark = f"a cell of the original notebook raised {printable(message['broken'])}"
                             remarks += [remark] * (remark not in remarks)
                         if "failed" in message:
                             return told, at, f"breaks the grader ({message['failed']})"
