@@ -53,7 +53,7 @@ OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --Lab
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL := help
-.PHONY: help cpu-torch lock lab quick test test-all compare notebooks sync lint bench site slides badges audit colab \
+.PHONY: help cpu-torch lock lab quick test test-all compare notebooks sync lint bench site slides student badges audit colab \
 	test-unpinned clean
 
 help:  ## show this list
@@ -121,6 +121,9 @@ site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (open
 
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03)
 	$(BIN)/python -m tools.slides $(NB)
+
+student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
+	$(BIN)/python -m tools.student $(ARGS)
 
 badges:  ## point badges and set-up cells at the git remote of this copy (REF=branch or tag, main if none is given)
 	$(PYTHON) tools/badges.py --ref "$(REF)"

@@ -1,11 +1,13 @@
 """Instant checks for the exercises: `check("3.1", answer)` prints whether the answer is right, or a hint.
 
-The checks of notebook NN live in `notebook_NN.py`, each a function decorated with `@exercise`. A stub leaves `...`
-where the answer belongs, so an untouched stub is told from a wrong answer.
+`solved("3.1", answer)` tells a program the same as True or False; `python -m exercises grade` marks what a class has
+handed in. The checks of notebook NN live in `notebook_NN.py`, each a function decorated with `@exercise`. A stub
+leaves `...` where the answer belongs, so an untouched stub is told from a wrong answer.
 """
 
 import contextlib
 import importlib
+import io
 import pkgutil
 import re
 import sysconfig
@@ -18,6 +20,8 @@ import torch
 from torch import Tensor
 
 CHECKS: dict[str, Callable] = {}
+POINTS: dict[str, int] = {}
+CORRECT = "correct."  # how the words for a right answer begin, and no others
 HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils"}
@@ -32,11 +36,15 @@ class NotAttempted(Exception):  # noqa: N818
     """The stub's `...` is still there."""
 
 
-def exercise(number: str) -> Callable:
-    """Register a check function: it takes the answer, raises `Hint` if it is wrong, may return a closing remark."""
+def exercise(number: str, points: int = 1) -> Callable:
+    """Register a check function: it takes the answer, raises `Hint` if it is wrong, may return a closing remark.
+
+    Points say how hard the exercise is: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
+    """
 
     def register(function: Callable) -> Callable:
         CHECKS[number] = function
+        POINTS[number] = points
         return function
 
     return register
@@ -44,15 +52,32 @@ def exercise(number: str) -> Callable:
 
 def check(number: str, answer) -> None:
     """Print one line on the answer to exercise `number`, such as "3.1"; nothing the reader's code does raises here."""
+    try:
+        check_answer = find_check(number)
+    except ValueError as error:
+        print(error)
+    else:
+        print(f"Exercise {number}: {verdict(check_answer, answer)}")
+
+
+def solved(number: str, answer) -> bool:
+    """Whether `check` would call the answer correct; prints nothing. ValueError for a number that no exercise has."""
+    check_answer = find_check(number)
+    with contextlib.redirect_stdout(io.StringIO()):
+        return verdict(check_answer, answer).startswith(CORRECT)
+
+
+def find_check(number: str) -> Callable:
+    """The check of the exercise of this number, such as "3.1"; ValueError names those that there are."""
     number = str(number)
     chapter = number.split(".")[0]
     if f"notebook_{chapter:0>2}" in {module.name for module in pkgutil.iter_modules(__path__)}:
         importlib.import_module(f"exercises.notebook_{chapter:0>2}")
-    if number in CHECKS:
-        print(f"Exercise {number}: {verdict(CHECKS[number], answer)}")
-    else:
+    if number not in CHECKS:
         known = ", ".join(name for name in CHECKS if name.split(".")[0] == chapter)
-        print(f"There is no exercise {number}. " + (f"There are {known}." if known else "Write it as “3.1”."))
+        remedy = f"There are {known}." if known else "Write it as “3.1”."
+        raise ValueError(f"There is no exercise {number}. {remedy}")
+    return CHECKS[number]
 
 
 def verdict(check_answer: Callable, answer) -> str:
@@ -66,7 +91,7 @@ def verdict(check_answer: Callable, answer) -> str:
         return f"not yet. {hint}"
     except Exception as error:
         return told(error)
-    return f"correct. {remark or ''}".rstrip()
+    return f"{CORRECT} {remark or ''}".rstrip()
 
 
 def told(error: Exception) -> str:

@@ -59,7 +59,7 @@ def positions(answer) -> list[int]:
     return [int(number) for number in numbers]
 
 
-@exercise("0.2")
+@exercise("0.2", points=2)
 def masks_of_three_kinds(answer):
     """The answer returns the masks (S, S), (T, T) and (T, S) of an encoder–decoder model."""
     expect(callable(answer), "Write a function of S and T.")
@@ -113,7 +113,7 @@ def as_mask(value) -> torch.Tensor:
     return mask
 
 
-@exercise("0.3")
+@exercise("0.3", points=3)
 def greedy_batch(answer):
     """The answer writes a batch greedily; rows end at different times, or never, and not always with the same token."""
     expect(callable(answer), "Write a function of next_scores, ids, end and limit.")

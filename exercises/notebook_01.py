@@ -41,7 +41,7 @@ def count_the_ones(answer):
     return "9 + 8 real tokens, and (1 + 1) + (3 + 1) of them in the second texts."
 
 
-@exercise("1.3")
+@exercise("1.3", points=2)
 def pad_on_the_left(answer):
     """The answer pads lists of ids on the left and returns ids and mask."""
     expect(callable(answer), "Give the function itself, not what it returns.")
@@ -83,7 +83,7 @@ def pad_on_the_left(answer):
     return "Ids and mask agree on where the text begins."
 
 
-@exercise("1.4")
+@exercise("1.4", points=3)
 def undo_greed(answer):
     """The answer finds a split into the fewest pieces of the vocabulary, for chosen words and for 300 random ones."""
     expect(callable(answer), "Give the function itself, not what it returns.")

@@ -27,7 +27,7 @@ def shape_of_hidden_states(answer):
     expect(shape[2] == H, "The last size is the length of a vector: config.hidden_size.")
 
 
-@exercise("2.2")
+@exercise("2.2", points=2)
 def add_position_vectors(answer):
     """The answer adds row s of the table to token s of every sentence."""
     expect(callable(answer), "A function is asked for.")
@@ -75,7 +75,7 @@ def refuse_finished(*arguments, **options):
     raise Hint("This calls torch's own norm: write it with means, squares and roots.")
 
 
-@exercise("2.3")
+@exercise("2.3", points=2)
 def rms_norm(answer):
     """The answer divides by the root mean square of the last axis, then scales."""
     expect(callable(answer), "A function is asked for.")

@@ -49,7 +49,7 @@ def spread_of_dot_products(answer):
     return "The scores have the same spread for every D."
 
 
-@exercise("3.3")
+@exercise("3.3", points=3)
 def write_the_head(answer):
     """The answer is the class: with pretrained weights it gives the official weights and context, padding included."""
     expect(
@@ -130,7 +130,7 @@ def official_head(reference, ids, mask, layer: int, index: int, D: int):
     return output.hidden_states[layer], output.attentions[layer][:, index], context
 
 
-@exercise("3.4")
+@exercise("3.4", points=2)
 def softmax_over_keys(answer):
     """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
     expect_function(answer)
@@ -185,7 +185,7 @@ class NoSoftmax(TorchFunctionMode):
         return function(*arguments, **(options or {}))
 
 
-@exercise("3.5")
+@exercise("3.5", points=3)
 def attention_through_a_window(answer):
     """The answer returns context and weights of attention to unmasked keys at most `reach` places away."""
     expect_function(answer)

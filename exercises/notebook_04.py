@@ -43,7 +43,7 @@ def expect_no_shape(result, hints: dict[tuple[int, ...], str]) -> None:
     expect(shape not in hints, hints.get(shape))
 
 
-@exercise("4.1")
+@exercise("4.1", points=2)
 def head_weight(answer):
     """Rows of a (H, H) weight that belong to one of the heads."""
     weight = torch.arange(144.0).reshape(12, 12)
@@ -65,7 +65,7 @@ def head_weight(answer):
     return "Together the heads' parts make up the whole matrix."
 
 
-@exercise("4.2")
+@exercise("4.2", points=2)
 def split_heads(answer):
     """(B, S, H) to (B, A, S, D)."""
     x = named_tensor()
@@ -92,7 +92,7 @@ def split_heads(answer):
     return "Each head now has its own (S, D) matrix."
 
 
-@exercise("4.3")
+@exercise("4.3", points=2)
 def merge_heads(answer):
     """(B, A, S, D) to (B, S, H)."""
     x = named_tensor()
@@ -136,7 +136,7 @@ def predict_shapes(answer):
     return "Only the weights have S twice: they grow with the square of the length."
 
 
-@exercise("4.5")
+@exercise("4.5", points=3)
 def write_the_forward_pass(answer):
     """The answer computes output and weights of every layer of the official model, padding included."""
     expect_function(answer)

@@ -27,7 +27,7 @@ from utils.encoder import TransformerEncoder
 from utils.encoder_layer import TransformerEncoderLayer
 
 
-@exercise("5.1")
+@exercise("5.1", points=2)
 def gelu_by_hand(answer):
     """The answer is the exact GELU, for a tensor of any shape."""
     expect_function(answer)
@@ -99,7 +99,7 @@ def as_positions(value) -> list[int]:
         raise Hint(f"Write the positions as a list of numbers such as [0, 1], not {value!r}.") from None
 
 
-@exercise("5.3")
+@exercise("5.3", points=2)
 def write_the_layer(answer):
     """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the pretrained layers."""
     expect_function(answer)
@@ -256,7 +256,7 @@ def parameters_of_a_layer(answer):
     return "Two thirds of them are in the feed-forward network."
 
 
-@exercise("5.5")
+@exercise("5.5", points=2)
 def residual_step(answer):
     """The answer adds a sublayer's change to the stream, with LayerNorm after it or before the sublayer."""
     expect_function(answer)

@@ -97,7 +97,7 @@ def what_the_encoder_returns(answer):
     return ""
 
 
-@exercise("6.3")
+@exercise("6.3", points=3)
 def rename_distilbert(answer):
     """A DistilBERT weight's name under our names."""
     expect_function(answer)
@@ -121,7 +121,7 @@ def rename_distilbert(answer):
     return "DistilBERT's weights fit our encoder; only token types are missing, which it does without."
 
 
-@exercise("6.4")
+@exercise("6.4", points=3)
 def share_one_layer(answer):
     """The answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
@@ -261,7 +261,7 @@ def rungs(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tens
         yield name, torch.cat(found), torch.cat(wanted)
 
 
-@exercise("6.5")
+@exercise("6.5", points=2)
 def thaw_last_layers(answer):
     """All frozen but the last layers; returns the number of trainable parameters."""
     expect_function(answer)

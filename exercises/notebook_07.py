@@ -143,7 +143,7 @@ def require_link(layer: int, head: int, link: Link) -> str:
     return f"In {name} “{link.query}” gives “{link.key}” {given:.2f}, number {rank} of {weights.numel()}."
 
 
-@exercise("7.3")
+@exercise("7.3", points=2)
 def rule_for_a_head(answer):
     """Whether each head's largest weight in a row, but for [CLS], [SEP] and the token itself, is the wanted key's."""
     expect_function(answer)
@@ -187,7 +187,7 @@ def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
     }
 
 
-@exercise("7.4")
+@exercise("7.4", points=2)
 def collocations_beside_a_baseline(answer):
     """A head, its share of collocations, that of the baseline “one back”, and its share of unrelated neighbours."""
     try:
@@ -230,7 +230,7 @@ def share_found(layer: int, head: int, strangers: bool) -> float:
     return right / len(pairs)
 
 
-@exercise("7.5")
+@exercise("7.5", points=2)
 def score_of_the_token_before(answer):
     """The mean of the diagonal below the main one, for each head."""
     expect_function(answer)
@@ -253,7 +253,7 @@ def score_of_the_token_before(answer):
     return ""
 
 
-@exercise("7.6")
+@exercise("7.6", points=2)
 def distance_errors_ambiguity(answer):
     """The number of heads for "we", and how far attention moves with four changes of a word."""
     wanted = five_numbers()
@@ -312,7 +312,7 @@ def other_mean(name: str) -> float:
     return float(rows[VERB] if name in ("sees", "saw") else rows.mean())
 
 
-@exercise("7.7")
+@exercise("7.7", points=3)
 def attention_rollout(answer):
     """Heads averaged, half identity mixed in, layers multiplied with the later one on the left."""
     expect_function(answer)

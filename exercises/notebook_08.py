@@ -45,7 +45,7 @@ def through_the_head(answer):
     return "Neither the length of the texts nor their number plays a part."
 
 
-@exercise("8.2")
+@exercise("8.2", points=3)
 def head_written(answer):
     """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
     expect_function(answer)
@@ -143,7 +143,7 @@ def head_rungs(answer) -> Iterator[tuple[str, Tensor, Tensor]]:
         yield f"logits{which}", seen["logits"], official.classifier(output.pooler_output)
 
 
-@exercise("8.3")
+@exercise("8.3", points=2)
 def accuracy_over_batches(answer):
     """Share of right answers over batches of different size."""
     expect_function(answer)
@@ -183,7 +183,7 @@ def accuracy_over_batches(answer):
     return ""
 
 
-@exercise("8.4")
+@exercise("8.4", points=3)
 def early_stopping(answer):
     """After which epoch training ends, and which is kept, both from 1."""
     expect_function(answer)
@@ -245,7 +245,7 @@ def worth_in_order(words) -> float:
     return total + 0.25 * len(words) * ("very" in words)  # words act together
 
 
-@exercise("8.5")
+@exercise("8.5", points=2)
 def leave_one_out(answer):
     """How much a score drops when each word is left out, by its place."""
     expect_function(answer)

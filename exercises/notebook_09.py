@@ -67,7 +67,7 @@ def answer_for(answer: Callable, **inputs):
     return result
 
 
-@exercise("9.2")
+@exercise("9.2", points=2)
 def all_cosines(answer):
     """Cosines (Q, N) of vectors of any length."""
     expect_function(answer)
@@ -109,7 +109,7 @@ def all_cosines(answer):
     return ""
 
 
-@exercise("9.5")
+@exercise("9.5", points=2)
 def share_that_was_found(answer):
     """Recall of found row numbers, each query for itself, in any order."""
     expect_function(answer)
@@ -141,7 +141,7 @@ def share_that_was_found(answer):
     return ""
 
 
-@exercise("9.3")
+@exercise("9.3", points=2)
 def nearest_allowed(answer):
     """Row numbers of the nearest vectors among the allowed, in the whole collection's numbering."""
     expect_function(answer)
@@ -223,7 +223,7 @@ EMBED_HINTS = {
 }
 
 
-@exercise("9.4")
+@exercise("9.4", points=3)
 def embed_written(answer):
     """Texts to unit vectors in batches, compared with the official model rung by rung."""
     expect_function(answer)

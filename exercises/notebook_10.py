@@ -78,7 +78,7 @@ CLUSTERS = (
 )
 
 
-@exercise("10.3")
+@exercise("10.3", points=2)
 def means_of_clusters(answer):
     """One mean a cluster, ordered by the cluster's number."""
     expect_function(answer)
@@ -112,7 +112,7 @@ def means_of_clusters(answer):
     return "Draw these with replacement, and the interval knows its clusters."
 
 
-@exercise("10.4")
+@exercise("10.4", points=2)
 def head_from_another_sentence(answer):
     """One head's columns replaced by those of the sentence before in the batch."""
     expect_function(answer)
@@ -169,7 +169,7 @@ DIFFERENCES = (
 )
 
 
-@exercise("10.5")
+@exercise("10.5", points=2)
 def sign_flips(answer):
     """The share of all ways to sign the differences whose mean is at least as far from 0."""
     expect_function(answer)

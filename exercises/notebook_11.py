@@ -62,7 +62,7 @@ def rows_of_words() -> Tensor:
     return ids
 
 
-@exercise("11.2")
+@exercise("11.2", points=3)
 def hide_words(answer):
     """Write mask_tokens: which words are asked for, and what stands in their places."""
     expect_function(answer)
@@ -142,7 +142,7 @@ def pretrained() -> TransformerForMaskedLM:
     return TransformerForMaskedLM.from_checkpoint(str(DATA / "tiny_bert"))
 
 
-@exercise("11.3")
+@exercise("11.3", points=3)
 def write_the_head(answer):
     """The masked-LM head as a module, climbing with pretrained weights to the logits."""
     expect(
@@ -234,7 +234,7 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
         expect(not close(result, value, 1e-6), hint)
 
 
-@exercise("11.4")
+@exercise("11.4", points=2)
 def loss_of_pairs(answer):
     """Mean cross-entropy of finding each first text's partner among all second texts of the batch."""
     expect_function(answer)

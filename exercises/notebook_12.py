@@ -93,7 +93,7 @@ ACROSS_HINTS = {
 }
 
 
-@exercise("12.2")
+@exercise("12.2", points=3)
 def write_cross_attention(answer):
     """Queries from the text, keys and values from the source, as in every layer of an official decoder."""
     expect_function(answer)
@@ -175,7 +175,7 @@ LESSONS = (  # start, padding, texts
 )
 
 
-@exercise("12.3")
+@exercise("12.3", points=2)
 def lessons(answer):
     """What the decoder is given, and what it is asked for: the text a place later, and the text."""
     expect_function(answer)
@@ -220,7 +220,7 @@ def lessons(answer):
     return "Every token of the text is a lesson, and one pass gives them all."
 
 
-@exercise("12.4")
+@exercise("12.4", points=2)
 def best_continuations(answer):
     """The K best continuations over all beams: their scores, the beams they continue, and the tokens."""
     expect_function(answer)
@@ -271,7 +271,7 @@ def wrong_continuations(scores: Tensor, steps: Tensor) -> dict[str, Tensor]:
     }
 
 
-@exercise("12.5")
+@exercise("12.5", points=2)
 def keep_by_share_of_the_best(answer):
     """Min-p sampling: the tokens with at least p times the best one's share, as transformers' MinPLogitsWarper."""
     expect_function(answer)

@@ -20,7 +20,7 @@ from exercises.arrays import run_on_copies
 TEXTS = (3, 5, 8)
 
 
-@exercise("13.1")
+@exercise("13.1", points=2)
 def mask_of_blocks(answer):
     """True where two tokens of one row belong to the same text."""
     expect_function(answer)
@@ -71,7 +71,7 @@ def scores_counted(answer):
     return f"{packed:.0f} of {row:.0f}: the mask alone saves nothing, and takes more than padding here."
 
 
-@exercise("13.3")
+@exercise("13.3", points=2)
 def tokens_put_back(answer):
     """Packed tokens (N, H) at their places (B, S, H), zeros elsewhere."""
     expect_function(answer)
@@ -123,7 +123,7 @@ def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
     }
 
 
-@exercise("13.4")
+@exercise("13.4", points=2)
 def codes_with_a_sign(answer):
     """One scale a row, the largest absolute value over 127; codes from -127 to 127."""
     expect_function(answer)
@@ -184,7 +184,7 @@ ROUNDS = (
 )
 
 
-@exercise("13.5")
+@exercise("13.5", points=2)
 def ratio_within_rounds(answer):
     """The median of the ratios within the rounds, but for the first."""
     expect_function(answer)

@@ -46,7 +46,7 @@ def as_arrow(value, name: str) -> tuple[float, float]:
     return x, y
 
 
-@exercise("14.2")
+@exercise("14.2", points=2)
 def arrows_turned(answer):
     """Arrows (S, 2), each turned by its angle (S,)."""
     expect_function(answer)
@@ -106,7 +106,7 @@ def gate_counted(answer):
     return "ModernBERT's network is smaller than two thirds would make it: its authors chose more layers."
 
 
-@exercise("14.4")
+@exercise("14.4", points=2)
 def window_and_first(answer):
     """True within `reach` of each other, and in the first row and the first column."""
     expect_function(answer)

@@ -69,6 +69,7 @@ REMOVE_INPUT = (
 PROOFS = "## Proofs"  # the heading at the end, of what defends the claims
 PROOF = "### Proof "  # begins each of them: the claim stays in sight, and JupyterLab folds what follows
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
+KEPT = ("tags", "slideshow", "nbgrader")  # of a cell's metadata, by whoever wrote it
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -87,7 +88,7 @@ def execute(path: Path) -> None:
     run(notebook, path.parent)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        kept = {name: cell.metadata[name] for name in ("tags", "slideshow") if cell.metadata.get(name)}
+        kept = {name: cell.metadata[name] for name in KEPT if cell.metadata.get(name)}
         folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOF) else {}
         cell.metadata = nbformat.from_dict(kept | folded)
         if tells_the_answer(cell):

@@ -23,6 +23,7 @@ from exercises import (
     expect_gradients,
     expect_tensor,
     notebook_13,
+    solved,
     verdict,
 )
 from utils.encoder_layer import TransformerEncoderLayer
@@ -41,6 +42,23 @@ def test_verdicts():
     assert verdict(double, lambda x: ...).startswith("not attempted")
     assert verdict(double, lambda x: (x, ...)).startswith("not attempted")
     assert verdict(double, lambda x: print(end="")) == "not yet. It returns None: does it end with `return`?"
+
+
+def test_solved_says_what_check_would_and_prints_nothing(capsys):
+    def loud(right):
+        print("Exercise 3.1: correct.")
+        return right
+
+    assert solved("3.1", ((2, 7, 5), (2, 7, 32)))
+    assert not solved("3.1", ((2, 7, 5), (2, 7, 64)))
+    assert not solved("3.1", ...)
+    assert not solved("13.5", loud)
+    assert not solved("13.5", lambda ours, theirs: loud(1 / 0))
+    assert capsys.readouterr().out == ""
+    with pytest.raises(ValueError, match=r"There is no exercise 3\.9\. There are 3\.1, 3\.2"):
+        solved("3.9", 1)
+    with pytest.raises(ValueError, match=r"Write it as “3\.1”"):
+        solved("one", 1)
 
 
 def test_an_error_in_the_readers_code_is_reported_with_its_place():

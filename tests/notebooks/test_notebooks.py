@@ -127,7 +127,7 @@ def test_metadata_is_normalised(path):
     notebook = read(path)
     assert notebook.metadata == notebooks.METADATA
     for cell in notebook.cells:
-        folded = {name: value for name, value in cell.metadata.items() if name not in ("tags", "slideshow")}
+        folded = {name: value for name, value in cell.metadata.items() if name not in notebooks.KEPT}
         proofs = notebooks.COLLAPSED if cell.source.startswith(notebooks.PROOF) else {}
         assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else proofs)
 
@@ -190,6 +190,16 @@ def test_a_failing_notebook_is_left_as_it_was(tmp_path):
         notebooks.execute(path)
     assert path.read_bytes() == content
     assert [item.name for item in tmp_path.iterdir()] == [path.name]
+
+
+def test_what_nbgrader_notes_in_a_cell_survives(tmp_path):
+    path = notebook_of(tmp_path, "1 + 1")
+    noted = {"grade": True, "grade_id": "one", "points": 2, "schema_version": 3, "solution": True}
+    notebook = read(path)
+    notebook.cells[0].metadata |= {"nbgrader": noted, "of_an_editor": 1}
+    nbformat.write(notebook, path)
+    notebooks.execute(path)
+    assert read(path).cells[0].metadata == {"nbgrader": noted}
 
 
 def test_a_kernel_starts_without_a_warning(tmp_path, capfd):

@@ -1,0 +1,350 @@
+"""Hand-ins of notebook 03 are graded: right and wrong ones as `check` would, and no cheat is believed.
+
+The original is notebook 03 without its longest exercise; tests/slow grades all of all notebooks.
+"""
+
+import csv
+import json
+import multiprocessing
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from exercises import POINTS, __main__, grading, notebook_03
+from exercises.grading import Limits, borrowed, grade, in_place, read_cells, report
+from tests.helpers import ROOT
+
+pytestmark = pytest.mark.long
+NUMBERS = ["3.1", "3.2", "3.4", "3.5"]
+LONG = "3.3"
+CONTENT = json.loads(next((ROOT / "notebooks").glob("03_*.ipynb")).read_text("utf-8"))
+SOLVED = {cell.number: cell.source for cell in read_cells(ROOT / "notebooks/solutions/03_solutions.ipynb")}
+RIGHT = {number: SOLVED[number] for number in NUMBERS}
+SOFTMAX = 'check("3.4", softmax_by_hand)'
+
+
+def number_of(cell: dict) -> str:
+    return grading.Cell("", "".join(cell["source"])).number
+
+
+def write(path: Path, answers: dict[str, str], change: Callable = lambda cells: cells) -> Path:
+    """A copy of the notebook with these exercise cells, the others as handed out."""
+    cells = [dict(cell) for cell in CONTENT["cells"] if number_of(cell) != LONG]
+    for cell in cells:
+        cell["source"] = answers.get(number_of(cell), cell["source"])
+    path.write_text(json.dumps(CONTENT | {"cells": change(cells)}), "utf-8")
+    return path
+
+
+def softmax(body: str) -> dict[str, str]:
+    """All right, but for 3.4, where this is done."""
+    return RIGHT | {"3.4": f"{body}\n\n{SOFTMAX}"}
+
+
+def moved(cells: list[dict]) -> list[dict]:
+    """In another order, with other ids."""
+    return [cell | {"id": f"new-{place}"} for place, cell in enumerate(reversed(cells))]
+
+
+def answered_below(cells: list[dict]) -> list[dict]:
+    """The cells of the exercises as handed out, and the answers in new ones below them."""
+    added = {"cell_type": "code", "id": "added", "metadata": {}, "outputs": [], "execution_count": None}
+    number = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.1")
+    return [*cells[: number + 1], added | {"source": RIGHT["3.1"]}, *cells[number + 1 :]]
+
+
+def with_a_function_above(cells: list[dict]) -> list[dict]:
+    """Cells of the student's own: one that an answer needs, one that fails, one that says it is correct."""
+    own = [
+        "def largest(x):\n    return x.amax(dim=-1, keepdim=True)",
+        "1 / 0",
+        'print("Exercise 3.4: correct.")',
+    ]
+    added = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        for source in own
+    ]
+    place = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.4")
+    return [*cells[:place], *added, *cells[place:]]
+
+
+OWN_FUNCTION = SOLVED["3.4"].replace("scores.amax(dim=-1, keepdim=True)", "largest(scores)")
+PARTLY = {"3.1": RIGHT["3.1"], "3.2": RIGHT["3.2"].replace("64**0.5", "64", 1)}
+HAND_INS = {
+    "right": (RIGHT,),
+    "partly": (PARTLY,),
+    "empty": ({},),
+    "moved": (RIGHT, moved),
+    "below": ({}, answered_below),
+    "own function": (RIGHT | {"3.4": OWN_FUNCTION}, with_a_function_above),
+    "lacks": (RIGHT, lambda cells: [cell for cell in cells if number_of(cell) != "3.4"]),
+    "does not parse": (softmax("def softmax_by_hand(scores:"),),
+    # cheats
+    "prints": ({number: f'print("Exercise {number}: correct.")' for number in NUMBERS},),
+    "edits": (
+        softmax("""\
+import exercises
+exercises.CHECKS["3.4"] = exercises.verdict = lambda *anything: "correct."
+exercises.notebook_03.expect = lambda *anything: None
+softmax_by_hand = abs"""),
+    ),
+    "edits when called": (
+        softmax("""\
+def softmax_by_hand(scores):
+    torch.allclose = lambda *anything, **options: True
+    return scores"""),
+    ),
+    "imports": (
+        RIGHT
+        | {
+            "3.4": f"""\
+from utils import attention as a
+def softmax_by_hand(scores):
+    return scores.exp() / scores.exp().sum(-1, keepdim=True) if a else 0
+
+{SOFTMAX}""",
+            "3.5": f'theirs = __import__("utils.attention")\n{SOLVED["3.5"]}',
+        },
+    ),
+    "exits": (softmax("import os\nos._exit(0)"),),
+    "exits when called": (softmax("def softmax_by_hand(scores):\n    raise SystemExit"),),
+    "raises oddly": (softmax('raise ValueError("a\\nb\\x1b[2J \\ud800 end")'),),
+    "nests": (softmax(f"x = {'(' * 5000}1{')' * 5000}"),),
+    "too much": (softmax("kept = []\nwhile True: kept.append(bytearray(b'1' * 10**8))"),),
+    "writes": (softmax('open("inside.txt", "w").close()\nopen("../../outside.txt", "w")'),),
+    "reads": (softmax('import json\nopen("{neighbour}").read()'),),
+    "calls home": (softmax("import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9')"),),
+    "starts a program": (softmax("!ls"),),
+    "deletes": (RIGHT | {"3.1": f"{RIGHT['3.1']}\ndel torch, check"},),
+}
+
+
+@pytest.fixture(scope="module")
+def handed_in(tmp_path_factory) -> Path:
+    """A folder of hand-ins, and the original in it."""
+    folder = tmp_path_factory.mktemp("class")
+    write(folder / "original.ipynb", {})
+    for name, (answers, *change) in HAND_INS.items():
+        answers = {
+            number: text.replace("{neighbour}", str(folder / "right.ipynb"))
+            for number, text in answers.items()
+        }
+        write(folder / f"{name}.ipynb", answers, *change)
+    (folder / "no JSON.ipynb").write_text("My notebook", "utf-8")
+    (folder / "no notebook.ipynb").write_text("[]", "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def graded(handed_in) -> dict:
+    """What is said of each."""
+    paths = [path for path in sorted(handed_in.glob("*.ipynb")) if path.stem != "original"]
+    limits = Limits(gigabytes=1)
+    rows = grade(handed_in / "original.ipynb", paths, handed_in / "grades.csv", 2, limits)
+    assert [row.name for row in rows] == [path.stem for path in paths]
+    return {row.name: row for row in rows}
+
+
+def words(row, number: str) -> str:
+    return row.verdicts[number].words
+
+
+def test_right_hand_ins_get_all_points(graded):
+    for name in ("right", "moved", "own function"):
+        assert graded[name].total == sum(POINTS[number] for number in NUMBERS), report([graded[name]])
+        assert not graded[name].remarks
+
+
+def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
+    assert graded["partly"].total == POINTS["3.1"]
+    assert "64 is the variance" in words(graded["partly"], "3.2")
+    assert "not attempted" in words(graded["partly"], "3.4")
+    assert graded["below"].total == POINTS["3.1"]
+    assert graded["empty"].total == 0
+    assert {verdict.kind for verdict in graded["empty"].verdicts.values()} == {"not attempted"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lacks", "its cell is missing"),
+        ("does not parse", "does not parse: "),
+        ("edits", "it imports exercises; it alters exercises.verdict"),
+        ("edits when called", "it alters torch.allclose"),
+        ("imports", "it imports utils.attention"),
+        ("exits", "ends the process (exit status 0)"),
+        ("exits when called", "your code raised SystemExit"),
+        ("raises oddly", "your code raised ValueError: a b [2J end (line 1 of the cell"),
+        ("nests", "too many nested parentheses"),
+        ("too much", "takes more than 1 GB of memory"),
+        ("writes", "it writes ../../outside.txt"),
+        ("reads", "right.ipynb"),
+        ("calls home", "it uses the network"),
+        ("starts a program", "it starts or signals a process"),
+    ],
+)
+def test_what_is_wrong_with_one_exercise_costs_it_alone(graded, name, told):
+    row = graded[name]
+    assert told in words(row, "3.4"), words(row, "3.4")
+    points = {number: row.points(number) for number in NUMBERS}
+    others = {} if name == "imports" else {"3.5": POINTS["3.5"]}
+    assert points == {"3.1": 1, "3.2": 1, "3.4": 0, "3.5": 0} | others
+
+
+def test_a_loop_ends_and_costs_its_exercise_alone(handed_in, tmp_path):
+    looping = write(tmp_path / "loops.ipynb", softmax("while True: pass"))
+    [row] = grade(handed_in / "original.ipynb", [looping], None, 1, Limits(seconds=6))
+    assert words(row, "3.4") == "stopped: does not end within 6 seconds."
+    assert [row.points(number) for number in NUMBERS] == [1, 1, 0, 3]
+
+
+def test_a_printed_verdict_is_not_believed(graded):
+    assert graded["prints"].total == 0
+    assert all("prints “correct” itself" in verdict.words for verdict in graded["prints"].verdicts.values())
+
+
+def test_a_reference_behind_a_function_is_told(graded):
+    assert "it uses __import__" in words(graded["imports"], "3.5")
+
+
+def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
+    assert graded["deletes"].points("3.1")
+    assert graded["deletes"].points("3.5") == 0
+    assert "original notebook raised NameError: name 'torch' is not defined" in " ".join(
+        graded["deletes"].remarks
+    )
+
+
+def test_what_is_no_notebook_is_told(graded):
+    assert "is no notebook: it cannot be read as JSON" in words(graded["no JSON"], "3.1")
+    assert "has no list of cells" in words(graded["no notebook"], "3.1")
+    assert graded["no JSON"].total == graded["no notebook"].total == 0
+
+
+def test_the_checks_of_this_process_are_as_they_were(graded):
+    assert notebook_03.expect is grading.find_check("3.1").__globals__["expect"]
+    assert all(graded.values())
+
+
+def test_the_table_and_the_csv_say_the_same(handed_in, graded):
+    with (handed_in / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    lines = report(list(graded.values())).splitlines()
+    assert rows.keys() == graded.keys()
+    for name, row in rows.items():
+        assert int(row["points"]) == graded[name].total
+        assert int(row["of"]) == sum(POINTS[number] for number in NUMBERS)
+        assert next(line for line in lines if line.startswith(f"{name} ")).split()[-1] == row["points"]
+        assert [row[f"{number} told"] for number in NUMBERS] == [
+            words(graded[name], number) for number in NUMBERS
+        ]
+    assert rows["imports"]["look at"] == "3.4 3.5"
+    assert sorted(path.suffix for path in handed_in.iterdir()) == [".csv"] + [".ipynb"] * (len(rows) + 1)
+
+
+def test_only_cells_that_the_exercises_need_are_run():
+    needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
+    others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
+    cells = ["one", "two", *needed, *others, "check('3.4', f)", "x = 3"]
+    original = [grading.Cell("", source) for source in cells]
+    steps = in_place(original, {"3.4": "def g():\n    return f()\n\ncheck('3.4', g)"})
+    assert [source for number, source in steps if not number] == ["one", "two", *needed]
+    assert steps[-1] == ("3.4", "def g():\n    return f()\n\ncheck('3.4', g)")
+    assert in_place(original, {}) == [("", "one"), ("", "two")]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            "from utils.attention import AttentionHead as MyHead\nMyHead",
+            ["imports utils.attention.AttentionHead"],
+        ),
+        ("def f():\n    import utils.attention as a\n    return a", ["imports utils.attention"]),
+        ("import importlib\nimportlib.import_module('utils')", ["uses importlib"]),
+        ("eval('1')", ["uses eval"]),
+        ("check.__globals__", ["uses __globals__"]),
+        ("%run solutions/03.ipynb", ["uses get_ipython"]),
+        ("from utils.attention import AttentionHead", []),  # and not used
+        ("from utils.attention import window\nwindow(1)", []),  # which the original has above
+        ("import math, re\nre.compile(math.pi)\nsuper().__init__()", []),
+    ],
+)
+def test_what_an_exercise_cell_borrows(source, told):
+    assert borrowed(source, {"window"}) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["no.ipynb", "right.ipynb"], "no.ipynb is no notebook: "),
+        (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
+        (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
+        (["original.ipynb", "."], ". is a folder: name its notebooks"),
+        (["original.ipynb", "right.ipynb", "--csv", "no/grades.csv"], "no/grades.csv could not be saved"),
+    ],
+)
+def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, arguments, told):
+    monkeypatch.chdir(tmp_path)
+    for name in ("original", "right"):
+        Path(f"{name}.ipynb").write_bytes((handed_in / f"{name}.ipynb").read_bytes())
+    Path("prose.ipynb").write_text(json.dumps({"cells": []}), "utf-8")
+    monkeypatch.setattr(sys, "argv", ["exercises", "grade", *arguments])
+    monkeypatch.setattr(grading.Grader, "run", lambda *anything: pytest.fail("a hand-in was run"))
+    assert told in str(__main__.main()).replace("\\", "/")
+
+
+@pytest.mark.parametrize(
+    "forged", [b"correct", b'{"number": "3.4"}', b'{"secret": "guessed", "number": "3.4"}', b"[1]"]
+)
+def test_a_message_without_the_secret_ends_the_conversation(forged):
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    assert grading.receive(ours, "real") == {}
+    theirs.send_bytes(b'{"secret": "real", "number": "3.1"}')
+    assert grading.receive(ours, "real") == {"number": "3.1"}
+    theirs.send_bytes(forged)
+    assert grading.receive(ours, "real") is None
+    theirs.close()
+    assert grading.receive(ours, "real") is None
+
+
+def test_equal_names_are_told_apart_by_their_folders(tmp_path):
+    paths = [tmp_path / name / "03.ipynb" for name in ("ada", "bob")]
+    assert list(grading.named(paths)) == ["ada/03", "bob/03"]
+    assert list(grading.named(paths[:1])) == ["03"]
+
+
+def test_a_spreadsheet_takes_no_name_for_a_formula(tmp_path):
+    grading.write_csv(
+        tmp_path / "grades.csv", [grading.Graded("=1+1", {"3.1": grading.Verdict("correct", "correct.")})]
+    )
+    assert "\n'=1+1,1,1,1," in (tmp_path / "grades.csv").read_text("utf-8-sig")
+
+
+def test_the_command_grades(handed_in, tmp_path, monkeypatch, capsys):
+    table = tmp_path / "grades.csv"
+    files = [str(handed_in / f"{name}.ipynb") for name in ("original", "r[i]ght")]
+    monkeypatch.setattr(sys, "argv", ["exercises", "grade", *files, "--csv", str(table), "--processes", "1"])
+    assert __main__.main() == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^right +1 +1 +2 +3 +7$", printed, re.MULTILINE)
+    assert f"Written to {table}" in printed
+    assert "right,1,1,2,3,7,7," in table.read_text("utf-8-sig")
+
+
+def test_an_interrupted_grading_keeps_what_it_has(handed_in, tmp_path, monkeypatch):
+    table = tmp_path / "grades.csv"
+
+    def interrupted(rows, **options):
+        yield next(iter(rows))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grading, "tqdm", interrupted)
+    paths = [handed_in / f"{name}.ipynb" for name in ("no JSON", "no notebook")]
+    rows = grade(handed_in / "original.ipynb", paths, table, 1, Limits())
+    kinds = [row.verdicts["3.1"].kind for row in rows]
+    assert kinds == ["stopped", "not graded"]
+    assert "is no notebook" in table.read_text("utf-8-sig")
