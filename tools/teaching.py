@@ -8,7 +8,7 @@ import nbformat
 from tools.notebooks import ROOT, SEMINAR, is_folded, main_line, notebook_paths
 
 PAGE = ROOT / "TEACHING.md"
-PLAN = re.compile(r"^### (?:(\d+)–(\d+)|Unit (\d+)) · (.*)$")
+PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(notebooks/(\d\d)_\w+\.ipynb")
 BY_HAND = re.compile(r"\((\d+) min\)")  # what the class does meanwhile: an exercise, a question, a try
 UNIT = 90
@@ -169,15 +169,22 @@ def rehearse(plan: Plan) -> list[tuple[Row, float]]:
     return [(row, taught(row, own.get(number, []))) for number, row in enumerate(plan.rows)]
 
 
+def late(row: Row, minutes: float) -> bool:
+    """Whether a row takes clearly longer than it states: minutes are rounded, and the plan as a whole has to fit."""
+    return minutes > row.minutes + 0.5
+
+
 def main() -> None:
     """Print, for each row of the plans, what it takes and what it states."""
     for plan in plans(PAGE.read_text("utf-8")):
         rows = rehearse(plan)
-        taken, stated = sum(minutes for _, minutes in rows), sum(row.minutes for row, _ in rows)
-        print(f"\n{plain(plan.title)}: {taken:.1f} of {stated} minutes (minute {plan.start} to {plan.end})")
+        taken, there = sum(minutes for _, minutes in rows), plan.end - plan.start
+        verdict = "" if taken <= there else "  DOES NOT FIT"
+        print(f"\n{plain(plan.title)}: {taken:.1f} of {there} minutes{verdict}")
         for row, minutes in rows:
-            late = "  TOO SHORT" if minutes > row.minutes else ""
-            print(f"  {minutes:5.1f} of {row.minutes:2d}  {row.heading}{late}")
+            print(
+                f"  {minutes:5.1f} of {row.minutes:2d}  {row.heading}{'  TOO SHORT' if late(row, minutes) else ''}"
+            )
 
 
 if __name__ == "__main__":
