@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 import nbformat
 
@@ -63,6 +64,7 @@ def plain(heading: str) -> str:
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip("*# ")
 
 
+@cache
 def read(number: str):
     """A notebook by its number."""
     return nbformat.read(notebook_paths([f"{number}_"])[0], as_version=4)

@@ -21,9 +21,9 @@ OFTEN = 4  # a hint that so many exercises give, its particulars aside, is told 
 HEAD = """# Common misconceptions
 
 {answers} wrong answers to {exercises} exercises, and what a student who gives them reads. Each was met or thought of
-while the exercises were written, and is a test: the hint is what `check` prints today. Use the page to expect questions, to
-write other exercises, or to see at a glance what an exercise tests. A reader can infer many right answers from it, as
-from [notebooks/solutions](notebooks/solutions): hand out neither.
+while the exercises were written, and is a test: the hint is what `check` prints today. Use the page to expect
+questions, to write other exercises, or to see at a glance what an exercise tests. A reader can infer many right answers
+from it, as from [notebooks/solutions](notebooks/solutions): hand out neither.
 
 *Written by `python -m tests.exercises.misconceptions` from [tests/exercises/cases](tests/exercises/cases). The number
 says how many of our wrong answers get this hint, and the last column shows one of them. A name stands for a function
