@@ -324,7 +324,7 @@ def open_deck(page, copy: Path, folder: Path, seminar: bool = False) -> None:
     page.evaluate(f"() => {{ {MEASURES} }}")
 
 
-SEMINAR_DECKS = range(10)
+SEMINAR_DECKS = (3, 7)
 DECKS = [pytest.param(path, False, id=path.stem) for path in CHAPTERS]
 # the other seminar decks were looked at once: what they show is shown by the whole decks, too
 DECKS += [pytest.param(CHAPTERS[number], True, id=f"seminar {number:02d}") for number in SEMINAR_DECKS]

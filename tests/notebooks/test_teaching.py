@@ -122,10 +122,34 @@ def test_a_plan_names_only_what_is_there(plan):
 def test_an_answer_is_the_notebooks(plan):
     """Each number of the answer to a plan's question stands in its notebook, or counts what stands there."""
     for line in part(plan).splitlines():
-        if line.startswith(("- **Answer.**", "- **The answer.**")):
+        if line.startswith(("- **Answer.**", "- **The answer.**", "- **Votes and exercises.**")):
+            line = re.sub(r"\b\d\.\d: [^.]*", "", line)  # those of exercises are checked below
             there = "\n".join(all_text(number) for number in notebooks_of(plan)).replace("**", "")
             for number in re.findall(r"\d[\d,.]*\d|\d", line):
                 assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", there), f"{number} in {line}"
+
+
+@pytest.mark.parametrize(
+    ("number", "answer", "told"),
+    [
+        ("0.1", ([0, 1, 2, 3, 4, 5], [2, 3, 4, 5], [0, 1, 2]), "all six positions; 2 to 5; all three."),
+        ("2.1", (4, 9, 384), "(4, 9, 384)."),
+        ("3.2", (8, 1), "8 and 1."),
+        ("7.2", ((3, 1), (0, 1)), "several heads count; 3-1 links “it” to “violin”, and 0-1 “played”."),
+        ("8.6", 4900, "about 4,900 sentences."),
+    ],
+)
+def test_the_answer_to_an_exercise_is_right(number, answer, told, capsys):
+    assert f"{number}: {told}" in TEXT
+    exercises.check(number, answer)
+    assert "correct" in capsys.readouterr().out
+
+
+def test_every_exercise_of_a_slot_has_its_answer():
+    for plan in SLOTS:
+        for row in plan.rows:
+            for number in NAMED.findall(row.text.split("homework")[-1]):
+                assert f"{number}: " in part(plan), number
 
 
 def test_the_tokens_of_a_long_word():
