@@ -119,8 +119,8 @@ bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.m
 site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (opens without a server; explorer.html wants one, and npm)
 	$(BIN)/python -m tools.website
 
-slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03)
-	$(BIN)/python -m tools.slides $(NB)
+slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
+	$(BIN)/python -m tools.slides $(NB) $(ARGS)
 
 student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
 	$(BIN)/python -m tools.student $(ARGS)

@@ -66,6 +66,7 @@ EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not comp
 REMOVE_INPUT = (
     "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
 )
+SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, tells or runs
 PROOFS = "## Proofs"  # the heading at the end, of what defends the claims
 PROOF = "### Proof "  # begins each of them: the claim stays in sight, and JupyterLab folds what follows
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}

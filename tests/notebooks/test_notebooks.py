@@ -18,7 +18,7 @@ from tools.badges import current
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 EXEMPT = {"nbval-ignore-output"}  # progress bars, timings and interactive views
-TAGS = {"exercise", "raises-exception", notebooks.REMOVE_INPUT} | EXEMPT
+TAGS = {"exercise", "raises-exception", notebooks.REMOVE_INPUT, notebooks.SEMINAR} | EXEMPT
 CONSTANTS = (ast.Assign, ast.AnnAssign)
 every_notebook = pytest.mark.parametrize("path", SERIES + SOLUTIONS, ids=lambda path: path.stem)
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
