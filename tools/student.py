@@ -18,7 +18,7 @@ from tools.notebooks import save
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = {
     "notebooks/solutions",
-    "TEACHING.md",
+    *("TEACHING.md", "MISCONCEPTIONS.md"),
     # right and wrong answers to all exercises
     *("tests/exercises/cases", "tests/exercises/test_exercises.py", "tests/exercises/test_grading.py"),
     *("tests/browser", "tests/notebooks", "tests/slow", "tests/tools"),
