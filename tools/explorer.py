@@ -21,12 +21,16 @@ from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
 from utils.export import onnx_bytes, replace_matrices
 from utils.files import write_file
+from utils.search import embed
 from utils.tokenization import WordPieceTokenizer
 from utils.views.figures import splitting_rules, vocabulary_lines
 from utils.views.page import own_text
 
 PARTS = Path(__file__).parent / "web" / "explorer"
-PROGRAM = ("model.js", "draw.js", "explorer.js")  # and the tokenizer that figures share
+PROGRAM = (  # and the tokenizer that figures share
+    *("model.js", "draw.js", "score.js", "scale.js", "pair.js", "ending.js", "address.js"),
+    "explorer.js",
+)
 ASSETS = "_static/explorer"  # of the page, in the site
 FILES = {
     "program": "ort.mjs",
@@ -44,6 +48,32 @@ EXAMPLES = (  # for a reader to start with, of the series
     ("fruit flies like a banana", ""),
     ("the bark of a palm tree is very rough", ""),
     ("I called Ian.", "I got his answering machine."),
+)
+# To compare with SENTENCE at its end: one that means the same in other words, and the control, which shares its words
+ENDING = ("the years go by fast", "fruit flies like a banana")
+# A sentence to keep, the next and the control, with what to follow: three questions of notebook 07
+PAIRS = (
+    {
+        "change": "tired or wide? Control: hungry",
+        "kept": "the animal didn't cross the street because it was too tired",
+        "next": "the animal didn't cross the street because it was too wide",
+        "control": "the animal didn't cross the street because it was too hungry",
+        "follow": {"word": "it", "key": "animal", "layer": 3, "head": 1},
+    },
+    {
+        "change": "bark of an oak or of a dog? Control: pine",
+        "kept": "the bark of the oak is very rough",
+        "next": "the bark of the dog is very rough",
+        "control": "the bark of the pine is very rough",
+        "follow": {"word": "bark", "layer": 0, "head": 1},
+    },
+    {
+        "change": "I see or I sees? Control: saw",
+        "kept": "I see a man",
+        "next": "I sees a man",
+        "control": "I saw a man",
+        "follow": {"word": "man", "layer": 3, "head": 2},
+    },
 )
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
 LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
@@ -96,19 +126,21 @@ def export(encoder: TransformerEncoder) -> bytes:
     return model.SerializeToString()
 
 
+def packed(tensor: Tensor) -> str:
+    """Its numbers as float32 in base64."""
+    return base64.b64encode(tensor.numpy().astype("<f4").tobytes()).decode()
+
+
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
-    """The page's first sentence: text, tokens, ids, token types, and its numbers as float32 in base64."""
+    """The page's first sentence: texts, tokens, ids, token types, and its numbers, packed."""
     batch = tokenizer(SENTENCE)
     ids, types = batch["input_ids"], batch["token_type_ids"]
     with torch.inference_mode():
         outputs = Stations(encoder)(ids, batch["attention_mask"], types)
-    numbers = {
-        name: base64.b64encode(tensor.numpy().astype("<f4").tobytes()).decode()
-        for name, tensor in zip(OUTPUTS, outputs, strict=True)
-    }
+    numbers = {name: packed(tensor) for name, tensor in zip(OUTPUTS, outputs, strict=True)}
     tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
     lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
-    return {"text": SENTENCE, "numbers": numbers} | lists
+    return {"texts": [SENTENCE, ""], "numbers": numbers} | lists
 
 
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
@@ -134,6 +166,11 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         },
         "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
+        "pairs": PAIRS,
+        "ending": [
+            {"text": text, "vector": packed(vector)}
+            for text, vector in zip(ENDING, embed(list(ENDING), encoder, tokenizer), strict=True)
+        ],
     }
     return json.dumps(data).replace("<", "\\u003c")
 
