@@ -7,7 +7,7 @@ function makeAddress() {
   // What the page shows, without what it shows at first
   function state() {
     const { kept, control } = parts.pair.texts(), [b, c] = parts.ending.texts(), [firstB, firstC] = DATA.ending.map(({ text }) => text);
-    const other = shown.texts.join("\n") !== DATA.saved.texts.join("\n");
+    const other = shown.texts.join("\n") !== SAVED.texts.join("\n");
     const all = {
       s: other && shown.texts[0], s2: shown.texts[1], l: followed.layer !== DATA.shown.layer && followed.layer,
       h: followed.head !== DATA.shown.head && followed.head, t: (wish || other) && followed.token, k: keyWish && followed.key,
@@ -45,7 +45,7 @@ function makeAddress() {
     const hash = location.hash.slice(1);
     if (hash === read || !hash.includes("=")) return;
     read = hash;
-    const { l, h, d, ...rest } = parse(hash), asked = [rest.s ?? DATA.saved.texts[0], rest.s ? rest.s2 ?? "" : ""];
+    const { l, h, d, ...rest } = parse(hash), asked = [rest.s ?? SAVED.texts[0], rest.s ? rest.s2 ?? "" : ""];
     Object.assign(followed, { layer: within(l ?? DATA.shown.layer, L), head: within(h ?? DATA.shown.head, A) });
     by("divisor").value = d ?? 0;
     follow({});
@@ -63,7 +63,7 @@ function makeAddress() {
   // A text is shown: is it the one that a link waits for?
   async function text() {
     if (!waiting) return;
-    const { s = DATA.saved.texts[0], s2 = "", keep, keep2 = "", control, b, c, ...places } = waiting;
+    const { s = SAVED.texts[0], s2 = "", keep, keep2 = "", control, b, c, ...places } = waiting;
     if (shown.texts[0] !== s || shown.texts[1] !== s2) {
       if (live) waiting = null; // the reader has typed another
       return;

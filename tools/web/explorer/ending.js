@@ -72,6 +72,12 @@ function makeEnding() {
   }
 
   boxes.forEach((box, i) => { box.value = saved[i].text; });
+  by("ready").onclick = () => { // it needs no model
+    boxes.forEach((box, i) => { box.value = saved[i].text; });
+    compared = saved;
+    [by("first").value, by("second").value] = SAVED.texts;
+    showText(SAVED);
+  };
   by("ending-form").onsubmit = (event) => {
     event.preventDefault();
     sendThem();

@@ -6,7 +6,8 @@ const followed = { ...DATA.shown };
 let wish = null; // the token that the reader chose: { word, place }
 let keyWish = null; // and the token that it asks, if the reader chose one
 const parts = {}; // what stands in files of its own: each may have text() for another text, follow() for another choice
-let shown = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
+const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
+let shown = SAVED;
 
 function unpackNumbers(packed) {
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -283,7 +284,7 @@ function start() {
   });
   by("examples").append(...examples);
   by("about").textContent = "One number in a hundred of the vectors lies beyond its scale.";
-  by("first").value = DATA.saved.texts[0];
+  by("first").value = SAVED.texts[0];
   if (location.protocol === "file:") {
     by("fields").disabled = true;
     by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";

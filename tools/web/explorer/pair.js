@@ -1,11 +1,11 @@
 // Two texts that differ in a word or some: what changes with them, next to a control that changes another word.
 
-// Places that two texts share: each slot has the tokens of one (a) and of the other (b) that stand for one another. Equal
-// tokens are found first; what stands between them pairs off, or is taken as one slot where the numbers differ.
+// Places that two texts share, by the fewest words changed, put in or left out: each slot has the tokens of one text (a) and
+// of the other (b) that stand for one another. Changed tokens next to each other pair off, or are one slot where their numbers differ.
 function align(a, b) {
-  const longest = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  const cost = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => a.length - i + b.length - j));
   for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) longest[i][j] = a[i] === b[j] ? longest[i + 1][j + 1] + 1 : Math.max(longest[i + 1][j], longest[i][j + 1]);
+    for (let j = b.length - 1; j >= 0; j--) cost[i][j] = a[i] === b[j] ? cost[i + 1][j + 1] : 1 + Math.min(cost[i + 1][j + 1], cost[i + 1][j], cost[i][j + 1]);
   }
   const slots = [];
   let left = [], right = [];
@@ -18,8 +18,11 @@ function align(a, b) {
     if (i < a.length && j < b.length && a[i] === b[j]) {
       close();
       slots.push({ a: [i++], b: [j++], same: true });
-    } else if (j >= b.length || (i < a.length && longest[i + 1][j] >= longest[i][j + 1])) left.push(i++);
-    else right.push(j++);
+    } else {
+      const after = cost[i][j] - 1, replaced = cost[i + 1]?.[j + 1] === after, out = !replaced && cost[i + 1]?.[j] === after;
+      if (replaced || out) left.push(i++);
+      if (!out) right.push(j++);
+    }
   }
   close();
   return slots;
