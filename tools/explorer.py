@@ -28,8 +28,18 @@ from utils.views.page import own_text
 
 PARTS = Path(__file__).parent / "web" / "explorer"
 PROGRAM = (  # and the tokenizer that figures share
-    *("model.js", "draw.js", "score.js", "scale.js", "pair.js", "ending.js", "address.js"),
-    "explorer.js",
+    *(
+        "model.js",
+        "draw.js",
+        "score.js",
+        "scale.js",
+        "sums.js",
+        "ending.js",
+        "flow.js",
+        "pair.js",
+        "guess.js",
+    ),
+    *("tour.js", "address.js", "explorer.js"),
 )
 ASSETS = "_static/explorer"  # of the page, in the site
 FILES = {
@@ -77,7 +87,20 @@ PAIRS = (
 )
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
 LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
-OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions")
+OUTPUTS = (
+    "hidden_states",
+    "attended",
+    "queries",
+    "keys",
+    "values",
+    "attentions",
+    "lengths",
+    "active",
+    "embedded",
+)
+IN_HALF = (
+    "embedded"  # of the saved sentence, in half the room: rows of a table that the page's model holds so, too
+)
 SIZES = {
     "V": "vocab_size",
     "H": "hidden_size",
@@ -100,15 +123,30 @@ class Stations(nn.Module):
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor):
-        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D) and (L, B, A, S, S)."""
+        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S), and three.
+
+        These are, (L, 4, B, S), the length of each token's vector, of what attention adds to it, of the vector between
+        and of what the feed-forward network adds; (L, B, S), the share of its units above zero; and (3, B, S, H), the
+        rows for word, position and token type whose sum becomes the embedding.
+        """
         asked = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
         output = self.encoder(input_ids, attention_mask, token_type_ids, **asked)
-        attended, values = [], []
+        attended, values, lengths, active = [], [], [], []
         for layer, states in zip(self.encoder.layers, output.hidden_states[:-1], strict=True):
             added, _ = layer.attention(states, attention_mask, output_attentions=True)
-            attended.append(layer.attention_norm(states + added))
+            between = layer.attention_norm(states + added)
+            units = layer.feed_forward.intermediate(between)
+            vectors = (states, added, between, layer.feed_forward(between))
+            lengths.append(torch.stack([vector.norm(dim=-1) for vector in vectors]))
+            active.append((units > 0).float().mean(dim=-1))
+            attended.append(between)
             values.append(layer.attention.project(states)[2])
+        embeddings = self.encoder.embeddings
+        words = embeddings.word_embeddings(input_ids)
+        positions = embeddings.position_embeddings.weight[: input_ids.size(1)].expand_as(words)
+        embedded = (words, positions, embeddings.token_type_embeddings(token_type_ids))
         lists = (output.hidden_states, attended, output.queries, output.keys, values, output.attentions)
+        lists += (lengths, active, embedded)
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
 
 
@@ -126,9 +164,9 @@ def export(encoder: TransformerEncoder) -> bytes:
     return model.SerializeToString()
 
 
-def packed(tensor: Tensor) -> str:
-    """Its numbers as float32 in base64."""
-    return base64.b64encode(tensor.numpy().astype("<f4").tobytes()).decode()
+def packed(tensor: Tensor, kind: str = "<f4") -> str:
+    """Its numbers as float32, or float16 as `kind` "<f2", in base64."""
+    return base64.b64encode(tensor.numpy().astype(kind).tobytes()).decode()
 
 
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
@@ -137,10 +175,12 @@ def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -
     ids, types = batch["input_ids"], batch["token_type_ids"]
     with torch.inference_mode():
         outputs = Stations(encoder)(ids, batch["attention_mask"], types)
-    numbers = {name: packed(tensor) for name, tensor in zip(OUTPUTS, outputs, strict=True)}
+    tensors = dict(zip(OUTPUTS, outputs, strict=True))
+    half = {IN_HALF: packed(tensors.pop(IN_HALF), "<f2")}
+    numbers = {name: packed(tensor) for name, tensor in tensors.items()}
     tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
     lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
-    return {"texts": [SENTENCE, ""], "numbers": numbers} | lists
+    return {"texts": [SENTENCE, ""], "numbers": numbers, "half": half} | lists
 
 
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:

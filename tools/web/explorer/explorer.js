@@ -6,12 +6,20 @@ const followed = { ...DATA.shown };
 let wish = null; // the token that the reader chose: { word, place }
 let keyWish = null; // and the token that it asks, if the reader chose one
 const parts = {}; // what stands in files of its own: each may have text() for another text, follow() for another choice
-const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
+const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
 let shown = SAVED;
 
-function unpackNumbers(packed) {
-  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  return Object.fromEntries(Object.entries(packed).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
+// Numbers in base64, as float32 or, in `half` the room, as float16
+function unpackNumbers(packed, half = {}) {
+  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+  const unpack = (numbers, make) => Object.entries(numbers).map(([name, text]) => [name, make(bytes(text))]);
+  const singles = (buffer) => new Float32Array(buffer), halves = (buffer) => Float32Array.from(new Uint16Array(buffer), fromHalf);
+  return Object.fromEntries([...unpack(packed, singles), ...unpack(half, halves)]);
+}
+
+function fromHalf(bits) {
+  const sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = (bits & 1023) / 1024;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
 // What one layer, or one head of it, gives to a text, which is the one that is shown if no other is named
@@ -302,7 +310,8 @@ function start() {
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(media).addEventListener("change", () => showText(shown)); // in the colours of the screen, or of paper
   }
-  Object.assign(parts, { score: makeOneScore(), scale: makeScale(), pair: makePair(), ending: makeEnding(), address: makeAddress() });
+  Object.assign(parts, { score: makeOneScore(), scale: makeScale(), sums: makeSums(), flow: makeFlow(), pair: makePair(), ending: makeEnding() });
+  Object.assign(parts, makeGuesses(), { tour: makeTour(), address: makeAddress() });
   showText(shown);
   parts.address.open();
 }
