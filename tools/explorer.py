@@ -98,9 +98,7 @@ OUTPUTS = (
     "active",
     "embedded",
 )
-IN_HALF = (
-    "embedded"  # of the saved sentence, in half the room: rows of a table that the page's model holds so, too
-)
+IN_HALF = "embedded"  # of the saved sentence, in half the room, as the page's model holds the table of words
 SIZES = {
     "V": "vocab_size",
     "H": "hidden_size",
@@ -123,11 +121,11 @@ class Stations(nn.Module):
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor):
-        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S), and three.
+        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S).
 
-        These are, (L, 4, B, S), the length of each token's vector, of what attention adds to it, of the vector between
-        and of what the feed-forward network adds; (L, B, S), the share of its units above zero; and (3, B, S, H), the
-        rows for word, position and token type whose sum becomes the embedding.
+        And (L, 4, B, S), the length of each token's vector, of what attention adds to it, of the vector between
+        and of what the feed-forward network adds; (L, B, S), the share of its units above zero; and (2, B, S, H), the
+        rows for word and position that, with that of the token type, add up to what becomes the embedding.
         """
         asked = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
         output = self.encoder(input_ids, attention_mask, token_type_ids, **asked)
@@ -144,9 +142,8 @@ class Stations(nn.Module):
         embeddings = self.encoder.embeddings
         words = embeddings.word_embeddings(input_ids)
         positions = embeddings.position_embeddings.weight[: input_ids.size(1)].expand_as(words)
-        embedded = (words, positions, embeddings.token_type_embeddings(token_type_ids))
         lists = (output.hidden_states, attended, output.queries, output.keys, values, output.attentions)
-        lists += (lengths, active, embedded)
+        lists += (lengths, active, (words, positions))
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
 
 
@@ -206,6 +203,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         },
         "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
+        "types": packed(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
         "pairs": PAIRS,
         "ending": [
             {"text": text, "vector": packed(vector)}

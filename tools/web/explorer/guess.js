@@ -79,7 +79,8 @@ function makeGuess(name, { covers, ask, choices, right, means }) {
     const verdict = choice === undefined ? `${name[0].toUpperCase()}${name.slice(1)}.` : choice === answer ? `Yes: ${name}.` : `Not ${choices()[choice]}, but ${name}.`;
     const told = element("p", { tabIndex: -1 }, element("b", {}, verdict), ` ${means(answer)}`);
     host.replaceChildren(told, small("Close", close));
-    told.focus({ preventScroll: true });
+    by("spoken").textContent = told.textContent;
+    (parts.tour.at === null ? told : by("tour-next")).focus({ preventScroll: true });
   }
 
   // Another token, layer or head is followed: the question is asked of it, an answer is over

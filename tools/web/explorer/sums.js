@@ -17,6 +17,7 @@ function makeSums() {
   };
   const three = new Rows(by("three"), "Three rows, their sum, the embedding", (row, column, value) =>
     `${names()[row]}, number ${column}: ${written(value, 3)}`);
+  const { types } = unpackNumbers({}, { types: DATA.types });
   const lengthOf = (vector) => Math.hypot(...vector);
 
   return {
@@ -24,7 +25,8 @@ function makeSums() {
     parts: {},
     follow() {
       const { token, layer } = followed, count = shown.tokens.length;
-      const rows = [0, 1, 2].map((i) => ofLayer("embedded", i).subarray(token * H, (token + 1) * H));
+      const rows = [ofLayer("embedded", 0), ofLayer("embedded", 1)].map((all) => all.subarray(token * H, (token + 1) * H));
+      rows.push(types.subarray(shown.types[token] * H, (shown.types[token] + 1) * H));
       const sum = rows[0].map((value, i) => value + rows[1][i] + rows[2][i]);
       const all = [...rows, sum, ofLayer("hidden_states", 0).subarray(token * H, (token + 1) * H)];
       three.draw(names(), Float32Array.from(all.flatMap((row) => [...row])), {});

@@ -11,7 +11,7 @@ const STOPS = [
     text: () => `The id picks a row of a table: that is the word. A row for the place and a row for the sentence are added, and LayerNorm evens the sum out. Point at a colour to read its number. Nothing here knows the neighbours yet.`,
   },
   {
-    at: "#station-heads", title: `${L * A} heads, all at once`,
+    at: "#station-heads", title: "All heads at once",
     text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the darker a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.shown.layer}, head ${DATA.shown.head}.`,
   },
   {
@@ -100,6 +100,7 @@ function makeTour() {
     by("tour-text").textContent = text();
     by("tour-back").disabled = index === 0;
     by("tour-next").textContent = index + 1 < STOPS.length ? "Next" : "End the tour";
+    target.before(panel); // it floats, and the next Tab leads into what it speaks of
     by("tour-title").focus({ preventScroll: true });
     target.scrollIntoView({ block: "start", behavior: "instant" });
   }
