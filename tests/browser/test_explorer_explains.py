@@ -330,6 +330,15 @@ def test_the_curve_is_the_cosine_to_the_embedding(page, address, computed):
     assert labels == [f"{value:.2f}".replace("-", "−") for value in wanted.tolist()]
 
 
+def test_from_a_folder_nothing_is_asked_for(page, site):
+    page.goto((site / "explorer.html").as_uri() + "#s=other&l=2")
+    assert page.locator("#layer").input_value() == "2"
+    assert page.locator("#first").input_value() == explorer.SENTENCE
+    page.locator("#pair-examples button").first.click()
+    expect(page.locator("#pair-status")).to_contain_text("From a folder this page cannot load the model")
+    assert page.heard == []
+
+
 def links_of(page) -> str:
     """The address once it stands still."""
     page.wait_for_timeout(400)

@@ -144,7 +144,7 @@ function makePair() {
     control = controlled = null;
     by("control-text").value = shown.texts[0];
     redraw();
-    say("Kept. Change a word in the box: the difference is drawn under “Change one word”.");
+    say("Kept. Change a word in the box: the difference is drawn below, under “What changes with one word?”.");
   }
 
   function redraw() {
