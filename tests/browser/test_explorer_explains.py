@@ -152,14 +152,14 @@ def test_the_slider_divides(page, address, computed):
     slider.focus()
     page.keyboard.press("Home")
     assert close(bars(), products.softmax(dim=-1), EXACT)
-    assert said.inner_text().startswith("Divided by 1.00, “like” gives ")
+    assert said.inner_text().startswith("In layer 0, head 2, divided by 1.00, “like” gives ")
     page.keyboard.press("ArrowRight")
     assert close(bars(), (products / (1 + (root - 1) / 20)).softmax(dim=-1), EXACT)
     page.keyboard.press("End")
     flat = (products / (2 * root)).softmax(dim=-1)
     assert close(bars(), flat, EXACT)
     assert f"The entropy is {torch.special.entr(flat).sum() / math.log(2):.2f} bits" in said.inner_text()
-    assert "saturated" not in said.inner_text()
+    assert ("saturated" in said.inner_text()) == bool(flat.max() > 0.99)
     box = slider.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 9, box["y"] + box["height"] / 2)
     page.mouse.down()
@@ -170,6 +170,12 @@ def test_the_slider_divides(page, address, computed):
     page.locator("#own").click()
     assert close(bars(), torchs["weights"][layer, head, 3], EXACT)
     assert slider.get_attribute("aria-valuetext").endswith("the model's own")
+    page.locator("#telling").click()
+    every = (torchs["queries"][..., 3:4, :] @ torchs["keys"].transpose(-1, -2)).squeeze(-2)  # (L, A, S)
+    sharp, flat = ((every / divisor).softmax(dim=-1).amax(dim=-1) for divisor in (1, 2 * root))
+    change = sharp - flat
+    found = change[tuple(page.evaluate("[followed.layer, followed.head]"))]
+    assert found >= change.max() - EXACT > 0
 
 
 def keep(page, text: str) -> None:
@@ -324,6 +330,15 @@ def test_the_curve_is_the_cosine_to_the_embedding(page, address, computed):
     assert labels == [f"{value:.2f}".replace("-", "−") for value in wanted.tolist()]
 
 
+def test_from_a_folder_nothing_is_asked_for(page, site):
+    page.goto((site / "explorer.html").as_uri() + "#s=other&l=2")
+    assert page.locator("#layer").input_value() == "2"
+    assert page.locator("#first").input_value() == explorer.SENTENCE
+    page.locator("#pair-examples button").first.click()
+    expect(page.locator("#pair-status")).to_contain_text("From a folder this page cannot load the model")
+    assert page.heard == []
+
+
 def links_of(page) -> str:
     """The address once it stands still."""
     page.wait_for_timeout(400)
@@ -435,4 +450,21 @@ def test_everybody_can_read_what_is_explained(running, width):
         assert axe_violations(page) == []
     page.locator("#other").fill(explorer.ENDING[0])
     page.emulate_media(color_scheme="light")
+    page.set_viewport_size(size)
+
+
+@pytest.mark.parametrize("words", [16, 46])
+def test_paper_holds_every_column(running, words):
+    """Of the matrices, however many tokens there are: paper cannot be scrolled."""
+    page, _ = running
+    size = page.viewport_size
+    keep(page, "word " * words)
+    send(page, "word " * (words - 1) + "good")
+    page.set_viewport_size({"width": 718, "height": 900})  # A4 between margins of 1 cm
+    page.emulate_media(media="print")
+    for name in ("scores", "weights", "pair-map"):
+        box = page.locator(f"#{name} tbody td").last.bounding_box()
+        assert box["width"] >= 9
+        assert box["x"] + box["width"] <= 718, name
+    page.emulate_media(media="screen")
     page.set_viewport_size(size)

@@ -19,7 +19,7 @@ function makeAddress() {
   function write() {
     clearTimeout(pause);
     const hash = new URLSearchParams(state()).toString();
-    if (hash === read || location.hash.slice(1) === hash) return;
+    if (location.hash.slice(1) === hash) return;
     read = hash;
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }

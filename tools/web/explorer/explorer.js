@@ -255,6 +255,7 @@ function examine(texts, tokens) {
 // Everything that the encoder gives for two texts, of which the second may be empty; nothing once `stale` says so
 async function through(texts, { tell = say, stale = () => false } = {}) {
   examine(texts);
+  if (by("fields").disabled) throw new Complaint("From a folder this page cannot load the model: what to do stands at its top.");
   await prepare(tell);
   if (stale()) return undefined;
   const input = encode(texts[0], texts[1].trim() ? texts[1] : null);

@@ -36,6 +36,7 @@ function betweenSlots(text, layer, head, sides) {
     : NaN)));
 }
 
+const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
 const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 // Everything that is compared between a text and the kept one, or { apart } in words where they share too little
@@ -78,7 +79,6 @@ function makePair() {
   // A changed text, or another kept one
   function drawText() {
     compared = kept && compareTexts(kept, shown);
-    controlled = kept && control && compareTexts(kept, control);
     const drawnOne = compared?.heads !== undefined;
     by("pair-shown").hidden = !drawnOne;
     by("control-form").hidden = !kept;
@@ -86,7 +86,7 @@ function makePair() {
     by("pair-how").textContent = !kept ? "Nothing is kept yet." : compared.equal ? "The text shown is the kept one. Now change a word of it in the box at the top of this page." : compared.apart ?? "";
     by("control-how").textContent = controlled?.apart ?? (controlled?.equal ? "The control is the kept sentence itself: change another word in it." : "");
     if (!drawnOne) return;
-    const limit = Math.max(...compared.heads.flatMap(({ difference }) => difference.flat().map((value) => Math.abs(value) || 0)));
+    const limit = largestOf(compared.heads.flatMap(({ difference }) => difference.flat()));
     const count = compared.slots.length;
     const squares = compared.heads.map(({ difference }, i) => {
       const square = element("button", { type: "button", ariaLabel: `layer ${Math.floor(i / A)}, head ${i % A}`, title: `layer ${Math.floor(i / A)}, head ${i % A}` }, element("canvas"));
@@ -106,7 +106,7 @@ function makePair() {
     const head = followed.layer * A + followed.head, slot = slotOf(compared, "b", followed.token), { a } = compared.slots[slot];
     mark(by("pair-heads"), head);
     const values = compared.heads[head].difference.flat();
-    map.draw(compared.names, values, { chosen: slot, signed: true, limit: Math.max(...values.map((value) => Math.abs(value) || 0)) });
+    map.draw(compared.names, values, { chosen: slot, signed: true, limit: largestOf(values) });
     by("pair-numbers").hidden = !a.length;
     if (!a.length) {
       by("pair-words").textContent = `${quoted(followed.token)} stands in the new text only: follow another token to compare it.`;
@@ -140,10 +140,11 @@ function makePair() {
   }
 
   function keep() {
-    [kept, control] = [shown, null];
+    kept = shown;
+    control = controlled = null;
     by("control-text").value = shown.texts[0];
     redraw();
-    say("Kept. Change a word in the box: the difference is drawn under “Change one word”.");
+    say("Kept. Change a word in the box: the difference is drawn below, under “What changes with one word?”.");
   }
 
   function redraw() {
@@ -157,10 +158,13 @@ function makePair() {
     try {
       if (first) {
         kept = await through(first, { tell });
-        control = null;
+        control = controlled = null;
         by("control-text").value = second ?? first[0];
       }
-      if (second) control = await through([second, kept.texts[1]], { tell });
+      if (second) {
+        control = await through([second, kept.texts[1]], { tell });
+        controlled = compareTexts(kept, control);
+      }
       tell("");
       redraw();
     } catch (error) {

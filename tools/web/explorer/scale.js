@@ -22,9 +22,24 @@ function makeScale() {
     slider.oninput();
   };
 
+  // q · k of the followed token with every token, in one head
+  function productsOf(layer, head) {
+    const row = ofHead("queries", layer, head).subarray(followed.token * D, (followed.token + 1) * D);
+    return [...product(row, ofHead("keys", layer, head), D)];
+  }
+
+  by("telling").onclick = () => { // in which the largest weight changes most from one end of the slider to the other
+    const change = Array.from({ length: L * A }, (_, i) => {
+      const products = productsOf(Math.floor(i / A), i % A), [sharp, flat] = [-NOTCHES, NOTCHES].map((notch) => Math.max(...divided(products, divisorAt(notch))));
+      return sharp - flat;
+    });
+    const most = change.indexOf(Math.max(...change));
+    follow({ layer: Math.floor(most / A), head: most % A });
+  };
+
   function draw() {
     const { token } = followed, { tokens } = shown, count = tokens.length, notch = +slider.value, divisor = divisorAt(notch);
-    const products = [...scoresOf().subarray(token * count, (token + 1) * count)].map((score) => score * Math.sqrt(D));
+    const products = productsOf(followed.layer, followed.head);
     const own = divided(products, Math.sqrt(D)), shares = divided(products, divisor);
     part.shares = shares;
     const name = notch === 0 ? `√${D} = ${written(divisor)}, the model's own` : written(divisor);
@@ -39,7 +54,7 @@ function makeScale() {
     by("bars").replaceChildren(...lines);
     const most = shares.indexOf(Math.max(...shares)), state = shares[most] > 0.99 ? " Softmax is saturated: one token takes nearly everything." : "";
     const really = notch === 0 ? "" : `; with √${D} it is ${written(own[most])}`;
-    by("spread").textContent = `Divided by ${name}, ${quoted(token)} gives ${quoted(most)} the largest attention weight, ${written(shares[most])}${really}. The entropy is ${written(entropyOf(shares))} bits, between 0 (one token takes all) and ${written(Math.log2(count))} (all ${count} alike).${state}`;
+    by("spread").textContent = `In ${place()}, divided by ${name}, ${quoted(token)} gives ${quoted(most)} the largest attention weight, ${written(shares[most])}${really}. The entropy is ${written(entropyOf(shares))} bits, between 0 (one token takes all) and ${written(Math.log2(count))} (all ${count} alike).${state}`;
   }
 
   return part;
