@@ -86,6 +86,7 @@ PAIRS = (
     },
 )
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
+TOUR = {"layer": 2, "head": 11}  # "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
 OUTPUTS = (
     "hidden_states",
@@ -196,6 +197,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
     data = {
         "sizes": {letter: getattr(encoder.config, field) for letter, field in SIZES.items()},
         "shown": SHOWN,
+        "tour": TOUR,
         "examples": EXAMPLES,
         "limits": LIMITS,
         "files": {

@@ -23,6 +23,7 @@ function makeSums() {
   return {
     // Of the followed token: [word, place, type, sum, embedding], lengths of stream and what is added, share of active units
     parts: {},
+    drawn: () => [...three.values],
     follow() {
       const { token, layer } = followed, count = shown.tokens.length;
       const rows = [ofLayer("embedded", 0), ofLayer("embedded", 1)].map((all) => all.subarray(token * H, (token + 1) * H));

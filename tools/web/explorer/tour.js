@@ -12,11 +12,12 @@ const STOPS = [
   },
   {
     at: "#station-heads", title: "All heads at once",
-    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the darker a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.shown.layer}, head ${DATA.shown.head}.`,
+    open: () => follow(DATA.tour),
+    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the darker a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
   },
   {
     at: "#station-scores", title: "Guess first: where does it look?", guess: "looks",
-    text: () => `The numbers of this head are covered. Which token does ${quoted(followed.token)} look at most? Choose one, or press “Next” to see it.`,
+    text: () => `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} look at most? Choose one, or press “Next” to see it.`,
   },
   {
     at: "#station-scores", title: "Scores, and attention weights",
@@ -30,7 +31,7 @@ const STOPS = [
     at: "#scale", title: "Why divide by a square root?",
     open: () => { by("divisor").value = -NOTCHES; by("divisor").oninput(); },
     leave: () => by("own").click(),
-    text: () => `The slider stands at 1: nothing is divided, the scores lie far apart, and softmax gives more to the largest. Move it back to √${D} and watch the others get their share. Training needs that: where one token takes all, softmax passes hardly any gradient on.`,
+    text: () => `The slider stands at 1: nothing is divided, the scores lie far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: where one token takes all, softmax passes hardly any gradient on.`,
   },
   {
     at: "#station-context", title: "What a token takes from the others",
