@@ -82,7 +82,7 @@ PAIRS = (
         "kept": "I see a man",
         "next": "I sees a man",
         "control": "I saw a man",
-        "follow": {"word": "man", "layer": 3, "head": 2},
+        "follow": {"word": "sees", "key": "i", "layer": 0, "head": 5},
     },
 )
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
