@@ -21,12 +21,26 @@ from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
 from utils.export import onnx_bytes, replace_matrices
 from utils.files import write_file
+from utils.search import embed
 from utils.tokenization import WordPieceTokenizer
 from utils.views.figures import splitting_rules, vocabulary_lines
 from utils.views.page import own_text
 
 PARTS = Path(__file__).parent / "web" / "explorer"
-PROGRAM = ("model.js", "draw.js", "explorer.js")  # and the tokenizer that figures share
+PROGRAM = (  # and the tokenizer that figures share
+    *(
+        "model.js",
+        "draw.js",
+        "score.js",
+        "scale.js",
+        "sums.js",
+        "ending.js",
+        "flow.js",
+        "pair.js",
+        "guess.js",
+    ),
+    *("tour.js", "address.js", "explorer.js"),
+)
 ASSETS = "_static/explorer"  # of the page, in the site
 FILES = {
     "program": "ort.mjs",
@@ -45,9 +59,47 @@ EXAMPLES = (  # for a reader to start with, of the series
     ("the bark of a palm tree is very rough", ""),
     ("I called Ian.", "I got his answering machine."),
 )
+# To compare with SENTENCE at its end: one that means the same in other words, and the control, which shares its words
+ENDING = ("the years go by fast", "fruit flies like a banana")
+# A sentence to keep, the next and the control, with what to follow: three questions of notebook 07
+PAIRS = (
+    {
+        "change": "tired or wide? Control: hungry",
+        "kept": "the animal didn't cross the street because it was too tired",
+        "next": "the animal didn't cross the street because it was too wide",
+        "control": "the animal didn't cross the street because it was too hungry",
+        "follow": {"word": "it", "key": "animal", "layer": 3, "head": 1},
+    },
+    {
+        "change": "bark of an oak or of a dog? Control: pine",
+        "kept": "the bark of the oak is very rough",
+        "next": "the bark of the dog is very rough",
+        "control": "the bark of the pine is very rough",
+        "follow": {"word": "bark", "layer": 0, "head": 1},
+    },
+    {
+        "change": "I see or I sees? Control: saw",
+        "kept": "I see a man",
+        "next": "I sees a man",
+        "control": "I saw a man",
+        "follow": {"word": "sees", "key": "i", "layer": 0, "head": 5},
+    },
+)
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
+TOUR = {"layer": 2, "head": 11}  # "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
-OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions")
+OUTPUTS = (
+    "hidden_states",
+    "attended",
+    "queries",
+    "keys",
+    "values",
+    "attentions",
+    "lengths",
+    "active",
+    "embedded",
+)
+IN_HALF = "embedded"  # of the saved sentence, in half the room, as the page's model holds the table of words
 SIZES = {
     "V": "vocab_size",
     "H": "hidden_size",
@@ -70,15 +122,29 @@ class Stations(nn.Module):
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor):
-        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D) and (L, B, A, S, S)."""
+        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S).
+
+        And (L, 4, B, S), the length of each token's vector, of what attention adds to it, of the vector between
+        and of what the feed-forward network adds; (L, B, S), the share of its units above zero; and (2, B, S, H), the
+        rows for word and position that, with that of the token type, add up to what becomes the embedding.
+        """
         asked = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
         output = self.encoder(input_ids, attention_mask, token_type_ids, **asked)
-        attended, values = [], []
+        attended, values, lengths, active = [], [], [], []
         for layer, states in zip(self.encoder.layers, output.hidden_states[:-1], strict=True):
             added, _ = layer.attention(states, attention_mask, output_attentions=True)
-            attended.append(layer.attention_norm(states + added))
+            between = layer.attention_norm(states + added)
+            units = layer.feed_forward.intermediate(between)
+            vectors = (states, added, between, layer.feed_forward(between))
+            lengths.append(torch.stack([vector.norm(dim=-1) for vector in vectors]))
+            active.append((units > 0).float().mean(dim=-1))
+            attended.append(between)
             values.append(layer.attention.project(states)[2])
+        embeddings = self.encoder.embeddings
+        words = embeddings.word_embeddings(input_ids)
+        positions = embeddings.position_embeddings.weight[: input_ids.size(1)].expand_as(words)
         lists = (output.hidden_states, attended, output.queries, output.keys, values, output.attentions)
+        lists += (lengths, active, (words, positions))
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
 
 
@@ -96,19 +162,23 @@ def export(encoder: TransformerEncoder) -> bytes:
     return model.SerializeToString()
 
 
+def packed(tensor: Tensor, kind: str = "<f4") -> str:
+    """Its numbers as float32, or float16 as `kind` "<f2", in base64."""
+    return base64.b64encode(tensor.numpy().astype(kind).tobytes()).decode()
+
+
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
-    """The page's first sentence: text, tokens, ids, token types, and its numbers as float32 in base64."""
+    """The page's first sentence: texts, tokens, ids, token types, and its numbers, packed."""
     batch = tokenizer(SENTENCE)
     ids, types = batch["input_ids"], batch["token_type_ids"]
     with torch.inference_mode():
         outputs = Stations(encoder)(ids, batch["attention_mask"], types)
-    numbers = {
-        name: base64.b64encode(tensor.numpy().astype("<f4").tobytes()).decode()
-        for name, tensor in zip(OUTPUTS, outputs, strict=True)
-    }
+    tensors = dict(zip(OUTPUTS, outputs, strict=True))
+    half = {IN_HALF: packed(tensors.pop(IN_HALF), "<f2")}
+    numbers = {name: packed(tensor) for name, tensor in tensors.items()}
     tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
     lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
-    return {"text": SENTENCE, "numbers": numbers} | lists
+    return {"texts": [SENTENCE, ""], "numbers": numbers, "half": half} | lists
 
 
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
@@ -127,6 +197,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
     data = {
         "sizes": {letter: getattr(encoder.config, field) for letter, field in SIZES.items()},
         "shown": SHOWN,
+        "tour": TOUR,
         "examples": EXAMPLES,
         "limits": LIMITS,
         "files": {
@@ -134,6 +205,12 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         },
         "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
+        "types": packed(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
+        "pairs": PAIRS,
+        "ending": [
+            {"text": text, "vector": packed(vector)}
+            for text, vector in zip(ENDING, embed(list(ENDING), encoder, tokenizer), strict=True)
+        ],
     }
     return json.dumps(data).replace("<", "\\u003c")
 

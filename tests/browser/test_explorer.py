@@ -1,157 +1,36 @@
-"""One sentence through the encoder, in a real browser: real numbers, a reader's own text, nothing that leaves.
+"""One sentence through the encoder, in a real browser: real numbers, a reader's own text, nothing that leaves."""
 
-SITE=site checks the page of a built site, as tests/slow does with the pretrained model's; without it one is built
-around a small random model, which is exported sooner.
-"""
-
-import os
 import re
 import time
-from pathlib import Path
 
 import pytest
 import torch
 from playwright.sync_api import expect
-from transformers import BertConfig
 
-pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
-
+from tests.browser.explorer_page import (
+    BUILT,
+    PATIENCE,
+    WIDTHS,
+    address,
+    assert_numbers,
+    axe_violations,
+    drawn,
+    encoder,
+    last,
+    running,
+    send,
+    site,
+)
 from tests.browser.server import serve
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
-from tools import explorer, npm
-from tools.website import BUILD
-from utils.encoder import TransformerEncoder
+from tools import explorer
 from utils.views.figures import splitting_rules, vocabulary_lines
 from utils.views.page import own_text
 
-AXE = npm.Package(
-    "axe-core",
-    "4.14.1",
-    "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
-)
 PAIR = ("I called Ian.", "I got his answering machine.")
 TIRED = "the animal didn't cross the street because it was too tired"
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
-BUILT = os.environ.get("SITE")
-WIDTHS = (390, 736, 1300)
-SMALL = {"num_hidden_layers": 3, "hidden_size": 96, "num_attention_heads": 12, "intermediate_size": 384}
-SMALL |= {"initializer_range": 0.2}  # so that attention differs from token to token
-PATIENCE = 120_000  # milliseconds, for a busy machine
 pytestmark = pytest.mark.long
-
-
-def fetched(package: npm.Package):
-    """A package of npm's, or the test is skipped with the reason."""
-    try:
-        return npm.fetch(package, BUILD / "npm")
-    except OSError as error:
-        pytest.skip(f"{error}: install Node.js to test explorer.html")
-
-
-@pytest.fixture(scope="module")
-def encoder():
-    """The one that the page holds."""
-    if BUILT:
-        return TransformerEncoder.from_checkpoint()
-    torch.manual_seed(0)
-    return TransformerEncoder(BertConfig(**SMALL)).eval()
-
-
-@pytest.fixture(scope="module")
-def last(encoder) -> tuple[int, int]:
-    """The last layer and its last head."""
-    return encoder.config.num_hidden_layers - 1, encoder.config.num_attention_heads - 1
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, encoder):
-    if BUILT:
-        return Path(BUILT).resolve()
-    fetched(explorer.RUNTIME)
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransformerEncoder, "from_checkpoint", lambda: encoder)
-        explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
-    return folder
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    """The page on a server of this machine."""
-    with serve(site) as origin:
-        yield f"{origin}/explorer.html"
-
-
-@pytest.fixture(scope="module")
-def running(window, address):
-    """A page in which the model has loaded, and the addresses of all it asked for."""
-    asked = []
-    window.on("request", lambda request: asked.append(request.url))
-    window.goto(address)
-    send(window, "the bark of a palm tree is very rough")
-    return window, asked
-
-
-def send(page, first: str, second: str = "") -> str:
-    """Type a text, press Enter, and wait for what the page says about it."""
-    page.locator("#second").fill(second)
-    page.locator("#first").fill(first)
-    page.locator("#status").evaluate("(e) => { e.textContent = ''; }")
-    page.locator("#first").press("Enter")
-    answered = re.compile("computed|shorten|type a|could not")
-    expect(page.locator("#status")).to_have_text(answered, timeout=PATIENCE)
-    return page.locator("#status").inner_text()
-
-
-def cells(page, name: str) -> torch.Tensor:
-    """The numbers that a table of the page shows."""
-    return torch.tensor(
-        [float(text.replace("−", "-")) for text in page.locator(f"#{name} tbody td").all_text_contents()]
-    )
-
-
-def drawn(page, name: str) -> torch.Tensor:
-    """The numbers behind the colours of a drawing."""
-    return torch.tensor(page.evaluate(f"[...drawings.{name}.values]"))
-
-
-def follow(page, **choices: int) -> None:
-    for name, value in choices.items():
-        page.locator(f"#{name}").select_option(str(value))
-
-
-def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, tolerance: float) -> None:
-    """Every drawing of the page holds what torch computes, of its largest number or of 1; tables show two digits."""
-    follow(page, layer=layer, head=head)
-    batch = tokenizer(*texts)
-    tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
-    assert page.locator("#tokens b").all_text_contents() == tokens
-    assert page.locator("#tokens span").all_text_contents() == [
-        str(i) for i in batch["input_ids"][0].tolist()
-    ]
-    with torch.inference_mode():
-        out = encoder(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
-        states = out.hidden_states
-        value = encoder.layers[layer].attention.project(states[layer])[2][0, head]
-        weights, query, key = (x[layer][0, head] for x in (out.attentions, out.queries, out.keys))
-        attended = encoder.layers[layer].attention_norm(
-            states[layer] + encoder.layers[layer].attention(states[layer])[0]
-        )
-    wanted = {
-        "embeddings": states[0],
-        "scores": query @ key.T / query.size(-1) ** 0.5,
-        "weights": weights,
-        "values": value,
-        "context": weights @ value,
-        "attended": attended,
-        "output": states[layer + 1],
-        "final": states[-1],
-    }
-    for name, values in wanted.items():
-        largest = max(1, values.abs().max())
-        assert (drawn(page, name) - values.flatten()).abs().max() <= tolerance * largest, name
-    for name in ("scores", "weights"):
-        assert (cells(page, name) - drawn(page, name)).abs().max() <= 0.0051, name
 
 
 def test_the_first_paint_needs_no_model(page, address):
@@ -405,18 +284,13 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_read_it(page, site, address, width, scheme):
+def test_everybody_can_read_it(page, address, width, scheme):
     """No sideways scrolling at any width, and none of the rules of axe-core is broken."""
-    axe = npm.read_member(fetched(AXE), "axe.min.js").decode()
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     page.goto(address)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(axe)
-    found = page.evaluate(
-        "axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
-    )
-    assert found == []
+    assert axe_violations(page) == []
 
 
 def test_paper_has_every_colour(page, address):
@@ -432,7 +306,7 @@ def test_paper_has_every_colour(page, address):
     expect(cell).to_have_css("background-color", light)
     assert cell.evaluate("(e) => getComputedStyle(e).printColorAdjust") == "exact"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert not page.locator("form").is_visible()
+    assert page.locator("form:visible, button.small:visible").count() == 0
     page.emulate_media(media="screen")
     expect(cell).not_to_have_css("background-color", light)
     page.evaluate("localStorage.clear()")

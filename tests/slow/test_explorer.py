@@ -86,6 +86,7 @@ def test_a_reader_uses_the_page(site):
         "-p",
         "no:cacheprovider",
         "tests/browser/test_explorer.py",
+        "tests/browser/test_explorer_explains.py",
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False

@@ -19,7 +19,7 @@ function colour(value, limit, palette) {
 
 const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255) ** 2.2).reduce((sum, v, i) => sum + v * [0.21, 0.72, 0.07][i], 0);
 const rgb = (channels) => `rgb(${channels.join(" ")})`;
-const written = (value, digits = 2) => value.toFixed(digits).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
+const written = (value, digits = 2) => (Number.isNaN(value) ? "–" : value.toFixed(digits)).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
 
 // An element with properties and children, whose texts are only ever texts
 function element(name, properties = {}, ...children) {
@@ -80,7 +80,7 @@ class Matrix {
   }
 
   choose(cell) {
-    if (cell.dataset.row !== undefined) this.onRow(+cell.dataset.row);
+    if (cell.dataset.row !== undefined) this.onRow(+cell.dataset.row, +cell.dataset.column);
   }
 
   move(event) {
@@ -111,7 +111,7 @@ class Matrix {
     this.table.classList.toggle("dense", tokens.length > 18);
   }
 
-  draw(tokens, values, { limit, signed, chosen }) {
+  draw(tokens, values, { limit, signed, chosen, picked }) {
     if (this.tokens !== tokens) this.rebuild(tokens);
     const palette = isDark() ? DARK : LIGHT;
     this.values = values;
@@ -120,6 +120,7 @@ class Matrix {
       cell.textContent = written(value);
       cell.style.background = rgb(ground);
       cell.style.color = light(ground) > 0.18 ? "#000" : "#fff";
+      cell.classList.toggle("picked", row === chosen && column === picked);
       cell.parentElement.classList.toggle("chosen", row === chosen);
     }));
     this.scale.replaceChildren(...scale(limit, signed, palette));
@@ -142,7 +143,7 @@ class Rows {
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.canvas.addEventListener("focus", () => this.tell());
     this.canvas.addEventListener("blur", () => this.leave());
-    this.canvas.addEventListener("click", (event) => { this.point(event); this.onRow(this.row); });
+    this.canvas.addEventListener("click", (event) => { this.point(event); this.onRow?.(this.row); });
     this.canvas.addEventListener("keydown", (event) => this.move(event));
   }
 
@@ -154,7 +155,7 @@ class Rows {
   }
 
   move(event) {
-    if (event.key === "Enter" || event.key === " ") this.onRow(this.row);
+    if (event.key === "Enter" || event.key === " ") this.onRow?.(this.row);
     const next = step(event.key, this.row, this.column, this.tokens.length, this.columns);
     if (next || event.key === " ") event.preventDefault();
     if (!next) return;
@@ -191,6 +192,7 @@ class Rows {
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
     this.labels.replaceChildren(...tokens.map((token, row) => element("span", { title: token, className: row === chosen ? "chosen" : "" }, token)));
+    this.mark.hidden = chosen === undefined;
     this.mark.style.top = `calc(${chosen} * var(--row))`;
     this.scale.replaceChildren(...scale(limit, true, palette));
   }
@@ -202,11 +204,11 @@ function reach(values) {
   return sorted[Math.floor(sorted.length * 0.99)] || 1;
 }
 
-// One head's weights as a small picture
-function thumbnail(canvas, weights, count) {
+// One head's weights, or their differences, as a small picture
+function thumbnail(canvas, weights, count, limit = 1) {
   const palette = isDark() ? DARK : LIGHT;
   Object.assign(canvas, { width: count, height: count });
   const picture = new ImageData(count, count);
-  weights.forEach((weight, i) => picture.data.set([...colour(weight, 1, palette), 255], 4 * i));
+  weights.forEach((weight, i) => picture.data.set([...colour(weight, limit, palette), 255], 4 * i));
   canvas.getContext("2d").putImageData(picture, 0, 0);
 }

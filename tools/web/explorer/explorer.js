@@ -4,22 +4,33 @@ const { H, L, A } = DATA.sizes, D = H / A, SIZES = { ...DATA.sizes, D };
 const by = (id) => document.getElementById(id);
 const followed = { ...DATA.shown };
 let wish = null; // the token that the reader chose: { word, place }
-let shown = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers) };
+let keyWish = null; // and the token that it asks, if the reader chose one
+const parts = {}; // what stands in files of its own: each may have text() for another text, follow() for another choice
+const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
+let shown = SAVED;
 
-function unpackNumbers(packed) {
-  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  return Object.fromEntries(Object.entries(packed).map(([name, text]) => [name, new Float32Array(bytes(text).buffer)]));
+// Numbers in base64, as float32 or, in `half` the room, as float16
+function unpackNumbers(packed, half = {}) {
+  const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
+  const unpack = (numbers, make) => Object.entries(numbers).map(([name, text]) => [name, make(bytes(text))]);
+  const singles = (buffer) => new Float32Array(buffer), halves = (buffer) => Float32Array.from(new Uint16Array(buffer), fromHalf);
+  return Object.fromEntries([...unpack(packed, singles), ...unpack(half, halves)]);
 }
 
-// What one layer, or one head of it, gives to the text that is shown
-function ofLayer(name, layer) {
-  const size = shown.tokens.length * H;
-  return shown[name].subarray(layer * size, (layer + 1) * size);
+function fromHalf(bits) {
+  const sign = bits >> 15 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = (bits & 1023) / 1024;
+  return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-function ofHead(name, layer = followed.layer, head = followed.head) {
-  const size = shown.tokens.length * (name === "attentions" ? shown.tokens.length : D), start = (layer * A + head) * size;
-  return shown[name].subarray(start, start + size);
+// What one layer, or one head of it, gives to a text, which is the one that is shown if no other is named
+function ofLayer(name, layer, text = shown) {
+  const size = text.tokens.length * H;
+  return text[name].subarray(layer * size, (layer + 1) * size);
+}
+
+function ofHead(name, layer = followed.layer, head = followed.head, text = shown) {
+  const size = text.tokens.length * (name === "attentions" ? text.tokens.length : D), start = (layer * A + head) * size;
+  return text[name].subarray(start, start + size);
 }
 
 // rows · columnsᵀ, or rows · matrix with `across`, as notebook 03 does it
@@ -101,6 +112,12 @@ function keptToken(tokens) {
   return (wish && find(wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
 }
 
+// The token that the followed one asks: the one that the reader chose, else the one that it looks at most
+function keptKey(weights) {
+  const count = shown.tokens.length, row = weights.subarray(followed.token * count, (followed.token + 1) * count);
+  return (keyWish && find(keyWish, shown.tokens)) ?? row.indexOf(Math.max(...row));
+}
+
 // Everything that changes with the text
 function showText(next) {
   followed.token = keptToken(next.tokens);
@@ -130,6 +147,7 @@ function showText(next) {
     const names = shape.dataset.shape.split(", ");
     shape.textContent = `(${names.join(", ")}) = ${names.map((name) => sizes[name]).join(" × ")}`;
   }
+  for (const part of Object.values(parts)) part.text?.();
   follow({});
 }
 
@@ -143,7 +161,8 @@ function follow(choice) {
   for (const text of document.querySelectorAll(".where")) text.textContent = place();
   for (const text of document.querySelectorAll(".layer")) text.textContent = layer;
   const scores = scoresOf(), weights = ofHead("attentions"), values = ofHead("values"), context = contextOf();
-  const options = { chosen: token }, limit = reach(values);
+  followed.key = keptKey(weights);
+  const options = { chosen: token, picked: followed.key }, limit = reach(values);
   drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
   drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
   drawings.weights.draw(tokens, weights, { ...options, signed: false, limit: 1 });
@@ -153,10 +172,18 @@ function follow(choice) {
   drawings.output.draw(tokens, ofLayer("hidden_states", layer + 1), options);
   drawings.final.draw(tokens, ofLayer("hidden_states", L), options);
   tell(weights);
+  for (const part of Object.values(parts)) part.follow?.();
+  changed();
 }
 
-function chooseToken(token) {
-  wish = { word: shown.tokens[token], place: token };
+// Something was chosen that a link should keep
+const changed = () => parts.address?.changed();
+
+// A token to follow and, from a cell of a matrix, the token that it asks
+function chooseToken(token, key) {
+  const named = (place) => ({ word: shown.tokens[place], place });
+  wish = named(token);
+  keyWish = key === undefined ? null : named(key);
   follow({ token });
 }
 
@@ -179,9 +206,9 @@ function tell(weights) {
 
 // A reader's own text
 
-function say(text, wrong = false) {
-  by("status").textContent = text;
-  by("status").className = wrong ? "wrong" : "";
+function say(text, wrong = false, status = by("status")) {
+  status.textContent = text;
+  status.className = wrong ? "wrong" : "";
 }
 
 const model = makeModel(by("worker").textContent, Object.fromEntries(
@@ -189,13 +216,13 @@ const model = makeModel(by("worker").textContent, Object.fromEntries(
 let encode, asked = 0;
 let live = false; // whether typing is answered, which it is from the moment that the reader asks for the model
 
-async function prepare() {
+async function prepare(tell) {
   live = true;
   const total = DATA.files.runtime.size + DATA.files.encoder.size, bar = by("progress");
   const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
   const progress = (loaded) => {
     bar.value = loaded / total;
-    say(loaded < total ? `The model is loading: ${megabytes(loaded)} of ${megabytes(total)} MB.` : "The model is starting.");
+    tell(loaded < total ? `The model is loading: ${megabytes(loaded)} of ${megabytes(total)} MB.` : "The model is starting.");
   };
   bar.hidden = false;
   try {
@@ -213,33 +240,41 @@ async function prepare() {
   }
 }
 
-// What is wrong with a text, in words, if anything is
-function complaint(texts, tokens) {
-  if (tokens.every((token) => token === "[CLS]" || token === "[SEP]")) {
-    return texts.every((text) => !text.trim()) ? "There is no text yet: type a sentence." : "No token is left of this text: type a word.";
-  }
-  if (tokens.length > DATA.limits.tokens) {
-    return `This text has ${tokens.length} tokens, and the page draws ${DATA.limits.tokens} at most: shorten it.`;
-  }
-  return "";
+class Complaint extends Error {} // about a text, in words for its reader
+
+// Complains of a text that cannot be drawn, before the model is asked for and when its tokens are known
+function examine(texts, tokens) {
+  const { characters, tokens: most } = DATA.limits;
+  if (texts.every((text) => !text.trim())) throw new Complaint("There is no text yet: type a sentence.");
+  if (texts.some((text) => text.length > characters)) throw new Complaint(`This text has more than ${characters} characters: shorten it.`);
+  if (!tokens) return;
+  if (tokens.every((token) => token === "[CLS]" || token === "[SEP]")) throw new Complaint("No token is left of this text: type a word.");
+  if (tokens.length > most) throw new Complaint(`This text has ${tokens.length} tokens, and the page draws ${most} at most: shorten it.`);
 }
+
+// Everything that the encoder gives for two texts, of which the second may be empty; nothing once `stale` says so
+async function through(texts, { tell = say, stale = () => false } = {}) {
+  examine(texts);
+  if (by("fields").disabled) throw new Complaint("From a folder this page cannot load the model: what to do stands at its top.");
+  await prepare(tell);
+  if (stale()) return undefined;
+  const input = encode(texts[0], texts[1].trim() ? texts[1] : null);
+  examine(texts, input.tokens);
+  const start = performance.now(), outputs = await model.run(input);
+  return stale() ? undefined : { texts, ...input, ...outputs, seconds: (performance.now() - start) / 1000 };
+}
+
+const reason = (error) => (error instanceof Complaint ? error.message : `The model could not run here (${error.message}). Try again, or take another browser.`);
 
 async function send() {
   const turn = ++asked, texts = [by("first").value, by("second").value];
-  if (texts.every((text) => !text.trim())) return say("There is no text yet: type a sentence.", true);
-  if (texts.some((text) => text.length > DATA.limits.characters)) return say(`This text has more than ${DATA.limits.characters} characters: shorten it.`, true);
   try {
-    await prepare();
-    if (turn !== asked) return undefined; // the reader has typed on
-    const input = encode(texts[0], texts[1].trim() ? texts[1] : null);
-    const wrong = complaint(texts, input.tokens);
-    if (wrong) return say(wrong, true);
-    const start = performance.now(), outputs = await model.run(input);
-    if (turn !== asked) return undefined;
-    showText({ ...input, ...outputs });
-    return say(`${input.tokens.length} tokens, computed here in ${((performance.now() - start) / 1000).toFixed(2)} s.`);
+    const next = await through(texts, { stale: () => turn !== asked }); // the reader may have typed on
+    if (!next) return;
+    showText(next);
+    say(`${next.tokens.length} tokens, computed here in ${next.seconds.toFixed(2)} s.`);
   } catch (error) {
-    return say(`The model could not run here (${error.message}). Try again, or take another browser.`, true);
+    say(reason(error), true);
   }
 }
 
@@ -258,7 +293,7 @@ function start() {
   });
   by("examples").append(...examples);
   by("about").textContent = "One number in a hundred of the vectors lies beyond its scale.";
-  by("first").value = DATA.saved.text;
+  by("first").value = SAVED.texts[0];
   if (location.protocol === "file:") {
     by("fields").disabled = true;
     by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
@@ -276,7 +311,10 @@ function start() {
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
     matchMedia(media).addEventListener("change", () => showText(shown)); // in the colours of the screen, or of paper
   }
+  Object.assign(parts, { score: makeOneScore(), scale: makeScale(), sums: makeSums(), flow: makeFlow(), pair: makePair(), ending: makeEnding() });
+  Object.assign(parts, makeGuesses(), { tour: makeTour(), address: makeAddress() });
   showText(shown);
+  parts.address.open();
 }
 
 try {

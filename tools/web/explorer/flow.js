@@ -1,0 +1,80 @@
+// The followed token's way through the layers: from which tokens each layer brings it how much, played or stepped.
+const PACE = 1400; // milliseconds a layer
+
+function makeFlow() {
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const part = { depth: 0, weights: [], text: stop, follow, show, play, stop };
+  let playing = null;
+
+  // What a layer's heads, on average, give the followed token's row
+  function weightsOf(layer) {
+    const count = shown.tokens.length, mean = new Float32Array(count);
+    for (let head = 0; head < A; head++) {
+      const row = ofHead("attentions", layer, head).subarray(followed.token * count, (followed.token + 1) * count);
+      row.forEach((weight, i) => { mean[i] += weight / A; });
+    }
+    return mean;
+  }
+
+  function follow() {
+    part.weights = Array.from({ length: L }, (_, layer) => weightsOf(layer));
+    draw();
+  }
+
+  function draw() {
+    const { tokens } = shown, { token } = followed, line = 24, wide = 64, left = 96;
+    const x = (depth) => left + 8 + depth * wide, y = (row) => 16 + row * line, height = y(tokens.length - 1) + 34;
+    const ribbons = part.weights.slice(0, part.depth).flatMap((weights, layer) => [...weights].map((weight, row) => {
+      const [from, to, middle] = [x(layer), x(layer + 1), x(layer) + wide / 2];
+      const path = drawing("path", { d: `M${from},${y(row)} C${middle},${y(row)} ${middle},${y(token)} ${to},${y(token)}`, "stroke-width": Math.max(0.3, 18 * weight), class: layer === part.depth - 1 ? "now" : "past" });
+      path.append(drawing("title", {}, `layer ${layer}: ${placed(row)} → ${placed(token)} ${written(weight, 3)}`));
+      return path;
+    }));
+    const names = tokens.map((name, row) => drawing("text", { x: left - 4, y: y(row) + 4, class: row === token ? "name chosen" : "name" }, name.length > 12 ? `${name.slice(0, 11)}…` : name));
+    const dots = tokens.flatMap((_, row) => Array.from({ length: L + 1 }, (__, depth) =>
+      drawing("circle", { cx: x(depth), cy: y(row), r: row === token && depth <= part.depth ? 5 : 2, class: row === token && depth <= part.depth ? "own" : "" })));
+    const stream = drawing("line", { x1: x(0), x2: x(part.depth), y1: y(token), y2: y(token), class: "stream" });
+    const depths = Array.from({ length: L + 1 }, (_, depth) => drawing("text", { x: x(depth), y: height - 6, class: "depth" }, depth === 0 ? "in" : String(depth - 1)));
+    const words = sentence();
+    const picture = drawing("svg", { viewBox: `0 0 ${x(L) + 12} ${height}`, role: "img", "aria-label": words }, ...ribbons, stream, ...dots, ...names, ...depths);
+    by("ways").replaceChildren(picture);
+    by("flow-words").textContent = words;
+    by("flow-back").disabled = part.depth === 0;
+    by("flow-on").disabled = part.depth === L;
+    by("flow-play").textContent = playing ? "Pause" : part.depth === L ? "Play again" : "Play";
+    by("flow-play").hidden = still.matches;
+  }
+
+  function sentence() {
+    const { token } = followed, { tokens } = shown, layer = part.depth - 1;
+    if (layer < 0) return `${quoted(token)} comes in as its embedding, and no layer has been passed yet.`;
+    const row = part.weights[layer], order = tokens.map((_, i) => i).sort((a, b) => row[b] - row[a]);
+    const most = order.slice(0, 3).map((i) => `${i === token ? "itself" : quoted(i)} (${written(row[i])})`);
+    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}.`;
+  }
+
+  function show(depth) {
+    part.depth = Math.max(0, Math.min(L, depth));
+    draw();
+  }
+
+  function stop() {
+    clearInterval(playing);
+    playing = null;
+    show(part.depth);
+  }
+
+  function play() {
+    if (part.depth === L) part.depth = 0;
+    playing = setInterval(() => {
+      if (part.depth + 1 >= L) stop();
+      show(part.depth + 1);
+    }, PACE);
+    show(part.depth + 1);
+  }
+
+  by("flow-back").onclick = () => { stop(); show(part.depth - 1); };
+  by("flow-on").onclick = () => { stop(); show(part.depth + 1); };
+  by("flow-play").onclick = () => (playing ? stop() : play());
+  return part;
+}

@@ -1,0 +1,194 @@
+// Two texts that differ in a word or some: what changes with them, next to a control that changes another word.
+
+// Places that two texts share, by the fewest words changed, put in or left out: each slot has the tokens of one text (a) and
+// of the other (b) that stand for one another. Changed tokens next to each other pair off, or are one slot where their numbers differ.
+function align(a, b) {
+  const cost = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => a.length - i + b.length - j));
+  for (let i = a.length - 1; i >= 0; i--) {
+    for (let j = b.length - 1; j >= 0; j--) cost[i][j] = a[i] === b[j] ? cost[i + 1][j + 1] : 1 + Math.min(cost[i + 1][j + 1], cost[i + 1][j], cost[i][j + 1]);
+  }
+  const slots = [];
+  let left = [], right = [];
+  const close = () => {
+    if (left.length === right.length) slots.push(...left.map((i, n) => ({ a: [i], b: [right[n]] })));
+    else slots.push({ a: left, b: right });
+    [left, right] = [[], []];
+  };
+  for (let i = 0, j = 0; i < a.length || j < b.length;) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      close();
+      slots.push({ a: [i++], b: [j++], same: true });
+    } else {
+      const after = cost[i][j] - 1, replaced = cost[i + 1]?.[j + 1] === after, out = !replaced && cost[i + 1]?.[j] === after;
+      if (replaced || out) left.push(i++);
+      if (!out) right.push(j++);
+    }
+  }
+  close();
+  return slots;
+}
+
+// One head's attention weights between slots: those to the tokens of a slot are added, those from them averaged
+function betweenSlots(text, layer, head, sides) {
+  const weights = ofHead("attentions", layer, head, text), count = text.tokens.length;
+  return sides.map((from) => sides.map((to) => (from.length
+    ? from.reduce((all, i) => all + to.reduce((sum, j) => sum + weights[i * count + j], 0), 0) / from.length
+    : NaN)));
+}
+
+const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
+const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+// Everything that is compared between a text and the kept one, or { apart } in words where they share too little
+function compareTexts(kept, text) {
+  const slots = align(kept.tokens, text.tokens), longer = Math.max(kept.tokens.length, text.tokens.length);
+  const same = slots.filter((slot) => slot.same).length, inWords = (one) => `“${one.tokens.slice(1, -1).join(" ")}”`;
+  if (same === longer) return { equal: true };
+  if (same < longer / 2) return { apart: `${inWords(text)} shares ${same} of ${longer} tokens with the kept sentence, [CLS] and [SEP] among them. That is too few to compare token by token: change a word or two.` };
+  const sides = (side) => slots.map((slot) => slot[side]);
+  const heads = Array.from({ length: L * A }, (_, i) => {
+    const [before, after] = [[kept, "a"], [text, "b"]].map(([one, side]) => betweenSlots(one, Math.floor(i / A), i % A, sides(side)));
+    const difference = after.map((row, r) => row.map((value, c) => value - before[r][c]));
+    return { before, after, difference, moved: difference.map((row) => row.reduce((sum, value) => sum + Math.abs(value), 0) / 2) };
+  });
+  const names = slots.map(({ a, b, same: equal }) => {
+    const [old, now] = [[kept, a], [text, b]].map(([one, places]) => places.map((i) => one.tokens[i]).join(" "));
+    return equal ? old : `${old || "–"} → ${now || "–"}`;
+  });
+  const change = slots.flatMap((slot, i) => (slot.same ? [] : [names[i]])).join(", ");
+  return { slots, heads, names, change, cosineAt: (slot) => cosine(meanVector(kept, slots[slot].a), meanVector(text, slots[slot].b)) };
+}
+
+// What is told of the followed token, by the slot it stands in
+function measure(compared, slot, head) {
+  const everywhere = compared.heads.map(({ moved }) => moved[slot]);
+  const rows = compared.heads.flatMap(({ moved }) => moved.filter((value) => !Number.isNaN(value)));
+  return { here: everywhere[head], heads: meanOf(everywhere), all: meanOf(rows), cosine: compared.cosineAt(slot) };
+}
+
+function makePair() {
+  let kept = null, control = null, compared = null, controlled = null;
+  const map = new Matrix(by("pair-map"), "Attention weights, now minus kept", (row, column, value) => {
+    const { before, after } = compared.heads[followed.layer * A + followed.head], [from, to] = [compared.names[row], compared.names[column]];
+    return Number.isNaN(value) ? `${from} stands in one text only` : `${place()}: ${from} looks at ${to}: ${written(before[row][column], 3)} kept, ${written(after[row][column], 3)} now, ${written(value, 3)}`;
+  }, (row) => compared.slots[row].b.length && chooseToken(compared.slots[row].b[0]));
+  const tell = (text, wrong) => say(text, wrong, by("pair-status"));
+  const part = { measured: {}, text: drawText, follow: drawFollowed, send: sendThem, texts: () => ({ kept: kept?.texts, control: control?.texts[0] }) };
+  const slotOf = (one, side, i) => one.slots.findIndex((slot) => slot[side].includes(i));
+
+  // A changed text, or another kept one
+  function drawText() {
+    compared = kept && compareTexts(kept, shown);
+    const drawnOne = compared?.heads !== undefined;
+    by("pair-shown").hidden = !drawnOne;
+    by("control-form").hidden = !kept;
+    by("kept").textContent = kept ? `Kept: “${kept.texts.filter(Boolean).join(" / ")}”.` : "";
+    by("pair-how").textContent = !kept ? "Nothing is kept yet." : compared.equal ? "The text shown is the kept one. Now change a word of it in the box at the top of this page." : compared.apart ?? "";
+    by("control-how").textContent = controlled?.apart ?? (controlled?.equal ? "The control is the kept sentence itself: change another word in it." : "");
+    if (!drawnOne) return;
+    const limit = largestOf(compared.heads.flatMap(({ difference }) => difference.flat()));
+    const count = compared.slots.length;
+    const squares = compared.heads.map(({ difference }, i) => {
+      const square = element("button", { type: "button", ariaLabel: `layer ${Math.floor(i / A)}, head ${i % A}`, title: `layer ${Math.floor(i / A)}, head ${i % A}` }, element("canvas"));
+      square.setAttribute("role", "radio");
+      thumbnail(square.firstChild, difference.flat().map((value) => value || 0), count, limit);
+      return square;
+    });
+    by("pair-heads").style.setProperty("--heads", A);
+    makeChoice(by("pair-heads"), squares, A, (i) => followHead(i));
+    by("pair-scale").replaceChildren(...scale(limit, true, isDark() ? DARK : LIGHT));
+  }
+
+  const followHead = (i) => follow({ layer: Math.floor(i / A), head: i % A });
+
+  function drawFollowed() {
+    if (!compared?.heads) return;
+    const head = followed.layer * A + followed.head, slot = slotOf(compared, "b", followed.token), { a } = compared.slots[slot];
+    mark(by("pair-heads"), head);
+    const values = compared.heads[head].difference.flat();
+    map.draw(compared.names, values, { chosen: slot, signed: true, limit: largestOf(values) });
+    by("pair-numbers").hidden = !a.length;
+    if (!a.length) {
+      by("pair-words").textContent = `${quoted(followed.token)} stands in the new text only: follow another token to compare it.`;
+      return;
+    }
+    const now = measure(compared, slot, head), other = controlled?.heads && slotOf(controlled, "a", a[0]);
+    const held = other !== undefined && controlled.slots[other].b.length ? measure(controlled, other, head) : null;
+    part.measured = { now, held };
+    const { before, after, difference } = compared.heads[head], most = difference[slot].map(Math.abs).reduce((best, value, i, all) => (value > all[best] ? i : best), 0);
+    const also = held ? ` The control, ${controlled.change}, moves ${written(held.here)} there.` : "";
+    by("pair-words").textContent = `From the kept text to this one: ${compared.change}. In ${place()}, ${written(now.here)} of the attention of ${quoted(followed.token)} moves; most changes what it gives “${compared.names[most]}”, from ${written(before[slot][most])} to ${written(after[slot][most])}.${also}`;
+    fillNumbers(now, held);
+    const order = compared.heads.map((_, i) => i).sort((i, j) => compared.heads[j].moved[slot] - compared.heads[i].moved[slot]).slice(0, 5);
+    by("pair-most").replaceChildren(...order.map((i) => {
+      const button = element("button", { type: "button" }, `layer ${Math.floor(i / A)}, head ${i % A}`);
+      button.onclick = () => followHead(i);
+      return line(button, compared.heads[i].moved[slot], held && controlled.heads[i].moved[other]);
+    }));
+  }
+
+  const line = (name, now, held) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, written(now)), element("td", {}, held === null ? "–" : written(held)));
+
+  function fillNumbers(now, held) {
+    const token = quoted(followed.token), kinds = {
+      here: `attention of ${token} that moves, ${place()}`, heads: `the same, mean of all ${L * A} heads`,
+      all: "the same, mean of all tokens too", cosine: `cosine of the last vectors of ${token}`,
+    };
+    by("pair-lines").replaceChildren(...Object.entries(kinds).map(([kind, name]) => line(name, now[kind], held && held[kind])));
+    for (const column of document.querySelectorAll(".pair-now")) column.textContent = compared.change;
+    for (const column of document.querySelectorAll(".pair-held")) column.textContent = held ? `control: ${controlled.change}` : "no control yet";
+  }
+
+  function keep() {
+    kept = shown;
+    control = controlled = null;
+    by("control-text").value = shown.texts[0];
+    redraw();
+    say("Kept. Change a word in the box: the difference is drawn below, under “What changes with one word?”.");
+  }
+
+  function redraw() {
+    drawText();
+    drawFollowed();
+    changed();
+  }
+
+  // Texts to keep and to compare with, each optional, through the encoder
+  async function sendThem({ keep: first, control: second }) {
+    try {
+      if (first) {
+        kept = await through(first, { tell });
+        control = controlled = null;
+        by("control-text").value = second ?? first[0];
+      }
+      if (second) {
+        control = await through([second, kept.texts[1]], { tell });
+        controlled = compareTexts(kept, control);
+      }
+      tell("");
+      redraw();
+    } catch (error) {
+      tell(reason(error), true);
+    }
+  }
+
+  by("keep").onclick = keep;
+  by("control-form").onsubmit = (event) => {
+    event.preventDefault();
+    sendThem({ control: by("control-text").value });
+  };
+  by("pair-examples").append(...DATA.pairs.map(({ kept: first, next, control: second, follow: chosen, change }) => {
+    const button = element("button", { type: "button" }, change);
+    button.onclick = async () => {
+      await sendThem({ keep: [first, ""], control: second });
+      if (by("pair-status").className) return;
+      wish = { word: chosen.word, place: 0 };
+      keyWish = chosen.key ? { word: chosen.key, place: 0 } : null;
+      Object.assign(followed, { layer: Math.min(chosen.layer, L - 1), head: Math.min(chosen.head, A - 1) });
+      [by("first").value, by("second").value] = [next, ""];
+      await send();
+    };
+    return button;
+  }));
+  return part;
+}

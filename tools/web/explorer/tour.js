@@ -1,0 +1,141 @@
+// A guided tour through the page, on its saved sentence, which needs no model: each stop leads to a part, opens it and
+// says in two or three sentences what to see there.
+const STOPS = [
+  {
+    at: "#station-tokens", title: "Text becomes tokens",
+    text: () => `We follow one sentence from here to the end: “${SAVED.texts[0]}”. The tokenizer has cut it into tokens, and each token has a number, its id. We follow ${quoted(followed.token)}: it has a frame.`,
+  },
+  {
+    at: "#three-rows", title: "An id becomes a vector, a sum of three",
+    open: () => { by("three-rows").open = true; },
+    text: () => `The id picks a row of a table: that is the word. A row for the place and a row for the sentence are added, and LayerNorm evens the sum out. Point at a colour to read its number. Nothing here knows the neighbours yet.`,
+  },
+  {
+    at: "#station-heads", title: "All heads at once",
+    open: () => follow(DATA.tour),
+    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the darker a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
+  },
+  {
+    at: "#station-scores", title: "Guess first: where does it look?", guess: "looks",
+    text: () => `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} look at most? Choose one, or press “Next” to see it.`,
+  },
+  {
+    at: "#station-scores", title: "Scores, and attention weights",
+    text: () => `Each row is a token that asks, each column a token that answers. The score says how well a query fits a key. Softmax turns each row of scores into attention weights, which sum to 1. The row of ${quoted(followed.token)} has a frame.`,
+  },
+  {
+    at: "#one-score", title: "One attention weight, step by step",
+    text: () => `This is where a weight comes from. The query of ${quoted(followed.token)} and the key of ${quoted(followed.key)} are ${D} numbers each: multiply them pair by pair, add up, divide, raise e to it, and take the share. Choose any other cell of the matrices and see the same for it.`,
+  },
+  {
+    at: "#scale", title: "Why divide by a square root?",
+    open: () => { by("divisor").value = -NOTCHES; by("divisor").oninput(); },
+    leave: () => by("own").click(),
+    text: () => `The slider stands at 1: nothing is divided, the scores lie far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: where one token takes all, softmax passes hardly any gradient on.`,
+  },
+  {
+    at: "#station-context", title: "What a token takes from the others",
+    text: () => `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by its attention weights. That is all that attention does: a weighted average, with weights that the tokens decide themselves.`,
+  },
+  {
+    at: "#station-attended", title: "Guess first: how much is added?", guess: "added",
+    text: () => `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to what came in. How long is the vector that is added?`,
+  },
+  {
+    at: "#station-output", title: "Guess first: how many units are active?", guess: "active",
+    text: () => `After attention, a small network works on each token alone, with ${SIZES.I.toLocaleString("en")} units in the middle. For how many of them is the input above zero?`,
+  },
+  {
+    at: "#flow", title: "Through all layers",
+    open: () => { parts.flow.show(0); if (!matchMedia("(prefers-reduced-motion: reduce)").matches) parts.flow.play(); },
+    leave: () => parts.flow.stop(),
+    text: () => `Attention and network, ${L} times. Each ribbon is as wide as an attention weight, averaged over the heads of its layer. Step back and forth, and see from where ${quoted(followed.token)} collects what it knows.`,
+  },
+  {
+    at: "#station-final", title: "Guess first: how far has it turned?", guess: "turned",
+    text: () => `One vector per token comes out, as many numbers as went in. How much of the direction of the embedding is left in it?`,
+  },
+  {
+    at: "#ending", title: "What the vectors are good for",
+    text: () => `The mean of all tokens' vectors stands for the sentence. Sentences that mean the same should lie near each other, even without a common word: compare the second sentence with the control, which shares words with ours.`,
+  },
+  {
+    at: "#pair", title: "Now you: change one word",
+    text: () => `The best way to find out what a head does is to change one word and see what moves, with a control beside it. The examples here are ready to try. They load the model, and so does any sentence of your own.`,
+  },
+];
+
+function makeTour() {
+  const panel = by("tour"), part = { at: null, start, go, end };
+  let before = null; // what the reader had: text, choices and what stood in the boxes
+
+  function start() {
+    before = { shown, followed: { ...followed }, wish, keyWish, boxes: [by("first").value, by("second").value] };
+    asked++; // an answer that is on its way is not shown meanwhile
+    [wish, keyWish] = [null, null];
+    [by("first").value, by("second").value] = SAVED.texts;
+    Object.assign(followed, DATA.shown);
+    showText(SAVED);
+    panel.hidden = false;
+    document.body.classList.add("on-tour");
+    go(0);
+  }
+
+  function leave() {
+    if (part.at === null) return;
+    const { at, guess, leave: undo } = STOPS[part.at];
+    document.querySelector(at).classList.remove("toured");
+    if (guess) parts[`guess_${guess}`].close();
+    undo?.();
+  }
+
+  function go(index) {
+    leave();
+    part.at = index;
+    const { at, title, text, open, guess } = STOPS[index], target = document.querySelector(at);
+    open?.();
+    if (guess) parts[`guess_${guess}`].open();
+    target.classList.add("toured");
+    by("tour-place").textContent = `${index + 1} of ${STOPS.length}`;
+    by("tour-title").textContent = title;
+    by("tour-text").textContent = text();
+    by("tour-back").disabled = index === 0;
+    by("tour-next").textContent = index + 1 < STOPS.length ? "Next" : "End the tour";
+    target.before(panel); // it floats, and the next Tab leads into what it speaks of
+    by("tour-title").focus({ preventScroll: true });
+    target.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+
+  // “Next” uncovers a guess that is still open before it goes on
+  function next() {
+    const guess = parts[`guess_${STOPS[part.at].guess}`];
+    if (guess?.asked) guess.reveal();
+    else if (part.at + 1 < STOPS.length) go(part.at + 1);
+    else end();
+  }
+
+  function end() {
+    leave();
+    part.at = null;
+    panel.hidden = true;
+    document.body.classList.remove("on-tour");
+    [wish, keyWish] = [before.wish, before.keyWish];
+    [by("first").value, by("second").value] = before.boxes;
+    showText(before.shown);
+    follow(before.followed);
+    by("tour-start").focus();
+  }
+
+  by("tour-start").onclick = () => (part.at === null ? start() : go(0));
+  by("tour-next").onclick = next;
+  by("tour-back").onclick = () => go(part.at - 1);
+  by("tour-end").onclick = end;
+  document.addEventListener("keydown", (event) => {
+    if (part.at !== null && event.key === "Escape") end();
+  });
+  panel.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowRight") next();
+    if (event.key === "ArrowLeft" && part.at > 0) go(part.at - 1);
+  });
+  return part;
+}
