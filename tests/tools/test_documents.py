@@ -130,11 +130,11 @@ def test_every_link_within_the_project_leads_somewhere(path):
 def test_every_exercise_that_is_named_exists(path):
     for notebook in NOTEBOOKS:
         importlib.import_module(f"exercises.notebook_{notebook.name[:2]}")
-    text = path.read_text("utf-8")
-    named = re.findall(r"\b[Ee]xercises? (\d+\.\d+)", text)
+    named = re.findall(r"\b[Ee]xercises? (\d+\.\d+)", path.read_text("utf-8"))
     assert [number for number in named if number not in CHECKS] == []
-    assert [count for count in re.findall(r"\b(\d+) exercises", text) if int(count) != len(CHECKS)] == []
-    assert [n for n in re.findall(r"\b(\d+) notebooks", text) if int(n) != len(NOTEBOOKS)] == []
+    if path.name == "README.md":
+        assert set(re.findall(r"\b(\d+) exercises", README)) == {str(len(CHECKS))}
+        assert set(re.findall(r"\b(\d+) notebooks", README)) == {str(len(NOTEBOOKS))}
 
 
 def test_a_visitor_reads_at_most_1200_words():
