@@ -112,6 +112,9 @@ lint: $(DEV_READY)  ## check style, and that notebooks hold the definitions of u
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tools.notebooks sync --check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.md (BENCH=classifier, search or views)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)

@@ -93,8 +93,8 @@ def main() -> None:
             quiet=not accelerator.is_main_process,
         )
         accelerator.unwrap_model(parallel, keep_fp32_wrapper=False)  # measured as it is saved, in float32
-        best = f"best epoch {history.best_epoch}"
-        accelerator.print(f"{accelerator.num_processes} processes, {history.ended}, {best}")
+        many = f"{accelerator.num_processes} process" + "es" * (accelerator.num_processes > 1)
+        accelerator.print(f"{many}, {history.ended}, best epoch {history.best_epoch}")
     tested = measure(*test)
     low, high = wilson_interval(round(tested.accuracy * tested.total), tested.total)
     accuracy = f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}"

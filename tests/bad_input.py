@@ -1,6 +1,7 @@
 """One table of what readers may bring, and what they get: a right result, or an error in words.
 
-`tests/reference/test_bad_input.py` tries every case; `python -m tests.bad_input` writes the README's summary of them.
+`tests/reference/test_bad_input.py` tries every case; `python -m tests.bad_input` writes their summary into
+CONTRIBUTING.md.
 """
 
 import json
@@ -759,7 +760,7 @@ GROUPS = {
 CASES = [Case(group, *row) for group, rows in GROUPS.items() for row in rows]
 
 
-# The README's summary
+# The summary in CONTRIBUTING.md
 
 
 def message(case: Case) -> str:
@@ -788,13 +789,14 @@ def summary() -> str:
         first = refused[0]
         lines.append(f"| {group} | {len(cases)} | {first.given} | {message(first)} |")
     taken = sum(case.error is None for case in CASES)
-    counts = f"{len(CASES)} cases: {len(CASES) - taken} are refused in words, {taken} are taken right."
+    rejected = f"{len(CASES) - taken} are rejected with a clear message"
+    counts = f"{len(CASES)} cases: {rejected}, {taken} are handled correctly."
     return "\n".join([START, counts, "", *lines, END])
 
 
 def main() -> None:
-    """Write the summary into the README."""
-    path = ROOT / "README.md"
+    """Write the summary into CONTRIBUTING.md."""
+    path = ROOT / "CONTRIBUTING.md"
     text = path.read_text("utf-8")
     path.write_text(text[: text.index(START)] + summary() + text[text.index(END) + len(END) :], "utf-8")
 

@@ -58,13 +58,6 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """Variables for a server or kernel that finds the project's packages and keeps its files in `folder`."""
-    variables = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    own = {name: str(folder / name.lower()) for name in variables}
-    return os.environ | own | {"PYTHONPATH": str(ROOT)}
-
-
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT)}
 
 

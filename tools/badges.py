@@ -1,4 +1,4 @@
-"""Put this copy's own address, as its git remote names it, into badges, set-up cells, Binder's link and pyproject.toml.
+"""Put this copy's own address, as its git remote names it, into badges, set-up cells, documents and pyproject.toml.
 
 Until then they hold PLACEHOLDER, an account that nobody can register: a name on GitHub cannot begin with a hyphen.
 """
@@ -18,6 +18,7 @@ NAMED = re.compile(
     rf'(Repository = "https://github\.com/)({SLUG})(/tree/)([\w.-]+)(?=")'
     rf"|(colab\.research\.google\.com/github/)({SLUG})(/blob/)([\w.-]+)(?=/)"
     rf"|(mybinder\.org/v2/gh/)({SLUG})(/)([\w.-]+)(?=\?)"
+    rf"|(git clone https://github\.com/)({SLUG})( --branch )([\w.-]+)(?= )"
     rf'|(address = \\"https://github\.com/)({SLUG})(/archive/)([\w.-]+)(?=\.zip\\")'  # in a notebook's JSON
 )
 
@@ -53,7 +54,7 @@ def remote_slug(url: str) -> str:
 def elsewhere(address: Address, root: Path = ROOT) -> list[Path]:
     """The files that hold another address than this; GitHub does not tell capitals from small letters in owner/name."""
     notebooks = [*(root / "notebooks").glob("*.ipynb"), *(root / "notebooks" / "solutions").glob("*.ipynb")]
-    files = [root / "pyproject.toml", root / "README.md", *sorted(notebooks)]
+    files = [root / "pyproject.toml", *sorted(root.glob("*.md")), *sorted(notebooks)]
     wanted = (address.slug.lower(), address.ref)
     return [path for path in files if any((slug.lower(), ref) != wanted for slug, ref in found(path))]
 

@@ -108,8 +108,10 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     counts = Counter(name for _, name in unique.values())
     names = tuple(sorted(counts))
     if len(names) < 2:
-        found = f"{len(names)} classes in the column {label!r}"
-        raise ValueError(f"{path} holds {found}: it takes two different labels or more")
+        found = f"one class, {names[0]!r}," if names else "no class"
+        raise ValueError(
+            f"{path} holds {found} in the column {label!r}: it takes two different labels or more"
+        )
     rarest = min(names, key=counts.get)
     if counts[rarest] < 3:
         found = f"the class {rarest!r} has {counts[rarest]} different texts, too few for three parts"
@@ -205,7 +207,8 @@ def read_csv(
             rows = []
             for row in reader:
                 if None in row or None in row.values():
-                    raise ValueError(f"line {reader.line_num} has not {len(reader.fieldnames)} columns")
+                    wrong = f"line {reader.line_num} has not {len(reader.fieldnames)} columns"
+                    raise ValueError(f"{wrong}; a text with commas needs double quotes around it")
                 rows.append({name: row[name] for name in columns})
             return rows
     except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one

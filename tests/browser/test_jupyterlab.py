@@ -1,16 +1,8 @@
 """A running JupyterLab in which a reader opens a notebook, runs it and uses its views."""
 
-import json
 import random
 import re
-import secrets
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import nbformat
@@ -19,7 +11,8 @@ from playwright.sync_api import expect
 
 from tests.browser import figures, reader
 from tests.browser.notebook import EXPLORE, FIGURES, LAYERS, VIEWS, write_notebook
-from tests.helpers import ROOT, environment
+from tests.helpers import ROOT
+from tools.jupyterlab import run_all, serve_jupyterlab
 
 
 @pytest.fixture(scope="module")
@@ -31,39 +24,8 @@ def jupyterlab(browser, draw, tmp_path_factory):
     write_notebook(tmp_path, "figures", FIGURES)
     shutil.copy(ROOT / "notebooks" / "00_overview.ipynb", tmp_path / "proofs.ipynb")
     write_notebook_from_elsewhere(tmp_path / "elsewhere.ipynb", draw["head"]())
-    settings = tmp_path / "jupyter_config_dir" / "labconfig" / "page_config.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(
-        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    token = secrets.token_hex(16)
-    options = {
-        "ServerApp.ip": "127.0.0.1",
-        "ServerApp.port": port,
-        "ServerApp.port_retries": 0,
-        "ServerApp.root_dir": tmp_path,
-        "IdentityProvider.token": token,
-        "LabApp.extension_manager": "readonly",
-    }
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
-    command += [f"--{name}={value}" for name, value in options.items()]
-    with (tmp_path / "server.log").open("w") as log:
-        server = subprocess.Popen(command, env=environment(tmp_path), stdout=log, stderr=log, cwd=tmp_path)
-        try:
-            wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", server, seconds=45)
-            yield (
-                lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}"
-            )
-        finally:
-            server.terminate()
-            try:
-                server.wait(15)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+    with serve_jupyterlab(tmp_path) as address:
+        yield address
 
 
 def write_notebook_from_elsewhere(path: Path, view) -> None:
@@ -72,29 +34,6 @@ def write_notebook_from_elsewhere(path: Path, view) -> None:
     data = {"text/html": view._repr_html_(), "text/plain": repr(view)}
     cell.outputs = [nbformat.v4.new_output("execute_result", data, execution_count=1)]
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
-
-
-def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except (urllib.error.URLError, TimeoutError):
-            time.sleep(0.2)
-    pytest.fail(f"JupyterLab did not answer within {seconds} seconds, exit status {server.poll()}")
-
-
-def run_all(page, address: str, last: int):
-    """The cells of a notebook that is opened and run, once the last has a view."""
-    page.goto(address)
-    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
-    page.get_by_text("| Idle").wait_for(timeout=45_000)  # the kernel's state, in the status bar
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    cells = page.locator(".jp-CodeCell")
-    cells.nth(last).locator("iframe:visible").first.wait_for(timeout=60_000)
-    return cells
 
 
 def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):

@@ -150,10 +150,6 @@ def test_set_up_and_imports_are_folded(path):
 def test_times_are_as_it_says(path):
     read_only, with_exercises = notebooks.minutes(read(path))
     assert f"Read {read_only} minutes, with exercises {with_exercises}" in opening(path)
-    assert (
-        f"| {read_only} / {with_exercises} |"
-        in (ROOT / "README.md").read_text("utf-8").split(f"{path.name}) |")[1]
-    )
 
 
 @every_notebook

@@ -1,4 +1,4 @@
-"""Every case of the table in tests/bad_input.py, and the README's summary of it."""
+"""Every case of the table in tests/bad_input.py, and the summary of it in CONTRIBUTING.md."""
 
 import shutil
 
@@ -43,5 +43,5 @@ def test_there_are_enough_and_no_two_alike():
     assert len({(case.group, case.given) for case in CASES}) == len(CASES)
 
 
-def test_the_readme_says_what_the_table_holds():
-    assert summary() in (ROOT / "README.md").read_text("utf-8"), "run `python -m tests.bad_input`"
+def test_contributing_says_what_the_table_holds():
+    assert summary() in (ROOT / "CONTRIBUTING.md").read_text("utf-8"), "run `python -m tests.bad_input`"

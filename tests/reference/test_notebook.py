@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import warnings
 from unittest.mock import patch
 
@@ -41,6 +42,16 @@ def test_a_notebook_in_another_checkout_is_told_so(tmp_path, folder, monkeypatch
 def test_a_notebook_in_its_own_checkout_or_in_none_is_told_nothing(tmp_path, folder):
     assert other_checkout(ROOT / folder) is None
     assert other_checkout(tmp_path) is None
+
+
+@pytest.mark.parametrize("changed", [None, "utils/attention.py", "exercises/notebook_03.py"])
+def test_a_copy_is_another_one_once_its_programs_differ(tmp_path, changed):
+    """As a student's copy on a hub, where the series is installed for everybody."""
+    for name in ("utils", "exercises"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    if changed:
+        (tmp_path / changed).write_text("# mine")
+    assert other_checkout(tmp_path) == (tmp_path if changed else None)
 
 
 def draws() -> list[float]:

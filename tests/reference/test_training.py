@@ -265,7 +265,7 @@ def test_the_command_line_trains_and_saves(tmp_path, official_tokenizer, monkeyp
     monkeypatch.setattr(sys, "argv", ["fine_tune.py", *arguments.split()])
     command.main()
     printed = capsys.readouterr().out
-    assert "1 processes, finished, best epoch 1" in printed
+    assert "1 process, finished, best epoch 1" in printed
     assert "of 20, loss" in printed
     model = TransformerForSequenceClassification.load(tmp_path / "model")
     assert tuple(model.config.id2label.values()) == LABELS

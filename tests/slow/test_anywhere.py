@@ -54,6 +54,7 @@ def test_papermill_from_another_folder(elsewhere):
 
 def test_the_python_of_another_checkout(elsewhere):
     checkout = copy_project(elsewhere / "week 3")
+    (checkout / "utils" / "attention.py").write_text("# mine")
     set_up, series = execute(write_notebook(elsewhere / "probe.ipynb", WHERE), checkout / "notebooks")
     assert series == str(ROOT / "utils" / "__init__.py")
     assert f"This notebook stands in {checkout}, but this Python runs the series of {ROOT}: choose" in set_up

@@ -60,7 +60,7 @@ def weights_of(model) -> torch.Tensor:
 def test_two_processes_train_to_the_weights_of_one(trained):
     """Each example once an epoch, gradients averaged, metrics over all: otherwise the weights would differ."""
     folder, alone, together = trained
-    assert "1 processes, finished" in alone
+    assert "1 process, finished" in alone
     assert "2 processes, finished" in together
     assert together.splitlines()[-1] == alone.splitlines()[-1]  # the test accuracy and its interval
     one, two = (TransformerForSequenceClassification.load(folder / name) for name in ("one", "two"))

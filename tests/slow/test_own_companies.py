@@ -24,4 +24,4 @@ def test_a_list_of_any_length(tmp_path, count):
     notebook.cells.insert(notebook.cells.index(imports) + 1, new_code_cell(own_data))
     notebooks.run(notebook, ROOT / "notebooks")  # raises the first error
     printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
-    assert f"hit@1: {count} of {count};" in printed
+    assert f"right company first (hit@1): {count} of {count};" in printed

@@ -19,7 +19,7 @@ ADA = Address("ada/encoder", "v1.0")
 def copy(tmp_path) -> Path:
     """A copy of files that hold the address, and of the tool."""
     notebooks = [path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks").rglob("0[39]_*.ipynb")]
-    for name in ("pyproject.toml", "README.md", "tools/badges.py", *notebooks):
+    for name in ("pyproject.toml", "README.md", "ROOMS.md", "tools/badges.py", *notebooks):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -68,7 +68,7 @@ def test_a_remote_elsewhere_is_refused():
 def test_rewriting(copy):
     changed = badges.rewrite(ADA, copy)
     assert badges.current(copy) == ADA
-    assert len(changed) == 2 + len(list((copy / "notebooks").rglob("*.ipynb")))
+    assert len(changed) == 3 + len(list((copy / "notebooks").rglob("*.ipynb")))
     assert not any(OURS.slug in path.read_text("utf-8") for path in changed)
     assert badges.rewrite(ADA, copy) == []
     assert len(badges.rewrite(OURS, copy)) == len(changed)
@@ -119,7 +119,7 @@ def test_the_check_passes_in_the_repository_that_is_named_and_in_no_other(copy, 
     assert badges.check(slug, copy) is None
     wrong = badges.check("grace/encoder", copy)
     assert wrong.startswith(
-        "another address than grace/encoder, v1.0, stands in pyproject.toml, README.md, notebooks"
+        "another address than grace/encoder, v1.0, stands in pyproject.toml, README.md, ROOMS.md, "
     )
     assert wrong.endswith(
         "notebooks/solutions/09_solutions.ipynb: run `make badges` in a clone of grace/encoder"
@@ -137,7 +137,8 @@ def test_the_check_passes_anywhere_while_there_is_no_address_yet(copy):
 @pytest.mark.parametrize(
     ("name", "held"),
     [
-        ("README.md", "https://mybinder.org/v2/gh/{}/{}?"),
+        ("ROOMS.md", "https://mybinder.org/v2/gh/{}/{}?"),
+        ("README.md", "git clone https://github.com/{} --branch {} "),
         ("README.md", "https://colab.research.google.com/github/{}/blob/{}/"),
         ("notebooks/03_self_attention.ipynb", "https://colab.research.google.com/github/{}/blob/{}/"),
         ("notebooks/solutions/03_solutions.ipynb", r"address = \"https://github.com/{}/archive/{}.zip\""),

@@ -1,0 +1,88 @@
+"""A JupyterLab of this project's own, for browser tests and pictures: served from a folder, and a notebook run."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables for a server or kernel that finds the project's packages and keeps its files in `folder`."""
+    variables = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    own = {name: str(folder / name.lower()) for name in variables}
+    return os.environ | own | {"PYTHONPATH": str(ROOT)}
+
+
+@contextmanager
+def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
+    """A function from the name of a notebook in `folder` to its address, while JupyterLab serves it.
+
+    The server and its kernels are stopped in the end. TimeoutError, with its exit status, if it does not answer.
+    """
+    settings = folder / "jupyter_config_dir" / "labconfig" / "page_config.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(
+        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    options = {
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.root_dir": folder,
+        "IdentityProvider.token": token,
+        "LabApp.extension_manager": "readonly",
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(command, env=environment(folder), stdout=log, stderr=log, cwd=folder)
+        try:
+            wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", server, seconds=45)
+            yield (
+                lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}"
+            )
+        finally:
+            server.terminate()
+            try:
+                server.wait(15)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
+    """Wait until a server answers; TimeoutError if it ends before, or takes longer."""
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, TimeoutError):
+            time.sleep(0.2)
+    raise TimeoutError(f"JupyterLab did not answer within {seconds} seconds, exit status {server.poll()}")
+
+
+def run_all(page, address: str, last: int):
+    """The cells of a notebook that is opened and run, once the last has a view."""
+    page.goto(address)
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
+    page.get_by_text("| Idle").wait_for(timeout=45_000)  # the kernel's state, in the status bar
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    cells = page.locator(".jp-CodeCell")
+    cells.nth(last).locator("iframe:visible").first.wait_for(timeout=60_000)
+    return cells
