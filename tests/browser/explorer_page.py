@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from playwright.sync_api import expect
 from transformers import BertConfig
 
@@ -47,17 +48,6 @@ def small_encoder() -> TransformerEncoder:
     return TransformerEncoder(BertConfig(**SMALL)).eval()
 
 
-@functools.cache  # the modules that import the fixture share what is built
-def small_site(temporary: Path) -> Path:
-    fetched(explorer.RUNTIME)
-    folder = temporary / "explorer"
-    folder.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransformerEncoder, "from_checkpoint", small_encoder)
-        explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
-    return folder
-
-
 @pytest.fixture(scope="module")
 def encoder():
     """The one that the page holds."""
@@ -72,7 +62,17 @@ def last(encoder) -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return Path(BUILT).resolve() if BUILT else small_site(tmp_path_factory.getbasetemp())
+    """Built once, for all modules and processes of a run."""
+    if BUILT:
+        return Path(BUILT).resolve()
+    fetched(explorer.RUNTIME)
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "explorer"
+    with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as patch:
+        if not (folder / "explorer.html").exists():  # which is written last
+            patch.setattr(TransformerEncoder, "from_checkpoint", small_encoder)
+            explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
+    return folder
 
 
 @pytest.fixture(scope="module")
