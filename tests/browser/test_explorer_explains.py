@@ -224,7 +224,8 @@ def test_a_pair_and_its_control_have_torchs_differences(running, computed):
     first = page.locator("#pair-most button").first.inner_text()
     layer, head = (int(part.split()[1]) for part in first.split(", "))
     assert moved[layer, head] >= moved.max() - STORED
-    page.locator("#pair-most button").first.click()
+    page.locator("#pair-most button").first.press("Enter")
+    expect(page.locator("#pair-most button").first).to_be_focused()
     assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == (
         str(layer),
         str(head),

@@ -87,6 +87,26 @@ function makeChoice(host, buttons, columns, choose) {
   };
 }
 
+function radio(label, ...inside) {
+  const button = element("button", { type: "button", ariaLabel: label }, ...inside);
+  button.setAttribute("role", "radio");
+  return button;
+}
+
+const headName = (i) => `layer ${Math.floor(i / A)}, head ${i % A}`;
+const followHead = (i) => follow({ layer: Math.floor(i / A), head: i % A });
+
+// A square for each head of each layer, which is followed when it is chosen; `paint` draws its picture
+function fillHeads(host, paint) {
+  const squares = Array.from({ length: L * A }, (_, i) => radio(headName(i), element("canvas")));
+  host.style.setProperty("--heads", A);
+  makeChoice(host, squares, A, followHead);
+  squares.forEach((square, i) => {
+    square.title = square.ariaLabel;
+    paint(square.firstChild, i);
+  });
+}
+
 function mark(host, chosen) {
   [...host.children].forEach((button, index) => {
     button.setAttribute("aria-checked", index === chosen);
@@ -123,24 +143,13 @@ function showText(next) {
   followed.token = keptToken(next.tokens);
   shown = next;
   const { tokens, ids, types } = shown;
-  const radio = (label, ...inside) => {
-    const button = element("button", { type: "button", ariaLabel: label }, ...inside);
-    button.setAttribute("role", "radio");
-    return button;
-  };
   const chips = tokens.map((token, i) => {
     const chip = radio(`${placed(i)}, id ${ids[i]}`, element("b", {}, token), element("span", {}, String(ids[i])));
     chip.className = types[i] ? "second" : "first";
     return chip;
   });
   makeChoice(by("tokens"), chips, tokens.length, chooseToken);
-  const squares = Array.from({ length: L * A }, (_, i) => radio(`layer ${Math.floor(i / A)}, head ${i % A}`, element("canvas")));
-  by("heads").style.setProperty("--heads", A);
-  makeChoice(by("heads"), squares, A, (i) => follow({ layer: Math.floor(i / A), head: i % A }));
-  squares.forEach((square, i) => {
-    square.title = square.ariaLabel;
-    thumbnail(square.firstChild, ofHead("attentions", Math.floor(i / A), i % A), tokens.length);
-  });
+  fillHeads(by("heads"), (canvas, i) => thumbnail(canvas, ofHead("attentions", Math.floor(i / A), i % A), tokens.length));
   fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), chooseToken);
   const sizes = { ...SIZES, S: tokens.length };
   for (const shape of document.querySelectorAll("[data-shape]")) {

@@ -87,19 +87,9 @@ function makePair() {
     by("control-how").textContent = controlled?.apart ?? (controlled?.equal ? "The control is the kept sentence itself: change another word in it." : "");
     if (!drawnOne) return;
     const limit = largestOf(compared.heads.flatMap(({ difference }) => difference.flat()));
-    const count = compared.slots.length;
-    const squares = compared.heads.map(({ difference }, i) => {
-      const square = element("button", { type: "button", ariaLabel: `layer ${Math.floor(i / A)}, head ${i % A}`, title: `layer ${Math.floor(i / A)}, head ${i % A}` }, element("canvas"));
-      square.setAttribute("role", "radio");
-      thumbnail(square.firstChild, difference.flat().map((value) => value || 0), count, limit);
-      return square;
-    });
-    by("pair-heads").style.setProperty("--heads", A);
-    makeChoice(by("pair-heads"), squares, A, (i) => followHead(i));
+    fillHeads(by("pair-heads"), (canvas, i) => thumbnail(canvas, compared.heads[i].difference.flat(), compared.slots.length, limit));
     by("pair-scale").replaceChildren(...scale(limit, true, isDark() ? DARK : LIGHT));
   }
-
-  const followHead = (i) => follow({ layer: Math.floor(i / A), head: i % A });
 
   function drawFollowed() {
     if (!compared?.heads) return;
@@ -120,9 +110,12 @@ function makePair() {
     by("pair-words").textContent = `From the kept text to this one: ${compared.change}. In ${place()}, ${written(now.here)} of the attention of ${quoted(followed.token)} moves; most changes what it gives “${compared.names[most]}”, from ${written(before[slot][most])} to ${written(after[slot][most])}.${also}`;
     fillNumbers(now, held);
     const order = compared.heads.map((_, i) => i).sort((i, j) => compared.heads[j].moved[slot] - compared.heads[i].moved[slot]).slice(0, 5);
-    by("pair-most").replaceChildren(...order.map((i) => {
-      const button = element("button", { type: "button" }, `layer ${Math.floor(i / A)}, head ${i % A}`);
-      button.onclick = () => followHead(i);
+    by("pair-most").replaceChildren(...order.map((i, rank) => {
+      const button = element("button", { type: "button" }, headName(i));
+      button.onclick = () => {
+        followHead(i);
+        by("pair-most").querySelectorAll("button")[rank].focus(); // it has been drawn anew
+      };
       return line(button, compared.heads[i].moved[slot], held && controlled.heads[i].moved[other]);
     }));
   }

@@ -33,8 +33,7 @@ function makeScale() {
       const products = productsOf(Math.floor(i / A), i % A), [sharp, flat] = [-NOTCHES, NOTCHES].map((notch) => Math.max(...divided(products, divisorAt(notch))));
       return sharp - flat;
     });
-    const most = change.indexOf(Math.max(...change));
-    follow({ layer: Math.floor(most / A), head: most % A });
+    followHead(change.indexOf(Math.max(...change)));
   };
 
   function draw() {
