@@ -218,7 +218,10 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir()}
-    program = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
+    commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
+    program = re.sub(
+        r"^ *//.*\n", "", commented, flags=re.MULTILINE
+    )  # the page is fetched often, and read here
     style = read["explorer.css"]
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),

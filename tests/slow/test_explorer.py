@@ -56,7 +56,8 @@ def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer
         with torch.inference_mode():
             wanted = stations(**batch)
         for name, stored, exact in zip(explorer.OUTPUTS, found, wanted, strict=True):
-            worst[name] = max(worst[name], largest_difference(torch.tensor(stored), exact))
+            difference = largest_difference(torch.tensor(stored), exact) / max(1, float(exact.abs().max()))
+            worst[name] = max(worst[name], difference)
     assert 0 < worst["attentions"] <= 0.01
     assert max(worst.values()) <= 0.02
 
@@ -71,7 +72,8 @@ def test_only_large_matrices_are_stored_in_half_the_room(encoder, model):
     assert sizes["FLOAT16"] > 0.99 * sum(sizes.values())
 
 
-def test_page_and_files_are_at_most_sixty_megabytes(site):
+def test_the_page_is_small_and_its_files_are_at_most_sixty_megabytes(site):
+    assert (site / "explorer.html").stat().st_size <= 600e3
     paths = [site / "explorer.html", *(site / explorer.ASSETS).iterdir()]
     assert sum(path.stat().st_size for path in paths) <= 60e6
 
@@ -87,6 +89,7 @@ def test_a_reader_uses_the_page(site):
         "no:cacheprovider",
         "tests/browser/test_explorer.py",
         "tests/browser/test_explorer_explains.py",
+        "tests/browser/test_explorer_tour.py",
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=os.environ | {"SITE": str(site)}, capture_output=True, text=True, check=False
