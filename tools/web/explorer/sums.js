@@ -13,15 +13,15 @@ function bars(host, lines) {
 function makeSums() {
   const names = () => {
     const { token } = followed;
-    return [`word ${quoted(token)}`, `place ${token}`, shown.types[token] ? "second sentence" : "first sentence", "their sum", "after LayerNorm"];
+    return [`word ${quoted(token)}`, `place ${token}`, shown.types[token] ? "second sentence" : "first sentence", "their sum"];
   };
-  const three = new Rows(by("three"), "Three rows, their sum, the embedding", (row, column, value) =>
+  const three = new Rows(by("three"), "Three rows and their sum", (row, column, value) =>
     `${names()[row]}, number ${column}: ${written(value, 3)}`);
   const { types } = unpackNumbers({}, { types: DATA.types });
   const lengthOf = (vector) => Math.hypot(...vector);
 
   return {
-    // Of the followed token: [word, place, type, sum, embedding], lengths of stream and what is added, share of active units
+    // Of the followed token: [word, place, type, sum], lengths of stream and what is added, share of active units
     parts: {},
     drawn: () => [...three.values],
     follow() {
@@ -29,7 +29,7 @@ function makeSums() {
       const rows = [ofLayer("embedded", 0), ofLayer("embedded", 1)].map((all) => all.subarray(token * H, (token + 1) * H));
       rows.push(types.subarray(shown.types[token] * H, (shown.types[token] + 1) * H));
       const sum = rows[0].map((value, i) => value + rows[1][i] + rows[2][i]);
-      const all = [...rows, sum, ofLayer("hidden_states", 0).subarray(token * H, (token + 1) * H)];
+      const all = [...rows, sum];
       three.draw(names(), Float32Array.from(all.flatMap((row) => [...row])), {});
       const [stream, attention, between, feed] = [0, 1, 2, 3].map((i) => shown.lengths[(layer * 4 + i) * count + token]);
       const after = lengthOf(ofLayer("hidden_states", layer + 1).subarray(token * H, (token + 1) * H));

@@ -13,7 +13,7 @@ const STOPS = [
   {
     at: "#station-heads", title: "All heads at once",
     open: () => follow(DATA.tour),
-    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the darker a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
+    text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
   },
   {
     at: "#station-scores", title: "Guess first: where does it look?", guess: "looks",
