@@ -64,7 +64,9 @@ def break_line(text: Text, place: float) -> None:
 
 def meeting(figure) -> bool:
     """Whether two texts other than labels of ticks lie on each other, or a legend has pressed its axes together."""
-    of_ticks = {id(label) for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())}
+    of_ticks = {
+        id(label) for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
+    }
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     boxes = [text.get_window_extent().padded(-2) for text in texts if id(text) not in of_ticks]
     legends = [legend for axes in figure.axes if (legend := axes.get_legend())]

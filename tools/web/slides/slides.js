@@ -49,8 +49,14 @@ function partsOf(cell) {
 function part(slide) {
   if (!slide.querySelector("img, iframe") || heightOf(slide) <= SLIDE.height) return;
   let last = slide;
-  for (const one of [...slide.children].flatMap((child) => (child.matches("aside") ? [child] : partsOf(child)))) {
-    if (one.matches("aside") || one === slide.firstElementChild) last.append(one);
+  for (const step of slide.querySelectorAll(":scope > .fragment")) {
+    for (const cell of step.querySelectorAll(":scope > .jp-Cell")) cell.classList.add("fragment");
+    step.replaceWith(...step.children);
+  }
+  const parts = [...slide.children].flatMap((child) => (child.matches("aside") ? [child] : partsOf(child)));
+  slide.replaceChildren();
+  for (const one of parts) {
+    if (one.matches("aside") || !slide.childElementCount) last.append(one);
     else {
       last.after(Object.assign(document.createElement("section"), { className: "part" }));
       last = last.nextElementSibling;
@@ -110,7 +116,7 @@ function grow(slide, sizes, set) {
 // A view alone on its slide is drawn as large as fits without scrolling. Each size is tried, since a narrower page is
 // also a higher one: to go by the height that it has now would enlarge and shrink it in turn, for ever.
 function enlarge(frame, room) {
-  const inside = frame.contentDocument, drawing = inside?.getElementById("vis");
+  const inside = frame.contentDocument, drawing = inside?.querySelector("#vis, #figure");
   if (!drawing) return;
   for (let times = 1.9; times > 1; times -= 0.05) {
     frame.style.width = `${100 / times}%`;
