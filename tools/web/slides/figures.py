@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.text import Text
 
-WIDTH, LOW, HIGH = 7, 3.2, 3.5  # inches; shown 1,240 pixels wide or 640 high, letters of 10 points have 24
+PAPER = 7, 3.2  # inches; shown 1,240 pixels wide and 570 high, letters of 10 points have 24
 LEAST = 10  # points
 LESS = 1, 1.1, 1.2, 1.35, 1.5, 1.7  # times that paper, for figures in which letters would meet
 
@@ -23,8 +23,7 @@ def fit_for_a_slide(figure) -> None:
     for text in texts:
         text.set_fontsize(max(LEAST, text.get_fontsize()))
     for times in LESS:
-        width = min(wide, WIDTH * times)
-        figure.set_size_inches(width, min(HIGH * times, max(high * width / wide, min(high, LOW))))
+        figure.set_size_inches(min(wide, PAPER[0] * times), min(high, PAPER[1] * times))
         lay_out(figure)
         if not meeting(figure):
             break
@@ -75,6 +74,7 @@ def meeting(figure) -> bool:
 
 
 def shown(axis) -> list[Text]:
+    """The labels of an axis that are not empty."""
     labels = axis.get_ticklabels()
     return [label for label in labels if label.get_visible() and label.get_text().strip()]
 

@@ -100,16 +100,20 @@ function nameSections() {
   }
 }
 
-// The last of these sizes with which a slide fits and no line of code breaks that did not break before.
+// The last of these sizes with which a slide fits and no line of code breaks that did not break before; on a slide of which
+// less than a third is used, lines may.
 function grow(slide, sizes, set) {
   const code = [...slide.querySelectorAll("pre")];
   const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
   set("");
   const before = lines();
+  let used = slide.scrollHeight;
   for (const size of sizes) {
     set(`${size}px`);
-    if (slide.scrollHeight <= SLIDE.height && lines() <= before) continue;
-    return set(size > sizes[0] ? `${size - 2}px` : "");
+    if (slide.scrollHeight > SLIDE.height || (lines() > before && used >= SLIDE.height / 3)) {
+      return set(size > sizes[0] ? `${size - 2}px` : "");
+    }
+    used = slide.scrollHeight;
   }
 }
 
@@ -135,8 +139,8 @@ function fit(slide) {
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
-    grow(slide, [28, 30, 32, 34, 36, 38, 40], (size) => { slide.style.fontSize = size; });
-    grow(slide, [26, 28, 30, 32, 34, 36], (size) => { slide.style.setProperty("--code", size); });
+    grow(slide, [28, 30, 32, 34, 36, 38, 40, 42, 44, 46], (size) => { slide.style.fontSize = size; });
+    grow(slide, [26, 28, 30, 32, 34, 36, 38, 40], (size) => { slide.style.setProperty("--code", size); });
   }
   const over = (slide.scrollHeight - SLIDE.height) / pictures.length;
   if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
