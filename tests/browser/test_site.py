@@ -477,6 +477,22 @@ def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
     assert [page.evaluate(PLACES, above) for above in range(0, 48, 6)] == [1] * 8
 
 
+def test_a_figure_that_can_be_dragged_is_enlarged_on_a_slide_of_its_own(page, tmp_path):
+    """Its code and text leave too little room for it, and its still picture, which is not shown, takes none."""
+    figure = figures.FIGURES["attention_in_the_plane"].make(figures.NAMES)
+    still = base64.b64encode(figure._repr_png_()[0]).decode()
+    data = {"text/html": figure._repr_html_(), "image/png": still}
+    output = nbformat.v4.new_output("display_data", data)
+    lines = "\n".join(f"line_{number} = {number}" for number in range(9))
+    path = a_deck(tmp_path, on_slide(code(f"# A\n{lines}", outputs=[output]), "slide"))
+    open_deck(page, path, tmp_path)
+    assert len(page.evaluate(WALK)) == 2
+    page.locator("iframe").content_frame.locator("#figure > *").first.wait_for()
+    larger = "new DOMMatrix(getComputedStyle(document.querySelector('iframe')).transform).a >= 1.2"
+    page.wait_for_function(larger)
+    assert page.locator("iframe").bounding_box()["height"] <= 720
+
+
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
     """A click in a view, and a choice from its drop-down, leave the arrow keys to the deck."""
     open_deck(page, executed / "03_self_attention.ipynb", tmp_path)

@@ -101,7 +101,7 @@ function nameSections() {
 }
 
 // The last of these sizes with which a slide fits and no line of code breaks that did not break before; on a slide of which
-// less than a third is used, lines may.
+// two fifths are not used, lines may.
 function grow(slide, sizes, set) {
   const code = [...slide.querySelectorAll("pre")];
   const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
@@ -110,7 +110,7 @@ function grow(slide, sizes, set) {
   let used = slide.scrollHeight;
   for (const size of sizes) {
     set(`${size}px`);
-    if (slide.scrollHeight > SLIDE.height || (lines() > before && used >= SLIDE.height / 3)) {
+    if (slide.scrollHeight > SLIDE.height || (lines() > before && used >= SLIDE.height * 0.4)) {
       return set(size > sizes[0] ? `${size - 2}px` : "");
     }
     used = slide.scrollHeight;
@@ -134,7 +134,7 @@ function enlarge(frame, room) {
 
 // First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
 function fit(slide) {
-  const pictures = [...slide.querySelectorAll("img, iframe")];
+  const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight); // less stills of views
   for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
