@@ -98,6 +98,8 @@ WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section)
     letters: Math.min(...letters),
     straying: [...s.querySelectorAll("pre .line")].filter(strays).map((e) => e.textContent),
     used: Math.max(...ends) / 720,
+    beside: Math.min(...[...s.querySelectorAll(".running"), document.querySelector(".slide-number")]
+      .map((e) => parseFloat(getComputedStyle(e).fontSize))),
   };
 })"""
 
@@ -345,6 +347,8 @@ def test_every_slide_fits_and_can_be_read_from_the_back_row(page, path, seminar,
         assert slide["text"] >= 24, slide
         assert (slide["picture"] or math.inf) >= 250, slide
         assert slide["straying"] == [], slide
+        assert slide["used"] >= 1 / 3, slide
+        assert slide["beside"] >= 24, slide
     assert harm(page) == []
     assert page.heard == []
 
@@ -361,25 +365,50 @@ def a_deck(tmp_path, *cells) -> Path:
 
 
 text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
-START = "from utils.notebook import start\nimport matplotlib.pyplot as plt\nstart()"
+START = """import matplotlib.pyplot as plt
+from matplotlib.text import Text
+from utils.notebook import start
+from utils.plots import heatmap
+start()"""
+SMALLEST = "print(min(text.get_fontsize() for text in figure.findobj(Text)))"
+
+
+# Figures as notebooks draw them, of which those after the first three have more to say than there is paper for.
+DRAWN = (
+    "plt.subplots(figsize=(6.4, 3.6))",
+    "plt.subplots(figsize=(10, 3.6))",
+    "plt.subplots(figsize=(7.6, 4))",
+    """_, four = plt.subplots(1, 4, figsize=(12.5, 4))
+for ax in four:
+    ax.imshow([[0, 1]] * 12)
+    ax.set_title("Head 4-5: rests on [CLS]")
+    ax.set_yticks(range(12), [f"token {number}" for number in range(12)], fontsize=8)
+    ax.set_xticks(range(2), ["a long name", "another name"])""",
+    "heatmap([[0.5] * 6] * 6, ['animal'] * 6, ['children'] * 6, annotate=True, ax=plt.subplots()[1])",
+)
 
 
 @pytest.mark.long
 def test_letters_in_a_figure_are_as_large_as_text(page, tmp_path, monkeypatch):
-    """Ten points are 24 pixels, under a heading and a sentence, too; as the notebook draws them, they are smaller."""
+    """All have 24 pixels, under a heading and a sentence, too; as the notebook draws them, they are smaller."""
     monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
     cells = [on_slide(code(START), "skip")]
-    for figsize in ((6.4, 3.6), (10, 3.6), (7.6, 4)):
-        cells.append(on_slide(text(f"# {figsize}\n\nA sentence."), "slide"))
-        cells.append(on_slide(code(f"plt.subplots(figsize={figsize})\nplt.show()"), "-", "remove-input"))
-    path, letters = a_deck(tmp_path, *cells), {}
+    for number, drawing in enumerate(DRAWN):
+        cells.append(on_slide(text(f"# {number}\n\nA sentence."), "slide"))
+        shown = code(f"{drawing}\nfigure = plt.gcf()\nplt.show()")
+        cells += [on_slide(shown, "-", "remove-input"), on_slide(code(SMALLEST), "skip")]
+    path, letters, points = a_deck(tmp_path, *cells), {}, {}
     for name, first in (("saved", None), ("slides", slides.LARGER_LETTERS)):
         copy = tmp_path / name / path.name
         website.execute_one(path, copy, first)
+        said = [cell.outputs[0].text for cell in nbformat.read(copy, 4).cells if cell.source == SMALLEST]
+        points[name] = [float(one) for one in said]
         open_deck(page, copy, tmp_path / name)
-        letters[name] = [slide["letters"] for slide in page.evaluate(WALK)]
+        letters[name] = [slide["letters"] for slide in page.evaluate(WALK) if slide["picture"]]
+    assert min(points["slides"]) >= 10 > min(points["saved"])
+    assert len(letters["slides"]) == len(DRAWN)
     assert min(letters["slides"]) >= 24
-    assert max(letters["saved"]) < 24
+    assert min(letters["saved"]) < 24
 
 
 def picture(width: int, height: int):
@@ -454,6 +483,22 @@ def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
     page.evaluate("({ h, v }) => Reveal.slide(h, v)", place)
     page.locator("iframe").content_frame.locator("#vis > svg").first.wait_for()
     assert [page.evaluate(PLACES, above) for above in range(0, 48, 6)] == [1] * 8
+
+
+def test_a_figure_that_can_be_dragged_is_enlarged_on_a_slide_of_its_own(page, tmp_path):
+    """Its code and text leave too little room for it, and its still picture, which is not shown, takes none."""
+    figure = figures.FIGURES["attention_in_the_plane"].make(figures.NAMES)
+    still = base64.b64encode(figure._repr_png_()[0]).decode()
+    data = {"text/html": figure._repr_html_(), "image/png": still}
+    output = nbformat.v4.new_output("display_data", data)
+    lines = "\n".join(f"line_{number} = {number}" for number in range(9))
+    path = a_deck(tmp_path, on_slide(code(f"# A\n{lines}", outputs=[output]), "slide"))
+    open_deck(page, path, tmp_path)
+    assert len(page.evaluate(WALK)) == 2
+    page.locator("iframe").content_frame.locator("#figure > *").first.wait_for()
+    larger = "new DOMMatrix(getComputedStyle(document.querySelector('iframe')).transform).a >= 1.2"
+    page.wait_for_function(larger)
+    assert page.locator("iframe").bounding_box()["height"] <= 720
 
 
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):

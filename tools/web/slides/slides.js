@@ -3,7 +3,8 @@
 
 const SLIDE = { width: 1280, height: 720 };
 const RUNNING = 32; // the height of a line that says under which heading a slide stands
-const LEGIBLE = 0.84; // of a picture's own size, at which letters of 10 points have 21 pixels; alone it has more (figures.py)
+const LEGIBLE = 0.96; // of a figure's own size, at which letters of 10 points have 24 pixels (figures.py)
+const PICTURE = { png: 640, svg: 480, frame: 640 }; // the height at least of what is larger: a figure, a diagram, a view
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
 
@@ -18,29 +19,54 @@ function hang() {
   }
 }
 
-// How high a slide is with letters of the least size, its pictures as high as they must be, or `share` of it.
-function heightOf(slide, share = 1) {
-  for (const one of slide.querySelectorAll("img")) {
-    const across = (one.clientWidth / one.naturalWidth) * one.naturalHeight;
-    one.style.height = `${share * Math.min(across, one.naturalHeight * LEGIBLE)}px`;
+const kindOf = (picture) => (picture.matches("iframe") ? "frame" : picture.src.includes("svg") ? "svg" : "png");
+
+// How high a slide is with letters of the least size, its pictures as high as they must be.
+function heightOf(slide) {
+  const pictures = [...slide.querySelectorAll("img, iframe")], before = pictures.map((one) => one.style.height);
+  for (const one of pictures) {
+    const kind = kindOf(one), across = (one.clientWidth / one.naturalWidth) * one.naturalHeight;
+    const own = { png: Math.min(across, one.naturalHeight * LEGIBLE), svg: across, frame: Infinity }[kind];
+    one.style.height = `${Math.min(own, PICTURE[kind])}px`;
   }
   const height = slide.scrollHeight;
-  for (const one of slide.querySelectorAll("img")) one.style.height = "";
+  pictures.forEach((one, at) => { one.style.height = before[at]; });
   return height;
 }
 
-// A picture for which text and code leave far too little room gets a slide of its own: what stands below it, or it with that.
-function part(slide) {
-  const cells = [...slide.querySelectorAll(":scope > :not(aside)")], first = cells.findIndex((cell) => cell.querySelector("img"));
-  if (first < 0 || cells.length < 2 || heightOf(slide, 0.6) <= SLIDE.height) return;
-  const after = document.createElement("section");
-  after.append(...cells.slice(first || 1));
-  after.firstChild.classList.remove("fragment"); // a new slide begins with something
-  slide.after(after);
+// A cell in parts: its text up to a picture and after it, or its code and what that draws.
+function partsOf(cell) {
+  const text = cell.querySelector(".jp-MarkdownOutput"), at = [...(text?.children ?? [])].findIndex((one) => one.querySelector("img"));
+  const below = text ? [...text.children].slice(at < 0 ? Infinity : at + 1) : [];
+  if (cell.querySelector(".jp-Cell-inputWrapper pre")) below.push(...cell.querySelectorAll(".jp-Cell-outputWrapper:has(img, iframe)"));
+  if (!below.length) return [cell];
+  const rest = cell.cloneNode(false);
+  rest.append(...below);
+  return [cell, rest];
 }
 
-// A slide that is half empty is joined by the next of its section, which comes in under it at the next step: so a question
-// and its figure meet. Not where there is a view, which grows as far as the slide goes.
+// A slide with a picture on which there is too little room for all becomes one slide for each of its parts.
+function part(slide) {
+  if (!slide.querySelector("img, iframe") || heightOf(slide) <= SLIDE.height) return;
+  let last = slide;
+  for (const step of slide.querySelectorAll(":scope > .fragment")) {
+    for (const cell of step.querySelectorAll(":scope > .jp-Cell")) cell.classList.add("fragment");
+    step.replaceWith(...step.children);
+  }
+  const parts = [...slide.children].flatMap((child) => (child.matches("aside") ? [child] : partsOf(child)));
+  slide.replaceChildren();
+  for (const one of parts) {
+    if (one.matches("aside") || !slide.childElementCount) last.append(one);
+    else {
+      last.after(Object.assign(document.createElement("section"), { className: "part" }));
+      last = last.nextElementSibling;
+      last.append(one);
+    }
+  }
+}
+
+// A slide is joined by the next of its section where that has room on it: so a question and its figure meet. What is
+// joined comes in at the next step, if it did not stand there from the beginning.
 function gather() {
   document.body.classList.add("measuring");
   leaves().forEach(part);
@@ -48,16 +74,15 @@ function gather() {
   for (const slide of leaves()) {
     const room = SLIDE.height - (headings(slide).length ? 0 : RUNNING);
     let next = slide.nextElementSibling;
-    while (slide.isConnected && next && !headings(next).length && !slide.querySelector("iframe") && !next.querySelector("iframe")) {
-      const [above, below] = [heights.get(slide), heights.get(next)];
-      if (Math.min(above, below) > SLIDE.height / 2 || above + below > room) break;
-      const joined = Object.assign(document.createElement("div"), { className: "fragment" });
+    while (slide.isConnected && next && !headings(next).length && heights.get(slide) + heights.get(next) <= room) {
+      const joined = Object.assign(document.createElement("div"), { className: next.matches(".part") ? "" : "fragment" });
       joined.append(...next.childNodes);
       slide.append(joined);
+      heights.set(slide, heights.get(slide) + heights.get(next));
       next.remove();
-      heights.set(slide, above + below);
       next = slide.nextElementSibling;
     }
+    slide.firstElementChild?.classList.remove("fragment"); // a slide begins with something
   }
   document.body.classList.remove("measuring");
 }
@@ -75,25 +100,29 @@ function nameSections() {
   }
 }
 
-// The last of these sizes with which a slide fits and no line of code breaks that did not break before.
+// The last of these sizes with which a slide fits and no line of code breaks that did not break before; on a slide of which
+// two fifths are not used, lines may.
 function grow(slide, sizes, set) {
   const code = [...slide.querySelectorAll("pre")];
   const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
   set("");
   const before = lines();
+  let used = slide.scrollHeight;
   for (const size of sizes) {
     set(`${size}px`);
-    if (slide.scrollHeight <= SLIDE.height && lines() <= before) continue;
-    return set(size > sizes[0] ? `${size - 2}px` : "");
+    if (slide.scrollHeight > SLIDE.height || (lines() > before && used >= SLIDE.height * 0.4)) {
+      return set(size > sizes[0] ? `${size - 2}px` : "");
+    }
+    used = slide.scrollHeight;
   }
 }
 
 // A view alone on its slide is drawn as large as fits without scrolling. Each size is tried, since a narrower page is
 // also a higher one: to go by the height that it has now would enlarge and shrink it in turn, for ever.
 function enlarge(frame, room) {
-  const inside = frame.contentDocument, drawing = inside?.getElementById("vis");
+  const inside = frame.contentDocument, drawing = inside?.querySelector("#vis, #figure");
   if (!drawing) return;
-  for (let times = 1.7; times > 1; times -= 0.05) {
+  for (let times = 1.9; times > 1; times -= 0.05) {
     frame.style.width = `${100 / times}%`;
     const height = inside.body.getBoundingClientRect().bottom;
     if (drawing.scrollWidth > drawing.clientWidth || height * times > room) continue;
@@ -105,13 +134,13 @@ function enlarge(frame, room) {
 
 // First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
 function fit(slide) {
-  const pictures = [...slide.querySelectorAll("img, iframe")];
+  const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight); // less stills of views
   for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
     slide.style.setProperty("--code", "");
-    grow(slide, [28, 30, 32, 34, 36, 38, 40], (size) => { slide.style.fontSize = size; });
-    grow(slide, [26, 28, 30, 32, 34, 36], (size) => { slide.style.setProperty("--code", size); });
+    grow(slide, [28, 30, 32, 34, 36, 38, 40, 42, 44, 46], (size) => { slide.style.fontSize = size; });
+    grow(slide, [26, 28, 30, 32, 34, 36, 38, 40], (size) => { slide.style.setProperty("--code", size); });
   }
   const over = (slide.scrollHeight - SLIDE.height) / pictures.length;
   if (over > 0) for (const one of pictures) one.style.maxHeight = `${Math.max(160, one.offsetHeight - over)}px`;
