@@ -92,6 +92,17 @@ def test_what_slides_leave_away_is_folded_in_jupyterlab(path):
 
 
 @every_chapter
+def test_a_question_is_shown_with_its_answer(path):
+    asked = None
+    for cell in cells_of(path):
+        if cell.source.startswith("prediction = "):
+            asked = cell
+        elif asked and tells_the_answer(cell):
+            assert (kind_of(asked) in SHOWN) == (kind_of(cell) in SHOWN), f"{asked.id}, {cell.id}"
+            asked = None
+
+
+@every_chapter
 def test_code_fits_without_being_shrunk(path):
     for slide in deck(path):
         heights = {cell.id: height_of_code(cell) for cell in slide if cell.cell_type == "code"}
