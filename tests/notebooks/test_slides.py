@@ -7,22 +7,17 @@ import nbformat
 import pytest
 
 from tests.helpers import ROOT
+from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 from tools.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 
 CHOSEN = [f"{number:02d}" for number in range(15)]  # the notebooks whose slides have been chosen
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
-STARTS, SHOWN = {"slide", "subslide"}, {"slide", "subslide", "fragment", "-"}
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # of code at 24 px on a slide of 1280 × 720, in letters and lines
 FOR_READERS = re.compile(
     r"Read \d+ minutes|colab\.svg|[Rr]un (the next cell|both cells|the cells above)|Sources\*\*"
 )
-HEADING = re.compile(r"^#{1,3} .*", re.MULTILINE)
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
-
-
-def kind_of(cell) -> str | None:
-    return cell.metadata.get("slideshow", {}).get("slide_type")
 
 
 def cells_of(path) -> list:
@@ -38,11 +33,6 @@ def deck(path) -> list[list]:
         if kind_of(cell) in SHOWN:
             slides[-1].append(cell)
     return slides
-
-
-def headings(cell) -> list[str]:
-    without_code = re.sub(r"^```.*?^```", "", cell.source, flags=re.MULTILINE | re.DOTALL)
-    return HEADING.findall(without_code) if cell.cell_type == "markdown" else []
 
 
 def hides_code(cell) -> bool:

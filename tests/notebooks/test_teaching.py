@@ -9,7 +9,7 @@ import pytest
 
 import exercises
 from tests.helpers import ROOT
-from tests.notebooks.test_slides import HEADING, SHOWN, STARTS, headings, kind_of
+from tests.notebooks.on_slides import HEADING, SHOWN, STARTS, headings, kind_of
 from tools import slides, teaching
 from utils.checkpoint import load_tokenizer
 

@@ -81,12 +81,13 @@ def test_a_notebook_is_executed_in_a_copy(tmp_path):
 
 def test_figures_for_slides_are_drawn_on_less_paper(tmp_path):
     path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
-    sizes = "import matplotlib.pyplot as plt\nfor size in [(10, 3.6), (4, 2), (14, 8)]:\n"
-    sizes += "    print(plt.figure(figsize=size).get_size_inches().round(2).tolist())\n    plt.close()"
+    sizes = "import io\nimport matplotlib.pyplot as plt\nfor size in [(10, 3), (4, 2), (14, 8)]:\n"
+    sizes += "    figure = plt.figure(figsize=size)\n    figure.savefig(io.BytesIO())\n"
+    sizes += "    print(figure.get_size_inches().tolist())\n    plt.close()"
     nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
     website.execute_one(path, copy, slides.LARGER_LETTERS)
     (cell,) = nbformat.read(copy, as_version=4).cells
-    assert cell.outputs[0].text.splitlines() == ["[7.0, 2.52]", "[4.0, 2.0]", "[9.8, 5.6]"]
+    assert cell.outputs[0].text.splitlines() == ["[7.0, 3.0]", "[4.0, 2.0]", "[7.0, 3.2]"]
 
 
 def on_slide(cell, kind, *tags):
