@@ -155,7 +155,7 @@ def test_hours_are_the_sums_of_the_minutes():
     )
     text = " ".join(README.split())
     assert "take {:g} hours to read, and {:g} hours with the exercises".format(*whole) in text
-    assert "The core, 00 to 09, takes {:g} and {:g} hours".format(*core) in text
+    assert "The core, 00 to 09, takes {:g} hours to read and {:g} with exercises".format(*core) in text
 
 
 @torch.no_grad()
@@ -169,7 +169,10 @@ def test_the_film_shows_the_weights_that_the_text_tells():
         return {token: f"{weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)}
 
     text = " ".join(README.split())
-    assert f'In layer 3, head 1 attends from "it" to "animal": {looked_at("tired")["animal"]}.' in text
+    assert (
+        f'Head 1 of layer 3 gives {looked_at("tired")["animal"]} of the attention of "it" to "animal".'
+        in text
+    )
     narrow = looked_at("narrow")
     assert f"the head still prefers the animal, {narrow['animal']} to {narrow['street']}." in text
 
