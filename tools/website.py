@@ -84,11 +84,12 @@ def is_new(path: Path, copy: Path, first: Path | None) -> bool:
 
 
 def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
-    """Write an executed copy of a notebook, its views included."""
+    """Write an executed copy of a notebook, its views included; `first` is run before it, with names of its own."""
     notebook = nbformat.read(path, as_version=4)
     copy.parent.mkdir(parents=True, exist_ok=True)
     if first:
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(first.read_text("utf-8")))
+        own_names = f"exec({first.read_text('utf-8')!r}, {{'__name__': {first.stem!r}}})"
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(own_names))
     try:
         run(notebook, copy.parent, timeout=900)
     except CellExecutionError as error:
