@@ -81,7 +81,8 @@ def test_a_notebook_is_executed_in_a_copy(tmp_path):
 
 def test_figures_for_slides_are_drawn_on_less_paper(tmp_path):
     path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
-    sizes = "lay_out = meeting = thin_out = 'names of the notebook'\nimport io\nimport matplotlib.pyplot as plt\nfor size in [(10, 3), (4, 2), (14, 8)]:\n"
+    sizes = "lay_out = meeting = thin_out = 'names of the notebook'\n"
+    sizes += "import io\nimport matplotlib.pyplot as plt\nfor size in [(10, 3), (4, 2), (14, 8)]:\n"
     sizes += "    figure = plt.figure(figsize=size)\n    figure.savefig(io.BytesIO())\n"
     sizes += "    print(figure.get_size_inches().tolist())\n    plt.close()"
     nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
