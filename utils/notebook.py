@@ -4,6 +4,7 @@ import filecmp
 import os
 import random
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -132,3 +133,32 @@ def finding(statement: str, holds: bool) -> None:
     Nothing is raised. That it holds for the saved sentences is checked by comparing this line with the saved one.
     """
     print(f"{'✓' if holds else '✗'} {statement}")
+
+
+def place_of(word: str, tokens: Sequence[str]) -> int:
+    """The first place of a token among others. If it is not there, say so and take the first one that is a word.
+
+    So a cell that follows one word of a sentence goes on when a reader types another sentence. The case of letters
+    does not matter. ValueError only if there are no tokens.
+    """
+    lower = [token.lower() for token in tokens]
+    if word.lower() in lower:
+        return lower.index(word.lower())
+    special = ("[CLS]", "[SEP]", "[PAD]")
+    place = next((place for place, token in enumerate(tokens) if token not in special), 0)
+    if not tokens:
+        raise ValueError("there are no tokens to look at: type at least one word")
+    print(f"“{word}” is not among these tokens, so this cell follows “{tokens[place]}”")
+    return place
+
+
+def within(name: str, value: int, count: int) -> int:
+    """A number that a reader typed, such as a layer, if it is one of 0 … count - 1; else say so and take the nearest.
+
+    What is no whole number at all becomes 0.
+    """
+    number = value if isinstance(value, int) else 0
+    nearest = min(max(number, 0), count - 1)
+    if nearest != value:
+        print(f"{name} is a whole number from 0 to {count - 1}, not {value!r}: this cell takes {nearest}")
+    return nearest

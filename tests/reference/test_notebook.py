@@ -13,7 +13,7 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import ROOT
-from utils.notebook import NEEDED, compare, finding, largest_difference, other_checkout, start
+from utils.notebook import NEEDED, compare, finding, largest_difference, other_checkout, place_of, start, within
 
 
 @pytest.fixture(autouse=True)
@@ -170,3 +170,20 @@ def test_a_finding_is_printed_whether_it_holds_or_not(capsys):
         "✗ head 3 looks back",
         "✓ head 3 looks back",
     ]
+
+
+def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there(capsys):
+    assert place_of("His", ["[CLS]", "i", "got", "his", "[SEP]"]) == 3
+    assert capsys.readouterr().out == ""
+    assert place_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
+    assert capsys.readouterr().out == "“his” is not among these tokens, so this cell follows “i”\n"
+    assert place_of("his", ["[CLS]", "[SEP]"]) == 0
+    with pytest.raises(ValueError, match="there are no tokens to look at"):
+        place_of("his", [])
+
+
+def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
+    assert [within("layer", value, 6) for value in (0, 5)] == [0, 5]
+    assert capsys.readouterr().out == ""
+    assert [within("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
+    assert "layer is a whole number from 0 to 5, not 9: this cell takes 5" in capsys.readouterr().out
