@@ -5,6 +5,7 @@ import os
 import random
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -124,7 +125,22 @@ def reveal(prediction, actual) -> None:
     if prediction is None:
         print(f"{actual}; you predicted nothing: write it above and run both cells again")
     else:
-        print(f"{actual}; you predicted {prediction}" + (", and so it is" * (prediction == actual)))
+        print(f"{actual}; you predicted {prediction}" + (", and so it is" * agrees(prediction, actual)))
+
+
+def agrees(prediction, actual) -> bool:
+    """Say whether a prediction is what came out, within rounding; a list may be typed as a tuple or a tensor.
+
+    A whole number came from rounding to ones, as per cents do, and any other number from rounding to hundredths.
+    """
+    if isinstance(prediction, Tensor | np.ndarray):
+        prediction = prediction.tolist()
+    if isinstance(actual, list | tuple):
+        same_length = isinstance(prediction, list | tuple) and len(prediction) == len(actual)
+        return same_length and all(map(agrees, prediction, actual))
+    if isinstance(actual, Real) and isinstance(prediction, Real):
+        return abs(prediction - actual) <= (0.5 if isinstance(actual, int) else 0.005) + 1e-9
+    return prediction == actual
 
 
 def finding(statement: str, holds: bool) -> None:
@@ -152,13 +168,15 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
     return place
 
 
-def within(name: str, value: int, count: int) -> int:
-    """A number that a reader typed, such as a layer, if it is one of 0 … count - 1; else say so and take the nearest.
+def within(name: str, value: int, count: int, least: int = 0) -> int:
+    """A number that a reader typed, if it is one of `least` … count - 1, such as a layer; else say so, take the nearest.
 
-    What is no whole number at all becomes 0.
+    What is no whole number at all becomes `least`.
     """
-    number = value if isinstance(value, int) else 0
-    nearest = min(max(number, 0), count - 1)
+    number = value if isinstance(value, int) else least
+    nearest = min(max(number, least), count - 1)
     if nearest != value:
-        print(f"{name} is a whole number from 0 to {count - 1}, not {value!r}: this cell takes {nearest}")
+        print(
+            f"{name} is a whole number from {least} to {count - 1}, not {value!r}: this cell takes {nearest}"
+        )
     return nearest

@@ -13,7 +13,17 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import ROOT
-from utils.notebook import NEEDED, compare, finding, largest_difference, other_checkout, place_of, start, within
+from utils.notebook import (
+    NEEDED,
+    compare,
+    finding,
+    largest_difference,
+    other_checkout,
+    place_of,
+    reveal,
+    start,
+    within,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -187,3 +197,51 @@ def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
     assert capsys.readouterr().out == ""
     assert [within("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
     assert "layer is a whole number from 0 to 5, not 9: this cell takes 5" in capsys.readouterr().out
+    assert [within("layers", value, 6, least=1) for value in (0, 1, "two")] == [1, 1, 1]
+    assert "layers is a whole number from 1 to 5, not 0: this cell takes 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("prediction", "actual"),
+    [
+        ((1, 1 / 8), [1.0, 0.13]),
+        (torch.tensor([1.0, 0.125]), [1.0, 0.13]),
+        (np.array([1.0, 0.13]), [1.0, 0.13]),
+        (2 / 3, 0.67),
+        (0.995, 1.0),
+        (70.4, 70),
+        (("##ies", "fl"), ["##ies", "fl"]),
+        ("good", "good"),
+    ],
+)
+def test_a_prediction_is_right_within_rounding(prediction, actual, capsys):
+    reveal(prediction, actual)
+    assert capsys.readouterr().out == f"{actual}; you predicted {prediction}, and so it is\n"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "actual"),
+    [
+        ((1, 1 / 9), [1.0, 0.13]),
+        ((1 / 8, 1), [1.0, 0.13]),
+        ((1,), [1.0, 0.13]),
+        (1, [1.0, 0.13]),
+        (0.96, 1.0),
+        (0.66, 0.67),
+        (71, 70),
+        (float("nan"), 0.5),
+        ("many", 0.5),
+        ("0.5", 0.5),
+        (["fl", "##ies"], ["##ies", "fl"]),
+        ("##ies", ["##ies", "fl"]),
+        (torch.ones(2, 2), [1.0, 1.0]),
+    ],
+)
+def test_a_prediction_that_is_wrong_or_of_another_kind_gets_no_verdict(prediction, actual, capsys):
+    reveal(prediction, actual)
+    assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"
+
+
+def test_no_prediction_is_told_so(capsys):
+    reveal(None, 0.5)
+    assert capsys.readouterr().out == "0.5; you predicted nothing: write it above and run both cells again\n"

@@ -95,8 +95,8 @@ def attention_in_the_plane(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
         summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {told(names)}",
-        help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query into the direction "
-        "of a key, and that token's weight grows; make it longer, and the differences grow.",
+        help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, "
+        "and the score of that key grows; make the query longer, and the largest weight grows.",
         still=still,
         size=(7, 4),
     )
@@ -131,8 +131,8 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
         summary=f"Sharpness: softmax of the scores of {told(names)}, times a factor",
-        help="Move the factor, or the score of one token. Watch the bars: the more attention goes to one token, the "
-        "smaller is the gradient that is left.",
+        help="Move the factor, or the score of one token. Watch the bars: once one token has more than half of "
+        "the attention, the gradient that is left shrinks with each further bit.",
         still=still,
         size=(6, 3.6),
     )

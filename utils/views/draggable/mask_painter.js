@@ -6,7 +6,7 @@ const MEANING = {
   bidirectional: "Bidirectional, as in BERT: each token may see the whole text, so every row averages all the values.",
   causal: "Causal (autoregressive), as in GPT: each token may see itself and the tokens before it, and none after it.",
   padding: `Padding: a short text in a batch is filled up, and no token may see the filling. Here it is ${padding()}.`,
-  window: "Window: each token may see itself and one neighbour on each side. Models for long texts use wider windows.",
+  window: "Window: each token may see itself and one neighbour on each side. ModernBERT's windows (notebook 14) are wider.",
   cross: "Cross attention: each token that the decoder has written (rows) may see the whole text that the encoder " +
     "has read (columns).",
 };

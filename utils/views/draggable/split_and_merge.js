@@ -132,8 +132,8 @@ function placeOf(at, shape) {
 
 function tellWrong(shape) {
   return {
-    ASD: "The shape is right, the content is not: view cuts the numbers in reading order, so head 0 gets the first " +
-      "tokens whole instead of its part of every token.",
+    ASD: "The shape is right, the content is not: view cuts the numbers in reading order, so head 0 gets parts " +
+      "of other heads, too, and nothing of the last token.",
     SAD: "Swapping does not repair it: the blocks of the tokens are mixed, too.",
     SH: "The shape is right again, so torch raises no error, but a row no longer holds the numbers of one token.",
   }[shape];
