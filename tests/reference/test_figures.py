@@ -31,6 +31,41 @@ def test_attention_in_the_plane_refuses(arguments, options, message):
         figures.attention_in_the_plane(*arguments, **options)
 
 
+def test_what_the_plane_says_of_turning_and_of_making_longer():
+    page = figures.attention_in_the_plane([1, 2], torch.eye(2)).page
+    assert "Turn the query towards a key, and the score of that key grows" in page
+    assert "make the query longer, and the largest weight grows" in page
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        query, keys = (torch.randn(size, generator=generator) for size in ((2,), (3, 2)))
+        steps = torch.linspace(0, 1, 20)[:, None]
+        turned = torch.lerp(query / query.norm(), keys[0] / keys[0].norm(), steps)
+        scores = query.norm() * turned / turned.norm(dim=1, keepdim=True) @ keys[0]
+        assert (scores.diff() > -1e-5).all()
+        longer = (torch.linspace(1, 5, 20)[:, None] * query @ keys.T).softmax(dim=1).amax(dim=1)
+        assert (longer.diff() > -1e-6).all()
+
+
+def test_what_sharpness_says_of_the_gradient():
+    page = figures.sharpness([1.0, 2.0, 3.0]).page
+    assert "once one token has more than half of the attention, the gradient that is left shrinks" in page
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(100):
+        weights = (torch.randn(6, generator=generator) * torch.linspace(0, 9, 90)[:, None]).softmax(dim=1)
+        left, ahead = (weights * (1 - weights)).amax(dim=1), weights.amax(dim=1) > 0.5
+        assert (left[ahead].diff() < 1e-6).all()
+
+
+def test_what_a_wrong_split_gives_head_0():
+    """The drawing says: parts of other heads, too, and nothing of the last token."""
+    for tokens in range(2, 7):
+        for heads in range(2, 7):
+            numbers = figures.numbers_that_say_where(tokens, heads, 3)
+            first = numbers.flatten()[: tokens * 3]
+            assert (first // 10 % 10 > 0).any()
+            assert not (first // 100 == tokens).any()
+
+
 def test_a_still_picture_is_the_same_each_time():
     first, second = (figures.attention_in_the_plane([1, 2], torch.eye(2)).still for _ in range(2))
     assert first == second

@@ -6,12 +6,26 @@ import pytest
 from tests.helpers import ROOT
 from tools.notebooks import main_line, run
 
+# what stands in several rounds
+FOLLOWS = '{"time": "flies", "flies": "like", "like": "an", "an": "arrow", "arrow": "<end>"}'
+WORD_COUNTS = '{"flies": 4, "tries": 3, "fly": 2, "pie": 2}'
+FIRST_PAIR = '("Time flies like an arrow", "fruit flies like a banana")'
+GROUPS = '"monday tuesday friday three four five dog cat horse red blue green"'
+SENTENCES = 'sentences = ["I called Ian. I got his answering machine.", "time flies like an arrow"]'
+FLIES = 'flies = ["time flies like an arrow", "fruit flies like a banana"]'
+ARROW = 'arrow, banana = "time flies like an arrow", "fruit flies like a banana"'
+BARKS = 'pair = ["the bark of a palm tree is very rough", "time flies like an arrow"]'
+IAN = 'sentence = "I called Ian. I got his answering machine."'
+IAN_PAIR = 'pair = ("I called Ian.", "I got his answering machine.")'
+TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an arrow", "dogs bark"]'
+IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
+
 # by notebook: rounds of edits, each the text that stands there and what is typed instead
 EDITS = {
     "00_overview": [
         [
             ("My sister lost her keys in the park.", "The boss fired the clerk. He lost his job."),
-            ("values=[1, 3, 5, 7, 9]", "values=[1, 3, 5, 7, 14]"),
+            ('rows=french, mask="causal"', 'values=[1, 3, 5, 7, 14], mask="padding"'),
             ('"arrow": "<end>"}', '"arrow": "time"}'),
         ],
         [
@@ -24,6 +38,25 @@ EDITS = {
             ('compare_meanings("bank", banks)', 'compare_meanings("Bank", banks)'),
             ("we swam to the bank of the river", "we swam to the bank of the bank"),
             ("the bank raised its interest rates\"", "the lender raised its rates\""),
+        ],
+        [
+            (IAN_BATCH, 'ian = to_batch("Hi")'),
+            (FOLLOWS, '{"the": "cat", "cat": "sat"}'),
+            ("mask_painter(english,", 'mask_painter([*english, "today"],'),
+            ("time flies like an eagle", "time"),
+            ('compare_meanings("tree", trees)', 'compare_meanings("tree", banks)'),
+        ],
+        [
+            (IAN_BATCH, 'ian = to_batch("")'),
+            (FOLLOWS, "{}"),
+            ('mask="causal"', 'mask="window"'),
+            ("time flies like an eagle", "an eagle is not an arrow, and time does not fly"),
+            ("My sister lost her keys in the park.", "He said he would. She did not. Nobody knew about their cars."),
+            ('"interest": "the bank raised its interest rates"', '"river": "the bank raised its interest rates"'),
+        ],
+        [
+            (FOLLOWS, '{"<end>": "time", "time": "time"}'),
+            (IAN_BATCH, 'ian = to_batch(["I got HIS car.", "Her dog."])'),
         ],
     ],
     "01_tokenization": [
@@ -40,6 +73,26 @@ EDITS = {
             ('["time", "like", "fl", "f", "##l", "##y", "##ies"]', "[]"),
             ("[101, 2051, 10029, 102], [2066, 102]", "[101, 102], [5, 102]"),
         ],
+        [
+            (WORD_COUNTS, "{}"),
+            (FIRST_PAIR, '("one", "two", "three")'),
+            ('to_ids("time flies like an arrow")', 'to_ids("🙂 [MASK] ☃")'),
+            ('"I called Ian. I got his answering machine."', '""'),
+            ("Supercalifragilistic naïve cafés 🙂 and a selfie", ""),
+        ],
+        [
+            (WORD_COUNTS, '{"a": 1}'),
+            ('("Who called?", "Ian.")', '"a single text"'),
+            ('["café", "cafe\\u0301", "CAFÉ", "ca\\u200bfé"]', '"café"'),
+            ("prediction = None", 'prediction = ("##ies", "fl")'),
+            ('longest_match(official, "unaffable")', 'longest_match(official, "Zürich 北京 [MASK]")'),
+            ("merges(reviews[:12])", 'merges(["aa aa ab"])'),
+        ],
+        [
+            (WORD_COUNTS, '{"flies": 0, "": 3, "banana": 7}'),
+            (FIRST_PAIR, '("word " * 700, "")'),
+            ("tokenization unbelievably ChatGPT", ""),
+        ],
     ],
     "02_embeddings": [
         [
@@ -48,14 +101,59 @@ EDITS = {
             ('"the bank of the river", "a bank lends money"', '"bank bank bank", ""'),
             ('words_to_try = "time flies like an arrow"', 'words_to_try = "flies flies chatgpt"'),
         ],
+        [
+            ("place = 21", "place = 400"),
+            (GROUPS, '"cat"'),
+            ('"the bank of the river", "a bank lends money"', '"only one sentence"'),
+            ('["king", "tuesday", "doctor", "good"]', '["Zürich", "", "KING"]'),
+            ("[2, 4, 4, 4, 5, 5, 7, 9]", "[5, 5]"),
+        ],
+        [
+            ("place = 21", 'place = "graves"'),
+            (GROUPS, '"qwertz"'),
+            ('"the bank of the river", "a bank lends money"', '"one", "two", "three"'),
+            ('sentence = "time flies like an arrow"', 'sentence = ""'),
+            ('words_to_try = "time flies like an arrow"', 'words_to_try = ""'),
+            ('"flies like flies"', '""'),
+        ],
+        [
+            ("place = 21", "place = -1"),
+            (GROUPS, '"spring summer autumn winter spring"'),
+            ('"the bank of the river", "a bank lends money"', '"Hello", "goodbye"'),
+            ('sentence = "time flies like an arrow"', 'sentence = "word " * 700'),
+            ("[2, 4, 4, 4, 5, 5, 7, 9]", "[]"),
+        ],
     ],
     "03_self_attention": [
         [
             ("[0.5, 0.25, 0.25]", "[0.0, 0.0, 1.0]"),
-            ("(4, 16, 100)", "(1, 9, 1000)"),
+            ("[4, 16, 100]", "[1, 9, 1000]"),
             ("[[1, 1, 1, 0]]", "[[0, 0, 0, 0]]"),
             ('"My dog chased the neighbour\'s cat.", "chased"', '"", "nobody"'),
             ("prediction = None", "prediction = 0.5"),
+        ],
+        [
+            ("layer, head = 2, 4", "layer, head = 2, 11"),
+            (SENTENCES, 'sentences = ["The weather is fine.", "Who is it?"]'),
+            (FLIES, 'flies = ["hi", "yes"]'),
+            ("[0.5, 0.25, 0.25]", "[0.5, 0.5]"),
+            ("[[1, 1, 1, 0]]", "[[1, 1, 0]]"),
+            ("[4, 16, 100]", "[64]"),
+        ],
+        [
+            ("layer, head = 2, 4", "layer, head = 9, -1"),
+            (SENTENCES, 'sentences = [""]'),
+            (FLIES, 'flies = ["the bark of the dog kept us all awake", "the bark of a birch", "bark"]'),
+            ('tokenizer, "time flies like an arrow", layer=0', 'tokenizer, "Ça va? 你好", layer=0'),
+            ("layer=0, head=2)  # change me", "layer=6, head=2)"),
+            ("prediction = None", "prediction = (1, 1 / 8)"),
+        ],
+        [
+            ("layer, head = 2, 4", 'layer, head = "two", 4.5'),
+            (SENTENCES, 'sentences = ["Her dog ate HIS shoe. " * 100, "x"]'),
+            (FLIES, 'flies = ["", "flies"]'),
+            ('"My dog chased the neighbour\'s cat.", "chased"', '"word " * 700 + "end", "end"'),
+            ("[[1, 1, 1, 0]]", "[1, 1, 1, 0]"),
         ],
     ],
     "04_multi_head_attention": [
@@ -64,6 +162,23 @@ EDITS = {
             ('"fruit flies like a banana"', '"my old aunt bakes good bread every single day"'),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 24, 3"),
             ("prediction = None", "prediction = 0.5"),
+        ],
+        [
+            ("The hungry cat chased a small mouse.", "An old sailor told a long story."),
+            ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 8, 3"),
+            ('["time", "flies", "away"], heads=2', '["hello", "world"], heads=3'),
+            (ARROW, 'arrow, banana = "hi", ""'),
+        ],
+        [
+            ("The hungry cat chased a small mouse.", "hi"),
+            ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 7, 0"),
+            ('my_layer = "hi", "cat", 2', 'my_layer = "hi", "HI", 9'),
+            ("prediction = None", 'prediction = "half"'),
+        ],
+        [
+            ("The hungry cat chased a small mouse.", "The cat saw the cat 🙂"),
+            ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 6, 6"),
+            (ARROW, 'arrow, banana = "She put the key on a table.", "He took it."'),
         ],
     ],
     "05_encoder_layer": [
@@ -74,28 +189,58 @@ EDITS = {
             ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],
+        [
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = "I"'),
+            ('watch("the spring in the mattress broke", "spring")', 'watch("spring, spring, SPRING", "Spring")'),
+            (BARKS, 'pair = "one text"'),
+            ("slope = torch.tensor(0.2)", "slope = 0"),
+            ("prediction = None", "prediction = (0.12, 0.95)"),
+        ],
+        [
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = "北京 🙂 " * 300'),
+            ('watch("the spring in the mattress broke", "spring")', 'watch("", "")'),
+            (BARKS, 'pair = ["a", "b " * 600, ""]'),
+            ("slope = torch.tensor(0.2)", "slope = 3"),
+            ("prediction = None", 'prediction = "little"'),
+        ],
     ],
     "06_encoder": [
         [
             ('text = "My sister lost her keys."', 'text = "Ça va? 你好 🙂 " * 80'),
-            ('sentence = "I called Ian. I got his answering machine."', 'sentence = "Wo ist die Bäckerei? 🙂 " * 80'),
+            (IAN, 'sentence = "Wo ist die Bäckerei? 🙂 " * 80'),
             ("number_of_layers = 3", "number_of_layers = 12"),
-            ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = ("What is BERT?", "BERT is BERT.")'),
+            (IAN_PAIR, 'pair = ("What is BERT?", "BERT is BERT.")'),
             ('texts = ["the bark of a palm tree is very rough", ', 'texts = ["hi", '),
             ('my_word = "spring"', 'my_word = "encoderology"'),
             ("prediction = None", "prediction = 0.3"),
         ],
         [
             ('text = "My sister lost her keys."', 'text = ""'),
-            ('sentence = "I called Ian. I got his answering machine."', 'sentence = ""'),
+            (IAN, 'sentence = ""'),
             ('"the spring in the mattress broke", "in spring the flowers bloom"', '"spring spring", "no such word"'),
+        ],
+        [
+            ("number_of_layers = 3", "number_of_layers = 0"),
+            (IAN_PAIR, 'pair = "I called Ian."'),
+            ('text = "My sister lost her keys."', 'text = ["One text.", "And another, longer one."]'),
+            (TEXTS, 'texts = "a single text"'),
+            (IAN, 'sentence = "hi"'),
+            ('my_word = "spring"', 'my_word = "Spring"'),
+        ],
+        [
+            ("number_of_layers = 3", 'number_of_layers = "two"'),
+            (IAN_PAIR, 'pair = ["one", "two", "three"]'),
+            (TEXTS, 'texts = ["", "b " * 600]'),
+            (IAN, 'sentence = "The boss fired the clerk. He lost his job."'),
+            ('my_word = "spring"', 'my_word = ""'),
+            ("prediction = None", 'prediction = "half"'),
         ],
     ],
     "07_attention_views": [
         [
             ("prediction = None", 'prediction = "many"'),
             ("show = head_view", "show = neuron_view"),
-            ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = "My sister lost her keys."'),
+            (IAN_PAIR, 'pair = "My sister lost her keys."'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = "The dog chased the dog."'),
             ('"John": "his", "Anna": "her", "Robert": "his", "Wei": "his"}', '"Xyzzyqux": "their"}'),
         ],
