@@ -84,8 +84,8 @@ def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
                 if name == first:
                     raise
                 found = str(error) if isinstance(error, Hint) else told(error)
-                fixed = f"Right for {first}, but not for {name}: take every size from what is given."
-                raise Hint(f"{fixed} {found[0].upper()}{found[1:]}") from error
+                fixed = f"Right for {first}, but not for {name}: take every size from what is given:"
+                raise Hint(f"{fixed} {found}") from error
         return remark
 
     return check_answer
@@ -192,7 +192,7 @@ def guard(answer):
     if not callable(answer):
         return answer
     name = finished(answer)
-    expect(not name, f"This is the series' own {name}: write it yourself, without inheriting from it.")
+    expect(not name, f"This is the series' own {name}, or inherits from it: write one of your own.")
     if isinstance(answer, type):
         return answer
 

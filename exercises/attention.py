@@ -21,7 +21,11 @@ def official_model(hidden_size: int = 0, num_heads: int = 0) -> BertModel:
     config = BertConfig(**sizes, **small, initializer_range=0.5, attn_implementation="eager")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return BertModel(config).eval()
+        model = BertModel(config).eval()
+        with torch.no_grad():
+            for vector in (parameter for parameter in model.parameters() if parameter.dim() == 1):
+                vector += 0.3 * torch.randn(vector.shape)  # biases of 0 and gains of 1 would all be alike
+        return model
 
 
 def batch_for(model: BertModel) -> tuple[Tensor, Tensor]:
@@ -59,15 +63,15 @@ def wrong_weights(
     )
 
 
-def low_scores(width: int, D: int) -> tuple[Tensor, Tensor]:
-    """States (1, 3, width), two tokens and padding, and their mask (1, 3).
+def low_scores(width: int, D: int, S: int = 3) -> tuple[Tensor, Tensor]:
+    """States (1, S, width), of which the last is padding, and their mask (1, S).
 
     Where every query is (1, …, 1) and every key D times its state's first number, the tokens have the score −200, and
     padding 0.
     """
-    states = torch.zeros(1, 3, width)
-    states[:, :2] = -200 / D**0.5
-    return states, torch.tensor([[1, 1, 0]])
+    states, mask = torch.full((1, S, width), -200 / D**0.5), torch.ones(1, S, dtype=torch.long)
+    states[:, -1], mask[:, -1] = 0, 0
+    return states, mask
 
 
 def expect_nothing_on_padding(run: Callable, parts, hidden_size: int, D: int) -> None:
@@ -84,9 +88,9 @@ def expect_nothing_on_padding(run: Callable, parts, hidden_size: int, D: int) ->
 
 
 def hides_padding(weights: Tensor) -> None:
-    """Raise `Hint` unless the weights that `low_scores` gave leave the last of three tokens out."""
+    """Raise `Hint` unless the weights that `low_scores` gave leave the last token out."""
     expect(
-        torch.as_tensor(weights)[..., 2].max() < 1e-7,
+        torch.as_tensor(weights)[..., -1].max() < 1e-7,
         "Padding still gets some weight, where the scores of real tokens are low, such as −200: hide it with −inf "
         "(-math.inf), which is below every score, before the softmax.",
     )

@@ -253,8 +253,8 @@ def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int
     wanted = attend_within(query, key, value, attention_mask, reach)
     expect(close(weights, wanted[1]), "The weights are not right: scores / √D, both masks, then softmax.")
     expect(close(context, wanted[0]), "The weights are right. The context is weights @ value.")
-    states, padded = low_scores(D, D)
-    _, weights = two_tensors(run_on_copies(answer, torch.ones(1, 3, D), states, states, padded, reach))
+    states, padded = low_scores(D, D, S)
+    _, weights = two_tensors(run_on_copies(answer, torch.ones(1, S, D), states, states, padded, reach))
     hides_padding(weights)
     expect_trainable(answer, attend_within, query, key, value, attention_mask, reach)
     return "Its cost grows with S × reach, if one leaves out what is masked."

@@ -42,8 +42,7 @@ def gelu_by_hand(answer, x: Tensor):
     """The answer is the exact GELU, for a tensor of any shape."""
     expect_function(answer)
     given = x.clone()
-    with Without("This calls torch's own GELU: write it with torch.erf.", "gelu"):
-        result = expect_tensor(answer(given), x.shape, dtype=x.dtype)
+    result = expect_tensor(answer(given), x.shape, dtype=x.dtype)
     expect(torch.equal(given, x), "It writes into its input: make a new tensor (x * …, not x *= …).")
     erf = torch.erf(x / 2**0.5)
     wrong = {
@@ -64,6 +63,8 @@ def gelu_by_hand(answer, x: Tensor):
         "x times the share Φ(x) of the normal distribution that lies below x.",
         "GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
     )
+    with Without("This calls torch's own GELU: write it with torch.erf.", "gelu"):
+        answer(given)
     expect_trainable(answer, F.gelu, x)
 
 
