@@ -158,11 +158,13 @@ def name_the_mistake(answer: Callable) -> None:
     ids, types = torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]), torch.tensor([[0, 0, 0, 1, 1], [0] * 5])
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
+    untouched = deepcopy(encoder)
     for layer in encoder.layers:
         layer.register_forward_pre_hook(expect_no_pair)
     with mock.patch.object(TransformerEncoder, "forward", refuse):
         states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
     expect(encoder.training, "It switches the encoder to evaluation mode: that is for the caller to say.")
+    expect_untouched(encoder, untouched)
     start, (wanted, variants) = (
         encoder.embeddings(ids, types),
         reference_states(encoder, ids, mask, types),
@@ -302,7 +304,7 @@ def expect_untouched(encoder: TransformerEncoder, given: TransformerEncoder) -> 
     )
     ours, theirs = encoder.state_dict(), given.state_dict()
     same = ours.keys() == theirs.keys() and all(ours[name].equal(theirs[name]) for name in theirs)
-    expect(same, "It changes the parameters themselves: freezing leaves each number as it is.")
+    expect(same, "It changes the encoder's parameters, or its parts: leave each as it is.")
 
 
 def check_thawed(learning: list[bool], frozen: list[bool], number: int) -> None:

@@ -76,6 +76,14 @@ def test_chance_does_not_decide(number, answer):
     assert said(0) == said(1) == said(2)
 
 
+def test_an_answer_cannot_spoil_the_next_ones():
+    for number in ("5.3", "6.4"):  # whose parts, made once, an answer may alter
+        for answer in [answer for other, answer, _ in WRONG if other == number]:
+            hint_of(number, answer)
+        right = next(answer for other, answer in RIGHT if other == number)
+        assert verdict(find_check(number), right).startswith(CORRECT)
+
+
 @pytest.mark.parametrize(("number", "answer", "words"), marked(case for case in WRONG if case[0] in SIZES))
 def test_wrong_answers_are_refused_at_two_sizes_or_more(number, answer, words):
     function, sizes = SIZES[number]

@@ -35,6 +35,7 @@ from exercises import (
     solved,
     verdict,
 )
+from exercises.arrays import expect_trainable
 from utils.attention import AttentionHead, scaled_dot_product_attention
 from utils.encoder_layer import TransformerEncoderLayer
 
@@ -190,7 +191,8 @@ def test_what_is_wrong_only_at_another_size_has_fixed_one():
     assert verdict(check_answer, lambda size: []) == "not yet. 2 ones are missing."
     fixed = "not yet. Right for two, but not for three: take every size from what is given: "
     assert verdict(check_answer, lambda size: [1, 1]) == f"{fixed}3 ones are missing."
-    assert verdict(check_answer, lambda size: 1 if size > 2 else [1, 1]).startswith(f"{fixed}this answer is")
+    raised = verdict(check_answer, lambda size: [1, 1] if size == 2 else 1 / 0)
+    assert raised.startswith(f"{fixed}your code raised ZeroDivisionError")
     assert verdict(check_answer, lambda size: [1, 1] if size == 2 else ...).startswith("not attempted")
 
 
@@ -211,15 +213,15 @@ class MyHead(AttentionHead):
     ],
 )
 def test_what_is_finished_is_recognised(answer, name):
-    assert (
-        verdict(double, answer)
-        == f"not yet. This is the series' own {name}, or inherits from it: write one of your own."
-    )
+    said = verdict(double, answer)
+    assert said == f"not yet. This is the series' own {name}, or inherits from it: write one of your own."
 
 
-@pytest.mark.parametrize(
-    "answer", [torch.relu, torch.nn.Linear(2, 2), lambda *given: scaled_dot_product_attention(*given)]
-)
+def attend(query, key, value):
+    return scaled_dot_product_attention(query, key, value)
+
+
+@pytest.mark.parametrize("answer", [torch.relu, torch.nn.Linear(2, 2), attend])
 def test_what_is_not_ours_or_only_calls_ours_is_not_finished(answer):
     assert finished(answer) == ""
 
@@ -325,6 +327,20 @@ def test_gradients():
     for cut in (wanted.detach(), weight * weight.detach() + other, weight.square() + other.detach(), 3.0):
         with pytest.raises(Hint, match="cut off"):
             expect_gradients(cut, wanted, [weight, other], "cut off")
+
+
+def test_what_cuts_off_gradients_is_found_and_numpy_is_not_blamed():
+    x, y = torch.randn(2, 3)
+    for right in (
+        torch.mul,
+        lambda x, y: y * x,
+        lambda x, y: x.numpy() * y.numpy(),
+        lambda x, y: torch.from_numpy(x.numpy() * y.numpy()),
+    ):
+        expect_trainable(right, torch.mul, x, y)
+    for cut in (lambda x, y: (x * y).detach(), lambda x, y: x * y.data, torch.no_grad()(lambda x, y: x * y)):
+        with pytest.raises(Hint, match="gradients do not get back"):
+            expect_trainable(cut, torch.mul, x, y)
 
 
 def test_nan_on_the_ladder_is_named():
