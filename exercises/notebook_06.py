@@ -297,14 +297,14 @@ def thaw_last_layers(answer):
 
 def expect_untouched(encoder: TransformerEncoder, given: TransformerEncoder) -> None:
     """Raise `Hint` if anything but requires_grad is other than it was."""
-    modes = [[module.training for module in each.modules()] for each in (encoder, given)]
-    expect(
-        modes[0] == modes[1],
-        "It calls eval() or train(): freezing is requires_grad alone, dropout is not asked.",
-    )
     ours, theirs = encoder.state_dict(), given.state_dict()
     same = ours.keys() == theirs.keys() and all(ours[name].equal(theirs[name]) for name in theirs)
     expect(same, "It changes the encoder's parameters, or its parts: leave each as it is.")
+    modes = [[module.training for module in each.modules()] for each in (encoder, given)]
+    expect(
+        modes[0] == modes[1],
+        "It calls eval() or train(): freezing is requires_grad alone, and keeps dropout.",
+    )
 
 
 def check_thawed(learning: list[bool], frozen: list[bool], number: int) -> None:
