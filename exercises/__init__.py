@@ -5,49 +5,89 @@ handed in. The checks of notebook NN live in `notebook_NN.py`, each a function d
 leaves `...` where the answer belongs, so an untouched stub is told from a wrong answer.
 """
 
+import ast
 import contextlib
 import importlib
 import io
 import pkgutil
+import random
 import re
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
-CORRECT = "correct."  # how the words for a right answer begin, and no others
+SIZES: dict[
+    str, tuple[Callable, dict[str, tuple]]
+] = {}  # a check that tries several sizes, and these, by name
+TRIES: Counter[str] = Counter()  # how often `check` has found an exercise wrong in this session
+CORRECT, WRONG = "correct.", "not yet."  # how the words for a right and a wrong answer begin, and no others
 HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils"}
-THOUSANDS = re.compile(r"(?<=\d)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")
+THOUSANDS = re.compile(r"(?<=\d)(?<!\b0)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")  # 0,125 has a decimal comma
+UNIT = re.compile(r"\s*(bits?|numbers|parameters|weights)$")
+CUT_OFF = (
+    "The values are right, but gradients do not get back through all of it, so that nothing could be trained: no "
+    "detach, no .data, no torch.no_grad()."
+)
 
 
 class Hint(Exception):  # noqa: N818 - not an error: what helps a reader on
-    """A wrong answer, in words that help."""
+    """A wrong answer, in words that help; `later` are those for whoever has had a hint before, and tell more."""
+
+    def __init__(self, hint: str, later: str = ""):
+        super().__init__(hint)
+        self.later = later or hint
 
 
 class NotAttempted(Exception):  # noqa: N818
     """The stub's `...` is still there."""
 
 
-def exercise(number: str, points: int = 1) -> Callable:
+def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None) -> Callable:
     """Register a check function: it takes the answer, raises `Hint` if it is wrong, may return a closing remark.
 
     Points say how hard the exercise is: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
+    With `sizes`, further arguments by a name such as "H = 18 and 3 heads", the function is run with each in turn.
     """
 
     def register(function: Callable) -> Callable:
-        CHECKS[number] = function
+        CHECKS[number] = at_every_size(function, sizes) if sizes else function
         POINTS[number] = points
+        if sizes:
+            SIZES[number] = function, sizes
         return function
 
     return register
+
+
+def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
+    """A check that runs `function` at each of the sizes; what is wrong only at a later one has fixed a size."""
+    (first, its_size), *others = sizes.items()
+
+    def check_answer(answer):
+        remark = function(answer, *its_size)
+        for name, size in others:
+            try:
+                function(answer, *size)
+            except NotAttempted:
+                raise
+            except Exception as error:
+                found = str(error) if isinstance(error, Hint) else told(error)
+                fixed = f"Right for {first}, but not for {name}: take every size from what is given:"
+                raise Hint(f"{fixed} {found}") from error
+        return remark
+
+    return check_answer
 
 
 def check(number: str, answer) -> None:
@@ -57,7 +97,9 @@ def check(number: str, answer) -> None:
     except ValueError as error:
         print(error)
     else:
-        print(f"Exercise {number}: {verdict(check_answer, answer)}")
+        said = verdict(check_answer, answer, tries=TRIES[str(number)])
+        TRIES[str(number)] += said.startswith(WRONG)
+        print(f"Exercise {number}: {said}")
 
 
 def solved(number: str, answer) -> bool:
@@ -80,18 +122,36 @@ def find_check(number: str) -> Callable:
     return CHECKS[number]
 
 
-def verdict(check_answer: Callable, answer) -> str:
-    """The words for an answer: correct, not attempted, a hint, or what the reader's code raised."""
+def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> str:
+    """The words for an answer: correct, not attempted, a hint, or what the reader's code raised.
+
+    `tries` says how many wrong answers there were before: after the first, a hint may tell more.
+    """
     try:
-        with torch.random.fork_rng(devices=[]):
+        with settled_chance(seed):
             remark = check_answer(guard(answer))
     except NotAttempted:
         return "not attempted yet. Replace the ... and run the cell again."
     except Hint as hint:
-        return f"not yet. {hint}"
+        return f"{WRONG} {hint.later if tries else hint}"
     except Exception as error:
         return told(error)
     return f"{CORRECT} {remark or ''}".rstrip()
+
+
+@contextlib.contextmanager
+def settled_chance(seed: int) -> Iterator[None]:
+    """Let torch, NumPy and Python draw from this seed on inside, and afterwards as if nothing had been drawn."""
+    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 - what a reader's code draws from
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(of_numpy)  # noqa: NPY002
+            random.setstate(of_python)
 
 
 def told(error: Exception) -> str:
@@ -128,10 +188,24 @@ def guard(answer):
     """The answer, once it is no stub; a function or module is wrapped so that what it returns is guarded too."""
     if holds_stub(answer):
         raise NotAttempted
-    if not callable(answer) or isinstance(answer, type):
+    if not callable(answer):
+        return answer
+    name = finished(answer)
+    expect(not name, f"This is the series' own {name}, or inherits from it: write one of your own.")
+    if isinstance(answer, type):
         return answer
 
     return lambda *arguments, **options: call(answer, *arguments, **options)
+
+
+def finished(answer: Callable) -> str:
+    """The name of what in `utils` an answer is, a copy, part or method of it included, or inherits from; or ""."""
+    answer = getattr(answer, "func", answer)  # of a functools.partial
+    kinds = answer.__mro__ if isinstance(answer, type) else (answer, *type(answer).__mro__)
+    for kind in kinds:
+        if str(getattr(kind, "__module__", "")).split(".")[0] == "utils":
+            return getattr(kind, "__qualname__", type(kind).__qualname__)
+    return ""
 
 
 def call(function: Callable, *arguments, **options):
@@ -153,8 +227,12 @@ def holds_stub(answer) -> bool:
     return answer is ...
 
 
-def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result") -> Tensor:
-    """The value as a tensor of this shape, from a NumPy array too, else a `Hint` that says what it is."""
+def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result", dtype=None) -> Tensor:
+    """The value as a tensor of this shape, from a NumPy array too, else a `Hint` that says what it is.
+
+    With `dtype`, that of what was given, a tensor must have it, too; an array may have its own.
+    """
+    wanted = dtype if isinstance(value, Tensor) else None
     if isinstance(value, np.ndarray):
         with contextlib.suppress(TypeError):  # an array of texts or objects
             value = torch.from_numpy(value)
@@ -162,29 +240,35 @@ def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result") -> T
         raise Hint(f"{name} should be a torch tensor, but it is a {type(value).__name__}.")
     if tuple(value.shape) != tuple(shape):
         raise Hint(f"{name} should have the shape {tuple(shape)}, but it has {tuple(value.shape)}.")
+    kept = wanted in (None, value.dtype)
+    expect(kept, f"{name} is {value.dtype}, but what was given is {dtype}: the next layer would refuse it.")
     return value
 
 
-def expect(condition, hint: str) -> None:
-    """Raise `Hint(hint)` unless the condition is true; a condition that cannot be evaluated counts as false."""
+def expect(condition, hint: str, later: str = "") -> None:
+    """Raise `Hint(hint, later)` unless the condition is true; one that cannot be evaluated counts as false."""
     with contextlib.suppress(Exception):
         if bool(condition):
             return
-    raise Hint(hint)
+    raise Hint(hint, later)
 
 
 def expect_function(answer) -> None:
-    """Raise `Hint` for what cannot be called."""
+    """Raise `Hint` for what cannot be called, and for a class."""
+    kind = type(answer).__name__
+    expect(callable(answer), f"Give check the function itself, not something of type {kind}.")
+    name = getattr(answer, "__name__", "")
     expect(
-        callable(answer), f"Give check the function itself, not something of type {type(answer).__name__}."
+        not isinstance(answer, type), f"{name} is a class: give check a function, or {name}(…), made from it."
     )
 
 
 def as_number(answer, question: str = "The answer") -> float:
-    """The answer as a number, a tensor of one or a text such as "7,087,872" or "7/4" included, else a `Hint`."""
+    """The answer as a number, a tensor of one or a text such as "7,087,872" or "1.75 bits" included, else a `Hint`."""
     try:
         if isinstance(answer, str):
-            top, slash, bottom = THOUSANDS.sub("", answer).partition("/")
+            plain = THOUSANDS.sub("", UNIT.sub("", answer.strip())).replace(",", ".")
+            top, slash, bottom = plain.partition("/")
             return float(top) / (float(bottom) if slash else 1)
         if not isinstance(answer, bool):
             return float(answer.item() if hasattr(answer, "item") else answer)
@@ -192,11 +276,13 @@ def as_number(answer, question: str = "The answer") -> float:
         pass
     shape = getattr(answer, "shape", ())
     found = f"has the shape {tuple(shape)}" if shape else f"is of type {type(answer).__name__}"
+    found = f"is the text “{answer}”" if isinstance(answer, str) else found
     raise Hint(f"{question} should be a number, but it {found}.")
 
 
 def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
-    """A tuple, list, torch.Size or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
+    """A tuple, list, torch.Size, text or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
+    answer = from_text(answer)
     if isinstance(answer, (Tensor, np.ndarray)) and answer.ndim > 1:
         return tuple(answer.shape)
     try:
@@ -209,6 +295,36 @@ def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
     )
     numbers = [as_number(size, f"{question}: each size") for size in sizes]
     return tuple(int(number) if number.is_integer() else number for number in numbers)
+
+
+def from_text(answer):
+    """The numbers that a text such as "(2, 3)" holds, in brackets or not; what is no such text as it is."""
+    if isinstance(answer, str):
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            return ast.literal_eval(answer.strip().removeprefix("torch.Size"))
+    return answer
+
+
+def as_positions(answer, count: int) -> list[int]:
+    """The positions of an answer in order; it may be a list, set, range, tensor, number, "all" or `count` booleans."""
+    if isinstance(answer, str) and answer.strip().lower() == "all":
+        return list(range(count))
+    example = f"Give the positions as a list of numbers such as [0, 1], not {answer!r:.60}."
+    expect(not isinstance(answer, str), example)
+    try:
+        listed = answer.tolist() if hasattr(answer, "tolist") else answer
+        listed = [listed] if isinstance(listed, (int, float)) else list(listed)
+        numbers = [float(number) for number in listed]
+    except (TypeError, ValueError, RuntimeError):
+        raise Hint(example) from None
+    if listed and all(isinstance(item, bool) for item in listed):
+        expect(len(listed) == count, f"Give {count} booleans, one for each token, or a list of positions.")
+        return [place for place, chosen in enumerate(listed) if chosen]
+    expect(all(number.is_integer() for number in numbers), "Positions are whole numbers, counted from 0.")
+    expect(
+        len(set(numbers)) == len(numbers), "A position stands there twice: each changes once, or not at all."
+    )
+    return sorted(int(number) for number in numbers)
 
 
 def as_tensor(value):
@@ -240,6 +356,19 @@ def expect_gradients(result, wanted: Tensor, sources: Sequence[Tensor], hint: st
         if official is not None:
             near = 1e-3 * official.norm() + 1e-6
             expect(ours is not None and (ours - official).norm() <= near, hint)
+
+
+class Without(TorchDispatchMode):
+    """Inside, an operator of torch whose name holds one of these words gives a `Hint`, however it is called."""
+
+    def __init__(self, hint: str, *words: str):
+        super().__init__()
+        self.hint, self.words = hint, words
+
+    def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+        """Run the operator, unless it is what the reader is to write."""
+        expect(not any(word in operator._schema.name for word in self.words), self.hint)
+        return operator(*arguments, **(options or {}))
 
 
 def climb(rungs: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str], tolerance=1e-4) -> None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from exercises import Hint, exercise, expect
+from exercises import Hint, as_positions, exercise, expect, expect_function
 
 BATCHES = (  # beginnings, the end token, the limit: rows end at different times, never, or have no room at all
     ([[5, 4], [2, 3]], 0, 9),
@@ -18,7 +18,7 @@ def who_reacts(answer):
     """The positions that react to token 2: of six in an encoder, of six in a decoder, of three across."""
     three = isinstance(answer, (tuple, list)) and len(answer) == 3
     expect(three, "Give three lists of positions, one for each kind of model.")
-    encoder_only, decoder_only, across = map(positions, answer)
+    encoder_only, decoder_only, across = map(positions, answer, (6, 6, 3))
     expect(
         encoder_only != [2, 3, 4, 5], "An encoder has no causal mask: earlier positions see token 2 as well."
     )
@@ -46,37 +46,35 @@ def who_reacts(answer):
     return "Each list is column 2 of a mask."
 
 
-def positions(answer) -> list[int]:
-    """A list, tuple, set, range or tensor of positions in order, else a `Hint`."""
-    try:
-        numbers = sorted({float(position) for position in answer})
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(
-            f"Give each answer as a list of positions such as [0, 3], not as a {type(answer).__name__}."
-        ) from None
-    expect(all(number == int(number) for number in numbers), "Positions are whole numbers, counted from 0.")
-    expect(6 not in numbers, "Positions are counted from 0, so six tokens have the positions 0 to 5.")
-    return [int(number) for number in numbers]
+def positions(answer, count: int) -> list[int]:
+    """The positions of an answer in order, else a `Hint`."""
+    found = as_positions(answer, count)
+    expect(6 not in found, "Positions are counted from 0, so six tokens have the positions 0 to 5.")
+    return found
 
 
-@exercise("0.2", points=2)
-def masks_of_three_kinds(answer):
+TEXTS = {"S = 5 and T = 3": (5, 3), "S = 2 and T = 4": (2, 4), "S = 3 and T = 6": (3, 6)}
+
+
+@exercise("0.2", points=2, sizes=TEXTS)
+def masks_of_three_kinds(answer, S: int, T: int):
     """The answer returns the masks (S, S), (T, T) and (T, S) of an encoder–decoder model."""
-    expect(callable(answer), "Write a function of S and T.")
-    for S, T in ((5, 3), (2, 4)):
-        found = answer(S, T)
-        three = isinstance(found, (tuple, list)) and len(found) == 3
-        expect(three, "Return three masks: the encoder's, the decoder's, and the one across.")
-        own, causal, across = map(as_mask, found)
-        expect(
-            tuple(across.shape) != (S, T),
-            "Across, the decoder's tokens ask and the encoder's are seen: T rows, S columns.",
+    expect_function(answer)
+    found = answer(S, T)
+    three = isinstance(found, (tuple, list)) and len(found) == 3
+    expect(three, "Return three masks: the encoder's, the decoder's, and the one across.")
+    own, causal, across = map(as_mask, found)
+    expect(
+        tuple(across.shape) != (S, T),
+        "Across, the decoder's tokens ask and the encoder's are seen: T rows, S columns.",
+    )
+    sizes = {"The encoder's mask": (own, S, S), "The decoder's mask": (causal, T, T)}
+    for name, (mask, rows, columns) in (sizes | {"The mask across": (across, T, S)}).items():
+        hint = (
+            f"{name} should have the shape {(rows, columns)}, for S={S} and T={T}, not {tuple(mask.shape)}."
         )
-        sizes = {"The encoder's mask": (own, S, S), "The decoder's mask": (causal, T, T)}
-        for name, (mask, rows, columns) in (sizes | {"The mask across": (across, T, S)}).items():
-            hint = f"{name} should have the shape {(rows, columns)}, for S={S} and T={T}, not {tuple(mask.shape)}."
-            expect(tuple(mask.shape) == (rows, columns), hint)
-        check_three_masks(own, causal, across)
+        expect(tuple(mask.shape) == (rows, columns), hint)
+    check_three_masks(own, causal, across)
     return "Rows look, columns are seen."
 
 
@@ -116,7 +114,7 @@ def as_mask(value) -> torch.Tensor:
 @exercise("0.3", points=3)
 def greedy_batch(answer):
     """The answer writes a batch greedily; rows end at different times, or never, and not always with the same token."""
-    expect(callable(answer), "Write a function of next_scores, ids, end and limit.")
+    expect_function(answer)
     for beginnings, end, limit in BATCHES:
         ids = torch.tensor(beginnings)
         given = ids.clone()

@@ -4,7 +4,7 @@ import random
 
 import torch
 
-from exercises import Hint, exercise, expect
+from exercises import Hint, exercise, expect, expect_function, from_text
 from utils.tokenization import word_pieces
 
 
@@ -44,7 +44,7 @@ def count_the_ones(answer):
 @exercise("1.3", points=2)
 def pad_on_the_left(answer):
     """The answer pads lists of ids on the left and returns ids and mask."""
-    expect(callable(answer), "Give the function itself, not what it returns.")
+    expect_function(answer)
     holding_the_padding = [[2, 0, 3], [2, 0, 6, 7, 3]], [[0, 5], [7]]
     batches = ([[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]], 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)
     for rows, pad_id in (*batches, *((rows, 0) for rows in holding_the_padding)):
@@ -86,7 +86,7 @@ def pad_on_the_left(answer):
 @exercise("1.4", points=3)
 def undo_greed(answer):
     """The answer finds a split into the fewest pieces of the vocabulary, for chosen words and for 300 random ones."""
-    expect(callable(answer), "Give the function itself, not what it returns.")
+    expect_function(answer)
     chosen = (
         ("fly", "fl ##y f ##l"),
         ("flies", "flie fl ##ies ##i f"),
@@ -157,6 +157,7 @@ def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
 
 def two_numbers(answer) -> tuple[int, int]:
     """The answer as two whole numbers, from a tuple, list or tensor; else a `Hint`."""
+    answer = from_text(answer)
     try:
         numbers = tuple(float(number) for number in answer)
     except (TypeError, ValueError):
@@ -187,7 +188,7 @@ def two_tables(result) -> tuple[list, list]:
     expect(whole, "The ids are numbers with a point: a look-up needs whole ones, of an integer type.")
     for table in tables:
         expect(table.ndim == 2, f"Each should be (B, S), but one has the shape {tuple(table.shape)}.")
-    return tables[0].long().tolist(), tables[1].long().tolist()
+    return tables[0].tolist(), tables[1].double().tolist()
 
 
 def list_of_strings(result) -> list[str]:

@@ -6,7 +6,8 @@ from unittest import mock
 import torch
 from torch.nn import functional as F
 
-from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_tensor
+from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_function, expect_tensor
+from exercises.arrays import expect_trainable
 from utils.checkpoint import load_config
 
 
@@ -27,22 +28,29 @@ def shape_of_hidden_states(answer):
     expect(shape[2] == H, "The last size is the length of a vector: config.hidden_size.")
 
 
-@exercise("2.2", points=2)
-def add_position_vectors(answer):
+TABLES = {  # B, S, P, H
+    "B = 3, S = 5 and P = 8": (3, 5, 8, 4),
+    "B = 1, S = 6 and P = 6": (1, 6, 6, 3),
+    "B = 4, S = 2 and P = 9": (4, 2, 9, 5),
+}
+
+
+@exercise("2.2", points=2, sizes=TABLES)
+def add_position_vectors(answer, B: int, S: int, P: int, H: int):
     """The answer adds row s of the table to token s of every sentence."""
-    expect(callable(answer), "A function is asked for.")
+    expect_function(answer)
     generator = torch.Generator().manual_seed(3)
-    for B, S, P, H in ((3, 5, 8, 4), (1, 6, 6, 3), (4, 2, 9, 5)):
-        words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
-        given = words.clone(), table.clone()
-        try:
-            result = answer(*given)
-        except RuntimeError as error:
-            expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
-            raise
-        check_sum(words, table, result)
-        unchanged = given[0].equal(words) and given[1].equal(table)
-        expect(unchanged, "It changes the tensors that it was given: a + b makes a new one, a += b does not.")
+    words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
+    given = words.clone(), table.clone()
+    try:
+        result = answer(*given)
+    except RuntimeError as error:
+        expect("must match" not in str(error), f"{error}: take the rows of the table that S tokens need.")
+        raise
+    check_sum(words, table, result)
+    unchanged = given[0].equal(words) and given[1].equal(table)
+    expect(unchanged, "It changes the tensors that it was given: a + b makes a new one, a += b does not.")
+    expect_trainable(answer, lambda words, table: words + table[:S], words, table)
     return "Broadcasting over the batch is all it takes."
 
 
@@ -51,7 +59,7 @@ def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
     B, S, H = words.shape
     alone = "These are the position vectors alone: add them to the word vectors."
     expect(not close(result, table[:S]), alone)
-    result = expect_tensor(result, (B, S, H))
+    result = expect_tensor(result, (B, S, H), dtype=words.dtype)
     expect(not close(result, words), "The positions are missing: this is what went in.")
     expect(not close(result, table[:S].expand(B, S, H)), alone)
     wrong = {"The first position is 0, and this starts with 1.": table[1 : S + 1]}
@@ -75,28 +83,39 @@ def refuse_finished(*arguments, **options):
     raise Hint("This calls torch's own norm: write it with means, squares and roots.")
 
 
-@exercise("2.3", points=2)
-def rms_norm(answer):
+VECTORS = {  # (B, S, H) and eps
+    "H = 4 and eps = 1e-5": ((2, 3, 4), 1e-5),
+    "H = 7 and eps = 1e-2": ((1, 5, 7), 1e-2),
+    "H = 6 and eps = 1e-12": ((3, 1, 6), 1e-12),
+}
+
+
+@exercise("2.3", points=2, sizes=VECTORS)
+def rms_norm(answer, shape: tuple[int, int, int], eps: float):
     """The answer divides by the root mean square of the last axis, then scales."""
-    expect(callable(answer), "A function is asked for.")
-    generator = torch.Generator().manual_seed(2)
-    for (B, S, H), eps in (((2, 3, 4), 1e-5), ((1, 5, 7), 1e-2), ((3, 1, 6), 1e-12)):
-        x = 0.01 * (1 + torch.randn(B, S, H, generator=generator))
-        weight = torch.arange(1.0, H + 1)
-        given = x.clone(), weight.clone(), eps
-        with contextlib.ExitStack() as stack:
-            for place, name in ((place, name) for place in (F, torch) for name in NORMS):
-                stack.enter_context(mock.patch.object(place, name, refuse_finished))
-            result = answer(*given)
-        result = expect_tensor(result, (B, S, H))
-        unchanged = given[0].equal(x) and given[1].equal(weight)
-        expect(unchanged, "It changes the tensors that it was given: make new ones, without += or x[...] = .")
-        right = x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
-        for hint, wrong in wrong_rms_norms(x, weight, eps).items():
-            expect(close(right * weight, wrong) or not close(result, wrong), hint)
-        shown = f"For {(B, S, H)}, eps {eps}: x by the root of (mean of squares + eps), times weight."
-        expect(close(result, right * weight, 1e-4), shown)
+    expect_function(answer)
+    x = 0.01 * (1 + torch.randn(shape, generator=torch.Generator().manual_seed(2)))
+    weight = torch.arange(1.0, shape[-1] + 1)
+    given = x.clone(), weight.clone(), eps
+    with contextlib.ExitStack() as stack:
+        for place, name in ((place, name) for place in (F, torch, torch.ops.aten) for name in NORMS):
+            stack.enter_context(mock.patch.object(place, name, refuse_finished))
+        result = answer(*given)
+    result = expect_tensor(result, shape, dtype=x.dtype)
+    unchanged = given[0].equal(x) and given[1].equal(weight)
+    expect(unchanged, "It changes the tensors that it was given: make new ones, without += or x[...] = .")
+    right = scaled_by_root(x, weight, eps)
+    for hint, wrong in wrong_rms_norms(x, weight, eps).items():
+        expect(close(right, wrong) or not close(result, wrong), hint)
+    shown = f"For {shape}, eps {eps}: x by the root of (mean of squares + eps), times weight."
+    expect(close(result, right, 1e-4), shown)
+    expect_trainable(answer, scaled_by_root, x, weight, eps)
     return "Half a LayerNorm, and many newer models are content with it."
+
+
+def scaled_by_root(x, weight, eps):
+    """What exercise 2.3 asks for."""
+    return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
 def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
@@ -159,7 +178,10 @@ def parameters_of_embeddings(answer):
     hints = {
         wanted
         - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
-        wanted - H: "LayerNorm has two vectors of H numbers, a scale and a shift.",
+        wanted
+        - H: "768 are missing, one row. LayerNorm has two vectors, a scale and a shift; there are two token "
+        "types; and [PAD] has a row like every other token.",
+        wanted / 2: "That is half of it, as for our checkpoint's H = 384. bert-base-uncased has H = 768.",
         words: "These are the word vectors; the other two tables and LayerNorm are missing.",
         wanted - positions: "The position table is missing.",
         wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
@@ -173,6 +195,7 @@ def parameters_of_embeddings(answer):
         expect(abs(count - wrong) > 0.01, hint)
     expect(
         count == wanted,
+        "Three tables and a LayerNorm have parameters: how many rows has each table, and how long is a row?",
         "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
     )
     return "That is a fifth of bert-base's 110 million parameters."

@@ -1,10 +1,12 @@
 """Checks for the exercises of notebook 03."""
 
+import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 
 from exercises import (
+    CUT_OFF,
     Hint,
+    Without,
     as_number,
     as_shape,
     call,
@@ -13,11 +15,19 @@ from exercises import (
     exercise,
     expect,
     expect_function,
+    expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import run_on_copies
+from exercises.arrays import expect_trainable, run_on_copies, run_once
+from exercises.attention import (
+    batch_for,
+    expect_nothing_on_padding,
+    hides_padding,
+    low_scores,
+    official_model,
+    wrong_weights,
+)
 from utils.attention import scaled_dot_product_attention
-from utils.checkpoint import load_reference_model
 
 
 @exercise("3.1")
@@ -49,14 +59,17 @@ def spread_of_dot_products(answer):
     return "The scores have the same spread for every D."
 
 
-@exercise("3.3", points=3)
-def write_the_head(answer):
-    """The answer is the class: with pretrained weights it gives the official weights and context, padding included."""
+HEADS = {"the pretrained head": (), "H = 18 and D = 6": (18, 3), "H = 20 and D = 4": (20, 5)}
+
+
+@exercise("3.3", points=3, sizes=HEADS)
+def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
+    """The answer is the class: with an official head's weights it gives its weights and context, padding included."""
     expect(
         isinstance(answer, type) and issubclass(answer, torch.nn.Module),
         "Give check the class itself, a subclass of nn.Module, without brackets after its name.",
     )
-    reference = load_reference_model()
+    reference = official_model(hidden_size, num_heads)
     config = reference.config
     H, D = config.hidden_size, config.hidden_size // config.num_attention_heads
     head = call(answer, H, D)
@@ -67,6 +80,10 @@ def write_the_head(answer):
         )
     load_head(head, reference, 0, 0, D)
     climb(head_rungs(head, reference, D), HEAD_HINTS)
+    states = official_model_input(reference).requires_grad_()
+    layers = head.query, head.key, head.value
+    wanted, _ = scaled_dot_product_attention(*(layer(states) for layer in layers))
+    expect_gradients(call(head, states)[0], wanted, [states, *(layer.weight for layer in layers)], CUT_OFF)
     return "It is the official head, in every layer that was tried, padding included."
 
 
@@ -82,21 +99,39 @@ HEAD_HINTS = {
 
 def head_rungs(head, reference, D: int):
     """For two layers: (name, what the reader's head gives, what the official model gives)."""
-    ids = torch.tensor([[101, 2051, 10029, 2066, 2019, 8612, 102], [101, 5909, 102, 0, 0, 0, 0]])
-    ids = ids.clamp(max=reference.config.vocab_size - 1)
-    padded = (ids != 0).long()
+    ids, padded = batch_for(reference)
     layers = (0, reference.config.num_hidden_layers - 1)
     for number, (layer, index) in enumerate(zip(layers, (1, 0), strict=True)):
         where = "" if number == 0 else " of another layer"
-        load_head(head, reference, layer, index, D)
         for prefix, rows, mask in (("", slice(0, 1), None), ("padded ", slice(0, 2), padded)):
+            load_head(head, reference, layer, index, D)
             stream, weights, context = official_head(reference, ids[rows], mask, layer, index, D)
-            result = call(head, stream) if mask is None else call(head, stream, mask)
-            if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise Hint("forward returns two tensors: the context and the attention weights.")
-            expect_tensor(result[1], weights.shape, "The attention weights, returned second,")
-            yield f"{prefix}weights{where}", result[1], weights
-            yield f"{prefix}context{where}", result[0], context
+            found_context, found = run_head(head, stream, mask)
+            expect_tensor(found, weights.shape, "The attention weights, returned second,", stream.dtype)
+            if mask is None:
+                wrong = wrong_weights(head.query(stream), head.key(stream), stream.size(-1))
+                for hint, values in wrong:
+                    expect(close(values, weights) or not close(found, values, 1e-4), hint)
+            yield f"{prefix}weights{where}", found, weights
+            if mask is not None:
+                expect_nothing_on_padding(lambda *given: run_head(head, *given)[1], head, stream.size(-1), D)
+            expect_tensor(found_context, context.shape, "The context, returned first,", stream.dtype)
+            yield f"{prefix}context{where}", found_context, context
+
+
+def run_head(head, stream, mask):
+    """The context and the weights that the reader's head returns; a `Hint` if there are not two."""
+    arguments = (stream,) if mask is None else (stream, mask)
+    result = run_once(lambda *given: call(head, *given), arguments, torch.clone)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint("forward returns two tensors: the context and the attention weights.")
+    return result
+
+
+@torch.no_grad()
+def official_model_input(reference):
+    """What goes into the first layer of the official model, for one text."""
+    return reference(batch_for(reference)[0][:1], output_hidden_states=True).hidden_states[0]
 
 
 def load_head(head, reference, layer: int, index: int, D: int) -> None:
@@ -130,39 +165,56 @@ def official_head(reference, ids, mask, layer: int, index: int, D: int):
     return output.hidden_states[layer], output.attentions[layer][:, index], context
 
 
-@exercise("3.4", points=2)
-def softmax_over_keys(answer):
+SCORES = {
+    "scores (4, 4)": ((4, 4),),
+    "scores (2, 3, 5)": ((2, 3, 5),),
+    "scores (2, 2, 3, 4)": ((2, 2, 3, 4),),
+}
+
+
+@exercise("3.4", points=2, sizes=SCORES)
+def softmax_over_keys(answer, shape: tuple[int, ...]):
     """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
     expect_function(answer)
-    generator = torch.Generator().manual_seed(3)
-    for shape in ((4, 4), (2, 3, 5), (2, 2, 3, 4)):
-        scores = torch.randn(shape, generator=generator)
-        with NoSoftmax():
-            result = expect_tensor(run_on_copies(answer, scores), shape)
-        exponentials = scores.exp()
-        expect(not close(result, exponentials), "These are the exponentials. Divide each row by its sum.")
-        expect(not close(result, scores.softmax(-2)), "These are softmax over the columns: sum over dim=-1.")
-        expect(
-            not close(result, exponentials / exponentials.sum()),
-            "All weights together sum to 1, but each row should: sum over dim=-1 only.",
-        )
-        expect(
-            scores.dim() != 2 or not close(result, exponentials / exponentials.sum(-1)),
-            "Each column is divided by the sum of a row: keep the dimension, with keepdim=True.",
-        )
-        expect(
-            close(result, scores.softmax(-1)),
-            "The rows are not right: e to the score, divided by the row's sum.",
-        )
-    for scores, name in EXTREMES.items():
-        large = torch.tensor(scores)
+    scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    with Without("This calls torch's softmax: write it yourself, from exp and sum.", "softmax", "scaled_dot"):
+        result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
+    for hint, wrong in wrong_softmaxes(scores).items():
+        expect(not close(result, wrong), hint)
+    expect(
+        close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum."
+    )
+    for rows, name in EXTREMES.items():
+        large = torch.tensor(rows).repeat(*shape[:-2], 1, 1)
         result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
         expect(
             result.isfinite().all(),
             f"Right for small scores, but {name} give nan: subtract each row's own largest score, always.",
         )
         expect(close(result, large.softmax(-1), 1e-3), f"Right for small scores, but not for {name}.")
+    expect_trainable(answer, lambda scores: scores.softmax(-1), scores)
     return "Subtracting the largest score changes nothing but the overflow."
+
+
+def wrong_softmaxes(scores) -> dict[str, torch.Tensor]:
+    """Hints for the usual mistakes, each with what it gives; nothing for those that fail at this shape."""
+    exponentials, largest = scores.exp(), scores.amax(-1, keepdim=True)
+    shifted = (scores - largest).exp()
+    found = {
+        "These are the exponentials. Divide each row by its sum.": exponentials,
+        "These are softmax over the columns: sum over dim=-1.": scores.softmax(-2),
+        "All weights together sum to 1, but each row should: sum over dim=-1 only.": exponentials
+        / exponentials.sum(),
+    }
+    if scores.dim() == 2:
+        sums = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
+        largest_kept = "Each column loses the largest score of a row: use keepdim=True for the maximum, too."
+        crossed = (scores - scores.amax(-1)).exp()
+        found[sums] = exponentials / exponentials.sum(-1)
+        found[f"{sums} The maximum has it already."] = shifted / shifted.sum(-1)
+        found[largest_kept] = crossed / crossed.sum(-1, keepdim=True)
+        found[f"{largest_kept} So does the sum."] = crossed / crossed.sum(-1)
+    return found
 
 
 EXTREMES = {
@@ -175,51 +227,50 @@ EXTREMES = {
 }
 
 
-class NoSoftmax(TorchFunctionMode):
-    """While this is on, torch's own softmax, in attention too, answers with a `Hint`."""
-
-    def __torch_function__(self, function, types, arguments=(), options=None):
-        name = getattr(function, "__name__", "")
-        if "softmax" in name or name == "scaled_dot_product_attention":
-            raise Hint("This calls torch's softmax: write it yourself, from exp and sum.")
-        return function(*arguments, **(options or {}))
+WINDOWS = {
+    "S = 5, D = 8 and reach = 1": (((1, 1, 1, 0, 1), (1, 0, 1, 1, 0)), 8, 1),
+    "S = 7, D = 4 and reach = 2": (((1, 0, 1, 1, 0, 1, 1),) * 3, 4, 2),
+    "S = 6, D = 6 and reach = 3": (((1, 1, 0, 0, 1, 1),), 6, 3),
+}
 
 
-@exercise("3.5", points=3)
-def attention_through_a_window(answer):
+@exercise("3.5", points=3, sizes=WINDOWS)
+def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int, reach: int):
     """The answer returns context and weights of attention to unmasked keys at most `reach` places away."""
     expect_function(answer)
-    first, second = ((1, 1, 1, 0, 1), (1, 0, 1, 1, 0)), ((1, 0, 1, 1, 0, 1, 1),) * 3
-    check_window(answer, torch.tensor(first), D=8, reach=1)
-    try:
-        check_window(answer, torch.tensor(second), D=4, reach=2)
-    except (Hint, RuntimeError) as error:
-        raise Hint(
-            "Right for S = 5, D = 8 and reach = 1, but not for S = 7, D = 4 and reach = 2: take every size from the "
-            f"arguments ({error})"
-        ) from error
-    return "Its cost grows with S × reach, if one leaves out what is masked."
-
-
-def check_window(answer, attention_mask, D: int, reach: int) -> None:
-    """Compare an answer to 3.5 with the right context and weights, after the typical wrong ones."""
+    attention_mask = torch.tensor(real)
     B, S = attention_mask.shape
     query, key, value = torch.randn(3, B, S, D, generator=torch.Generator().manual_seed(3))
-    result = run_on_copies(answer, query, key, value, attention_mask, reach)
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint("Return two tensors: the context and the attention weights.")
-    context = expect_tensor(result[0], (B, S, D), "The context, returned first,")
-    weights = expect_tensor(result[1], (B, S, S), "The attention weights, returned second,")
+    context, weights = two_tensors(run_on_copies(answer, query, key, value, attention_mask, reach))
+    context = expect_tensor(context, (B, S, D), "The context, returned first,", query.dtype)
+    weights = expect_tensor(weights, (B, S, S), "The attention weights, returned second,", query.dtype)
     for hint, wrong in wrong_masked_weights(query, key, attention_mask, reach):
         expect(not close(weights.nan_to_num(), wrong.nan_to_num()), hint)
-    mask = attention_mask[:, None, :].bool() & window(S, reach)
-    wanted_context, wanted = scaled_dot_product_attention(query, key, value, mask)
     expect(
         not weights.isnan().any(),
         "There are nan in the weights: does some query see no key at all? Here each has one within reach.",
     )
-    expect(close(weights, wanted), "The weights are not right: scores / √D, both masks, then softmax.")
-    expect(close(context, wanted_context), "The weights are right. The context is weights @ value.")
+    wanted = attend_within(query, key, value, attention_mask, reach)
+    expect(close(weights, wanted[1]), "The weights are not right: scores / √D, both masks, then softmax.")
+    expect(close(context, wanted[0]), "The weights are right. The context is weights @ value.")
+    states, padded = low_scores(D, D, S)
+    _, weights = two_tensors(run_on_copies(answer, torch.ones(1, S, D), states, states, padded, reach))
+    hides_padding(weights)
+    expect_trainable(answer, attend_within, query, key, value, attention_mask, reach)
+    return "Its cost grows with S × reach, if one leaves out what is masked."
+
+
+def two_tensors(result):
+    """The context and the weights; a `Hint` if there are not two."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint("Return two tensors: the context and the attention weights.")
+    return result
+
+
+def attend_within(query, key, value, attention_mask, reach):
+    """What exercise 3.5 asks for."""
+    mask = attention_mask[:, None, :].bool() & window(query.size(1), reach)
+    return scaled_dot_product_attention(query, key, value, mask)
 
 
 def wrong_masked_weights(query, key, attention_mask, reach):
@@ -277,6 +328,6 @@ def window(size: int, reach: int) -> torch.Tensor:
 
 def pair_of(answer):
     """The two parts of an answer; a `Hint` if there are not two."""
-    if not isinstance(answer, (tuple, list, torch.Tensor)) or len(answer) != 2:
+    if not isinstance(answer, (tuple, list, torch.Tensor, np.ndarray)) or len(answer) != 2:
         raise Hint("Give two answers, one for each name.")
     return answer

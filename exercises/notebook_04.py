@@ -15,13 +15,13 @@ from exercises import (
     expect_function,
     expect_tensor,
 )
-from exercises.arrays import run_on_copies
-from utils.checkpoint import load_reference_model
+from exercises.arrays import expect_trainable, run_on_copies, run_once
+from exercises.attention import batch_for, expect_nothing_on_padding, official_model, wrong_weights
 
 
-def run(function, *arguments, hint: str = "torch refuses"):
-    """What the reader's function returns; a `Hint` if it is no function, alters its input or torch refuses."""
-    expect(callable(function), "Pass the function itself, without brackets after its name.")
+def run(function, *arguments):
+    """What the reader's function returns; a `Hint` if it is no function, alters its input or view refuses."""
+    expect_function(function)
     try:
         return run_on_copies(function, *arguments)
     except RuntimeError as error:
@@ -29,12 +29,11 @@ def run(function, *arguments, hint: str = "torch refuses"):
             raise Hint(
                 "view refuses, since transpose left the numbers apart in memory: use reshape."
             ) from error
-        raise Hint(f"{hint} ({error}).") from error
-
-
-def named_tensor() -> torch.Tensor:
-    """(2, 3, 20) in which each number is different, so that a wrong place shows; 5 heads of size 4."""
-    return torch.arange(2 * 3 * 20, dtype=torch.float32).reshape(2, 3, 20)
+        fixed = (
+            f"The numbers do not fit these sizes ({error}): a head's size is D = H / A, from what is given."
+        )
+        expect("is invalid for input of size" not in str(error), fixed)
+        raise
 
 
 def expect_no_shape(result, hints: dict[tuple[int, ...], str]) -> None:
@@ -43,68 +42,85 @@ def expect_no_shape(result, hints: dict[tuple[int, ...], str]) -> None:
     expect(shape not in hints, hints.get(shape))
 
 
-@exercise("4.1", points=2)
-def head_weight(answer):
+ROWS = {"H = 18 and 3 heads": (18, 3, 1), "H = 20 and 5 heads": (20, 5, 3), "H = 12 and 6 heads": (12, 6, 4)}
+
+
+@exercise("4.1", points=2, sizes=ROWS)
+def head_weight(answer, H: int, A: int, index: int):
     """Rows of a (H, H) weight that belong to one of the heads."""
-    weight = torch.arange(144.0).reshape(12, 12)
-    result = run(answer, weight, 1, 3)
+    D, weight = H // A, torch.arange(H * H).reshape(H, H) / 4
+    result = run(answer, weight, index, A)
     hints = {
-        (12, 4): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
-        (4, 4): "That is a slice of the input too; a head reads all H inputs.",
-        (3, 12): "These are A rows; a head owns D = H / A of them.",
-        (12,): "That is one row; a head owns D = H / A of them.",
+        (A, H): "These are A rows; a head owns D = H / A of them.",
+        (D - 1, H): "One row is missing at the end: in Python, a slice ends before its second number.",
+        (D + 1, H): "That is one row too many: in Python, a slice ends before its second number.",
+        (H, D): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
+        (D, D): "That is a slice of the input too; a head reads all H inputs.",
+        (H,): "That is one row; a head owns D = H / A of them.",
     }
     expect_no_shape(result, hints)
-    expect_tensor(result, (4, 12))
-    expect(not close(result, weight[1::3]), "These are every A-th row; a head's rows are neighbours.")
-    expect(not close(result, weight[1:5]), "The rows of head index start at index · D.")
-    expect(not close(result, weight[:4]), "These rows belong to head 0; heads are counted from 0.")
-    expect(close(result, weight[4:8]), "Head i owns the rows i·D … (i+1)·D − 1.")
-    other = run(answer, weight, 5, 6)
-    expect(close(other, weight[10:]), "It fails for other sizes: D is H // num_heads.")
+    expect_tensor(result, (D, H), dtype=weight.dtype)
+    expect(not close(result, weight[index::A]), "These are every A-th row; a head's rows are neighbours.")
+    expect(not close(result, weight[index : index + D]), "The rows of head index start at index · D.")
+    before = weight[(index - 1) * D : index * D]
+    expect(not close(result, before), "These rows belong to the head before; heads are counted from 0.")
+    right = weight[index * D : (index + 1) * D]
+    expect(not close(result, right.flip(0)), "The right rows, but in reverse order.")
+    expect(close(result, right), "Head i owns the rows i·D … (i+1)·D − 1.")
     return "Together the heads' parts make up the whole matrix."
 
 
-@exercise("4.2", points=2)
-def split_heads(answer):
+BLOCKS = {  # (B, S, A, D)
+    "H = 18 and 3 heads": (2, 4, 3, 6),
+    "H = 20 and 5 heads": (3, 2, 5, 4),
+    "H = 14 and 2 heads": (1, 5, 2, 7),
+}
+
+
+def named_tensor(B: int, S: int, H: int) -> torch.Tensor:
+    """(B, S, H) in which each number is different, so that a wrong place shows."""
+    return torch.arange(B * S * H).reshape(B, S, H) / 4
+
+
+@exercise("4.2", points=2, sizes=BLOCKS)
+def split_heads(answer, B: int, S: int, A: int, D: int):
     """(B, S, H) to (B, A, S, D)."""
-    x = named_tensor()
-    result = run(answer, x, 5)
+    x = named_tensor(B, S, A * D)
+    result = run(answer, x, A)
+    exchanged = f"Head size and number of heads are exchanged: there should be {A} heads of {D}"
     hints = {
-        (2, 3, 5, 4): "The heads are cut, but tokens still come first: transpose(1, 2).",
-        (2, 4, 3, 5): "Head size and number of heads are exchanged: there should be 5 heads of 4.",
-        (2, 3, 4, 5): "Head size and number of heads are exchanged, and tokens still come first.",
+        (B, S, A, D): "The heads are cut, but tokens still come first: transpose(1, 2).",
+        (B, D, S, A): f"{exchanged}.",
+        (B, S, D, A): f"{exchanged}, and tokens still come first.",
     }
     expect_no_shape(result, hints)
-    expect_tensor(result, (2, 5, 3, 4))
-    mixed, strided = x.reshape(2, 5, 3, 4), x.view(2, 3, 4, 5).permute(0, 3, 1, 2)
+    expect_tensor(result, (B, A, S, D), dtype=x.dtype)
+    mixed, strided = x.reshape(B, A, S, D), x.view(B, S, D, A).permute(0, 3, 1, 2)
     expect(
         not close(result, mixed), "The shape is right, but tokens and heads are mixed: view keeps the order."
     )
     expect(
-        not close(result, strided), "Head i got every 5th coordinate; its coordinates should be neighbours."
+        not close(result, strided),
+        f"Head i got every {A}th coordinate; its coordinates should be neighbours.",
     )
-    wanted = torch.stack(x.split(4, dim=-1), dim=1)
+    wanted = torch.stack(x.split(D, dim=-1), dim=1)
     expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
-    other = torch.arange(12.0).reshape(1, 1, 12)
-    hint = "It fails for other sizes: take B, S and H from x.shape and the heads from num_heads"
-    expect(close(run(answer, other, 3, hint=hint), other.view(1, 3, 1, 4)), f"{hint}.")
     return "Each head now has its own (S, D) matrix."
 
 
-@exercise("4.3", points=2)
-def merge_heads(answer):
+@exercise("4.3", points=2, sizes=BLOCKS)
+def merge_heads(answer, B: int, S: int, A: int, D: int):
     """(B, A, S, D) to (B, S, H)."""
-    x = named_tensor()
-    heads = torch.stack(x.split(4, dim=-1), dim=1)  # contiguous, like a result of attention
+    x = named_tensor(B, S, A * D)
+    heads = torch.stack(x.split(D, dim=-1), dim=1)  # contiguous, like a result of attention
     result = run(answer, heads)
     hints = {
-        (2, 3, 5, 4): "Tokens come first again; now join the last two dimensions, A and D.",
-        (2, 5, 12): "Tokens and coordinates were joined: move the tokens before the heads first.",
+        (B, S, A, D): "Tokens come first again; now join the last two dimensions, A and D.",
+        (B, A, S * D): "Tokens and coordinates were joined: move the tokens before the heads first.",
     }
     expect_no_shape(result, hints)
-    expect_tensor(result, (2, 3, 20))
-    mixed, strided = heads.reshape(2, 3, 20), heads.permute(0, 2, 3, 1).reshape(2, 3, 20)
+    expect_tensor(result, (B, S, A * D), dtype=x.dtype)
+    mixed, strided = heads.reshape(B, S, A * D), heads.permute(0, 2, 3, 1).reshape(B, S, A * D)
     expect(
         not close(result, mixed), "The shape is right, but tokens and heads are mixed: transpose(1, 2) first."
     )
@@ -112,9 +128,6 @@ def merge_heads(answer):
         not close(result, strided), "The heads' coordinates alternate: each head's D should stay together."
     )
     expect(close(result, x), "Each token should hold head 0's D coordinates, then head 1's, and so on.")
-    other = torch.arange(12.0).reshape(1, 3, 1, 4)
-    hint = "It fails for other sizes: take them from x.shape"
-    expect(close(run(answer, other, hint=hint), other.view(1, 1, 12)), f"{hint}.")
     return "It undoes split_heads."
 
 
@@ -136,34 +149,32 @@ def predict_shapes(answer):
     return "Only the weights have S twice: they grow with the square of the length."
 
 
-@exercise("4.5", points=3)
-def write_the_forward_pass(answer):
-    """The answer computes output and weights of every layer of the official model, padding included."""
+MODELS = {"the pretrained model": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
+
+
+@exercise("4.5", points=3, sizes=MODELS)
+def write_the_forward_pass(answer, hidden_size: int = 0, num_heads: int = 0):
+    """The answer computes output and weights of every layer of an official model, padding included."""
     expect_function(answer)
-    reference = load_reference_model()
-    config = reference.config
-    H, A = config.hidden_size, config.num_attention_heads
+    reference = official_model(hidden_size, num_heads)
+    H, A = reference.config.hidden_size, reference.config.num_attention_heads
     parts, layers = Parts(H, A), reference.encoder.layer
-    ids = torch.tensor([[101, 2051, 10029, 2066, 2019, 8612, 102], [101, 5909, 102, 0, 0, 0, 0]])
-    ids = ids.clamp(max=config.vocab_size - 1)
-    plain = official_blocks(reference, ids[:1], None)
+    ids, mask = batch_for(reference)
+    plain, padded = official_blocks(reference, ids[:1], None), official_blocks(reference, ids, mask)
     parts.load(layers[0])
     stream, weights, _ = plain[0]
-    given = stream.clone()
-    found = returned_pair(call(answer, parts, given))
-    expect(torch.equal(given, stream), "It alters the hidden_states it is given: work on new tensors.")
-    found_weights = expect_tensor(found[1], weights.shape, "The attention weights, returned second,")
-    for hint, wrong in wrong_weights(parts, stream):
-        expect(not close(found_weights, wrong), hint)
-    padded = official_blocks(reference, ids, (ids != 0).long())
-    climb(block_rungs(answer, parts, layers, plain, padded, (ids != 0).long()), FORWARD_HINTS)
-    small = Parts(12, 3)
-    output, weights = returned_pair(call(answer, small, torch.randn(2, 5, 12)))
-    expect_tensor(
-        weights, (2, 3, 5, 5), "For a block of H = 12 with 3 heads the weights, taken from num_heads,"
-    )
-    expect_tensor(output, (2, 5, 12), "For a block of H = 12 the output")
+    _, found = run_block(answer, parts, stream)
+    expect_tensor(found, weights.shape, "The attention weights, returned second,", stream.dtype)
+    for hint, wrong in wrong_block_weights(parts, stream):
+        expect(not close(found, wrong), hint)
+    climb(block_rungs(answer, parts, layers, plain, padded, mask), FORWARD_HINTS)
+    expect_trainable(lambda stream: call(answer, parts, stream), lambda stream: attend(parts, stream), stream)
     return f"Every head of all {len(layers)} layers is the official one, padding included."
+
+
+def run_block(answer, parts, *arguments):
+    """The output and the weights that the reader's forward returns for copies of the arguments, or a `Hint`."""
+    return returned_pair(run_once(lambda *given: call(answer, parts, *given), arguments, torch.clone))
 
 
 FORWARD_HINTS = {
@@ -210,13 +221,17 @@ def official_blocks(reference, ids, mask) -> list[tuple]:
 
 def block_rungs(answer, parts, layers, plain, padded, mask):
     """(name, the reader's tensor, the official one): layer by layer, without a mask and with one."""
+    H, D = parts.query.in_features, parts.query.in_features // parts.num_heads
     for number, layer in enumerate(layers):
-        parts.load(layer)
         for where, results, options in (("", plain, ()), (", padded", padded, (mask,))):
+            parts.load(layer)
             stream, weights, output = results[number]
-            found = returned_pair(call(answer, parts, stream.clone(), *options))
-            yield f"weights of layer {number}{where}", found[1], weights
-            yield f"output of layer {number}{where}", found[0], output
+            found_output, found = run_block(answer, parts, stream, *options)
+            yield f"weights of layer {number}{where}", found, weights
+            if options:
+                expect_nothing_on_padding(lambda *given: run_block(answer, parts, *given)[1], parts, H, D)
+            expect_tensor(found_output, output.shape, "The output, returned first,", stream.dtype)
+            yield f"output of layer {number}{where}", found_output, output
 
 
 def returned_pair(result):
@@ -226,27 +241,24 @@ def returned_pair(result):
     return result
 
 
-def wrong_weights(parts, stream):
+def attend(parts, stream):
+    """What exercise 4.5 asks for, without a mask: the output."""
+    A = parts.num_heads
+    query, key, value = (
+        linear(stream).unflatten(-1, (A, -1)).transpose(1, 2)
+        for linear in (parts.query, parts.key, parts.value)
+    )
+    context = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    return parts.output(context.transpose(1, 2).flatten(2))
+
+
+def wrong_block_weights(parts, stream):
     """Pairs of a hint and the weights (B, A, S, S) of a typical mistake."""
     (B, S, H), A = stream.shape, parts.num_heads
     query, key = (linear(stream).view(B, S, A, -1).transpose(1, 2) for linear in (parts.query, parts.key))
-    products = query @ key.transpose(-2, -1)
-    yield "The scores are not scaled: divide them by √D.", products.softmax(-1)
-    yield (
-        "The scores are divided by √H: a head's products are D, so divide by √D.",
-        (products / H**0.5).softmax(-1),
-    )
-    yield (
-        "The scores are divided by √A: D is the size of a head, not their number.",
-        (products / A**0.5).softmax(-1),
-    )
-    scores = products / (H / A) ** 0.5
-    yield "These are the scores: softmax over the keys is missing.", scores
-    yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", scores.softmax(-2)
-    yield (
-        "Query and key are exchanged: a row of the scores belongs to a query.",
-        scores.transpose(-2, -1).softmax(-1),
-    )
+    yield from wrong_weights(query, key, H, A)
+    scores = query @ key.transpose(-2, -1) / (H / A) ** 0.5
+    yield "Softmax runs over the heads: the keys are the last dimension, dim=-1.", scores.softmax(1)
     query, key = (linear(stream).view(B, A, S, -1) for linear in (parts.query, parts.key))
     mixed = (query @ key.transpose(-2, -1) / (H / A) ** 0.5).softmax(-1)
     yield "The shape is right, but tokens and heads are mixed: view(B, S, A, D), then transpose(1, 2).", mixed
@@ -266,11 +278,18 @@ def count_parameters(answer):
         3 * (H * H + H): "The output projection is missing: it is a linear map from H to H too.",
         3 * H * H: "The biases and the output projection are missing.",
         3 * (H * H + H) + H * H: "The output projection has a bias too.",
-        A * right: "The heads share the four matrices out among themselves: do not multiply by their number.",
+        12
+        * right: "That is twelve times too much: one block is asked for, not all layers, and its heads share the "
+        "four matrices.",
+        4 * (384 * 384 + 384): "That is a block of our checkpoint, with H = 384. BERT-base has H = 768.",
         A * 3 * (H * H + H) + H * H + H: "Each head projects to D = H / A numbers, not to H.",
         3 * (H * D + D) + H * H + H: "These are the projections of one head; there are twelve.",
         3 * (H * D + D): "That is one head; count all twelve and the output projection.",
     }
     expect(count not in hints, hints.get(count))
-    expect(count == right, "Four linear maps from H to H: how many weights and biases has one of them?")
+    expect(
+        count == right,
+        "How many linear maps has the block, and what does each of them hold?",
+        "Four linear maps from H to H: how many weights and biases has one of them?",
+    )
     return "The number of heads does not matter."

@@ -9,11 +9,13 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 
 from exercises import (
+    CUT_OFF,
     Hint,
+    Without,
     as_number,
+    as_positions,
     climb,
     close,
     exercise,
@@ -22,18 +24,25 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from utils.checkpoint import load_reference_model, load_tokenizer
+from exercises.arrays import expect_trainable
+from exercises.attention import official_model
+from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import TransformerEncoderLayer
 
+NUMBERS = {
+    "the shape (2, 3, 5)": (torch.linspace(-4, 4, 30).view(2, 3, 5),),
+    "the shape (3,)": (torch.tensor([-2.0, 0.3, 9.0]),),
+    "a single number, of the shape ()": (torch.tensor(2.0),),
+}
 
-@exercise("5.1", points=2)
-def gelu_by_hand(answer):
+
+@exercise("5.1", points=2, sizes=NUMBERS)
+def gelu_by_hand(answer, x: Tensor):
     """The answer is the exact GELU, for a tensor of any shape."""
     expect_function(answer)
-    x = torch.linspace(-4, 4, 30).view(2, 3, 5)
     given = x.clone()
-    result = expect_tensor(answer(given), (2, 3, 5))
+    result = expect_tensor(answer(given), x.shape, dtype=x.dtype)
     expect(torch.equal(given, x), "It writes into its input: make a new tensor (x * …, not x *= …).")
     erf = torch.erf(x / 2**0.5)
     wrong = {
@@ -49,21 +58,14 @@ def gelu_by_hand(answer):
     }
     for hint, values in wrong.items():
         expect(not close(result, values), hint)
-    expect(close(result, F.gelu(x)), "GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.")
-    row = torch.tensor([-7.0, 0.3, 9.0])
-    other = expect_tensor(answer(row.clone()), (3,), "For a tensor of three numbers the result")
-    expect(close(other, F.gelu(row)), "Right for one tensor, but not for another, of shape (3,) and up to 9.")
-    with NoFinishedGelu():
-        answer(row.clone())
-
-
-class NoFinishedGelu(TorchFunctionMode):
-    """Inside, torch's own GELU gives a `Hint`."""
-
-    def __torch_function__(self, function, types, arguments=(), options=None):
-        """Call the function of torch, unless it is the one to be written."""
-        expect(function is not F.gelu, "This calls torch's own GELU: write it with torch.erf.")
-        return function(*arguments, **(options or {}))
+    expect(
+        close(result, F.gelu(x)),
+        "x times the share Φ(x) of the normal distribution that lies below x.",
+        "GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
+    )
+    with Without("This calls torch's own GELU: write it with torch.erf.", "gelu"):
+        answer(given)
+    expect_trainable(answer, F.gelu, x)
 
 
 @exercise("5.2")
@@ -72,7 +74,7 @@ def who_notices(answer):
     expect(
         isinstance(answer, (tuple, list)) and len(answer) == 2, "Give two lists: (feed-forward, whole layer)."
     )
-    network, layer = (as_positions(positions) for positions in answer)
+    network, layer = (as_positions(positions, 6) for positions in answer)
     expect(
         network != list(range(6)),
         "The feed-forward network is applied to each position alone: does position 0 read position 3 in it?",
@@ -89,21 +91,16 @@ def who_notices(answer):
     return "Information moves between tokens in attention only."
 
 
-def as_positions(value) -> list[int]:
-    """Positions given as a list, tuple, set, range, array, tensor or one number, in order; else a `Hint`."""
-    try:
-        values = value.tolist() if hasattr(value, "tolist") else value
-        values = [values] if isinstance(values, (int, float)) else list(values)
-        return sorted({int(position) for position in values})
-    except (TypeError, ValueError):
-        raise Hint(f"Write the positions as a list of numbers such as [0, 1], not {value!r}.") from None
+LAYERS = {"the pretrained layers": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 
 
-@exercise("5.3", points=2)
-def write_the_layer(answer):
-    """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the pretrained layers."""
+@exercise("5.3", points=2, sizes=LAYERS)
+def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
+    """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the official layers."""
     expect_function(answer)
-    layers, single, batch, mask = pretrained_layers()
+    layers, single, batch, mask = deepcopy(
+        official_layers(hidden_size, num_heads)
+    )  # an answer may alter them
     with torch.no_grad():
         name_the_mistake(answer, layers[0], single[0])
         hints = {
@@ -115,19 +112,22 @@ def write_the_layer(answer):
         climb(rungs(answer, layers, single, batch, mask), hints)
     states = single[0].clone().requires_grad_()
     ones = torch.ones(states.shape[:2], dtype=torch.long)
-    cut_off = "The values are right, but gradients do not get back through all of it: no detach, no torch.no_grad()."
     sources = [states, *layers[0].parameters()]
-    expect_gradients(answer(layers[0], states, ones), layers[0](states, ones)[0], sources, cut_off)
+    expect_gradients(answer(layers[0], states, ones), layers[0](states, ones)[0], sources, CUT_OFF)
     return f"It equals all {len(layers)} pretrained layers, and drops where BERT drops."
 
 
 @cache
-def pretrained_layers() -> tuple[nn.ModuleList, tuple[Tensor, ...], tuple[Tensor, ...], Tensor]:
-    """Pretrained layers, the official hidden states of one sentence and of a padded batch, and the batch's mask."""
-    reference, tokenizer = load_reference_model(), load_tokenizer()
+def official_layers(
+    hidden_size: int, num_heads: int
+) -> tuple[nn.ModuleList, tuple[Tensor, ...], tuple, Tensor]:
+    """An official model's layers, its hidden states of one sentence and of a padded batch, and the batch's mask."""
+    reference, tokenizer = official_model(hidden_size, num_heads), load_tokenizer()
     texts = ["the bark of a palm tree is very rough", "time flies", "I got his answering machine."]
     single = tokenizer(texts[:1], return_tensors="pt")
     batch = tokenizer(texts, padding=True, return_tensors="pt")
+    for inputs in (single, batch):
+        inputs["input_ids"] %= reference.config.vocab_size
     encoder = TransformerEncoder(reference.config)
     encoder.load_bert_weights(reference.state_dict())
     with torch.no_grad():
@@ -245,34 +245,34 @@ def parameters_of_a_layer(answer):
         attention + norms + 2 * H * A + A + H: "The width is I = 3072, not the number of heads.",
         attention: "That is attention alone.",
         network: "That is the feed-forward network alone.",
+        12 * (attention + network + norms): "That is twelve layers: count one.",
+        1_774_464: "That is a layer of our checkpoint, with H = 384 and I = 1536. bert-base has H = 768, I = 3072.",
     }
     value = as_number(answer, "The count")
     if value in wrong:
         raise Hint(wrong[value])
     expect(
         value == attention + network + norms,
+        "Which six linear maps has the layer, and which two LayerNorms? Write down what each holds, and add.",
         "Count 4 maps H → H, one H → I, one I → H, each with a bias as long as its output, and 2 LayerNorms.",
     )
     return "Two thirds of them are in the feed-forward network."
 
 
-@exercise("5.5", points=2)
-def residual_step(answer):
+STREAMS = {f"a stream of the shape {shape}": (shape,) for shape in ((2, 3, 8), (5, 6), (3, 1, 5))}
+
+
+@exercise("5.5", points=2, sizes=STREAMS)
+def residual_step(answer, shape: tuple[int, ...]):
     """The answer adds a sublayer's change to the stream, with LayerNorm after it or before the sublayer."""
     expect_function(answer)
-    for shape in ((2, 3, 8), (5, 6)):
-        check_residual_step(answer, shape)
-    return "Two lines that decide whether BERT's weights mean anything."
-
-
-def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
-    """Raise `Hint` unless the answer is right in both kinds for a stream of this shape."""
     generator = torch.Generator().manual_seed(4)
     size = shape[-1]
-    stream = torch.randn(shape, generator=generator) * 3 + 1
-    weight, gain, shift = (
-        torch.randn(*sizes, generator=generator) for sizes in ((size, size), (size,), (size,))
-    )
+    stream = (torch.randn(shape, generator=generator) * 3 + 1).requires_grad_()
+    weight, gain, shift = learned = [
+        torch.randn(*sizes, generator=generator).requires_grad_()
+        for sizes in ((size, size), (size,), (size,))
+    ]
 
     def sublayer(x: Tensor) -> Tensor:
         return torch.tanh(x @ weight)
@@ -281,8 +281,8 @@ def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
         return F.layer_norm(x, (size,), gain, shift)
 
     post, pre = norm(stream + sublayer(stream)), stream + sublayer(norm(stream))
-    given = stream.clone()
-    result = expect_tensor(answer(given, sublayer, norm, False), shape, "The post-LN result")
+    given = stream.detach().clone()
+    result = expect_tensor(answer(given, sublayer, norm, False), shape, "The post-LN result", stream.dtype)
     normalised = norm(stream)
     expect(
         not close(result, pre),
@@ -303,8 +303,8 @@ def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
     }
     for hint, values in wrong.items():
         expect(not close(result, values), hint)
-    expect(close(result, post), "Post-LN is LN(x + f(x)).")
-    first = expect_tensor(answer(given, sublayer, norm, True), shape, "The pre-LN result")
+    expect(close(result, post), "In post-LN the sum comes first, then LayerNorm.", "Post-LN is LN(x + f(x)).")
+    first = expect_tensor(answer(given, sublayer, norm, True), shape, "The pre-LN result", stream.dtype)
     wrong = {
         "norm_first=True makes no difference in yours: it should give pre-LN.": post,
         "In pre-LN the residual connection is missing: add the stream.": sublayer(normalised),
@@ -321,9 +321,15 @@ def check_residual_step(answer: Callable, shape: tuple[int, ...]) -> None:
     for hint, values in wrong.items():
         expect(not close(first, values), hint)
     expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
-    expect(close(first, pre), "Pre-LN is x + f(LN(x)).")
+    unnormalised = (
+        "In pre-LN the sublayer reads the normalised stream, and its change is added to the stream."
+    )
+    expect(close(first, pre), unnormalised, "Pre-LN is x + f(LN(x)).")
     with contextlib.suppress(
         TypeError
     ):  # a function that has to be told, norm_first without a default, will do
         unsaid = answer(given, sublayer, norm)
         expect(close(unsaid, post), "Called without norm_first it should be post-LN: the default is False.")
+    for norm_first, right in ((False, post), (True, pre)):
+        expect_gradients(answer(stream, sublayer, norm, norm_first), right, [stream, *learned], CUT_OFF)
+    return "Two lines that decide whether BERT's weights mean anything."

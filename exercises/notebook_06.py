@@ -1,6 +1,7 @@
 """Checks for the exercises of notebook 06."""
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from functools import cache
 from unittest import mock
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from transformers import BertConfig
 
 from exercises import (
+    CUT_OFF,
     Hint,
     as_number,
     as_shape,
@@ -69,8 +71,10 @@ def parameters_of_an_encoder(answer):
     expect(number != total - 3 * 110, output)
     heads = "The heads share one H × H matrix per projection: the number of heads does not matter."
     expect(number not in (total + 3 * attention, embeddings + 6 * layer), heads)
-    hint = "Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H."
-    expect(number == total, hint)
+    expect(number != total + 110, "A pooler is no part of this encoder: count embeddings and layers.")
+    hint = "Count the embeddings (three tables and a LayerNorm) and one layer, each apart; then add three layers."
+    more = "Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H."
+    expect(number == total, hint, more)
     return "The number of heads plays no part."
 
 
@@ -104,7 +108,7 @@ def rename_distilbert(answer):
     tables = ("word_embeddings.weight", "position_embeddings.weight")
     wanted = {f"embeddings.{name}": f"embeddings.{name}" for name in tables}
     wanted |= {f"embeddings.LayerNorm.{kind}": f"embeddings.layer_norm.{kind}" for kind in ("weight", "bias")}
-    for layer in (0, 1, 11):
+    for layer in range(6):
         for theirs, ours in DISTILBERT_LAYER.items():
             for kind in ("weight", "bias"):
                 wanted[f"transformer.layer.{layer}.{theirs}.{kind}"] = f"layers.{layer}.{ours}.{kind}"
@@ -126,7 +130,7 @@ def share_one_layer(answer):
     """The answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
     name_the_mistake(answer)
-    encoder, inputs = ladder_of_one_layer()
+    encoder, inputs = deepcopy(ladder_of_one_layer())  # an answer may alter the encoder
     with torch.no_grad():
         climb(rungs(answer, encoder, inputs), {"embeddings": "Hand the token types to encoder.embeddings."})
     return "One text, a pair and a padded batch: equal to the official model with one layer in all places."
@@ -154,11 +158,13 @@ def name_the_mistake(answer: Callable) -> None:
     ids, types = torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]), torch.tensor([[0, 0, 0, 1, 1], [0] * 5])
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
+    untouched = deepcopy(encoder)
     for layer in encoder.layers:
         layer.register_forward_pre_hook(expect_no_pair)
     with mock.patch.object(TransformerEncoder, "forward", refuse):
         states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
     expect(encoder.training, "It switches the encoder to evaluation mode: that is for the caller to say.")
+    expect_untouched(encoder, untouched)
     start, (wanted, variants) = (
         encoder.embeddings(ids, types),
         reference_states(encoder, ids, mask, types),
@@ -179,9 +185,8 @@ def name_the_mistake(answer: Callable) -> None:
         )
         hint = f"{place}: call layers[0] on what the round before returned, with the mask."
         expect(close(state, right), hint)
-    cut_off = "The states are cut off from the weights: no detach, no .data, no torch.no_grad() in it."
     for state, right in zip(tensors, wanted, strict=True):
-        expect_gradients(state, right, list(encoder.parameters()), cut_off)
+        expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
     fewer = as_states(answer(two_layers, ids, mask, types), 2)
     expect(
         len(fewer) == 3,
@@ -266,9 +271,11 @@ def thaw_last_layers(answer):
     """All frozen but the last layers; returns the number of trainable parameters."""
     expect_function(answer)
     for number, layers, frozen_before in ((1, 3, 0), (2, 3, 0), (3, 3, 0), (0, 3, 0), (2, 5, 0), (2, 4, 1)):
-        encoder = toy_encoder(layers).requires_grad_(not frozen_before)
+        encoder = toy_encoder(layers).requires_grad_(not frozen_before).train(number != 3)
         layer_size = sum(parameter.numel() for parameter in encoder.layers[0].parameters())
+        given = deepcopy(encoder)
         result = answer(encoder, number)
+        expect_untouched(encoder, given)
         learning = [all(p.requires_grad for p in layer.parameters()) for layer in encoder.layers]
         frozen = [not any(p.requires_grad for p in layer.parameters()) for layer in encoder.layers]
         tables = any(parameter.requires_grad for parameter in encoder.embeddings.parameters())
@@ -276,6 +283,7 @@ def thaw_last_layers(answer):
         if number == 0:
             expect(all(frozen), "With number = 0 nothing should learn: layers[-0:] is every layer.")
         check_thawed(learning, frozen, number)
+        expect(not isinstance(result, str), "It returns a text: return the number alone.")
         count = as_number(result, "What it returns")
         expect(count != 16 * number or number == 0, "It counts tensors: add up their numbers with numel().")
         total = sum(parameter.numel() for parameter in encoder.parameters())
@@ -285,6 +293,18 @@ def thaw_last_layers(answer):
         )
         expect(count == number * layer_size, hint)
     return ""
+
+
+def expect_untouched(encoder: TransformerEncoder, given: TransformerEncoder) -> None:
+    """Raise `Hint` if anything but requires_grad is other than it was."""
+    ours, theirs = encoder.state_dict(), given.state_dict()
+    same = ours.keys() == theirs.keys() and all(ours[name].equal(theirs[name]) for name in theirs)
+    expect(same, "It changes the encoder's parameters, or its parts: leave each as it is.")
+    modes = [[module.training for module in each.modules()] for each in (encoder, given)]
+    expect(
+        modes[0] == modes[1],
+        "It calls eval() or train(): freezing is requires_grad alone, and keeps dropout.",
+    )
 
 
 def check_thawed(learning: list[bool], frozen: list[bool], number: int) -> None:

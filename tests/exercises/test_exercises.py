@@ -6,8 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from exercises import CHECKS, check
-from tests.exercises.misconceptions import hint_of
+from exercises import CHECKS, CORRECT, SIZES, check, find_check, verdict
+from tests.exercises.misconceptions import MEASURED, hint_of
 from tests.helpers import ROOT
 
 NOTEBOOKS = ROOT / "notebooks"
@@ -27,6 +27,7 @@ WRONG = [
     for number, answers in cases.WRONG.items()
     for answer, words in answers
 ]
+NUMBERS = sorted({number for number, *_ in WRONG})
 # Their checks climb to pretrained weights: seconds for each answer, which `make quick` leaves to `make test`.
 LONG = {"3.3", "4.5", "8.2", "9.4"}
 
@@ -63,6 +64,42 @@ def test_right_answers_are_accepted(capsys, number, answer):
 @pytest.mark.parametrize(("number", "answer", "words"), marked(WRONG))
 def test_wrong_answers_get_a_hint_that_names_the_mistake(number, answer, words):
     assert words in hint_of(number, answer)
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"), marked([*RIGHT, *((number, answer) for number, answer, _ in WRONG)])
+)
+def test_chance_does_not_decide(number, answer):
+    def said(seed):
+        return MEASURED.sub("…", verdict(find_check(number), answer, seed))
+
+    assert said(0) == said(1) == said(2)
+
+
+def test_an_answer_cannot_spoil_the_next_ones():
+    for number in ("5.3", "6.4"):  # whose parts, made once, an answer may alter
+        for answer in [answer for other, answer, _ in WRONG if other == number]:
+            hint_of(number, answer)
+        right = next(answer for other, answer in RIGHT if other == number)
+        assert verdict(find_check(number), right).startswith(CORRECT)
+
+
+@pytest.mark.parametrize(("number", "answer", "words"), marked(case for case in WRONG if case[0] in SIZES))
+def test_wrong_answers_are_refused_at_two_sizes_or_more(number, answer, words):
+    function, sizes = SIZES[number]
+    refused = [
+        not verdict(lambda guarded, size=size: function(guarded, *size), answer).startswith(CORRECT)
+        for size in sizes.values()
+    ]
+    assert sum(refused) >= 2
+
+
+@pytest.mark.parametrize(("number", "answer"), marked(case for case in RIGHT if case[0] in SIZES))
+def test_right_answers_are_accepted_at_every_size(number, answer):
+    function, sizes = SIZES[number]
+    for size in sizes.values():
+        said = verdict(lambda guarded, size=size: function(guarded, *size), answer)
+        assert said.startswith(CORRECT)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

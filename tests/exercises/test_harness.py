@@ -1,20 +1,28 @@
 """What `check` prints around any exercise: stubs, hints, and errors in the reader's code."""
 
 import math
+import random
 import re
 import statistics
+from collections import Counter
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from transformers import BertConfig
 
+import exercises
 from exercises import (
+    CHECKS,
     Hint,
+    Without,
     as_number,
+    as_positions,
     as_shape,
     as_tensor,
+    at_every_size,
     call,
     check,
     climb,
@@ -22,10 +30,13 @@ from exercises import (
     expect,
     expect_gradients,
     expect_tensor,
+    finished,
     notebook_13,
     solved,
     verdict,
 )
+from exercises.arrays import expect_trainable
+from utils.attention import AttentionHead, scaled_dot_product_attention
 from utils.encoder_layer import TransformerEncoderLayer
 
 
@@ -137,21 +148,120 @@ def test_modules_are_called_and_stubs_in_them_found():
     assert verdict(run, Stub).startswith("not attempted")
 
 
+def draw(answer=None):
+    """A number that torch, NumPy and Python each drew."""
+    return torch.rand(1).item(), np.random.rand(), random.random()  # noqa: NPY002 - as a reader's code may draw
+
+
 def test_checks_leave_the_random_state_alone():
-    torch.manual_seed(0)
-    wanted = torch.rand(1)
-    torch.manual_seed(0)
-    verdict(lambda answer: expect(torch.rand(5).sum() > 0, ""), 1)
-    assert torch.equal(torch.rand(1), wanted)
+    states = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
+    wanted = draw()
+    torch.set_rng_state(states[0]), np.random.set_state(states[1]), random.setstate(states[2])  # noqa: NPY002
+    verdict(draw, 1)
+    assert draw() == wanted
+
+
+def test_chance_begins_at_the_seed_in_every_check():
+    first, again, other = (verdict(lambda answer: str(draw()), 1, seed=seed) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_the_second_wrong_answer_gets_the_hint_that_tells_more(capsys, monkeypatch):
+    def one(answer):
+        """Exercise: a number between 0 and 2."""
+        expect(answer == 1, "A whole number.", "It is 1.")
+
+    monkeypatch.setitem(CHECKS, "13.5", one)
+    monkeypatch.setattr(exercises, "TRIES", Counter())
+    for answer in (0, ..., 2, 1):
+        check("13.5", answer)
+    first, stub, second, right = capsys.readouterr().out.splitlines()
+    assert first.endswith("not yet. A whole number.")
+    assert "not attempted" in stub
+    assert second.endswith("not yet. It is 1.")
+    assert right.endswith("correct.")
+
+
+def test_what_is_wrong_only_at_another_size_has_fixed_one():
+    def ones(answer, size):
+        expect(len(answer(size)) == size, f"{size} ones are missing.")
+
+    check_answer = at_every_size(ones, {"two": (2,), "three": (3,)})
+    assert verdict(check_answer, lambda size: [1] * size) == "correct."
+    assert verdict(check_answer, lambda size: []) == "not yet. 2 ones are missing."
+    fixed = "not yet. Right for two, but not for three: take every size from what is given: "
+    assert verdict(check_answer, lambda size: [1, 1]) == f"{fixed}3 ones are missing."
+    raised = verdict(check_answer, lambda size: [1, 1] if size == 2 else 1 / 0)
+    assert raised.startswith(f"{fixed}your code raised ZeroDivisionError")
+    assert verdict(check_answer, lambda size: [1, 1] if size == 2 else ...).startswith("not attempted")
+
+
+class MyHead(AttentionHead):
+    """Ours by another name."""
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (AttentionHead, "AttentionHead"),
+        (MyHead, "AttentionHead"),
+        (MyHead(4, 2), "AttentionHead"),
+        (MyHead(4, 2).forward, "AttentionHead.forward"),
+        (AttentionHead.forward, "AttentionHead.forward"),
+        (scaled_dot_product_attention, "scaled_dot_product_attention"),
+        (partial(scaled_dot_product_attention, attention_mask=None), "scaled_dot_product_attention"),
+    ],
+)
+def test_what_is_finished_is_recognised(answer, name):
+    said = verdict(double, answer)
+    assert said == f"not yet. This is the series' own {name}, or inherits from it: write one of your own."
+
+
+def attend(query, key, value):
+    return scaled_dot_product_attention(query, key, value)
+
+
+@pytest.mark.parametrize("answer", [torch.relu, torch.nn.Linear(2, 2), attend])
+def test_what_is_not_ours_or_only_calls_ours_is_not_finished(answer):
+    assert finished(answer) == ""
+
+
+def test_an_operator_of_torch_can_be_forbidden():
+    x = torch.randn(2, 3)
+    for call_it in (torch.softmax, torch.nn.functional.softmax, torch.Tensor.softmax, torch.log_softmax):
+        with pytest.raises(Hint, match="yourself"), Without("Write it yourself.", "softmax"):
+            call_it(x, dim=-1)
+    with Without("Write it yourself.", "softmax"):
+        assert torch.equal(x.exp() + 1, torch.exp(x) + 1)
+
+
+def test_positions():
+    for answer in ([1, 0], {0, 1}, range(2), torch.arange(2), (0.0, 1), [True, True, False]):
+        assert as_positions(answer, 3) == [0, 1]
+    assert as_positions(1, 3) == [1]
+    assert as_positions("all", 3) == [0, 1, 2]
+    for answer, words in [
+        ("01", "a list of numbers"),
+        ([0.5], "whole"),
+        ([1, 1], "twice"),
+        ([True], "3 booleans"),
+    ]:
+        with pytest.raises(Hint, match=words):
+            as_positions(answer, 3)
 
 
 def test_expectations():
     assert close(torch.tensor([1.0, 2.0]), [1, 2])
     assert not close("words", 1)
     assert not close(torch.zeros(2), torch.zeros(3))
-    for value, words in [(3, "torch tensor, but it is a int"), (torch.zeros(2), "(3,), but it has (2,)")]:
+    for value, words in [
+        (3, "torch tensor, but it is a int"),
+        (torch.zeros(2), "(3,), but it has (2,)"),
+        (torch.zeros(3).double(), "is torch.float64, but what was given is torch.float32"),
+    ]:
         with pytest.raises(Hint, match=re.escape(words)):
-            expect_tensor(value, (3,))
+            expect_tensor(value, (3,), dtype=torch.float32)
+    assert expect_tensor(np.zeros(3), (3,), dtype=torch.float32).shape == (3,)
 
 
 @pytest.mark.parametrize(
@@ -163,6 +273,10 @@ def test_expectations():
         ("7 087 872", 7087872),
         ("7_087_872", 7087872),
         (np.array([2]), 2),
+        ("1,75", 1.75),
+        ("0,125", 0.125),
+        ("1.75 bits", 1.75),
+        ("7,087,872 parameters", 7087872),
         (torch.ones(1, 1, requires_grad=True), 1),
     ],
 )
@@ -171,10 +285,12 @@ def test_numbers_as_people_write_them(answer, number):
 
 
 @pytest.mark.parametrize(
-    "answer", ["7/0", "7/", "1,75", "many", "", True, 1j, None, [1], "1/2/3", torch.ones(2)]
+    "answer", ["7/0", "7/", "1,2,3", "23 million", "many", "", True, 1j, None, [1], "1/2/3", torch.ones(2)]
 )
 def test_what_is_no_number(answer):
-    with pytest.raises(Hint, match=r"The answer should be a number, but it (is of type|has the shape)"):
+    with pytest.raises(
+        Hint, match=r"The answer should be a number, but it (is of type|has the shape|is the text)"
+    ):
         as_number(answer)
 
 
@@ -188,7 +304,9 @@ def test_shapes():
         torch.ones(2, 3),
     ):
         assert as_shape(answer) == (2, 3)
-    for answer in (3, "23", None, torch.tensor(3)):
+    for text in ("(2, 3)", "2, 3", " [2, 3]", "torch.Size([2, 3])"):
+        assert as_shape(text) == (2, 3)
+    for answer in (3, "23", "B, S", "__import__('os')", None, torch.tensor(3)):
         with pytest.raises(Hint, match="a shape, a tuple such as"):
             as_shape(answer)
     with pytest.raises(Hint, match="each size should be a number"):
@@ -209,6 +327,20 @@ def test_gradients():
     for cut in (wanted.detach(), weight * weight.detach() + other, weight.square() + other.detach(), 3.0):
         with pytest.raises(Hint, match="cut off"):
             expect_gradients(cut, wanted, [weight, other], "cut off")
+
+
+def test_what_cuts_off_gradients_is_found_and_numpy_is_not_blamed():
+    x, y = torch.randn(2, 3)
+    for right in (
+        torch.mul,
+        lambda x, y: y * x,
+        lambda x, y: x.numpy() * y.numpy(),
+        lambda x, y: torch.from_numpy(x.numpy() * y.numpy()),
+    ):
+        expect_trainable(right, torch.mul, x, y)
+    for cut in (lambda x, y: (x * y).detach(), lambda x, y: x * y.data, torch.no_grad()(lambda x, y: x * y)):
+        with pytest.raises(Hint, match="gradients do not get back"):
+            expect_trainable(cut, torch.mul, x, y)
 
 
 def test_nan_on_the_ladder_is_named():

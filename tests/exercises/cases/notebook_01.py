@@ -169,8 +169,8 @@ def empties_the_vocabulary(word, vocab):
 
 
 RIGHT = {
-    "1.1": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0])],
-    "1.2": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0)],
+    "1.1": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0]), "(2, 9)", "2, 9"],
+    "1.2": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0), "(17, 6)"],
     "1.3": [pad_left_lists, pad_left_flip, pad_left_arrays, pad_left_torch],
     "1.4": [fewest_by_cuts, fewest_recursive],
 }
@@ -183,7 +183,7 @@ WRONG = {
         ((9, 2), "wrong order"),
         ((2, 17), "padded to the longest"),
         ((2, 11), "the longest row gives S"),
-        ("2, 9", "two whole numbers"),
+        ("2 and 9", "two whole numbers"),
         (9, "two whole numbers"),
         ((2, float("nan")), "two whole numbers"),
     ],
@@ -208,10 +208,15 @@ WRONG = {
         (mask_from_ids, "make the mask from the lengths"),
         (mask_from_first_word, "make the mask from the lengths"),
         (float_ids, "whole ones"),
+        (
+            lambda rows, pad_id: (pad_left_torch(rows, pad_id)[0], pad_left_torch(rows, pad_id)[1] * 1.9),
+            "the mask",
+        ),
         (pads_the_rows_themselves, "changes the rows"),
     ],
     "1.4": [
-        (word_pieces, "still greedy"),
+        (word_pieces, "the series' own word_pieces"),
+        (lambda word, vocab: word_pieces(word, vocab), "still greedy"),
         (any_way, "are enough"),
         (greedy_from_the_right, "there is a way through"),
         (two_pieces_then_greedy, "still greedy"),

@@ -72,6 +72,7 @@ RIGHT = {
         torch.tensor([4, 9, H]),
         np.array([4, 9, H]),
         (4.0, 9, H),
+        f"(4, 9, {H})",
     ],
     "2.2": [
         by_ids,
@@ -84,9 +85,10 @@ RIGHT = {
         token_by_token,
         in_numpy,
         lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w,
+        lambda x, w, eps: torch.einsum("bsh,h->bsh", x * root(x, eps) ** -1, w),
         lambda x, w, eps: w * x / (x.norm(dim=-1, keepdim=True) ** 2 / x.shape[-1] + eps) ** 0.5,
     ],
-    "2.4": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25)],
+    "2.4": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25), "5/4", "1,25"],
     "2.5": [
         23_837_184,
         23_837_184.0,
@@ -95,6 +97,7 @@ RIGHT = {
         np.int64(23_837_184),
         np.array([23_837_184]),
         "23,837,184",
+        "23,837,184 parameters",
     ],
 }
 
@@ -109,7 +112,7 @@ WRONG = {
         ((4, 11, H), "padding"),
         ((4, 9, H + 1), "hidden_size"),
         (4 * 9 * H, "int"),
-        (("B", "S", "H"), "str"),
+        (("B", "S", "H"), "the text “B”"),
         (torch.zeros(4, 9), "the shape of the ids"),
     ],
     "2.2": [
@@ -127,6 +130,8 @@ WRONG = {
         (lambda words, table: words + table.mean(0), "same vector"),
         (lambda words, table: words * table[: words.size(1)], "row s"),
         (lambda words, table: words + table, "S tokens"),
+        (lambda words, table: words.double() + table[: words.size(1)], "the next layer would refuse it"),
+        (lambda words, table: (words + table[: words.size(1)]).detach(), "no detach"),
         (lambda words, table: torch.cat([words, table[:5].expand_as(words)], -1), "shape"),
     ],
     "2.3": [
@@ -150,6 +155,9 @@ WRONG = {
         (lambda x, w, eps: x / root(x, eps, 0) * w, "over the batch"),
         (lambda x, w, eps: x / (x.square().mean() + eps).sqrt() * w, "whole tensor"),
         (in_its_place, "changes the tensors"),
+        (lambda x, w, eps: x / root(x, eps).detach() * w, "no detach"),
+        (lambda x, w, eps: x.double() / root(x.double(), eps) * w, "the next layer would refuse it"),
+        (lambda x, w, eps: torch.ops.aten.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
         (lambda x, w, eps: x.mean(-1), "shape"),
         (lambda x, w, eps: x.softmax(-1), "mean of squares"),
         (lambda x, w, eps: x.tolist(), "torch tensor"),
@@ -173,8 +181,10 @@ WRONG = {
         (23_835_650, "2 · H"),
         (23_834_112, "token-type"),
         (23.837184, "millions"),
-        (109_482_240, "three tables"),
-        ("23 million", "str"),
+        (109_482_240, "how many rows has each table"),
+        ((30_522 + 512 + 2 + 2) * 384, "H = 384"),
+        (23_836_416, "[PAD] has a row"),
+        ("23 million", "the text “23 million”"),
         ((30_522, 768), "tuple"),
         (True, "bool"),
     ],

@@ -1,5 +1,7 @@
 """Answers readers give to the exercises of notebook 03: right ones, and wrong ones with a word of the hint."""
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import nn
@@ -33,6 +35,14 @@ def by_hand(subtract):
     def softmax(scores):
         exponentials = (scores - subtract(scores)).exp()
         return exponentials / exponentials.sum(dim=-1, keepdim=True)
+
+    return softmax
+
+
+def without_keeping(sums=False, largest=False):
+    def softmax(scores):
+        exponentials = (scores - scores.amax(-1, keepdim=not largest)).exp()
+        return exponentials / exponentials.sum(-1, keepdim=not sums)
 
     return softmax
 
@@ -168,8 +178,14 @@ class ByEinsum(nn.Module):
         return [torch.bmm(weights, self.value(x)), weights]
 
 
-class Head(AttentionHead):
-    """The finished head, a part of which the cases below get wrong."""
+class Head(nn.Module):
+    """A right head, a part of which the cases below get wrong."""
+
+    def __init__(self, hidden_size, head_size):
+        super().__init__()
+        self.query = nn.Linear(hidden_size, head_size)
+        self.key = nn.Linear(hidden_size, head_size)
+        self.value = nn.Linear(hidden_size, head_size)
 
     def weights(self, query, key, mask):
         scores = query @ key.transpose(1, 2) * self.scale(query)
@@ -195,6 +211,24 @@ def wrong_head(**parts):
     return type("WrongHead", (Head,), parts)
 
 
+def hide_with(number):
+    return lambda self, scores, mask: scores.masked_fill(mask[:, None] == 0, number)
+
+
+def returning(change):
+    """A head that changes what it returns, or what it is given."""
+
+    def forward(self, hidden_states, attention_mask=None):
+        return change(hidden_states, *Head.forward(self, hidden_states, attention_mask))
+
+    return wrong_head(forward=forward)
+
+
+class SizesFixed(Head):
+    def __init__(self, hidden_size, head_size):
+        super().__init__(384, 32)
+
+
 class NoBias(Head):
     def __init__(self, hidden_size, head_size):
         super().__init__(hidden_size, head_size)
@@ -207,7 +241,7 @@ class OtherNames(nn.Module):
         self.q = nn.Linear(hidden_size, head_size)
 
 
-class Exchanged(AttentionHead):
+class Exchanged(Head):
     def __init__(self, hidden_size, head_size):
         super().__init__(head_size, hidden_size)
 
@@ -220,17 +254,17 @@ class Empty(nn.Module):
         return hidden_states, hidden_states
 
 
-class SwapsResults(AttentionHead):
+class SwapsResults(Head):
     def forward(self, hidden_states, attention_mask=None):
         return super().forward(hidden_states, attention_mask)[::-1]
 
 
-class OnlyContext(AttentionHead):
+class OnlyContext(Head):
     def forward(self, hidden_states, attention_mask=None):
         return super().forward(hidden_states, attention_mask)[0]
 
 
-class IgnoresTheMask(AttentionHead):
+class IgnoresTheMask(Head):
     def forward(self, hidden_states, attention_mask=None):
         return super().forward(hidden_states)
 
@@ -241,6 +275,7 @@ RIGHT = {
         ([2, 7, 5], [2, 7, 32]),
         [torch.Size([2, 7, 5]), torch.Size([2, 7, 32])],
         (torch.tensor([2, 7, 5]), np.array([2, 7, 32])),
+        ("(2, 7, 5)", "torch.Size([2, 7, 32])"),
     ],
     "3.2": [
         (8, 1),
@@ -248,8 +283,15 @@ RIGHT = {
         (64**0.5, np.float32(1)),
         (torch.tensor(8.0), torch.tensor(1)),
         torch.tensor([8.0, 1.0]),
+        np.array([8, 1]),
     ],
-    "3.3": [AttentionHead, Head, ByEinsum],
+    "3.3": [
+        Head,
+        ByEinsum,
+        wrong_head(masked=hide_with(torch.finfo(torch.float32).min)),
+        wrong_head(masked=lambda self, scores, mask: scores + (1.0 - mask[:, None]) * -1e4),
+        wrong_head(masked=lambda self, scores, mask: torch.where(mask[:, None] > 0, scores, -torch.inf)),
+    ],
     "3.4": [
         lambda scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
         double_sum,
@@ -280,7 +322,7 @@ WRONG = {
         (((2, 7, 5), (7, 32)), "weights @ value"),
         (((2, 7, 5), 32), "a shape"),
         ((2, 7, 5), "two answers"),
-        (("(2, 7, 5)", "(2, 7, 32)"), "a shape"),
+        (("(2, 7, 5)", "32"), "a shape"),
     ],
     "3.2": [
         ((64, 1), "variance"),
@@ -291,9 +333,35 @@ WRONG = {
         (8, "two answers"),
     ],
     "3.3": [
-        (wrong_head(scale=lambda self, query: 1), "“weights” differs"),
-        (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "D the size of the head"),
-        (wrong_head(dim=-2), "“weights” differs"),
+        (wrong_head(scale=lambda self, query: 1), "not scaled"),
+        (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "divided by √H"),
+        (wrong_head(scale=lambda self, query: 1 / query.size(-1)), "by its root"),
+        (wrong_head(scale=lambda self, query: query.size(-1) ** 0.5), "multiplied by √D"),
+        (wrong_head(scale=lambda self, query: 32**-0.5), "but not for H = 18 and D = 6"),
+        (wrong_head(dim=-2), "over the queries"),
+        (wrong_head(dim=0), "over the texts of the batch"),
+        (
+            wrong_head(weights=lambda self, query, key, mask: Head.weights(self, key, query, mask)),
+            "exchanged",
+        ),
+        (
+            wrong_head(weights=lambda self, query, key, mask: query @ key.mT * self.scale(query)),
+            "softmax over the keys is missing",
+        ),
+        (wrong_head(scale=lambda self, query: 0.1), "D the size of the head"),
+        (wrong_head(masked=hide_with(-8.0)), "with −inf"),
+        (wrong_head(masked=hide_with(-30.0)), "with −inf"),
+        (wrong_head(masked=hide_with(-100.0)), "with −inf"),
+        (wrong_head(masked=lambda self, scores, mask: scores + (mask[:, None] - 1) * 15.0), "with −inf"),
+        (SizesFixed, "but not for H = 18 and D = 6"),
+        (returning(lambda x, context, weights: (context.detach(), weights)), "no detach"),
+        (
+            returning(lambda x, context, weights: (context.double(), weights)),
+            "the next layer would refuse it",
+        ),
+        (returning(lambda x, context, weights: (context, weights, x.add_(1))[:2]), "alters what it is given"),
+        (AttentionHead, "the series' own AttentionHead"),
+        (type("MyHead", (AttentionHead,), {}), "inherits from it"),
         (wrong_head(average=lambda self, x: self.key(x)), "Equal so far: weights. “context” differs"),
         (IgnoresTheMask, "Equal so far: weights, context. “padded weights” differs"),
         (wrong_head(masked=lambda self, scores, mask: scores * mask[:, None]), "“padded weights” differs"),
@@ -316,7 +384,7 @@ WRONG = {
         (Empty, "no parameters"),
         (SwapsResults, "returned second"),
         (OnlyContext, "returns two tensors"),
-        (AttentionHead(8, 4), "the class itself"),
+        (Head(8, 4), "the class itself"),
     ],
     "3.4": [
         (lambda scores: scores.exp() / scores.exp().sum(-2, keepdim=True), "columns"),
@@ -325,7 +393,13 @@ WRONG = {
         (lambda scores: scores.exp() / scores.exp().sum(-1), "keepdim"),
         (lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True), "1,000 give nan"),
         (lambda scores: scores.softmax(-1), "torch's softmax"),
-        (F.softmax, "torch's softmax"),
+        (partial(F.softmax, dim=-1), "torch's softmax"),
+        (lambda scores: torch.ops.aten._softmax(scores, -1, False), "torch's softmax"),
+        (without_keeping(sums=True), "The maximum has it already"),
+        (without_keeping(largest=True), "keepdim=True for the maximum"),
+        (without_keeping(sums=True, largest=True), "So does the sum"),
+        (lambda scores: double_sum(scores).double(), "the next layer would refuse it"),
+        (lambda scores: double_sum(scores).detach(), "no detach"),
         (lambda scores: nn.Softmax(dim=-1)(scores), "torch's softmax"),
         (lambda scores: scores.log_softmax(-1).exp(), "torch's softmax"),
         (by_hand(lambda scores: scores.max()), "own largest"),
@@ -374,6 +448,10 @@ WRONG = {
         (divisor_fixed, "not for S = 7, D = 4"),
         (reach_fixed, "reach = 2"),
         (size_fixed, "must match the size"),
+        (attend(hidden=-20.0), "with −inf"),
+        (attend(hidden=-50.0), "with −inf"),
+        (lambda *arguments: tuple(part.double() for part in attend()(*arguments)), "the next layer"),
+        (lambda *arguments: tuple(part.detach() for part in attend()(*arguments)), "no detach"),
         (mask_altered, "alters what it is given"),
         (lambda *arguments: attend()(*arguments)[0], "two tensors"),
         (lambda *arguments: attend()(*arguments)[::-1], "returned first"),

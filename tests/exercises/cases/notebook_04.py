@@ -60,6 +60,20 @@ def hide_keys(scores, mask):
     return scores.masked_fill(mask[:, None, None, :] == 0, -torch.inf)
 
 
+def hide_with(number):
+    return lambda scores, mask: scores.masked_fill(mask[:, None, None, :] == 0, number)
+
+
+def returning(change):
+    """A forward pass that changes the output and the weights that it returns."""
+    return lambda *arguments: tuple(map(change, attend()(*arguments)))
+
+
+@torch.no_grad()
+def without_gradient(*arguments):
+    return attend()(*arguments)
+
+
 def by_einsum(attention, hidden_states, attention_mask=None):
     A = attention.num_heads
     query, key, value = (
@@ -144,9 +158,24 @@ RIGHT = {
         [list(shape) for shape in SHAPES],
         [torch.tensor(shape) for shape in SHAPES],
         tuple(SHAPES),
+        [str(shape) for shape in SHAPES],
     ],
-    "4.5": [attend(), attend(merge=merge_contiguous), by_einsum, by_torch],
-    "4.6": [2_362_368, 2362368.0, np.int64(2_362_368), torch.tensor(2_362_368), 4 * 768 * 769, "2,362,368"],
+    "4.5": [
+        attend(),
+        attend(merge=merge_contiguous),
+        by_einsum,
+        by_torch,
+        attend(masked=hide_with(-1e9)),
+        attend(masked=hide_with(-1e4)),
+    ],
+    "4.6": [
+        2_362_368,
+        2362368.0,
+        np.int64(2_362_368),
+        torch.tensor(2_362_368),
+        4 * 768 * 769,
+        "2,362,368 parameters",
+    ],
 }
 WRONG = {
     "4.1": [
@@ -155,12 +184,28 @@ WRONG = {
         (lambda weight, index, num_heads: weight[index], "one row"),
         (lambda weight, index, num_heads: weight[index * num_heads : (index + 1) * num_heads], "A rows"),
         (
-            lambda weight, index, num_heads: weight[4 * index : 4 * index + 4, 4 * index : 4 * index + 4],
-            "slice",
+            lambda weight, index, num_heads: weight.chunk(num_heads)[index].chunk(num_heads, dim=1)[index],
+            "a slice of the input too",
         ),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index - 1], "counted from 0"),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[-1], "i·D"),
-        (lambda weight, index, num_heads: weight[4:8], "other sizes"),
+        (lambda weight, index, num_heads: weight[6:12], "but not for H = 20 and 5 heads"),
+        (
+            lambda weight, index, num_heads: weight[6 * index : 6 * index + 6],
+            "but not for H = 20 and 5 heads",
+        ),
+        (lambda weight, index, num_heads: weight.chunk(num_heads)[index][:-1], "a slice ends before"),
+        (
+            lambda weight, index, num_heads: weight[
+                index * (len(weight) // num_heads) : (index + 1) * (len(weight) // num_heads) + 1
+            ],
+            "one row too many",
+        ),
+        (lambda weight, index, num_heads: weight.chunk(num_heads)[index].flip(0), "reverse order"),
+        (
+            lambda weight, index, num_heads: weight.chunk(num_heads)[index].int(),
+            "the next layer would refuse",
+        ),
         (in_place(row_slice_by_view), "alters what it is given"),
     ],
     "4.2": [
@@ -168,10 +213,16 @@ WRONG = {
         (lambda x, num_heads: x.view(x.size(0), num_heads, x.size(1), -1), "mixed"),
         (lambda x, num_heads: x.view(*x.shape[:2], -1, num_heads).transpose(1, 2), "exchanged"),
         (lambda x, num_heads: x.view(*x.shape[:2], -1, num_heads).permute(0, 3, 1, 2), "neighbours"),
-        (lambda x, num_heads: x.view(-1, 3, 5, 4).transpose(1, 2), "other sizes"),
-        (lambda x, num_heads: x, "shape (2, 5, 3, 4)"),
+        (lambda x, num_heads: x.view(-1, 4, 3, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
+        (
+            lambda x, num_heads: x.view(*x.shape[:2], num_heads, 4).transpose(1, 2),
+            "a head's size is D = H / A",
+        ),
+        (lambda x, num_heads: x.view(*x.shape[:2], -1, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
+        (lambda x, num_heads: x, "shape (2, 3, 4, 6)"),
         (lambda x, num_heads: x.tolist(), "torch tensor"),
-        (lambda x, num_heads: torch.zeros(2, 5, 3, 4), "Head i should hold"),
+        (lambda x, num_heads: split_by_chunks(x, num_heads).flip(-1), "Head i should hold"),
+        (lambda x, num_heads: split_by_chunks(x, num_heads).long(), "the next layer would refuse it"),
         (in_place(split_by_permute), "alters what it is given"),
     ],
     "4.3": [
@@ -181,7 +232,11 @@ WRONG = {
         (lambda x: x.permute(0, 2, 3, 1).flatten(2), "alternate"),
         (lambda x: x.transpose(1, 2).view(x.size(0), x.size(2), -1), "use reshape"),
         (lambda x: x.transpose(1, 2).flatten(2).flip(2), "Each token should hold"),
-        (lambda x: x.transpose(1, 2).reshape(2, 3, 20), "other sizes"),
+        (lambda x: x.transpose(1, 2).reshape(2, 4, 18), "but not for H = 20 and 5 heads"),
+        (
+            lambda x: x.transpose(1, 2).reshape(x.size(0), x.size(2), x.size(1) * 4),
+            "a head's size is D = H / A",
+        ),
         (in_place(merge_by_flatten), "alters what it is given"),
     ],
     "4.4": [
@@ -200,7 +255,17 @@ WRONG = {
         (attend(scale=lambda H, A: 1), "not scaled"),
         (attend(scale=lambda H, A: H), "√H"),
         (attend(scale=lambda H, A: A), "√A"),
+        (attend(scale=lambda H, A: (H // A) ** 2), "by its root"),
+        (attend(scale=lambda H, A: A / H), "multiplied by √D"),
+        (attend(scale=lambda H, A: 32), "but not for H = 18 and 3 heads"),
         (attend(dim=-2), "over the queries"),
+        (attend(dim=1), "over the heads"),
+        (attend(masked=hide_with(-10.0)), "with −inf"),
+        (attend(masked=hide_with(-30.0)), "with −inf"),
+        (attend(masked=hide_with(-100.0)), "with −inf"),
+        (returning(torch.detach), "no detach"),
+        (without_gradient, "no torch.no_grad()"),
+        (returning(torch.Tensor.double), "the next layer would refuse it"),
         (exchanged, "exchanged"),
         (attend(split=lambda x, A: x.view(x.size(0), A, x.size(1), -1)), "mixed"),
         (attend(split=lambda x, A: x.unflatten(-1, (-1, A)).permute(0, 3, 1, 2)), "neighbours"),
@@ -218,7 +283,7 @@ WRONG = {
             "hides keys",
         ),
         (heads_fixed, "3 heads"),
-        (alters_input, "alters the hidden_states"),
+        (alters_input, "alters what it is given"),
         (lambda *arguments: attend()(*arguments)[0], "two tensors"),
         (lambda *arguments: attend()(*arguments)[::-1], "returned second"),
     ],
@@ -226,10 +291,11 @@ WRONG = {
         (4 * 768 * 768, "biases"),
         (3 * 768 * 769, "output projection"),
         (3 * 768 * 768, "biases and the output projection"),
-        (12 * 4 * 768 * 769, "do not multiply"),
+        (12 * 4 * 768 * 769, "twelve times too much"),
         (12 * 3 * 768 * 769 + 768 * 769, "H / A numbers"),
         (3 * (768 * 64 + 64), "one head"),
-        (1000, "Four linear maps"),
+        (1000, "How many linear maps"),
+        (4 * (384 * 384 + 384), "H = 384"),
         ("many", "a number"),
         (torch.zeros(3), "a number"),
     ],

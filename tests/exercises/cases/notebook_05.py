@@ -9,6 +9,15 @@ from torch.nn import functional as F
 from utils.encoder_layer import TransformerEncoderLayer
 
 
+def gelu(x):
+    return x / 2 * (1 + torch.erf(x / math.sqrt(2)))
+
+
+class ByModule(torch.nn.Module):
+    def forward(self, x):
+        return gelu(x)
+
+
 def post_only(stream, sublayer, norm, norm_first=False):
     return norm(stream + sublayer(stream))
 
@@ -112,7 +121,9 @@ RIGHT = {
     "5.1": [
         lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
         lambda x: 0.5 * x * (1 + torch.erf(x * 2**-0.5)),
-        lambda x: (x / 2 * (1 + torch.erf(x / math.sqrt(2)))).numpy(),
+        lambda x: gelu(x).numpy(),
+        ByModule(),
+        lambda x: x * torch.special.ndtr(x),
     ],
     "5.2": [
         ([3], range(6)),
@@ -120,6 +131,8 @@ RIGHT = {
         [torch.tensor([3]), torch.arange(6)],
         (3, [5, 4, 3, 2, 1, 0]),
         (np.array([3]), np.arange(6)),
+        ([False, False, False, True, False, False], torch.ones(6, dtype=torch.bool)),
+        ([3], "all"),
     ],
     "5.3": [layer, layer_by_half, a_layer()],
     "5.4": [
@@ -127,7 +140,7 @@ RIGHT = {
         7_087_872.0,
         torch.tensor(7_087_872),
         np.int64(7_087_872),
-        "7,087,872",
+        "7,087,872 parameters",
         "7 087 872",
         12 * 768**2 + 13 * 768,
     ],
@@ -146,9 +159,16 @@ WRONG = {
         (lambda x: F.gelu(x).tolist(), "torch tensor"),
         (torch.tanh, "Φ(x)"),
         (lambda x: x.mul_(F.gelu(x) / x), "writes into its input"),
-        (lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x, "not for another"),
+        (lambda x: F.gelu(x.view(2, 3, 5)) if x.numel() == 30 else x, "torch's own GELU"),
+        (lambda x: gelu(x) if x.numel() == 30 else x, "but not for the shape (3,)"),
         (F.gelu, "torch's own GELU"),
         (torch.nn.GELU(), "torch's own GELU"),
+        (torch.nn.GELU, "GELU is a class"),
+        (torch.ops.aten.gelu, "torch's own GELU"),
+        (lambda x: gelu(x).detach(), "no detach"),
+        (torch.no_grad()(lambda x: gelu(x)), "no torch.no_grad()"),
+        (lambda x: gelu(x.double()), "the next layer would refuse it"),
+        (lambda x: torch.stack([gelu(row) for row in x]), "a single number"),
     ],
     "5.2": [
         (([3], [3]), "has attention in it"),
@@ -157,7 +177,10 @@ WRONG = {
         (([4], range(6)), "count from 0"),
         (([3], [0, 1, 2, 4, 5]), "Position 3 itself"),
         (([3], range(1, 7)), "end with 5"),
-        (([3], "all"), "list of numbers"),
+        (([3], "every one"), "list of numbers"),
+        (([3], "012345"), "list of numbers"),
+        (([3.7], range(6)), "whole numbers"),
+        (([3, 3], range(6)), "stands there twice"),
         (([3], range(5)), "attend to position 3"),
         (([2], range(6)), "read position 3"),
         ([3], "two lists"),
@@ -206,7 +229,9 @@ WRONG = {
         (4 * (768**2 + 768) + 4 * 768 + 2 * 768 * 12 + 12 + 768, "number of heads"),
         (4 * (768**2 + 768), "attention alone"),
         ("about 7 million", "a number"),
-        (7_000_000, "Count 4 maps"),
+        (7_000_000, "Which six linear maps"),
+        (1_774_464, "H = 384"),
+        (12 * 7_087_872, "twelve layers"),
     ],
     "5.5": [
         (swapped, "post-LN"),
@@ -237,5 +262,10 @@ WRONG = {
         (lambda x, f, ln, norm_first=False: x + f(ln(x)) if norm_first else ln(ln(x + f(x))), "twice"),
         (lambda x, f, ln, norm_first=False: x + f(ln(ln(x))) if norm_first else ln(x + f(x)), "twice before"),
         (lambda x, f, ln, norm_first=True: x + f(ln(x)) if norm_first else ln(x + f(x)), "the default is"),
+        (lambda *given: in_one_expression(*given).detach(), "no detach"),
+        (torch.no_grad()(lambda *given: in_one_expression(*given)), "no torch.no_grad()"),
+        (lambda x, f, ln, first=False: in_one_expression(x, lambda y: f(y).detach(), ln, first), "no detach"),
+        (lambda x, f, ln, first=False: in_one_expression(x.detach(), f, ln, first), "no detach"),
+        (lambda *given: in_one_expression(*given).double(), "the next layer would refuse it"),
     ],
 }

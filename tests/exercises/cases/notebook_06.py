@@ -43,6 +43,16 @@ def one_digit(name):
     return rename(re.sub(r"transformer\.layer\.(\d)\d*\.", r"layers.\1.", name))
 
 
+def table_of_layers(layers):
+    """A table of all names, layer by layer, in place of a rule."""
+    parts = [f"attention.{name}_lin" for name in ("q", "k", "v", "out")]
+    parts += ["sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"]
+    names = [f"transformer.layer.{layer}.{part}" for layer in layers for part in parts]
+    names += [f"embeddings.{name}" for name in ("word_embeddings", "position_embeddings", "LayerNorm")]
+    table = {f"{name}.{kind}": rename(f"{name}.{kind}") for name in names for kind in ("weight", "bias")}
+    return lambda name: table[name]
+
+
 def forward(encoder, input_ids, attention_mask, token_type_ids):
     states = [encoder.embeddings(input_ids, token_type_ids)]
     for _ in encoder.layers:
@@ -127,6 +137,12 @@ def forward_cut_between_layers(encoder, ids, mask, types):
     return states
 
 
+def forward_rewiring_the_encoder(encoder, *arguments):
+    """Leaves an encoder whose layers are all the first: the next answer must not meet it."""
+    encoder.layers = torch.nn.ModuleList([encoder.layers[0]] * len(encoder.layers))
+    return forward(encoder, *arguments)
+
+
 def forward_handing_on_pairs(encoder, ids, mask, types):
     states = [encoder.embeddings(ids, types)]
     for _ in encoder.layers:
@@ -166,6 +182,23 @@ def thaw_by_name(encoder, number):
         parameter.requires_grad_(kept)
         count += parameter.numel() * kept
     return torch.tensor(count)
+
+
+def thaw_and(change):
+    """Right, and then something that nobody asked for."""
+
+    def thaw_last(encoder, number):
+        count = thaw(encoder, number)
+        change(encoder, number)
+        return count
+
+    return thaw_last
+
+
+@torch.no_grad()
+def zero_the_last(encoder, number):
+    for parameter in encoder.layers[len(encoder.layers) - number :].parameters():
+        parameter.zero_()
 
 
 def thaw_slice(encoder, number):
@@ -213,15 +246,16 @@ def count_all(encoder, number):
 
 
 RIGHT = {
-    "6.1": [4600, 4600.0, np.int64(4600), torch.tensor(4600), "4,600"],
+    "6.1": [4600, 4600.0, np.int64(4600), torch.tensor(4600), "4,600", "4600 parameters"],
     "6.2": [
         (5, (3, 8, 5, 5)),
         [5.0, [3, 8, 5, 5]],
         (np.int64(5), torch.Size((3, 8, 5, 5))),
         (5, torch.tensor([3, 8, 5, 5])),
         (torch.tensor(5), torch.zeros(3, 8, 5, 5)),
+        ("5", "(3, 8, 5, 5)"),
     ],
-    "6.3": [rename, rename_by_parts],
+    "6.3": [rename, rename_by_parts, one_digit, table_of_layers(range(6))],
     "6.4": [forward, forward_recursively, forward_tensor, forward_yielding],
     "6.5": [thaw, thaw_by_name],
 }
@@ -242,7 +276,8 @@ WRONG = {
         (4270, "output layer"),
         (5920, "number of heads"),
         (7960, "number of heads"),
-        (4601, "Three tables"),
+        (4601, "each apart"),
+        (4710, "pooler"),
         ("many", "a number"),
         ((440, 640, 40), "a number"),
         (torch.zeros(2), "a number"),
@@ -269,7 +304,8 @@ WRONG = {
             "another weight's",
         ),
         (rename_but(LayerNorm="LayerNorm"), "unchanged"),
-        (one_digit, "another weight's place"),
+        (lambda name: rename(name).replace("layers.2", "layers.1"), "another weight's place"),
+        (lambda name: rename(name) if "5" not in name else name, "unchanged"),
         (str.split, "a string"),
         (lambda name: None, "return"),
     ],
@@ -284,10 +320,11 @@ WRONG = {
         (forward_of(type), "calls the finished encoder"),
         (forward_of(lambda encoder: TransformerEncoder), "calls the finished encoder"),
         (forward_in_evaluation, "to evaluation mode"),
+        (forward_rewiring_the_encoder, "or its parts"),
         (forward_handing_on_pairs, "hand on the first of it"),
-        (forward_cut_between_layers, "cut off from the weights"),
-        (forward_without_gradient, "cut off from the weights"),
-        (changed(to=lambda states: [state.detach() for state in states]), "cut off from the weights"),
+        (forward_cut_between_layers, "gradients do not get back"),
+        (forward_without_gradient, "gradients do not get back"),
+        (changed(to=lambda states: [state.detach() for state in states]), "gradients do not get back"),
         (lambda encoder, ids, mask, types: forward(encoder, ids, None, types), "not masked"),
         (lambda encoder, ids, mask, types: forward(encoder, ids, mask, None), "token types are missing"),
         (changed(to=lambda states: states[1:]), "The embeddings belong in front"),
@@ -310,6 +347,11 @@ WRONG = {
         (freeze_the_rest, "Every layer is frozen"),
         (thaw_all_layers, "Every layer can learn"),
         (count_all, "Count what can learn"),
+        (thaw_and(lambda encoder, number: encoder.eval()), "eval() or train()"),
+        (thaw_and(lambda encoder, number: encoder.train()), "eval() or train()"),
+        (thaw_and(zero_the_last), "changes the encoder's parameters"),
+        (lambda encoder, number: f"{thaw(encoder, number)} parameters", "a text"),
+        (lambda encoder, number: (thaw(encoder, number), 172 * number)[1], "parameters can learn"),
         (lambda encoder, number: (thaw(encoder, number), None)[1], "return"),
     ],
 }

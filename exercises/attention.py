@@ -1,0 +1,96 @@
+"""What the head of exercise 3.3 and the block of 4.5 have in common: official models, usual mistakes, padding."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from transformers import BertConfig, BertModel
+
+from exercises import expect
+from utils.checkpoint import load_reference_model
+
+IDS = torch.tensor([[101, 2051, 10029, 2066, 2019, 8612, 102], [101, 5909, 102, 0, 0, 0, 0]])
+
+
+def official_model(hidden_size: int = 0, num_heads: int = 0) -> BertModel:
+    """The pretrained model, or one of two layers and of these sizes, its parameters so large that a mistake shows."""
+    if not hidden_size:
+        return load_reference_model()
+    sizes = {"hidden_size": hidden_size, "num_attention_heads": num_heads, "num_hidden_layers": 2}
+    small = {"vocab_size": 41, "intermediate_size": 16, "max_position_embeddings": 16}
+    config = BertConfig(**sizes, **small, initializer_range=0.5, attn_implementation="eager")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = BertModel(config).eval()
+        with torch.no_grad():
+            for vector in (parameter for parameter in model.parameters() if parameter.dim() == 1):
+                vector += 0.3 * torch.randn(vector.shape)  # biases of 0 and gains of 1 would all be alike
+        return model
+
+
+def batch_for(model: BertModel) -> tuple[Tensor, Tensor]:
+    """Ids of two texts, the second one padded, that fit the model's vocabulary; and their attention mask."""
+    ids = IDS % model.config.vocab_size
+    return ids, (IDS != 0).long()
+
+
+def wrong_weights(
+    query: Tensor, key: Tensor, hidden_size: int, num_heads: int = 1
+) -> Iterator[tuple[str, Tensor]]:
+    """Pairs of a hint and the attention weights of a typical mistake, from query and key (…, S, D)."""
+    D, products = query.size(-1), query @ key.transpose(-2, -1)
+    scores = products / D**0.5
+    yield "The scores are not scaled: divide them by √D.", products.softmax(-1)
+    yield (
+        "The scores are divided by √H: a head's products are D, so divide by √D.",
+        (products / hidden_size**0.5).softmax(-1),
+    )
+    yield (
+        "The scores are divided by √A: D is the size of a head, not their number.",
+        (products / num_heads**0.5).softmax(-1),
+    )
+    yield "The scores are divided by D: divide them by its root, √D.", (products / D).softmax(-1)
+    yield "The scores are multiplied by √D: divide them by it.", (products * D**0.5).softmax(-1)
+    yield "These are the scores: softmax over the keys is missing.", scores
+    yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", scores.softmax(-2)
+    yield (
+        "Softmax runs over the texts of the batch: the keys are the last dimension, dim=-1.",
+        scores.softmax(0),
+    )
+    yield (
+        "Query and key are exchanged: a row of the scores belongs to a query.",
+        scores.transpose(-2, -1).softmax(-1),
+    )
+
+
+def low_scores(width: int, D: int, S: int = 3) -> tuple[Tensor, Tensor]:
+    """States (1, S, width), of which the last is padding, and their mask (1, S).
+
+    Where every query is (1, …, 1) and every key D times its state's first number, the tokens have the score −200, and
+    padding 0.
+    """
+    states, mask = torch.full((1, S, width), -200 / D**0.5), torch.ones(1, S, dtype=torch.long)
+    states[:, -1], mask[:, -1] = 0, 0
+    return states, mask
+
+
+def expect_nothing_on_padding(run: Callable, parts, hidden_size: int, D: int) -> None:
+    """Raise `Hint` if padding gets a weight where the scores of real tokens are lower than its own.
+
+    `run` gives the weights for states and mask; the query and key layers of `parts` are overwritten.
+    """
+    with torch.no_grad():
+        for layer, first, bias in ((parts.query, 0.0, 1.0), (parts.key, 1.0, 0.0)):
+            layer.weight.zero_()
+            layer.weight[:, 0] = first
+            layer.bias.fill_(bias)
+    hides_padding(run(*low_scores(hidden_size, D)))
+
+
+def hides_padding(weights: Tensor) -> None:
+    """Raise `Hint` unless the weights that `low_scores` gave leave the last token out."""
+    expect(
+        torch.as_tensor(weights)[..., -1].max() < 1e-7,
+        "Padding still gets some weight, where the scores of real tokens are low, such as −200: hide it with −inf "
+        "(-math.inf), which is below every score, before the softmax.",
+    )
