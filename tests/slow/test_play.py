@@ -162,7 +162,7 @@ EDITS = {
         [
             ('text, word, head = "I called Ian. ', 'text, word, head = "his word " * 300 + "'),
             ('"{a} wrote to {b}, and {p} {t} was on the table."', '"{a} met {a}, {b}, {p} {t}"'),
-            ("in ((5, 5), (1, 3), (2, 4)):  # change me", 'in (("5", "5"), None):'),
+            ("for head in ((5, 5), (1, 3), (2, 4)):", 'for head in (("5", "5"), None):'),
             ('"The king lost his golden crown."', '"one " * 70 + "crown"'),
             ('"The queen lost her golden crown."', '"two " * 70 + "crown"'),
         ],
