@@ -204,19 +204,19 @@ EDITS = {
     ],
     "14_since_bert": [
         [
-            ("shift = 7  #", "shift = 100_000  #"),
+            ('within("shift", 7, ', 'within("shift", 100_000, '),
             ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = ""'),
             ('pair = [long_text, "time flies like an arrow"]', 'pair = ["", "北京 🙂 " * 40]'),
             ("range(20)", "range(2)"),
             ("prediction = None", 'prediction = "none of them"'),
         ],
         [
-            ("shift = 7  #", "shift = 0  #"),
+            ('within("shift", 7, ', 'within("shift", 0, '),
             ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = "Ça va? 你好"'),
             ('pair = [long_text, "time flies like an arrow"]', 'pair = ["one text alone"]'),
         ],
         [
-            ("shift = 7  #", 'shift = "far"  #'),
+            ('within("shift", 7, ', 'within("shift", "far", '),
             ("query=(1.0, 0.3)", "query=(0, 0)"),
             ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = "a " * 20_000'),
             ('pair = [long_text, "time flies like an arrow"]', 'pair = "one text, and no list"'),
