@@ -252,7 +252,9 @@ def score_of_the_token_before(answer):
         below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
         after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
         looking = weights[..., 1:, :].mean(dim=(-1, -2))
-        expect(not close(result, looking), "That averages over all tokens looked at: take the one before alone.")
+        expect(
+            not close(result, looking), "That averages over all tokens looked at: take the one before alone."
+        )
         last = below[..., -1]
         expect(not close(result, last), "That is the last token alone: average over all but the first.")
         expect(not close(result, below.amax(-1)), "That is the largest weight: take the mean.")
@@ -378,5 +380,7 @@ def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
             list((weights[:, 0] + eye) / 2)
         ),
         "The first layer is left out.": product(mixed[1:]),
-        "It takes six layers, however many there are: use all of weights, layer by layer.": product(mixed[:6]),
+        "It takes six layers, however many there are: use all of weights, layer by layer.": product(
+            mixed[:6]
+        ),
     }

@@ -59,7 +59,9 @@ def head_written(answer):
         expect(isinstance(logits, Tensor), f"forward should return the logits, not a {kind}.")
         found = tuple(logits.shape)
         expect(found != (4, 7, classes), cls)
-        wanted = f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
+        wanted = (
+            f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
+        )
         expect(found == (4, classes), wanted)
         pooler, classifier = linear_in(head, "pooler", (H, H)), linear_in(head, "classifier", (classes, H))
     expect_dropout(answer)
@@ -76,11 +78,14 @@ def head_written(answer):
 def linear_in(head: nn.Module, name: str, size: tuple[int, int]) -> nn.Linear:
     """The linear layer that a part of the head is, or the only one that it holds; a `Hint` for another size."""
     part = getattr(head, name, None)
-    linears = [one for one in part.modules() if isinstance(one, nn.Linear)] if isinstance(part, nn.Module) else []
+    linears = (
+        [one for one in part.modules() if isinstance(one, nn.Linear)] if isinstance(part, nn.Module) else []
+    )
     expect(len(linears) == 1, f"self.{name} should be a nn.Linear.")
     found = tuple(linears[0].weight.shape)
     expect(
-        found == size, f"With H = {size[1]} and {size[0]} outputs the {name}'s weight is {size}, yours {found}."
+        found == size,
+        f"With H = {size[1]} and {size[0]} outputs the {name}'s weight is {size}, yours {found}.",
     )
     expect(linears[0].bias is not None, f"The {name} has a bias.")
     return linears[0]
@@ -188,7 +193,10 @@ def accuracy_over_batches(answer):
     )
     logits = torch.tensor([[0.1, 0.2], [3.0, -1.0], [0.5, 0.4], [-2.0, -3.0], [0.0, 1.0]])
     value = as_number(answer([(logits, torch.tensor([1, 0, 1, 0, 0]))]), "The accuracy")
-    expect(close(value, 3 / 5), "For one batch of five with two classes it goes wrong: is the largest logit taken, is a number fixed?")
+    expect(
+        close(value, 3 / 5),
+        "For one batch of five with two classes it goes wrong: is the largest logit taken, is a number fixed?",
+    )
     return ""
 
 

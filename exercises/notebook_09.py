@@ -125,7 +125,10 @@ def all_cosines(answer):
     result = expect_tensor(result, (2, 4), "For Q = 2 and N = 4 it")
     expect(close(result, wanted[:2]), "With fewer queries than vectors it goes wrong.")
     short = "Vectors shorter than 1 go wrong: divide by the length, whatever it is."
-    for factor, tolerance in ((1 / 50, 1e-5), (1 / 300, 1e-3)):  # a tiny number beside the lengths may be added
+    for factor, tolerance in (
+        (1 / 50, 1e-5),
+        (1 / 300, 1e-3),
+    ):  # a tiny number beside the lengths may be added
         result = expect_tensor(as_tensor(answer(queries * factor, vectors * factor)), (4, 4))
         expect(close(result, wanted, tolerance), short)
     queries, vectors = torch.randn(3, 7, generator=generator), torch.randn(5, 7, generator=generator)
@@ -165,7 +168,10 @@ def share_that_was_found(answer):
     )
     first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
     result = as_number(answer(*first), share)
-    expect(close(result, 1 / 4), f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25.")
+    expect(
+        close(result, 1 / 4),
+        f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25.",
+    )
     perfect = as_number(answer(exact.flip(1), exact.clone()), share)
     expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
     other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
@@ -219,7 +225,8 @@ def nearest_allowed(answer):
     result = answer_for(answer, queries=others, vectors=few, allowed=some, k=4)
     result = as_rows(result, (nearest := hidden.topk(4).indices), hidden)
     expect(
-        torch.equal(result, nearest), "With 12 vectors, H = 9 and others allowed it goes wrong: is a size fixed?"
+        torch.equal(result, nearest),
+        "With 12 vectors, H = 9 and others allowed it goes wrong: is a size fixed?",
     )
     opposite = -vectors[allowed][:1]  # nothing allowed need have a positive score
     result = answer(opposite, vectors[:6].clone(), torch.tensor([False, False, True, False, False, True]), 2)
@@ -310,7 +317,9 @@ def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> T
     """The function's vectors on the CPU; a `Hint` if it altered the texts, or if a batch was larger than allowed."""
     given, sizes, calls = list(texts), [0], []
     hooks = [
-        encoder.embeddings.word_embeddings.register_forward_pre_hook(lambda _, ids: sizes.append(len(ids[0]))),
+        encoder.embeddings.word_embeddings.register_forward_pre_hook(
+            lambda _, ids: sizes.append(len(ids[0]))
+        ),
         encoder.register_forward_pre_hook(lambda *_: calls.append(1)),
     ]
     try:
@@ -319,7 +328,10 @@ def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> T
         for hook in hooks:
             hook.remove()
     elsewhere = isinstance(result, (Tensor, np.ndarray)) and not calls
-    expect(not elsewhere, "It never calls encoder(**batch): write that step yourself, not by a finished function.")
+    expect(
+        not elsewhere,
+        "It never calls encoder(**batch): write that step yourself, not by a finished function.",
+    )
     expect(given == texts, "It changes the list of texts that it was given: sort numbers, or a copy.")
     for size in batch_size:
         expect(max(sizes) <= size, f"With batch_size={size} it gives the encoder {max(sizes)} texts at once.")

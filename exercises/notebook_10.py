@@ -156,8 +156,13 @@ def head_from_another_sentence(answer):
             close(result[..., outside], context[..., outside]),
             f"With D = {D} and head {head}, of {A}, columns of other heads have changed: which columns are the head's?",
         )
-        expect(close(result[1:], wanted[1:]), "Each sentence gets the columns of the one before it, token by token.")
-        expect(close(result, wanted), "The first sentence has none before it: it gets the columns of the last.")
+        expect(
+            close(result[1:], wanted[1:]),
+            "Each sentence gets the columns of the one before it, token by token.",
+        )
+        expect(
+            close(result, wanted), "The first sentence has none before it: it gets the columns of the last."
+        )
     return "What stands there has been written by this head, for a real sentence."
 
 
