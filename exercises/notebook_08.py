@@ -49,7 +49,7 @@ def through_the_head(answer):
 @exercise("8.2", points=3)
 def head_written(answer):
     """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
-    expect_function(answer)
+    expect(callable(answer), "Give check the class itself: ClassificationHead, without parentheses.")
     for H, classes in ((20, 5), (12, 3)):
         small = BertConfig(hidden_size=H, num_labels=classes, classifier_dropout=0.5)
         head = call(answer, small)

@@ -275,6 +275,8 @@ def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
         "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(
             other, mine
         ),
+        "Turned round: that is 1 over the ratio, and below 1 should mean that ours is faster.": 1
+        / median_ratio(mine, other),
         "The lists have been sorted: the two times of one round belong together.": median_ratio(
             sorted(mine), sorted(other)
         ),
