@@ -168,10 +168,8 @@ def share_that_was_found(answer):
     )
     first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
     result = as_number(answer(*first), share)
-    expect(
-        close(result, 1 / 4),
-        f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25.",
-    )
+    shown = f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25, not {result:.3g}"
+    expect(close(result, 1 / 4), f"{shown}: does each exact number count once, or is a size fixed?")
     perfect = as_number(answer(exact.flip(1), exact.clone()), share)
     expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
     other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
