@@ -96,6 +96,8 @@ def numbers_in(text: str) -> list[str]:
 @exercise("7.1")
 def entropy_of_a_row(answer):
     """The entropy of (1/2, 1/4, 1/8, 1/8) in bits."""
+    if isinstance(answer, str):  # "1.75 bits", "1,75"
+        answer = re.sub(r"(?i)\s*bits?$", "", answer.strip()).replace(",", ".")
     number = as_number(answer, "The entropy")
     expect(not close(number, -1.75, 1e-3), "Almost: the logarithms are negative, so the sum needs a minus.")
     expect(not close(number, 2.0, 1e-3), "2 bits is the entropy of an even row; this one is narrower.")
@@ -154,10 +156,13 @@ def rule_for_a_head(answer):
         for hint, wrong in wrong_rules(weights, query, key).items():
             expect(not close(result, wrong, 1e-3), hint)
         right = largest_is(weights[:, :, query], key, [0, query, S - 1])
+        layer, head = divmod(int((result.double() - right).abs().argmax()), A)
+        row, found = weights[layer, head, query], bool(right[layer, head])
         expect(
             close(result, right, 1e-3),
-            "Take the row weights[:, :, query], set its first, its last and the query's own place to −1, and "
-            "compare its argmax with key.",
+            f"With the row {[round(weight, 2) for weight in row.tolist()]} token {query} "
+            f"{'finds' if found else 'does not find'} token {key}: without the first, the last and token {query} "
+            f"itself, the largest weight is {'' if found else 'not '}there. Yours says otherwise.",
         )
     return ""
 
@@ -172,7 +177,10 @@ def largest_is(rows: Tensor, key: int, left_out: list[int]) -> Tensor:
 def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
     """What usual mistakes give, each with its hint."""
     last, row = weights.size(-1) - 1, weights[:, :, query]
+    sliced = "A slice that begins at token 1 counts from there, so its places are one too small"
     return {
+        f"{sliced}.": largest_is(row, key + 1, [0, query, last]),
+        f"{sliced}; and the token itself still takes part.": largest_is(row, key + 1, [0, last]),
         "[CLS], [SEP] and the token itself still take part: leave them out.": largest_is(row, key, []),
         "The asking token itself still takes part: leave it out too.": largest_is(row, key, [0, last]),
         "[CLS] and [SEP] still take part: leave out the first and the last token.": largest_is(
@@ -197,10 +205,15 @@ def collocations_beside_a_baseline(answer):
         raise Hint("Give the head and three shares.") from None
     layer, head = as_head(head, *link_weights(MACHINE).shape)
     require_link(layer, head, MACHINE)
+    there, strange = (share_found(layer, head, strangers) for strangers in (False, True))
+    expect(
+        there != strange,
+        f"Head {layer}-{head} finds as many strangers as collocations: choose a head whose two shares differ.",
+    )
     wanted = {
-        "together": (found_together, share_found(layer, head, strangers=False)),
+        "together": (found_together, there),
         "the baseline": (found_baseline, 1.0),
-        "strangers": (found_strangers, share_found(layer, head, strangers=True)),
+        "strangers": (found_strangers, strange),
     }
     for name, (value, right) in wanted.items():
         share = as_number(value, f"The share for {name}")
@@ -212,7 +225,6 @@ def collocations_beside_a_baseline(answer):
             baseline if name == "the baseline" else "take the mean of finds over the sentences, at your head."
         )
         expect(abs(share - right) < 0.006, f"The share for {name} is not {share:.2f}: {hint}")
-    there, strange = wanted["together"][1], wanted["strangers"][1]
     return f"Collocations {there:.0%}, the baseline 100%, strangers {strange:.0%}: what does the head know?"
 
 
@@ -236,9 +248,16 @@ def score_of_the_token_before(answer):
     expect_function(answer)
     for L, A, S in ((2, 3, 5), (4, 2, 7)):
         weights = random_weights(L, A, S)
-        result = expect_tensor(call_and_compare(answer, weights), (L, A))
+        result = expect_tensor(as_tensor(call_and_compare(answer, weights)), (L, A))
         below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
         after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
+        looking = weights[..., 1:, :].mean(dim=(-1, -2))
+        expect(
+            not close(result, looking), "That averages over all tokens looked at: take the one before alone."
+        )
+        last = below[..., -1]
+        expect(not close(result, last), "That is the last token alone: average over all but the first.")
+        expect(not close(result, below.amax(-1)), "That is the largest weight: take the mean.")
         hints = {
             "That is the token after: a row belongs to the token that looks.": after,
             "That is what each token gives to itself: go one to the left of the diagonal.": itself,
@@ -257,7 +276,10 @@ def score_of_the_token_before(answer):
 def distance_errors_ambiguity(answer):
     """The number of heads for "we", and how far attention moves with four changes of a word."""
     wanted = five_numbers()
-    keys = f"Give a dictionary with the keys {', '.join(wanted)}."
+    keys = f"Give a dictionary with the keys {', '.join(wanted)}, or the five numbers in this order."
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
+    if isinstance(answer, (list, tuple)) and len(answer) == len(wanted):
+        answer = dict(zip(wanted, answer, strict=True))
     expect(isinstance(answer, dict) and set(answer) == set(wanted), keys)
     numbers = {name: as_number(value, f"“{name}”") for name, value in answer.items()}
     heads, all_heads = wanted["heads for we"], link_weights(MACHINE).numel()
@@ -316,18 +338,19 @@ def other_mean(name: str) -> float:
 def attention_rollout(answer):
     """Heads averaged, half identity mixed in, layers multiplied with the later one on the left."""
     expect_function(answer)
-    for L, A, S in ((3, 2, 4), (5, 3, 6), (1, 2, 3)):
+    for L, A, S in ((3, 2, 4), (14, 3, 6), (1, 2, 3)):
         weights = random_weights(L, A, S)
-        result = expect_tensor(call_and_compare(answer, weights), (S, S))
+        result = expect_tensor(as_tensor(call_and_compare(answer, weights)), (S, S))
         mixed = list((weights.mean(dim=1) + torch.eye(S)) / 2)
         if L > 1:
             for hint, wrong in wrong_rollouts(weights, mixed).items():
-                expect(not close(result, wrong), hint)
+                expect(not close(result, wrong) or close(wrong, product(mixed)), hint)
             rows = close(result.sum(-1), torch.ones(S))
             expect(rows, "The rows should sum to 1, since those of each layer's mixed matrix do.")
         expect(
             close(result, product(mixed)),
-            "Average the heads, take (weights + identity) / 2, and multiply from the first layer to the last.",
+            f"With {L} layers and {A} heads it goes wrong, though its rows sum to 1: is the mean over all heads, is "
+            "half of each matrix the identity, and does each layer take part once?",
         )
     return "Rows sum to 1 in each factor, and so in the product."
 
@@ -353,4 +376,11 @@ def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
             [m + eye for m in layers]
         ),
         "This is the last layer alone: multiply with those below.": mixed[-1],
+        "This is the first head of each layer alone: average over all heads.": product(
+            list((weights[:, 0] + eye) / 2)
+        ),
+        "The first layer is left out.": product(mixed[1:]),
+        "It takes six layers, however many there are: use all of weights, layer by layer.": product(
+            mixed[:6]
+        ),
     }

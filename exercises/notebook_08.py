@@ -1,7 +1,8 @@
 """Checks for the exercises of notebook 08."""
 
+import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -48,77 +49,91 @@ def through_the_head(answer):
 @exercise("8.2", points=3)
 def head_written(answer):
     """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
-    expect_function(answer)
-    small = BertConfig(hidden_size=20, num_labels=5, classifier_dropout=0.5)
-    head = call(answer, small)
-    logits = call(head, torch.randn(4, 7, 20))
-    expect(isinstance(head, nn.Module), "Pass the class itself: ClassificationHead, a nn.Module.")
-    expect(isinstance(logits, Tensor), f"forward should return the logits, not a {type(logits).__name__}.")
-    expect(tuple(logits.shape) != (4, 7, 5), "One vector a text goes in, that of [CLS]: hidden_states[:, 0].")
-    shape = f"For 4 texts and 5 classes the logits should have the shape (4, 5), not {tuple(logits.shape)}."
-    expect(tuple(logits.shape) == (4, 5), shape)
-    expect_parts(head)
-    expect_dropout(head, small)
+    expect(callable(answer), "Give check the class itself: ClassificationHead, without parentheses.")
+    for H, classes in ((20, 5), (12, 3)):
+        small = BertConfig(hidden_size=H, num_labels=classes, classifier_dropout=0.5)
+        head = call(answer, small)
+        logits = call(head, torch.randn(4, 7, H))
+        expect(isinstance(head, nn.Module), "Pass the class itself: ClassificationHead, a nn.Module.")
+        kind, cls = type(logits).__name__, "One vector a text goes in, that of [CLS]: hidden_states[:, 0]."
+        expect(isinstance(logits, Tensor), f"forward should return the logits, not a {kind}.")
+        found = tuple(logits.shape)
+        expect(found != (4, 7, classes), cls)
+        wanted = (
+            f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
+        )
+        expect(found == (4, classes), wanted)
+        pooler, classifier = linear_in(head, "pooler", (H, H)), linear_in(head, "classifier", (classes, H))
+    expect_dropout(answer)
     climb(head_rungs(answer), HEAD_HINTS)
     head.eval()
-    states = torch.randn(4, 7, 20).requires_grad_()
-    wanted = head.classifier(torch.tanh(head.pooler(states[:, 0])))
-    sources = [states, *head.pooler.parameters(), *head.classifier.parameters()]
+    states = torch.randn(4, 7, H).requires_grad_()
+    wanted = classifier(torch.tanh(pooler(states[:, 0])))
+    sources = [states, *pooler.parameters(), *classifier.parameters()]
     cut_off = "The logits are right, but nothing below them can learn: no detach, no torch.no_grad()."
     expect_gradients(call(head, states), wanted, sources, cut_off)
     return "With the official weights it gives the official logits."
 
 
-def expect_parts(head: nn.Module) -> None:
-    """A `Hint` unless pooler and classifier are linear layers with the sizes of H = 20 and five classes."""
-    for name, size in {"pooler": (20, 20), "classifier": (5, 20)}.items():
-        part = getattr(head, name, None)
-        expect(isinstance(part, nn.Linear), f"self.{name} should be a nn.Linear.")
-        found = tuple(part.weight.shape)
-        expect(found == size, f"With H = 20 and 5 classes the {name}'s weight is {size}, yours {found}.")
-        expect(part.bias is not None, f"The {name} has a bias.")
+def linear_in(head: nn.Module, name: str, size: tuple[int, int]) -> nn.Linear:
+    """The linear layer that a part of the head is, or the only one that it holds; a `Hint` for another size."""
+    part = getattr(head, name, None)
+    linears = (
+        [one for one in part.modules() if isinstance(one, nn.Linear)] if isinstance(part, nn.Module) else []
+    )
+    expect(len(linears) == 1, f"self.{name} should be a nn.Linear.")
+    found = tuple(linears[0].weight.shape)
+    expect(
+        found == size,
+        f"With H = {size[1]} and {size[0]} outputs the {name}'s weight is {size}, yours {found}.",
+    )
+    expect(linears[0].bias is not None, f"The {name} has a bias.")
+    return linears[0]
 
 
-def inputs_of(head: nn.Module, hidden_states: Tensor) -> dict[str, Tensor]:
-    """What goes into pooler and classifier, and the logits, in one forward pass."""
-    seen = {}
-    hooks = [
-        getattr(head, name).register_forward_pre_hook(lambda part, x, name=name: seen.update({name: x[0]}))
-        for name in ("pooler", "classifier")
-    ]
-    try:
-        seen["logits"] = call(head, hidden_states)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    for name in ("pooler", "classifier"):
-        expect(name in seen, f"forward does not call self.{name}.")
-    return seen
+SHIFT = 7.0
 
 
 @torch.no_grad()
-def expect_dropout(head: nn.Module, config: BertConfig) -> None:
+def see_through(answer, config: BertConfig, pooler: nn.Linear | None = None) -> nn.Module:
+    """The reader's head with a classifier that hands on what it gets, plus `SHIFT`, and a pooler with given weights."""
+    H, config = config.hidden_size, copy.deepcopy(config)
+    config.num_labels = H
+    head = call(answer, config)
+    classifier = linear_in(head, "classifier", (H, H))
+    classifier.weight.copy_(torch.eye(H))
+    classifier.bias.fill_(SHIFT)
+    if pooler is not None:
+        linear_in(head, "pooler", (H, H)).load_state_dict(pooler.state_dict())
+    return head
+
+
+@torch.no_grad()
+def expect_dropout(answer) -> None:
     """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
-    hidden_states = torch.randn(200, 3, config.hidden_size)
-    quiet, again = (inputs_of(head.eval(), hidden_states.clone()) for _ in range(2))
-    noisy = inputs_of(head.train(), hidden_states.clone())
-    expect(
-        quiet["classifier"].equal(again["classifier"]),
-        "In evaluation mode nothing is dropped: use nn.Dropout, a module.",
-    )
-    expect(not (noisy["pooler"] == 0).any(), "Dropout comes after the pooler, not before it.")
-    there = quiet["classifier"] != 0
-    pooled, dropped = quiet["classifier"][there], noisy["classifier"][there]
-    share = (dropped == 0).float().mean().item()
-    expect(
-        share > 0 or not (noisy["logits"] == 0).any(), "Dropout comes before the classifier, not after it."
-    )
-    expect(share > 0, "In training nothing is dropped between pooler and classifier.")
+    head = see_through(answer, BertConfig(hidden_size=20, classifier_dropout=0.5))
+    hidden_states = torch.randn(200, 3, 20)
+    quiet, again = (call(head.eval(), hidden_states.clone()) for _ in range(2))
+    noisy = call(head.train(), hidden_states.clone())
+    shares = [made.sum(dim=-1) for made in (quiet, quiet.exp())]
+    ones = torch.ones(len(quiet))
+    expect(not any(close(one, ones, 1e-4) for one in shares), "Return the logits, without softmax.")
+    expect(quiet.equal(again), "In evaluation mode nothing is dropped: use nn.Dropout, a module.")
+    expect(not (noisy == 0).any(), "Dropout comes before the classifier, not after it.")
+    pooled, dropped = quiet - SHIFT, noisy - SHIFT
+    blank = dropped.abs() < 1e-5  # what is left of 0 + 7 − 7
+    if not blank.any():
+        unchanged = close(pooled, dropped, 1e-4)
+        expect(unchanged, "Dropout comes after the pooler, not before it.")
+        raise Hint("In training nothing is dropped between pooler and classifier.")
+    whole = "give dropout the pooled vectors (B, H) themselves."
+    expect((blank != blank[:1]).any(), f"All texts lose the same numbers: {whole}")
+    expect((blank != blank[:, :1]).any(), f"A text loses all of its numbers or none: {whole}")
+    share = blank[pooled.abs() > 1e-3].float().mean().item()
     fixed = f"With classifier_dropout=0.5 it drops {share:.0%}: take head_dropout(config)."
     expect(abs(share - 0.5) < 0.1, fixed)
-    kept = dropped != 0
     expect(
-        close(dropped[kept], 2 * pooled[kept]),
+        close(dropped[~blank], 2 * pooled[~blank], 1e-4),
         "Dropout comes after tanh: what it keeps is the pooled vector, divided by 1 − 0.5.",
     )
 
@@ -130,17 +145,18 @@ def head_rungs(answer) -> Iterator[tuple[str, Tensor, Tensor]]:
     official = BertForSequenceClassification.from_pretrained(folder, num_labels=3).eval()
     for linear in (official.bert.pooler.dense, official.classifier):
         nn.init.normal_(linear.bias)
-    head = call(answer, official.config).eval()
-    head.pooler.load_state_dict(official.bert.pooler.dense.state_dict())
-    head.classifier.load_state_dict(official.classifier.state_dict())
+    pooler, H = official.bert.pooler.dense, official.config.hidden_size
+    pooling, head = see_through(answer, official.config, pooler).eval(), call(answer, official.config).eval()
+    linear_in(head, "pooler", (H, H)).load_state_dict(pooler.state_dict())
+    linear_in(head, "classifier", (3, H)).load_state_dict(official.classifier.state_dict())
     texts = {"": ["A film to remember."], " of a padded batch": ["Dull.", "It is long, and it feels longer."]}
     for which, batch in texts.items():
         output = official.bert(**load_tokenizer()(batch, padding=True, return_tensors="pt"))
         given = output.last_hidden_state.clone()
-        seen = inputs_of(head, given)
+        pooled = call(pooling, given) - SHIFT
         expect(given.equal(output.last_hidden_state), "It changes the hidden states that it was given.")
-        yield f"pooled vector{'s' * bool(which)}{which}", seen["classifier"], output.pooler_output
-        yield f"logits{which}", seen["logits"], official.classifier(output.pooler_output)
+        yield f"pooled vector{'s' * bool(which)}{which}", pooled, output.pooler_output
+        yield f"logits{which}", call(head, given), official.classifier(output.pooler_output)
 
 
 @exercise("8.3", points=2)
@@ -174,12 +190,16 @@ def accuracy_over_batches(answer):
     expect(not close(value, sum(right) / 21), "The last batch is smaller: count the labels of each.")
     expect(not close(value, shares[-1]), "This is the last batch alone: add up over all of them.")
     expect(not close(value, shares[0]), "This is the first batch alone: does it return inside the loop?")
+    expect(not close(value, sum(right[:2]) / 14), "The last batch is left out.")
     expect(
         close(value, sum(right) / 16), "Count where the largest logit of a row is at the label, then divide."
     )
     logits = torch.tensor([[0.1, 0.2], [3.0, -1.0], [0.5, 0.4], [-2.0, -3.0], [0.0, 1.0]])
     value = as_number(answer([(logits, torch.tensor([1, 0, 1, 0, 0]))]), "The accuracy")
-    expect(close(value, 3 / 5), "For one batch of five with two classes it goes wrong: is a number fixed?")
+    expect(
+        close(value, 3 / 5),
+        "For one batch of five with two classes it goes wrong: is the largest logit taken, is a number fixed?",
+    )
     return ""
 
 
@@ -189,6 +209,7 @@ def early_stopping(answer):
     expect_function(answer)
     cases = [
         ([0.6, 0.5, 0.4, 0.3], 2, (4, 4)),
+        ([0.6, 0.5, 0.7, 0.8, 0.1], 2, (4, 2)),
         ([0.6, 0.5, 0.55, 0.52, 0.3], 2, (4, 2)),
         ([0.6, 0.5, 0.55, 0.45, 0.46, 0.47, 0.1], 2, (6, 4)),
         ([0.5, 0.5, 0.5, 0.4], 2, (3, 1)),
@@ -216,6 +237,8 @@ def early_stopping(answer):
         expect(kept <= ended, f"{case} it keeps epoch {kept}, but ends after {ended}.")
         if ended == wanted[0] and kept == ended != wanted[1]:
             raise Hint(f"{case} it keeps the last epoch: keep the one with the lowest loss.")
+        for hint, rule in OTHER_RULES.items():
+            expect((ended, kept) == wanted or (ended, kept) != rule(losses, patience), f"{case}: {hint}")
         expect(
             losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted,
             f"{case}: an equal loss is no progress.",
@@ -232,6 +255,33 @@ def early_stopping(answer):
         expect(ended >= wanted[0], f"{case} it ends after epoch {ended}, but patience lasts to {wanted[0]}.")
         expect(kept == wanted[1], f"{case} it keeps epoch {kept}: keep the one with the lowest loss so far.")
     return ""
+
+
+def against_the_previous(losses: list[float], patience: int) -> tuple[int, int]:
+    """Early stopping that takes every loss below the one before for progress."""
+    waited = 0
+    for epoch in range(1, len(losses)):
+        waited = 0 if losses[epoch] < losses[epoch - 1] else waited + 1
+        if waited >= patience:
+            return epoch + 1, losses.index(min(losses[: epoch + 1])) + 1
+    return len(losses), losses.index(min(losses)) + 1
+
+
+def counted_in_all(losses: list[float], patience: int) -> tuple[int, int]:
+    """Early stopping that counts the epochs without progress, in a row or not."""
+    waited, kept = 0, 0
+    for epoch in range(1, len(losses)):
+        better = losses[epoch] < losses[kept]
+        kept, waited = (epoch, waited) if better else (kept, waited + 1)
+        if waited >= patience:
+            return epoch + 1, kept + 1
+    return len(losses), kept + 1
+
+
+OTHER_RULES = {
+    "compare with the lowest loss so far, not with that of the epoch before.": against_the_previous,
+    "the epochs without progress have to be in a row: a new lowest loss begins the count anew.": counted_in_all,
+}
 
 
 WORTH = {"good": 2.0, "bad": -3.0, "very": 0.5, "not": -1.0}
@@ -254,6 +304,10 @@ def leave_one_out(answer):
         given = list(words)
         result = answer(worth_in_order, given)
         expect(given == words, "It changes the list it was given: take a copy for each word left out.")
+        expect(
+            not isinstance(result, Mapping),
+            "A dictionary holds a repeated word once: return a list with a number for each place.",
+        )
         if hasattr(result, "__next__"):
             result = list(result)
         expect(hasattr(result, "__len__"), f"Return one number a word, not a {type(result).__name__}.")
@@ -292,6 +346,15 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
         ],
         "The words that stay must keep their order: the score depends on it, and here they are turned round.": [
             whole - score((words[:place] + words[place + 1 :])[::-1]) for place in places
+        ],
+        "It puts another word in its place: leave it out, so that the list is shorter by one.": [
+            whole - score([*words[:place], "", *words[place + 1 :]]) for place in places
+        ],
+        "It leaves out the word after it, too.": [
+            whole - score(words[:place] + words[place + 2 :]) for place in places
+        ],
+        "The effects stand in the order of the words, and these are turned round.": [
+            whole - x for x in without[::-1]
         ],
         "It cuts off everything after the word: keep what follows.": [
             whole - score(words[:place]) for place in places

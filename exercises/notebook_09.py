@@ -1,5 +1,8 @@
 """Checks for the exercises of notebook 09."""
 
+import ast
+import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -45,7 +48,10 @@ def pooled_by_hand(answer):
 
 
 def as_numbers(answer) -> Tensor:
-    """The answer as a tensor of two numbers, brackets around it allowed; else a `Hint`."""
+    """The answer as a tensor of two numbers, brackets around it or a text of them allowed; else a `Hint`."""
+    if isinstance(answer, str):
+        with contextlib.suppress(ValueError, SyntaxError):
+            answer = ast.literal_eval(answer.strip())
     try:
         numbers = torch.as_tensor(answer).detach().cpu().double().squeeze()
     except (TypeError, ValueError, RuntimeError):
@@ -53,6 +59,16 @@ def as_numbers(answer) -> Tensor:
     if numbers.shape != (2,):
         raise Hint("Give two numbers, such as (1.0, 2.0): the vector has H = 2.")
     return numbers.float()
+
+
+def expect_own(answer: Callable, name: str, remedy: str) -> None:
+    """A `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
+    function = inspect.unwrap(answer)
+    with contextlib.suppress(TypeError, ValueError):  # within what `guard` makes of it
+        function = inspect.getclosurevars(function).nonlocals.get("answer", function)
+    called = getattr(getattr(function, "__code__", None), "co_names", ())
+    own = getattr(function, "__name__", "") != name and name not in called
+    expect(own, f"This is `{name}`, which the page shows, or calls it: {remedy}")
 
 
 def answer_for(answer: Callable, **inputs):
@@ -89,6 +105,15 @@ def all_cosines(answer):
             wanted * 0 + F.cosine_similarity(queries, vectors, dim=-1),
             "Only equal row numbers were compared: every query needs every vector.",
         ),
+        (wanted.abs(), "Keep the sign: a cosine below 0 says that they point away from each other."),
+        (
+            queries @ vectors.T / (queries.norm() * vectors.norm()),
+            "All are divided by one length: each query and each vector has its own, norm(dim=-1).",
+        ),
+        (
+            queries @ vectors.T / (queries.square().sum(-1)[:, None] * vectors.square().sum(-1)),
+            "You divide by the squares of the lengths: take the root of the sum of squares.",
+        ),
         (wanted.acos(), "These are angles: the cosine is what was asked for."),
         (1 - wanted, "These are cosine distances, 1 − cosine."),
         (torch.cdist(queries, vectors), "These are distances: the cosine is a dot product of directions."),
@@ -99,8 +124,13 @@ def all_cosines(answer):
     result = as_tensor(answer(queries[:2].clone(), vectors.clone()))
     result = expect_tensor(result, (2, 4), "For Q = 2 and N = 4 it")
     expect(close(result, wanted[:2]), "With fewer queries than vectors it goes wrong.")
-    result = expect_tensor(as_tensor(answer(queries / 50, vectors / 50)), (4, 4))
-    expect(close(result, wanted), "Vectors shorter than 1 go wrong: divide by the length, whatever it is.")
+    short = "Vectors shorter than 1 go wrong: divide by the length, whatever it is."
+    for factor, tolerance in (
+        (1 / 50, 1e-5),
+        (1 / 300, 1e-3),
+    ):  # a tiny number beside the lengths may be added
+        result = expect_tensor(as_tensor(answer(queries * factor, vectors * factor)), (4, 4))
+        expect(close(result, wanted, tolerance), short)
     queries, vectors = torch.randn(3, 7, generator=generator), torch.randn(5, 7, generator=generator)
     result = as_tensor(answer_for(answer, queries=queries, vectors=vectors))
     result = expect_tensor(result, (3, 5), "For 3 queries, 5 vectors and H = 7 it")
@@ -113,6 +143,7 @@ def all_cosines(answer):
 def share_that_was_found(answer):
     """Recall of found row numbers, each query for itself, in any order."""
     expect_function(answer)
+    expect_own(answer, "recall", "write the measure yourself, under a name of your own.")
     found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
     exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
     share = "The share, one number for all queries,"
@@ -128,12 +159,17 @@ def share_that_was_found(answer):
         50.0: "This is in percent: return a share between 0 and 1.",
         0.0: "It finds no hits at all.",
         6 / 4: "This is the number of hits a query: divide by k as well.",
+        (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together: divide by k.",
     }
     for wrong, hint in hints.items():
         expect(not close(result, wrong), hint)
     expect(
         close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them."
     )
+    first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
+    result = as_number(answer(*first), share)
+    shown = f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25, not {result:.3g}"
+    expect(close(result, 1 / 4), f"{shown}: does each exact number count once, or is a size fixed?")
     perfect = as_number(answer(exact.flip(1), exact.clone()), share)
     expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
     other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
@@ -152,7 +188,7 @@ def nearest_allowed(answer):
     hidden = scores.masked_fill(~allowed, -torch.inf)
     wanted = hidden.topk(3).indices
     result = answer_for(answer, queries=queries, vectors=vectors, allowed=allowed, k=3)
-    result = as_rows(result, wanted, hidden, allowed)
+    result = as_rows(result, wanted, hidden)
     hints = [
         (scores[:, allowed].topk(3).indices, "These count within the allowed part: translate them back."),
         (scores.topk(3).indices, "The mask is ignored: search the allowed ones only."),
@@ -162,6 +198,12 @@ def nearest_allowed(answer):
         ),
         (scores.masked_fill(~allowed, torch.inf).topk(3, largest=False).indices, "These are the farthest."),
         (wanted.flip(1), "The order is turned: best first."),
+        (
+            scores.abs().masked_fill(~allowed, -torch.inf).topk(3).indices,
+            "A cosine below 0 counts as near: keep the sign of the scores.",
+        ),
+        (wanted[:1].expand_as(wanted), "Each query has a row of its own, and all have the first one's."),
+        (wanted.sort().values, "These are sorted by row number: best first."),
         (
             (scores * allowed).topk(3, largest=False).indices,
             "These are the farthest: take the largest scores.",
@@ -173,8 +215,17 @@ def nearest_allowed(answer):
     expect(torch.equal(result, wanted), "Take the scores of the allowed ones, the k largest, best first.")
     for k, count in ((1, 4), (2, 3)):
         result = answer_for(answer, queries=queries[:count], vectors=vectors, allowed=allowed, k=k)
-        result = as_rows(result, (nearest := hidden[:count].topk(k).indices), hidden[:count], allowed)
+        result = as_rows(result, (nearest := hidden[:count].topk(k).indices), hidden[:count])
         expect(torch.equal(result, nearest), f"With k = {k} and {count} queries it goes wrong: is k fixed?")
+    few, some = F.normalize(torch.randn(12, 9, generator=generator), dim=-1), torch.arange(12) % 4 != 1
+    others = F.normalize(torch.randn(5, 9, generator=generator), dim=-1)
+    hidden = (others @ few.T).masked_fill(~some, -torch.inf)
+    result = answer_for(answer, queries=others, vectors=few, allowed=some, k=4)
+    result = as_rows(result, (nearest := hidden.topk(4).indices), hidden)
+    expect(
+        torch.equal(result, nearest),
+        "With 12 vectors, H = 9 and others allowed it goes wrong: is a size fixed?",
+    )
     opposite = -vectors[allowed][:1]  # nothing allowed need have a positive score
     result = answer(opposite, vectors[:6].clone(), torch.tensor([False, False, True, False, False, True]), 2)
     expect(
@@ -185,7 +236,7 @@ def nearest_allowed(answer):
     return ""
 
 
-def as_rows(value, wanted: Tensor, scores: Tensor, allowed: Tensor) -> Tensor:
+def as_rows(value, wanted: Tensor, scores: Tensor) -> Tensor:
     """The answer as a tensor of row numbers like `wanted`; else a `Hint`."""
     if (
         isinstance(value, (tuple, list))
@@ -227,6 +278,9 @@ EMBED_HINTS = {
 def embed_written(answer):
     """Texts to unit vectors in batches, compared with the official model rung by rung."""
     expect_function(answer)
+    finished = "the exercise is its inside, from encoder(**batch) to unit vectors."
+    for name in ("embed", "embed_plainly"):
+        expect_own(answer, name, finished)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     texts = [" ".join(SENTENCE.split()[:length]) for length in (3, 1, 9, 2, 16, 4, 5)]
     first = guarded(answer, texts[:1], encoder, tokenizer)
@@ -259,14 +313,23 @@ def embed_rungs(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[
 
 def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
     """The function's vectors on the CPU; a `Hint` if it altered the texts, or if a batch was larger than allowed."""
-    given, sizes = list(texts), [0]
-    hook = encoder.embeddings.word_embeddings.register_forward_pre_hook(
-        lambda _, ids: sizes.append(len(ids[0]))
-    )
+    given, sizes, calls = list(texts), [0], []
+    hooks = [
+        encoder.embeddings.word_embeddings.register_forward_pre_hook(
+            lambda _, ids: sizes.append(len(ids[0]))
+        ),
+        encoder.register_forward_pre_hook(lambda *_: calls.append(1)),
+    ]
     try:
         result = answer(given, encoder, tokenizer, *batch_size)
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
+    elsewhere = isinstance(result, (Tensor, np.ndarray)) and not calls
+    expect(
+        not elsewhere,
+        "It never calls encoder(**batch): write that step yourself, not by a finished function.",
+    )
     expect(given == texts, "It changes the list of texts that it was given: sort numbers, or a copy.")
     for size in batch_size:
         expect(max(sizes) <= size, f"With batch_size={size} it gives the encoder {max(sizes)} texts at once.")
@@ -304,6 +367,11 @@ def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
         (states[:, 0], "This is the vector of [CLS]: take the mean of all real tokens."),
         (output.pooler_output, "This is the pooled [CLS]: take the mean of all real tokens."),
         (states[:, 1:-1].mean(dim=1), "[CLS] and [SEP] are left out: they are real tokens, and count."),
+        (states[:, -1], "This is the vector of the last token: take the mean of all real tokens."),
+        (
+            F.normalize(states, dim=-1).mean(dim=1),
+            "Each token was brought to length 1 before the mean: take the mean first, then divide by its length.",
+        ),
         (states.amax(dim=1), "This is the largest of each column: take the mean."),
     ]
     for wrong, hint in hints:

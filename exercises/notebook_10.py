@@ -23,21 +23,30 @@ DISTANCES = ((4, 2), (2, 4), (7, 3), (3, 7), (4, 6), (6, 4), (4, 1), (1, 4))
 @exercise("10.1")
 def two_baselines(answer):
     """The accuracies of the best fixed offset and of "the nearest name", by hand."""
-    values = answer if isinstance(answer, (tuple, list)) else as_tensor(answer)
+    values = list(answer.values()) if isinstance(answer, dict) else answer
+    values = values if isinstance(values, (tuple, list)) else as_tensor(values)
     pair = isinstance(values, (tuple, list)) or getattr(values, "ndim", 0) == 1
     expect(pair and len(values) == 2, "Give two numbers: the best fixed offset, then the nearest name.")
-    offset, nearest = as_number(values[0], "The first"), as_number(values[1], "The second")
+    offset, nearest = as_share(values[0], "The first"), as_share(values[1], "The second")
     right = [own for own, _ in DISTANCES]
     best = max(right.count(step) for step in right) / len(right)
     near = sum(own < other for own, other in DISTANCES) / len(right)
-    turned = close(offset, near) and close(nearest, best)
+    turned = close(offset, near) and abs(nearest - best) < 0.0051
     expect(not turned, "Turn them round: the fixed offset first, then the nearest name.")
-    expect(not (offset > 1 or nearest > 1), "These are counts or percentages: divide by the 8 sentences.")
+    expect(not (offset > 8 or nearest > 8), "These are percentages: give numbers from 0 to 1.")
+    expect(not (offset > 1 or nearest > 1), "These are counts: divide by the 8 sentences.")
     hint = "Which distance to the right name is the most frequent? Divide its count by 8."
-    expect(close(offset, best), f"The first number is not right. {hint}")
+    expect(abs(offset - best) < 0.0051, f"The first number is not right. {hint}")
     hint = "Count the rows in which the right name is nearer than the other, and divide by 8."
     expect(close(nearest, near), f"The second number is not right. {hint}")
     return "A head that is right in half of such sentences has shown nothing."
+
+
+def as_share(answer, name: str) -> float:
+    """The answer as a number; of a text in per cent, such as "37.5 %", the share."""
+    if isinstance(answer, str) and answer.strip().endswith("%"):
+        return as_number(answer.strip().removesuffix("%").strip(), name) / 100
+    return as_number(answer, name)
 
 
 @cache
@@ -108,7 +117,23 @@ def means_of_clusters(answer):
             not close(result, by_appearance) or close(means, by_appearance),
             "Order the means by cluster number, not by first appearance.",
         )
-        expect(close(result, means), "For each cluster number in order: values[clusters == number].mean().")
+        others = {
+            "The order of the clusters is turned: the lowest number first.": means.flip(0),
+            "These are sorted by size: order the means by cluster number.": means.sort().values,
+            "You divide by the number of clusters: divide each sum by how many values that cluster has.": sums
+            / len(means),
+            "You divide by the mean size: divide each sum by how many values that cluster has.": sums
+            / (len(labels) / len(means)),
+        }
+        for hint, wrong in others.items():
+            expect(not close(result, wrong) or close(means, wrong), hint)
+        (place,) = (result - means).abs().argmax().reshape(1).tolist()
+        number = list(members)[place]
+        expect(
+            close(result, means),
+            f"In values {numbers} and clusters {labels}, cluster {number} has the values "
+            f"{members[number].tolist()}, so its mean is {means[place]:.3g}, not {result[place]:.3g}.",
+        )
     return "Draw these with replacement, and the interval knows its clusters."
 
 
@@ -121,12 +146,22 @@ def head_from_another_sentence(answer):
         given = context.clone()
         result = answer(given, head, D)
         expect(torch.equal(given, context), "The context that came in is changed: work on context.clone().")
-        result = expect_tensor(result, (B, S, A * D))
+        result = expect_tensor(as_tensor(result), (B, S, A * D))
+        wanted = resampled(context, slice(head * D, (head + 1) * D), 1)
         for hint, wrong in wrong_resamples(context, head, D).items():
-            expect(not close(result, wrong), hint)
+            expect(not close(result, wrong) or close(wanted, wrong), hint)
+        outside = torch.ones(A * D, dtype=torch.bool)
+        outside[head * D : (head + 1) * D] = False
         expect(
-            close(result, resampled(context, slice(head * D, (head + 1) * D), 1)),
-            "Clone the context, and set [..., head * D : (head + 1) * D] to context.roll(1, dims=0)[…the same…].",
+            close(result[..., outside], context[..., outside]),
+            f"With D = {D} and head {head}, of {A}, columns of other heads have changed: which columns are the head's?",
+        )
+        expect(
+            close(result[1:], wanted[1:]),
+            "Each sentence gets the columns of the one before it, token by token.",
+        )
+        expect(
+            close(result, wanted), "The first sentence has none before it: it gets the columns of the last."
         )
     return "What stands there has been written by this head, for a real sentence."
 
@@ -155,10 +190,24 @@ def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
         "This is zero ablation: take the other sentence's columns.": zero,
         "This is mean ablation: take the other sentence's columns.": mean,
         "Nothing is replaced.": context,
+        "Heads are counted from 0: those are the columns of the head before.": resampled(
+            context, slice(max(head - 1, 0) * D, head * D), 1
+        ),
+        "The other way round: one head's columns come from the other sentence, all else stays.": resampled(
+            context.roll(1, dims=0), columns, -1
+        ),
+        "The order of the batch is turned round: take the sentence before.": flipped(context, columns),
         "The heads lie one after another: columns head * D to (head + 1) * D.": resampled(
             context, slice(head, None, A), 1
         ),
     }
+
+
+def flipped(context: Tensor, columns: slice) -> Tensor:
+    """The context with these columns in the turned order of the batch."""
+    result = context.clone()
+    result[..., columns] = context.flip(0)[..., columns]
+    return result
 
 
 DIFFERENCES = (
@@ -167,6 +216,13 @@ DIFFERENCES = (
     [0.5, -0.5, 2.0, 0.25],
     [4.0, 1.0],
 )
+
+
+def sign_test(numbers: list[float]) -> float:
+    """The share of all ways to sign in which the signs alone are as uneven as here."""
+    uneven = abs(sum(number > 0 for number in numbers) - len(numbers) / 2)
+    ways = [abs(sum(way) - len(numbers) / 2) for way in product((0, 1), repeat=len(numbers))]
+    return float(np.mean([way >= uneven for way in ways]))
 
 
 @exercise("10.5", points=2)
@@ -199,14 +255,22 @@ def sign_flips(answer):
                 (abs(means) >= abs(measured) - 1e-9).sum() + 1
             )
             / (len(means) + 1),
+            "That is in per cent: return a share between 0 and 1.": 100
+            * (abs(means) >= abs(measured) - 1e-9).mean(),
+            "The measured signs are one of the ways: count them in.": (
+                (abs(means) >= abs(measured) - 1e-9).sum() - 1
+            )
+            / (len(means) - 1),
+            "That counts how many are positive: the sizes count, too, so compare means.": sign_test(numbers),
             "That is the share of the others: 1 minus it.": (abs(means) < abs(measured) - 1e-9).mean(),
         }
         right = (abs(means) >= abs(measured) - 1e-9).mean()
         for hint, value in wrong.items():
             expect(not close(number, value) or close(value, right), hint)
+        far = (abs(means) >= abs(measured) - 1e-9).sum()
         expect(
             close(number, right),
-            f"For {len(numbers)} differences there are {len(means)} ways to sign them, all of them: "
-            "itertools.product((1, -1), repeat=N) lists them.",
+            f"For {numbers} there are {len(means)} ways to sign them. Go through all of them: the mean is at least as "
+            f"far from 0 in {far}, so the share is {right:.3g}, not {number:.3g}.",
         )
     return "Exact: no distribution was assumed."

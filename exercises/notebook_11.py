@@ -6,6 +6,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import BertConfig
 
 from exercises import (
     NotAttempted,
@@ -22,7 +23,6 @@ from exercises import (
 )
 from utils.datasets import DATA
 from utils.masked_lm import TransformerForMaskedLM
-from utils.statistics import wilson_interval
 
 
 @exercise("11.1")
@@ -50,15 +50,16 @@ def words_that_are_asked_for(answer):
     return "Of 3,840 words the loss sees 576, and 58 of those stand there unhidden."
 
 
+RULE = ": 80 % [MASK], 10 % another word, 10 % the word"
 SPECIAL, MASK_ID = (0, 1, 2, 3, 4), 4
 WORDS = torch.arange(5, 40)
 DRAWN = WORDS[:30]  # those that a random word may be, so that other rows' words can be told from them
 
 
-def rows_of_words() -> Tensor:
-    """Rows (600, 50) of ids: [CLS], words, [SEP], and padding at the end."""
-    ids = WORDS[torch.randint(len(WORDS), (600, 50), generator=torch.Generator().manual_seed(0))]
-    ids[:, 0], ids[:, 40], ids[:, 41:] = 2, 3, 0
+def rows_of_words(B: int, S: int, padded: int) -> Tensor:
+    """Rows (B, S) of ids: [CLS], words, [SEP], and `padded` places of padding at the end."""
+    ids = WORDS[torch.randint(len(WORDS), (B, S), generator=torch.Generator().manual_seed(0))]
+    ids[:, 0], ids[:, S - padded - 1], ids[:, S - padded :] = 2, 3, 0
     return ids
 
 
@@ -66,8 +67,8 @@ def rows_of_words() -> Tensor:
 def hide_words(answer):
     """Write mask_tokens: which words are asked for, and what stands in their places."""
     expect_function(answer)
-    for probability in (0.15, 0.4):
-        ids = rows_of_words()
+    for probability, sizes in ((0.15, (600, 50, 9)), (0.4, (500, 35, 4))):
+        ids = rows_of_words(*sizes)
         hidden, labels, again = hidden_and_labels(answer, ids, probability)
         special = torch.isin(ids, torch.tensor(SPECIAL))
         asked = labels != -100
@@ -83,17 +84,21 @@ def hide_words(answer):
             torch.equal(labels[asked], ids[asked]),
             "The label is the word that stood there, before it was hidden.",
         )
+        shown, unasked = hidden[asked], (hidden != ids) & ~asked
         expect(
-            torch.equal(hidden[~asked], ids[~asked]),
-            "A word that is not asked for has changed: leave it as it is.",
+            not unasked.any() or not (shown == MASK_ID).all(),
+            "Only what shows [MASK] has a label: a word that is exchanged, or shows itself, is asked for too.",
         )
-        shown = hidden[asked]
+        expect(not unasked.any(), "A word that is not asked for has changed: leave it as it is.")
         unhidden = (shown == ids[asked]).any() or (shown == MASK_ID).all()
         expect(unhidden, "A word that shows itself is asked for too, and has a label.")
-        right_share(int(asked.sum()), int((~special).sum()), probability, "of the words are asked for")
-        for half in (asked[:, 1:21], asked[:, 21:40]):
-            words = "of the words in one half of the rows are asked for"
-            right_share(int(half.sum()), half.numel(), probability, words)
+        expect_independent(asked, ~special, ids)
+        right_share(int(asked.sum()), int((~special).sum()), probability, "of the words are asked for", "")
+        at_random = asked & (hidden != MASK_ID) & (hidden != ids)
+        for fate in (hidden == MASK_ID, at_random):
+            for dim, line in ((1, "row"), (0, "column")):
+                together = spread_of(fate & asked, asked, dim) > 1
+                expect(not together, f"The words of a {line} share one fate: draw a number for each place.")
         masked, same = (shown == MASK_ID).sum(), (shown == ids[asked]).sum()
         drawn = shown[(shown != MASK_ID) & (shown != ids[asked])]
         right_share(int(masked), len(shown), 0.8, "of those that are asked for show [MASK]")
@@ -102,7 +107,6 @@ def hide_words(answer):
         )
         expect(torch.isin(drawn, DRAWN).all(), "A random word is none of `words`: draw from those alone.")
         expect(len(drawn.unique()) > 25, "The random words are always the same few: draw one for each place.")
-        at_random = asked & (hidden != MASK_ID) & (hidden != ids)
         for lines, places in ((hidden, at_random), (hidden.T, at_random.T)):
             line, word = places.nonzero()[:, 0], lines[places]
             repeated = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
@@ -126,14 +130,49 @@ def hidden_and_labels(answer, ids: Tensor, probability: float) -> tuple[Tensor, 
     return *results[0], results[1][1]
 
 
-def right_share(found: int, total: int, wanted: float, words: str) -> None:
-    """A `Hint` unless a share is as wanted, within twice the interval that chance allows."""
-    low, high = wilson_interval(found, total)
-    margin = (high - low) / 2
+SIGMAS = 7  # further off than chance puts a right answer, also where few counts have a long tail
+
+
+def right_share(found: int, total: int, wanted: float, words: str, rule: str = RULE) -> None:
+    """A `Hint` unless a share is as wanted, as far as chance goes."""
+    error = (wanted * (1 - wanted) / total) ** 0.5
     expect(
-        low - margin <= wanted <= high + margin,
-        f"{found / total:.1%} {words}, and it should be {wanted:.0%}: 80 % [MASK], 10 % another word, 10 % the word.",
+        abs(found / total - wanted) <= SIGMAS * error,
+        f"{found / total:.1%} {words}, and it should be {wanted:.0%}{rule}.",
     )
+
+
+def spread_of(hits: Tensor, places: Tensor, dim: int) -> float:
+    """How unevenly hits fall on rows (dim 1) or columns (dim 0): below 1 as far as chance goes.
+
+    The variance of a line's hits among its places, over all lines, beside that of coins.
+    """
+    hits, places = hits.sum(dim=dim).double(), places.sum(dim=dim).double()
+    share = hits.sum() / places.sum()
+    if share in (0, 1):
+        return 0.0
+    coins = share * (1 - share) * places
+    ratio = (hits - share * places).square().sum() / coins.sum()
+    error = ((2 + 1 / coins.mean()) / len(coins)) ** 0.5
+    return float(ratio / (1 + SIGMAS * error))
+
+
+def expect_independent(asked: Tensor, words: Tensor, ids: Tensor) -> None:
+    """A `Hint` if places are asked for together: whole rows, columns, stretches, or all occurrences of a word."""
+    each = "draw a number for each place of (B, S)."
+    expect(spread_of(asked, words, 1) < 1, f"Whole rows are asked for, or nearly: {each}")
+    uneven = f"Some columns are asked for far more often than others: {each}"
+    expect(spread_of(asked, words, 0) < 1, uneven)
+    kinds = torch.nn.functional.one_hot(ids).bool() & words[..., None]  # (B, S, ids)
+    kinds = kinds.flatten(0, 1)[:, ids[words].unique()]
+    by_word = spread_of(kinds & asked.flatten()[:, None], kinds, 0)
+    expect(by_word < 1, f"A word is asked for wherever it stands, or nowhere: {each}")
+    pairs = (words[:, 1:] & words[:, :-1]).sum()
+    share = ((asked[:, 1:] & asked[:, :-1]).sum() / pairs).item()
+    p = (asked.sum() / words.sum()).item()
+    error = ((p**2 * (1 - p**2) + 2 * p**3 * (1 - p)) / pairs).item() ** 0.5
+    expect(share <= p**2 + SIGMAS * error, f"The words that are asked for stand side by side: {each}")
+    expect(share >= p**2 / 2, f"The words that are asked for keep apart from each other: {each}")
 
 
 @cache
@@ -149,10 +188,46 @@ def write_the_head(answer):
         isinstance(answer, type) and issubclass(answer, nn.Module),
         "Give check the class itself: MaskedLMHead, without parentheses.",
     )
-    model = pretrained()
-    weight = model.encoder.embeddings.word_embeddings.weight.detach().clone()
-    embeddings = nn.Embedding.from_pretrained(weight, freeze=False)
-    head = call(answer, model.config, embeddings)
+    for model in (pretrained(), of_another_size()):
+        weight = model.encoder.embeddings.word_embeddings.weight.detach().clone()
+        embeddings = nn.Embedding.from_pretrained(weight, freeze=False)
+        head = call(answer, model.config, embeddings)
+        expect_parts(head, embeddings, model)
+        climb(rungs_of_the_head(head, embeddings, model), HEAD_HINTS)
+    states = torch.randn(2, 3, model.config.hidden_size, requires_grad=True)
+    logits = call(head, states)
+    logits.sum().backward()
+    expect(
+        embeddings.weight.grad is not None,
+        "No gradient reaches the word embeddings: use their weight itself, not .detach() or .data.",
+    )
+    sources = [
+        states,
+        embeddings.weight,
+        *head.transform.parameters(),
+        *head.layer_norm.parameters(),
+        head.bias,
+    ]
+    wanted = head.layer_norm(F.gelu(head.transform(states))) @ embeddings.weight.T + head.bias
+    cut_off = "The logits are right, but not all below them can learn: no detach, no torch.no_grad()."
+    expect_gradients(call(head, states), wanted, sources, cut_off)
+    return "With it an encoder can be pretrained. The rest is data and patience."
+
+
+@cache
+def of_another_size() -> TransformerForMaskedLM:
+    """A random model with other sizes and another eps, so that none can be fixed."""
+    torch.manual_seed(3)
+    sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 20}
+    config = BertConfig(**sizes, vocab_size=50, layer_norm_eps=1e-3, initializer_range=0.5)
+    model = TransformerForMaskedLM(config).eval()
+    for parameter in (model.head.bias, model.head.transform.bias, model.head.layer_norm.bias):
+        nn.init.normal_(parameter)
+    return model
+
+
+def expect_parts(head: nn.Module, embeddings: nn.Embedding, model: TransformerForMaskedLM) -> None:
+    """A `Hint` unless the head has the layers that the model's has, and no table of its own."""
     if holds_stub([getattr(head, name, None) for name in ("transform", "layer_norm", "bias")]):
         raise NotAttempted
     kinds = {"transform": nn.Linear, "layer_norm": nn.LayerNorm}
@@ -161,25 +236,29 @@ def write_the_head(answer):
         "It needs self.transform, an nn.Linear, and self.layer_norm, an nn.LayerNorm.",
     )
     V, H = embeddings.weight.shape
+    for name in kinds:
+        for part, wanted in getattr(model.head, name).named_parameters():
+            found = getattr(getattr(head, name), part, None)
+            expect(
+                found is not None, f"self.{name} should have a {part}, as PyTorch gives it one by default."
+            )
+            expect(
+                found.shape == wanted.shape,
+                f"With H = {H} the {part} of self.{name} should have the shape {tuple(wanted.shape)}, not "
+                f"{tuple(found.shape)}: take the sizes from the configuration.",
+            )
     own = {name: w for name, w in head.named_parameters() if tuple(w.shape) == (V, H)}
     tied = all(weight is embeddings.weight for weight in own.values())
     expect(tied, "The decoder has weights of its own: multiply with word_embeddings.weight, transposed.")
     bias = getattr(head, "bias", None)
     expect(
         isinstance(bias, nn.Parameter) and tuple(bias.shape) == (V,),
-        "self.bias should be an nn.Parameter with one number for each word of the vocabulary.",
+        f"self.bias should be an nn.Parameter with one number for each word of the vocabulary, here {V}.",
     )
     expect(
         head.layer_norm.eps == model.config.layer_norm_eps,
         "LayerNorm's eps is the configuration's, not the default.",
     )
-    climb(rungs_of_the_head(head, embeddings, model), HEAD_HINTS)
-    call(head, torch.ones(1, H)).sum().backward()
-    expect(
-        embeddings.weight.grad is not None,
-        "No gradient reaches the word embeddings: use their weight itself, not .detach() or .data.",
-    )
-    return "With it an encoder can be pretrained. The rest is data and patience."
 
 
 HEAD_HINTS = {
@@ -229,6 +308,8 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
         "LayerNorm comes after the activation.": before + model.head.bias,
         "The bias is missing: one number a word, added at the end.": logits_of(model, states, bias=False),
         "These are probabilities: return the logits.": logits_of(model, states).softmax(dim=-1),
+        "These are log-probabilities: return the logits.": logits_of(model, states).log_softmax(dim=-1),
+        "The bias is added twice.": logits_of(model, states) + model.head.bias,
     }
     for hint, value in wrong.items():
         expect(not close(result, value, 1e-6), hint)
@@ -250,19 +331,24 @@ def loss_of_pairs(answer):
         wanted = F.cross_entropy(scores, partner)
         for hint, value in wrong_losses(scores, partner, temperature).items():
             expect(not close(loss, value) or close(wanted, value), hint)
+        cosines = [[round(number, 2) for number in row] for row in (scores * temperature).tolist()]
         expect(
             close(loss, wanted),
-            "scores = first @ second.T / temperature, and the right answer of row i is column i: F.cross_entropy.",
+            f"For {B} pairs whose cosines are {cosines}, and a temperature of {temperature}, the loss is {wanted:.4g}, "
+            f"not {loss:.4g}. Each row is a choice among {B} texts.",
         )
         number = (
             "The number is right, but nothing can be learned from it: return the tensor, without .item()."
         )
         expect(isinstance(result, Tensor), number)
-        sides = first.requires_grad_(), second.requires_grad_()
+        longer = (2 * first).requires_grad_(), (2 * second).requires_grad_()
+        sides = [
+            F.normalize(one, dim=-1) for one in longer
+        ]  # so that a second normalisation changes no gradient
         expect_gradients(
             answer(*sides, temperature),
-            F.cross_entropy(first @ second.T / temperature, partner),
-            sides,
+            F.cross_entropy(sides[0] @ sides[1].T / temperature, partner),
+            longer,
             "The number is right, but gradients should flow to both sides as they are: no detach, no .data.",
         )
     return "With B pairs, each has B - 1 wrong answers, and none had to be collected."
@@ -278,6 +364,19 @@ def wrong_losses(scores: Tensor, partner: Tensor, temperature: float) -> dict[st
         "The temperature is missing.": F.cross_entropy(cosines, partner),
         "Here each second text seeks its first: softmax over the second texts, that is along a row.": F.cross_entropy(
             scores.T, partner
+        ),
+        "That averages both directions: here only each first text seeks its second.": (
+            F.cross_entropy(scores, partner) + F.cross_entropy(scores.T, partner)
+        )
+        / 2,
+        "F.cross_entropy takes the scores themselves: it does the softmax.": F.cross_entropy(
+            scores.softmax(dim=1), partner
+        ),
+        "The logarithm is missing: take it of each partner's probability.": -scores.softmax(dim=1)
+        .diagonal()
+        .mean(),
+        "That asks yes or no for each score alone: let the texts of a row compete, by a softmax.": (
+            F.binary_cross_entropy_with_logits(scores, torch.eye(len(scores)))
         ),
         "That is the sum over the pairs: take the mean.": F.cross_entropy(scores, partner, reduction="sum"),
         "The partner of row i is column i: torch.arange(B), not always column 0.": F.cross_entropy(

@@ -108,6 +108,11 @@ def write_cross_attention(answer):
                 isinstance(found, (tuple, list)) and len(found) == 2,
                 "Return two: the output and the weights.",
             )
+            sizes = [tuple(getattr(one, "shape", ())) for one in found]
+            expect(
+                sizes != [tuple(weights.shape), tuple(output.shape)],
+                "The two results are turned round: the output first, then the weights.",
+            )
             name_the_mistake(found[1], across)
             rungs = [("weights", found[1], weights), ("output", found[0], output)]
             climb([(f"{name} of layer {layer}", *pair) for name, *pair in rungs], hints_for(layer))
@@ -151,6 +156,20 @@ def name_the_mistake(found, across: tuple) -> None:
         found.shape == right.shape or found.shape != itself,
         "The text looks at itself: the keys come from the source.",
     )
+    expect(
+        found.shape != right[:, 0].shape,
+        "The weights of all heads in one: each head has its own, (B, A, T, S).",
+    )
+    expect(
+        found.shape != right.shape or not close(found.sum(-2), torch.ones(right.mean(-2).shape), 1e-4),
+        "The softmax runs over the queries: each query shares out 1 among the keys, dim=-1.",
+    )
+    expect(
+        found.shape != right.shape
+        or close(right, weights_of(parts, text, source), 1e-4)
+        or not close(found, weights_of(parts, text, source) * mask[:, None, None], 1e-4),
+        "The mask comes too late: hide the scores before the softmax, so that the rows sum to 1.",
+    )
     wrong = {
         "The text looks at itself: the keys come from the source.": (text, text, None, None),
         "The source asks: the queries come from the text.": (source, text, None, None),
@@ -186,8 +205,14 @@ def lessons(answer):
             isinstance(found, (tuple, list)) and len(found) == 2, "Return two: decoder_input_ids and labels."
         )
         given, labels = (
-            expect_tensor(one, texts.shape, name)
+            expect_tensor(as_tensor(one), texts.shape, name)
             for one, name in zip(found, ("The input", "The labels"), strict=True)
+        )
+        expect(not given.is_floating_point(), "The input holds ids: an embedding takes whole numbers only.")
+        kept = labels.dtype == texts.dtype
+        expect(
+            kept,
+            f"The labels should be {texts.dtype}, as the texts are: F.cross_entropy takes no {labels.dtype}.",
         )
         real = texts != pad
         wanted = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
@@ -236,13 +261,20 @@ def best_continuations(answer):
         ]
         total = scores[:, None] + steps
         right, places = total.flatten().topk(K)
-        for hint, wrong in wrong_continuations(scores, steps).items():
-            expect(not close(found[0], wrong, 1e-4) or close(right, wrong, 1e-4), hint)
+        if not close(found[0].sort(descending=True).values, right, 1e-4):
+            for hint, wrong in wrong_continuations(scores, steps).items():
+                expect(not close(found[0], wrong, 1e-4), hint)
         expect(
             close(found[0].sort(descending=True).values, right, 1e-4),
-            "Add each beam's score to its row, and take the K largest of all K · V.",
+            f"Of all {K} · {V} sums of a beam's score and a token's log-probability the largest is {right[0]:.3f}, and "
+            f"the number {K} is {right[-1]:.3f}. Yours go from {found[0].max():.3f} to {found[0].min():.3f}.",
         )
-        expect(close(found[0], right, 1e-4), "The best comes first.")
+        expect(close(found[0], right, 1e-4), "The best comes first: sort them.")
+        whole = not any(one.is_floating_point() for one in found[1:])
+        expect(
+            whole,
+            f"Beams and tokens are whole numbers, to be used as an index: place // {V}, not place / {V}.",
+        )
         expect(
             torch.equal(found[1].double(), (places // V).double()),
             f"The beams: a place in the flattened (K, V) is in row place // V, here V = {V}.",
@@ -264,6 +296,12 @@ def wrong_continuations(scores: Tensor, steps: Tensor) -> dict[str, Tensor]:
         ),
         "The scores so far are left out: a beam brings its own score.": steps.flatten().topk(K).values,
         "Log-probabilities are added, not multiplied.": (scores[:, None] * steps).flatten().topk(K).values,
+        "These are probabilities: return the log-probabilities that were added.": total.flatten()
+        .topk(K)
+        .values.exp(),
+        "That is the last token's own log-probability: a continuation's score is the sum.": steps.flatten()[
+            total.flatten().topk(K).indices
+        ],
         "These are the least likely: take the largest.": total.flatten().topk(K, largest=False).values,
         "Only the best beam is continued: the others may have better continuations.": total[scores.argmax()]
         .topk(K)
@@ -275,14 +313,17 @@ def wrong_continuations(scores: Tensor, steps: Tensor) -> dict[str, Tensor]:
 def keep_by_share_of_the_best(answer):
     """Min-p sampling: the tokens with at least p times the best one's share, as transformers' MinPLogitsWarper."""
     expect_function(answer)
+    tried = []
     for seed, V, p in ((0, 5, 0.3), (1, 12, 0.1), (2, 40, 0.02)):
         logits = 2 * torch.randn(V, generator=torch.Generator().manual_seed(seed))
         found = expect_tensor(as_tensor(run_on_copies(answer, logits, p)), (V,))
         shares = logits.softmax(dim=0)
         official = MinPLogitsWarper(p)(None, logits[None].clone())[0]
-        right = official.softmax(dim=0)
-        for hint, wrong in wrong_shares(logits, shares, official, p).items():
-            expect(not close(found, wrong, 1e-4) or close(right, wrong, 1e-4), hint)
+        tried.append((found, official.softmax(dim=0), wrong_shares(logits, shares, official, p)))
+    if not all(close(found, right, 1e-4) for found, right, _ in tried):
+        for hint in tried[0][2]:  # a mistake explains all three, not one by coincidence
+            expect(not all(close(found, wrong[hint], 1e-4) for found, _, wrong in tried), hint)
+    for found, right, _ in tried:
         expect(
             close(found.sum(), 1.0, 1e-4),
             "The shares that remain should sum to 1: divide them by their sum, or set the other logits to −∞ "
@@ -309,6 +350,12 @@ def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> 
         "The limit is meant for the shares: compare them, not the logits.": logits.masked_fill(
             logits < p * logits.max(), -torch.inf
         ).softmax(dim=0),
+        "The limit is p *times* the largest share, not the largest share minus p.": logits.masked_fill(
+            shares < shares.max() - p, -torch.inf
+        ).softmax(dim=0),
+        "Turned round: these are the tokens below the limit.": logits.masked_fill(kept, -torch.inf).softmax(
+            dim=0
+        ),
         "Divide by the sum: a second softmax, of shares, makes them nearly alike.": shares.masked_fill(
             ~kept, -torch.inf
         ).softmax(dim=0),

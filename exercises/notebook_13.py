@@ -8,6 +8,7 @@ from torch import Tensor
 from exercises import (
     Hint,
     as_number,
+    as_tensor,
     close,
     exercise,
     expect,
@@ -26,8 +27,14 @@ def mask_of_blocks(answer):
     expect_function(answer)
     for lengths in ([2, 1], [3, 2, 3], [1], [1, 1, 4]):
         size = sum(lengths)
-        result = expect_tensor(answer(list(lengths)), (size, size), f"For lengths {lengths} it")
+        given = list(lengths)
+        result = expect_tensor(as_tensor(answer(given)), (size, size), f"For lengths {lengths} it")
+        expect(
+            given == lengths,
+            "It changes the list of lengths that it was given: go through it without taking out.",
+        )
         wanted = torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
+        expect_no_additive(result, wanted)
         same = result.bool() if result.dtype != torch.bool else result
         expect(not torch.equal(same, ~wanted), "Turned round: True is where a token may look.")
         causal = wanted & torch.ones(size, size).tril().bool()
@@ -52,9 +59,21 @@ def mask_of_blocks(answer):
     return "Equal to torch.block_diag of squares of ones."
 
 
+def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
+    """A `Hint` for a mask with 0 where a token may look and much below 0 elsewhere."""
+    additive = (
+        result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
+    )
+    expect(
+        not additive or wanted.all(),
+        "The places are right, but this mask is one to add, with 0 where a token may look: return booleans.",
+    )
+
+
 @exercise("13.2")
 def scores_counted(answer):
     """Attention scores of one head for texts of 3, 5 and 8 tokens, three ways."""
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     names = ("padded_scores", "one_row_scores", "packed_scores")
     padded, row, packed = (as_number(one, name) for one, name in zip(answer, names, strict=True))
@@ -76,15 +95,15 @@ def tokens_put_back(answer):
     """Packed tokens (N, H) at their places (B, S, H), zeros elsewhere."""
     expect_function(answer)
     masks = ([[1, 1, 0], [1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1]], [[1, 1], [1, 1]], [[1]])
-    for rows in masks:
+    for rows, H in zip(masks, (2, 3, 1, 5), strict=True):
         mask = torch.tensor(rows)
-        tokens = torch.arange(1.0, 1 + 2 * int(mask.sum())).view(-1, 2)
+        tokens = torch.arange(1.0, 1 + H * int(mask.sum())).view(-1, H)
         found = run_on_copies(answer, tokens, mask)
-        result = expect_tensor(found, (*mask.shape, 2))
+        result = expect_tensor(as_tensor(found), (*mask.shape, H))
         wanted = unpacked(tokens, mask)
         for hint, wrong in misplaced(tokens, mask).items():
             expect(not close(result, wrong) or close(wrong, wanted), hint)
-        expect(close(result[mask == 0], wanted[mask == 0]), "Where padding stands, all should be zero.")
+        expect(not result[mask == 0].any(), "Where padding stands, all should be zero.")
         expect(close(result, wanted), "Row by row, each real place takes the next token: states[mask == 1].")
     if isinstance(found, Tensor):  # NumPy knows no gradients
         expect_type_and_gradients(answer)
@@ -105,6 +124,9 @@ def expect_type_and_gradients(answer) -> None:
     except RuntimeError as error:
         raise Hint(f"Right for float32, but `packed` may be of another dtype: {like} ({error}).") from error
     expect(result.dtype == torch.float64, f"The result should have the dtype of `packed`: {like}.")
+    wanted = unpacked(tokens.double() / 3, mask)
+    exact = close(answer(tokens.double() / 3, mask), wanted, 1e-12)
+    expect(exact, f"Digits of float64 are lost on the way: {like}.")
     tokens.requires_grad_()
     cut_off = "The numbers are right, but no gradient flows back to `packed`: no detach, no .data."
     expect_gradients(answer(tokens, mask), unpacked(tokens, mask), [tokens], cut_off)
@@ -113,7 +135,7 @@ def expect_type_and_gradients(answer) -> None:
 def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
     """What usual mistakes give, each with its hint."""
     B, S = mask.shape
-    left, down = torch.zeros(B, S, 2), torch.zeros(S, B, 2)
+    left, down = tokens.new_zeros(B, S, tokens.size(-1)), tokens.new_zeros(S, B, tokens.size(-1))
     for row, part in zip(left, tokens.split(mask.sum(dim=1).tolist()), strict=True):
         row[: len(part)] = part
     down[mask.T == 1] = tokens
@@ -132,19 +154,28 @@ def codes_with_a_sign(answer):
         weights = torch.randn(rows, columns, generator=generator) * torch.logspace(-2, 1, rows)[:, None]
         compare_codes(run_on_copies(answer, weights), weights)
     weights = torch.tensor([[0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]])
-    codes, scales = run_on_copies(answer, weights)
+    codes, scales = map(as_tensor, run_on_copies(answer, weights))
     back = (
         expect_tensor(codes, (2, 3), "The first").float()
         * expect_tensor(scales, (2, 1), "The second").float()
     )
     expect(back.isfinite().all(), "A row of zeros gives 0 / 0: keep the divisor above zero there.")
     expect(close(back, weights, 0.02), "A row of zeros should come back as zeros, and the others as before.")
-    return "That is how most int8 files hold their weights."
+    return (
+        "Many int8 files hold their weights so; `quantize_dynamic` takes one scale for the whole matrix unless told "
+        "otherwise."
+    )
 
 
 def compare_codes(answer, weights: Tensor) -> None:
     """A hint that names the mistake, unless codes and scales are right."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two: the codes and the scales.")
+    answer = [as_tensor(one) for one in answer]
+    turned = (tuple(getattr(one, "shape", ())) for one in answer)
+    expect(
+        (*turned,) != ((len(weights), 1), tuple(weights.shape)),
+        "Turn them round: first the codes, then the scales.",
+    )
     codes = expect_tensor(answer[0], tuple(weights.shape), "The first")
     largest = weights.abs().amax(dim=1, keepdim=True)
     (R, C), shape = weights.shape, tuple(getattr(answer[1], "shape", ()))
@@ -161,6 +192,10 @@ def compare_codes(answer, weights: Tensor) -> None:
     hints = {
         "The scales are turned round: codes · scales is the weight.": 127 / largest,
         "Divide by 127: 128 would not fit into 8 bits.": largest / 128,
+        "The largest *absolute* value counts: a row's lowest number may be further from 0.": weights.amax(
+            dim=1, keepdim=True
+        )
+        / 127,
         "255 steps are for codes from 0: with a sign there are 127.": largest / 255,
     }
     for hint, wrong in hints.items():
@@ -170,6 +205,8 @@ def compare_codes(answer, weights: Tensor) -> None:
         close(scaled, torch.ones_like(largest), 1e-3), "The scale of a row: its largest absolute value / 127."
     )
     codes, exact = codes.detach().double(), weights.double() / (largest.double() / 127)
+    back = "These are the weights again, codes · scales: return the codes."
+    expect(not close(codes, exact.round() * scales.double(), 1e-4), back)
     expect(close(codes, codes.round(), 1e-9), "The codes are not whole numbers: round them.")
     off = (codes - exact).abs().max()
     expect(off <= 1 or not close(codes.abs(), exact.abs().round(), 1e-9), "The signs are lost.")
@@ -181,6 +218,8 @@ ROUNDS = (
     ([5.0, 3.0, 3.0, 30.0], [1.0, 1.0, 4.0, 20.0]),
     ([1.0, 2.0, 8.0, 3.0], [1.0, 4.0, 8.0, 2.0]),
     ([9.0, 1.0, 2.0, 4.0, 6.0], [1.0, 7.0, 5.0, 2.0, 1.0]),  # ours rise while theirs fall
+    ([2.0, 9.0, 3.0, 8.0], [4.0, 3.0, 2.0, 1.0]),  # the first is not the slowest
+    ([3.0, 2.0, 7.0, 6.0, 1.0, 5.0], [1.0, 1.0, 9.0, 1.5, 2.0, 6.0]),
 )
 
 
@@ -188,14 +227,21 @@ ROUNDS = (
 def ratio_within_rounds(answer):
     """The median of the ratios within the rounds, but for the first."""
     expect_function(answer)
+    tried = []
     for ours, theirs in ROUNDS:
         given = list(ours), list(theirs)
         result = as_number(answer(*given), "The ratio")
         expect(given == (ours, theirs), "It changes the lists that it is given.")
-        wanted = median_ratio(ours[1:], theirs[1:])
-        for hint, wrong in unfair_ratios(ours, theirs).items():
-            expect(not close(result, wrong) or close(wrong, wanted), hint)
-        expect(close(result, wanted), "Ours over theirs, round by round from the second on, then the median.")
+        tried.append((result, median_ratio(ours[1:], theirs[1:]), unfair_ratios(ours, theirs)))
+    if not all(close(result, wanted) for result, wanted, _ in tried):
+        for hint in tried[0][2]:  # a mistake explains all rounds, not some by coincidence
+            expect(not all(close(result, wrong[hint]) for result, _, wrong in tried), hint)
+    for (ours, theirs), (result, wanted, _) in zip(ROUNDS, tried, strict=True):
+        expect(
+            close(result, wanted),
+            f"For ours {ours} and theirs {theirs} it should be {wanted:.4g}, not {result:.4g}. Which rounds count, and "
+            "what is the median of theirs?",
+        )
     return "Noise that hits a round hits both, and one bad round decides nothing."
 
 
@@ -210,11 +256,27 @@ def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
     """What usual mistakes give, each with its hint."""
     mine, other = ours[1:], theirs[1:]
     ratios = [one / two for one, two in zip(mine, other, strict=True)]
+    whole = sorted(one / two for one, two in zip(ours, theirs, strict=True))
+    middle = "With an even number of rounds the median is the mean of the two in the middle."
     return {
+        middle: statistics.median_high(ratios),
+        f"{middle} Yours is the lower one.": statistics.median_low(ratios),
+        "The slowest round is left out: leave out the first one, whichever is the slowest.": statistics.median(
+            whole[:-1]
+        ),
+        "The round in which we were slowest is left out: leave out the first one.": median_ratio(
+            *zip(*[pair for pair in zip(ours, theirs, strict=True) if pair[0] != max(ours)], strict=True)
+        ),
+        "The last round is left out: leave out the first.": median_ratio(ours[:-1], theirs[:-1]),
+        "The ratios have to be sorted before you take the middle: that is what a median is.": ratios[
+            len(ratios) // 2
+        ],
         "The first round is counted: it pays for what is done once.": median_ratio(ours, theirs),
         "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(
             other, mine
         ),
+        "Turned round: that is 1 over the ratio, and below 1 should mean that ours is faster.": 1
+        / median_ratio(mine, other),
         "The lists have been sorted: the two times of one round belong together.": median_ratio(
             sorted(mine), sorted(other)
         ),

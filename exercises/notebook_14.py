@@ -6,6 +6,7 @@ from torch import Tensor
 from exercises import (
     Hint,
     as_number,
+    as_tensor,
     close,
     exercise,
     expect,
@@ -14,6 +15,8 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import run_on_copies
+from exercises.notebook_09 import expect_own
+from exercises.notebook_13 import expect_no_additive
 
 
 @exercise("14.1")
@@ -42,7 +45,7 @@ def as_arrow(value, name: str) -> tuple[float, float]:
     """Two numbers, or a `Hint`."""
     value = value.tolist() if hasattr(value, "tolist") else value
     expect(isinstance(value, (tuple, list)) and len(value) == 2, f"{name} is two numbers, such as (0, 1).")
-    x, y = (as_number(number, f"Each number of {name}") for number in value)
+    x, y = (round(as_number(number, f"Each number of {name}"), 4) for number in value)
     return x, y
 
 
@@ -50,14 +53,18 @@ def as_arrow(value, name: str) -> tuple[float, float]:
 def arrows_turned(answer):
     """Arrows (S, 2), each turned by its angle (S,)."""
     expect_function(answer)
+    expect_own(answer, "rotary", "turn the arrows yourself.")
     generator = torch.Generator().manual_seed(0)
     for S in (1, 5, 2):
         arrows, angles = torch.randn(S, 2, generator=generator), 3 * torch.randn(S, generator=generator)
-        result = expect_tensor(run_on_copies(answer, arrows, angles), (S, 2)).detach()
+        found = run_on_copies(answer, arrows, angles)
+        result = expect_tensor(as_tensor(found), (S, 2)).detach()
         wanted = turned(arrows, angles)
         hints = {
             "That is clockwise: the first number is x cos φ − y sin φ.": turned(arrows, -angles),
             "The angles are in radians already.": turned(arrows, angles.deg2rad()),
+            "Radians are what cos and sin take: make no degrees of them.": turned(arrows, angles.rad2deg()),
+            "The two numbers of an arrow are exchanged: x comes first.": turned(arrows.flip(-1), angles),
             "The second number has to use x as it was, not as it has become.": overwritten(arrows, angles),
             "Every arrow is turned by its own angle, not by the first one's.": turned(arrows, angles[:1]),
         }
@@ -66,8 +73,7 @@ def arrows_turned(answer):
         lengths = result.norm(dim=1), arrows.norm(dim=1)
         expect(close(*lengths, 1e-4), "A turn keeps lengths, and this changes them: look at the signs.")
         expect(close(result, wanted, 1e-4), "The lengths are right, but the arrows point elsewhere.")
-    found = answer(arrows, angles)
-    if isinstance(found, Tensor):  # NumPy knows no gradients
+    if isinstance(found, Tensor):  # NumPy and lists know no gradients
         cut_off = "The numbers are right, but no gradient flows back to the arrows: no detach, no new tensor."
         arrows.requires_grad_()
         expect_gradients(answer(arrows, angles), turned(arrows, angles), [arrows], cut_off)
@@ -90,6 +96,7 @@ def overwritten(arrows: Tensor, angles: Tensor) -> Tensor:
 @exercise("14.3")
 def gate_counted(answer):
     """Parameters of BERT-base's network, the inner size of a gated one with as many, and ModernBERT-base's."""
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     names = ("bert_parameters", "gated_size", "modern_parameters")
     plain, size, modern = (as_number(one, name) for one, name in zip(answer, names, strict=True))
@@ -112,7 +119,7 @@ def window_and_first(answer):
     expect_function(answer)
     for S, reach in ((8, 3), (4, 1), (7, 2), (5, 8), (1, 1)):
         found = answer(S, reach)
-        result = expect_tensor(found, (S, S), f"For S = {S} it")
+        result = expect_tensor(as_tensor(found), (S, S), f"For S = {S} it")
         same = result.bool()
         window = (torch.arange(S)[:, None] - torch.arange(S)).abs() <= reach
         row, column, behind = window.clone(), window.clone(), window.tril()
@@ -124,6 +131,7 @@ def window_and_first(answer):
         width[0], width[:, 0] = True, True
         strict = (torch.arange(S)[:, None] - torch.arange(S)).abs() < reach
         strict[0], strict[:, 0] = True, True
+        expect_no_additive(result, wanted)
         hints = {
             "Turned round: True is where a token may look.": ~wanted,
             "That is the window alone: position 0 sees all, and all see it.": window,
@@ -136,11 +144,15 @@ def window_and_first(answer):
         }
         for hint, wrong in hints.items():
             expect(not torch.equal(same, wrong) or torch.equal(wrong, wanted), hint)
+        row, column = (same != wanted).nonzero()[0].tolist() if not torch.equal(same, wanted) else (0, 0)
+        either = "one of the two is [CLS]" if 0 in (row, column) else "none of the two is [CLS]"
         expect(
-            torch.equal(same, wanted), "Compare positions[:, None] with positions, then set row and column 0."
+            torch.equal(same, wanted),
+            f"For S = {S} and reach = {reach} token {row} {'may' if wanted[row, column] else 'may not'} see token "
+            f"{column}: it is {abs(row - column)} away, and {either}.",
         )
         if result.dtype != torch.bool:
             raise Hint(
                 "The places are right, but a mask of numbers would be added to the scores: return booleans."
             )
-    return "With it [CLS] hears of every token in each layer, for 2 · S pairs more."
+    return "With it [CLS] hears of every token in each layer, for fewer than 2 · S pairs more."

@@ -16,7 +16,13 @@ def ranked(link):
 
 IT_HEADS, PLAYED_HEADS, MACHINE_HEADS = ranked(IT), ranked(PLAYED), ranked(MACHINE)
 BEST_IT, BEST_PLAYED, BEST_MACHINE = IT_HEADS[0], PLAYED_HEADS[0], MACHINE_HEADS[0]
-SHARES = [share_found(*BEST_MACHINE, strangers=False), 1.0, share_found(*BEST_MACHINE, strangers=True)]
+NAMED_HEADS = [
+    (0, 2),
+    (1, 9),
+    (2, 11),
+]  # as many strangers as collocations: the page shows it for two of them
+CHOSEN = (0, 4)
+SHARES = [share_found(*CHOSEN, strangers=False), 1.0, share_found(*CHOSEN, strangers=True)]
 NUMBERS = five_numbers()
 
 
@@ -65,6 +71,19 @@ def before_by_einsum(weights):
     return torch.einsum("laii->la", weights[..., 1:, :-1]) / (weights.size(-1) - 1)
 
 
+def finds_in_a_slice(weights, query, key):
+    return weights[:, :, query, 1:-1].argmax(dim=-1) == key
+
+
+def finds_in_loops(weights, query, key):
+    L, A, S, _ = weights.shape
+    places = [place for place in range(1, S - 1) if place != query]
+    return [
+        [max(places, key=lambda place: weights[layer, head, query, place]) == key for head in range(A)]
+        for layer in range(L)
+    ]
+
+
 def mixed(weights):
     return (weights.mean(dim=1) + torch.eye(weights.size(-1))) / 2
 
@@ -110,6 +129,9 @@ RIGHT = {
         "1.75",
         np.float64(1.75),
         torch.tensor(1.75),
+        "1.75 bits",
+        "7/4 bits",
+        "1,75",
         -sum(w * math.log2(w) for w in (0.5, 0.25, 0.125, 0.125)),
     ],
     "7.2": [
@@ -128,12 +150,24 @@ RIGHT = {
         finds,
         finds_by_comparison,
         finds_numpy,
+        finds_in_loops,
         lambda w, q, k: finds(w, q, k).int(),
         lambda w, q, k: finds(w, q, k).tolist(),
         lambda w, q, k: list(finds(w, q, k)),
     ],
-    "7.4": [(BEST_MACHINE, *SHARES), ["{}-{}".format(*BEST_MACHINE), *map(torch.tensor, SHARES)]],
-    "7.5": [before, before_in_a_loop, before_by_einsum, lambda w: before(w).numpy()],
+    "7.4": [
+        (CHOSEN, *SHARES),
+        ["{}-{}".format(*CHOSEN), *map(torch.tensor, SHARES)],
+        ((1, 7), 1.0, 1, 0.85),
+    ],
+    "7.5": [
+        before,
+        before_in_a_loop,
+        before_by_einsum,
+        lambda w: before(w).numpy(),
+        lambda w: before(w).tolist(),
+        lambda w: tuple(before(w)),
+    ],
     "7.6": [
         NUMBERS,
         {
@@ -141,6 +175,9 @@ RIGHT = {
             for name, value in NUMBERS.items()
         },
         {name: round(value, 2) for name, value in NUMBERS.items()},
+        list(NUMBERS.values()),
+        tuple(NUMBERS.values()),
+        torch.tensor(list(NUMBERS.values())),
         {name: np.float32(round(value, 2)) for name, value in NUMBERS.items()},
     ],
     "7.7": [
@@ -148,6 +185,7 @@ RIGHT = {
         lambda w: turned(list(mixed(w).flip(0))),
         lambda w: rollout(w).numpy(),
         lambda w: rollout(w.clone().double().float()),
+        lambda w: rollout(w).tolist(),
     ],
 }
 
@@ -158,6 +196,7 @@ WRONG = {
         (1.75 * math.log(2), "nats"),
         (1.375, "count both"),
         (1.5, "Add"),
+        (0.527, "Add"),  # to base 10
         ("much", "a number"),
         ("7/0", "a number"),
         ("4/7", "Add"),
@@ -187,20 +226,24 @@ WRONG = {
         (lambda w, q, k: finds(w, k, q), "exchanged"),
         (lambda w, q, k: finds(w.mT, q, k), "column"),
         (finds_in_place, "clone()"),
+        (finds_in_a_slice, "one too small"),
+        (lambda w, q, k: finds_in_a_slice(w, q, k - 1), "itself still takes part"),
+        (lambda w, q, k: finds(w, q, k).T, "shape"),
         (lambda w, q, k: finds(w, q, k).float().mean(), "shape"),
-        (lambda w, q, k: w[:, :, q, k], "argmax"),
-        (lambda w, q, k: w[:, :, q, k] > 1 / 3, "argmax"),
+        (lambda w, q, k: w[:, :, q, k], "Yours says otherwise"),
+        (lambda w, q, k: w[:, :, q, k] > 1 / 3, "Yours says otherwise"),
         (lambda w, q, k: [["yes"] * w.size(1)] * w.size(0), "torch tensor"),
         (lambda w, q, k: None, "return"),
     ],
     "7.4": [
-        ((BEST_MACHINE, SHARES[0], 0.0, SHARES[2]), "one token before"),
-        ((BEST_MACHINE, 0.123, 1.0, SHARES[2]), "for together"),
-        ((BEST_MACHINE, SHARES[0], 1.0, 0.123), "for strangers"),
-        ((BEST_MACHINE, 20, 20, 20), "from 0 to 1"),
+        *[((head, 1, 1, 1), "whose two shares differ") for head in NAMED_HEADS],
+        ((CHOSEN, SHARES[0], 0.0, SHARES[2]), "one token before"),
+        ((CHOSEN, 0.123, 1.0, SHARES[2]), "for together"),
+        ((CHOSEN, SHARES[0], 1.0, 0.123), "for strangers"),
+        ((CHOSEN, 20, 20, 20), "from 0 to 1"),
         ((MACHINE_HEADS[-1], *SHARES), "look on"),
-        ((BEST_MACHINE, "all", 1.0, 1.0), "a number"),
-        ((BEST_MACHINE, 1.0), "three shares"),
+        ((CHOSEN, "all", 1.0, 1.0), "a number"),
+        ((CHOSEN, 1.0), "three shares"),
         (3, "three shares"),
     ],
     "7.5": [
@@ -213,7 +256,10 @@ WRONG = {
         (lambda w: w.diagonal(-1, -2, -1), "shape"),
         (lambda w: before(w).mean(), "shape"),
         (lambda w: w.diagonal(-2, -2, -1).mean(-1), "i - 1"),
-        (lambda w: before(w).tolist(), "torch tensor"),
+        (lambda w: w[..., 1:, :].mean(dim=(-1, -2)), "looked at"),
+        (lambda w: w[..., -1, -2], "last token alone"),
+        (lambda w: w.diagonal(-1, -2, -1).amax(-1), "largest weight"),
+        (lambda w: "all", "torch tensor"),
         (lambda w: None, "return"),
     ],
     "7.6": [
@@ -227,7 +273,8 @@ WRONG = {
         (NUMBERS | {"sees": round(2 * NUMBERS["sees"], 2)}, "“sees” is not"),
         (NUMBERS | {"pine": "little"}, "a number"),
         ({"sees": 0.1}, "keys"),
-        (list(NUMBERS.values()), "dictionary"),
+        (list(NUMBERS.values())[:4], "dictionary"),
+        (list(NUMBERS.values())[::-1], "finds"),
     ],
     "7.7": [
         (rollout_turned, "order is turned"),
@@ -238,8 +285,12 @@ WRONG = {
         (lambda w: mixed(w)[-1], "last layer alone"),
         (lambda w: rollout(w) * 3, "sum to 1"),
         (rollout_in_place, "clone()"),
-        (rollout_of_three, "Average the heads"),
-        (lambda w: torch.eye(w.size(-1)), "Average the heads"),
+        (rollout_of_three, "does each layer take part"),
+        (lambda w: torch.eye(w.size(-1)), "does each layer take part"),
+        (lambda w: rollout(w[:6]), "six layers"),
+        (lambda w: rollout(w[:13]), "does each layer take part"),
+        (lambda w: rollout(w[:, :1]), "first head"),
+        (lambda w: rollout(w[1:]) if len(w) > 1 else rollout(w), "first layer is left out"),
         (lambda w: w.mean(dim=1), "shape"),
         (lambda w: None, "return"),
     ],

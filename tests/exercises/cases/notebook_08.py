@@ -89,6 +89,18 @@ def stop_against_previous(losses, patience):
     return len(losses), losses.index(min(losses)) + 1
 
 
+def stop_counting_all(losses, patience):
+    best, kept, waited = float("inf"), 1, 0
+    for epoch, loss in enumerate(losses, start=1):
+        if loss < best:
+            best, kept = loss, epoch
+        else:
+            waited += 1
+        if waited >= patience:
+            return epoch, kept
+    return len(losses), kept
+
+
 def stop_from(best, least=0.0):
     """Early stopping that begins with a best loss of its own, or asks for more than `least` progress."""
 
@@ -152,6 +164,14 @@ def effects_of_the_first(score, words):
         shorter.remove(word)
         found.append(score(words) - score(shorter))
     return found
+
+
+def effects_by_unknown(score, words):
+    return [score(words) - score([*words[:i], "[UNK]", *words[i + 1 :]]) for i in range(len(words))]
+
+
+def effects_of_two(score, words):
+    return [score(words) - score(words[:i] + words[i + 2 :]) for i in range(len(words))]
 
 
 def effects_sorted(score, words):
@@ -237,6 +257,36 @@ class DropoutLast(Head):
         return self.dropout(self.classifier(self.pool(hidden_states)))
 
 
+class OneMaskForAll(Head):
+    def forward(self, hidden_states):
+        pooled = self.pool(hidden_states)
+        return self.classifier(pooled * self.dropout(torch.ones(pooled.size(1))))
+
+
+class WholeTexts(Head):
+    def forward(self, hidden_states):
+        pooled = self.pool(hidden_states)
+        return self.classifier(pooled * self.dropout(torch.ones(len(pooled), 1)))
+
+
+class ByHand(Head):
+    def pool(self, hidden_states):
+        return torch.tanh(F.linear(hidden_states[:, 0], self.pooler.weight, self.pooler.bias))
+
+    def forward(self, hidden_states):
+        return self.dropout(self.pool(hidden_states)) @ self.classifier.weight.T + self.classifier.bias
+
+
+class Sequences(Head):
+    def __init__(self, config):
+        super().__init__(config)
+        self.pooler = nn.Sequential(self.pooler, nn.Tanh())
+        self.classifier = nn.Sequential(self.dropout, self.classifier)
+
+    def forward(self, hidden_states):
+        return self.classifier(self.pooler(hidden_states[:, 0]))
+
+
 class AlwaysDropout(Head):
     def forward(self, hidden_states):
         return self.classifier(F.dropout(self.pool(hidden_states), 0.5))
@@ -304,8 +354,12 @@ RIGHT = {
         ([16, 10], torch.Size((16, 3)), 143.0),
         (torch.zeros(16, 10), torch.tensor([16, 3]), np.int64(143)),
     ],
-    "8.2": [Head, HeadStepByStep, lambda config: Head(config)],
-    "8.3": [accuracy_by_concatenating, accuracy_by_hand],
+    "8.2": [Head, HeadStepByStep, lambda config: Head(config), ByHand, Sequences],
+    "8.3": [
+        accuracy_by_concatenating,
+        accuracy_by_hand,
+        lambda batches: np.concatenate([(a.argmax(1) == b).numpy() for a, b in batches]).mean(),
+    ],
     "8.4": [
         stop,
         stop_by_counting,
@@ -334,11 +388,13 @@ WRONG = {
         (143, "Give the pooled shape"),
     ],
     "8.2": [
+        (OneMaskForAll, "All texts lose the same"),
+        (WholeTexts, "all of its numbers or none"),
         (WithoutTanh, "then tanh"),
         (OfTheMean, "“pooled vector” differs"),
         (OfTheLast, "“pooled vector” differs"),
         (OfAllTokens, "One vector a text"),
-        (WithSoftmax, "“logits” differs"),
+        (WithSoftmax, "without softmax"),
         (WithoutBias, "The pooler has a bias"),
         (WithoutDropout, "nothing is dropped"),
         (DropoutFirst, "not before it"),
@@ -351,11 +407,12 @@ WRONG = {
         (AlwaysDropout, "In evaluation mode nothing is dropped"),
         (DropoutOfTenPerCent, "head_dropout(config)"),
         (TwoLabels, "5 classes"),
-        (WithoutPooler, "does not call self.pooler"),
+        (WithoutPooler, "“pooled vector” differs"),
         (Altering, "changes the hidden states"),
         (lambda config: lambda hidden_states: torch.zeros(4, 5), "the class itself"),
     ],
     "8.3": [
+        (lambda batches: accuracy_by_hand(batches[:-1] or batches), "last batch is left out"),
         (mean_of_batches, "small batch too much weight"),
         (first_batch, "first batch alone"),
         (last_batch, "last batch alone"),
@@ -383,7 +440,8 @@ WRONG = {
         (stop_from(float("inf"), 0.01), "by however little"),
         (stop_from(float("inf"), 0.001), "by however little"),
         (stop_sorting, "changes the list of losses"),
-        (stop_against_previous, "should end after"),
+        (stop_against_previous, "lowest loss so far, not with"),
+        (stop_counting_all, "in a row"),
         (lambda losses, patience: (stop(losses, patience)[0], 1), "keep the one with the lowest"),
         (lambda losses, patience: (1, 2), "but ends after"),
         (lambda losses, patience: stop(losses, patience)[0], "two numbers"),
@@ -402,6 +460,10 @@ WRONG = {
         (effects_of_the_first, "always leaves out the first"),
         (effects_sorted, "keep their order"),
         (effects_reversed, "turned round"),
+        (lambda score, words: effects(score, words)[::-1], "in the order of the words"),
+        (lambda score, words: dict(zip(words, effects(score, words), strict=True)), "dictionary"),
+        (effects_by_unknown, "another word in its place"),
+        (effects_of_two, "the word after it"),
         (lambda score, words: effects(score, words)[:-1], "numbers come back"),
         (lambda score, words: score(words), "one number a word"),
         (lambda score, words: ["a"] * len(words), "a number"),

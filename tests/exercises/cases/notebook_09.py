@@ -4,6 +4,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from utils.packing import encode_packed
+from utils.search import mean_pooling
+
 
 def unit(vectors, dim=-1):
     return vectors / vectors.norm(dim=dim, keepdim=True)
@@ -81,6 +84,14 @@ def cosines_in_numpy(queries, vectors):
 
 def cosines_of_four(queries, vectors):
     return cosines(queries[:, :4], vectors[:, :4])
+
+
+def recall(found, exact):
+    return recall_by_sets(found, exact)
+
+
+def recall_of_top(found, exact):
+    return (exact == found[:, :1]).any(dim=1).float().mean()
 
 
 def recall_altering(found, exact):
@@ -174,6 +185,21 @@ def embed_all_at_once(texts, encoder, tokenizer, batch_size=32):
     return embed_right(texts, encoder, tokenizer, len(texts))
 
 
+def embed(texts, encoder, tokenizer, batch_size=32):
+    """As a page would define it."""
+    return embed_right(texts, encoder, tokenizer, batch_size)
+
+
+def embed_by_parts(texts, encoder, tokenizer, batch_size=32):
+    batches = [tokenizer(texts[start : start + batch_size]) for start in range(0, len(texts), batch_size)]
+    with torch.no_grad():
+        states = [encode_packed(encoder, **batch) for batch in batches]
+    pooled = [
+        mean_pooling(*pair) for pair in zip(states, (b["attention_mask"] for b in batches), strict=True)
+    ]
+    return unit(torch.cat(pooled))
+
+
 def embed_one_by_one(texts, encoder, tokenizer, batch_size=32):
     return [embed_right([text], encoder, tokenizer)[0] for text in texts]
 
@@ -187,18 +213,33 @@ def embed_as_array(texts, encoder, tokenizer, batch_size=32):
 
 
 RIGHT = {
-    "9.1": [(2, 3), [2.0, 3.0], torch.tensor([[2.0, 3.0]]), np.array([2, 3]), (6 / 3, 9 / 3)],
+    "9.1": [
+        (2, 3),
+        [2.0, 3.0],
+        torch.tensor([[2.0, 3.0]]),
+        np.array([2, 3]),
+        (6 / 3, 9 / 3),
+        "(2, 3)",
+        "2.0, 3.0",
+    ],
     "9.2": [
         cosines,
         cosines_by_broadcast,
         cosines_by_loops,
         divided_after,
+        lambda q, v: q @ v.T / (q.norm(dim=-1)[:, None] * v.norm(dim=-1) + 1e-8),
         cosines_in_numpy,
         lambda queries, vectors: cosines(queries, vectors).tolist(),
         lambda queries, vectors: list(cosines(queries, vectors)),
     ],
     "9.5": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
-    "9.3": [allowed_rows, hidden_scores, allowed_by_loops, allowed_as_array],
+    "9.3": [
+        allowed_rows,
+        hidden_scores,
+        allowed_by_loops,
+        allowed_as_array,
+        lambda q, v, a, k: torch.cdist(q, v).masked_fill(~a, torch.inf).topk(k, largest=False).indices,
+    ],
     "9.4": [
         embed_right,
         lambda *arguments: embed_sorted(*arguments),
@@ -220,7 +261,7 @@ WRONG = {
         ((3, 2), "swapped"),
         ((2, 4), "divide by three"),
         ((2, 3, 4), "two numbers"),
-        ("(2, 3)", "two numbers"),
+        ("two and three", "two numbers"),
         (2, "two numbers"),
     ],
     "9.2": [
@@ -237,6 +278,10 @@ WRONG = {
         (lambda queries, vectors: cosines(queries, vectors) / 2, "Divide queries and vectors"),
         (lambda queries, vectors: [["near"] * len(vectors)] * len(queries), "torch tensor"),
         (cosines_of_long_vectors, "shorter than 1"),
+        (lambda q, v: q @ v.T / (q.norm(dim=1)[:, None] * v.norm(dim=1)).clamp(min=1e-3), "shorter than 1"),
+        (lambda queries, vectors: cosines(queries, vectors).abs(), "Keep the sign"),
+        (lambda queries, vectors: queries @ vectors.T / (queries.norm() * vectors.norm()), "one length"),
+        (lambda q, v: q @ v.T / (q.square().sum(1)[:, None] * v.square().sum(1)), "the root"),
         (cosines_in_place, "changes queries"),
         (cosines_of_four, "is a size fixed"),
         (lambda queries, vectors: None, "return"),
@@ -254,6 +299,9 @@ WRONG = {
         (lambda found, exact: "half", "a number"),
         (lambda found, exact: 0.7, "their own row"),
         (recall_altering, "changes found"),
+        (recall, "which the page shows"),
+        (lambda found, exact: recall(found, exact), "which the page shows"),
+        (recall_of_top, "it should be 0.25"),
         (recall_of_twelve, "is a size fixed"),
         (lambda found, exact: None, "return"),
     ],
@@ -271,6 +319,9 @@ WRONG = {
         (lambda q, v, allowed, k: "rows", "row numbers"),
         (lambda q, v, allowed, k: allowed_rows(q, v, allowed, 3), "shape"),
         (hidden_in_place, "changes vectors"),
+        (lambda q, v, a, k: allowed_rows(q, v, a, k).sort().values, "sorted by row number"),
+        (lambda q, v, a, k: allowed_rows(q[:1], v, a, k).expand(len(q), k), "first one's"),
+        (lambda q, v, a, k: allowed_rows(q, v, torch.arange(len(v)) % 3 == 2, k), "is a size fixed"),
         (lambda q, v, allowed, k: None, "return"),
     ],
     "9.4": [
@@ -287,6 +338,11 @@ WRONG = {
         (embed_for_good, "leaves it in another"),
         (embed_then_training, "leaves it in another"),
         (embed_with_gradients, "carry gradients"),
+        (embed, "which the page shows"),
+        (lambda texts, encoder, tokenizer, size=32: embed(texts, encoder, tokenizer, size), "which the page"),
+        (embed_by_parts, "never calls encoder"),
+        (variant(pool=lambda states: unit(states).mean(dim=1)), "before the mean"),
+        (variant(pool=lambda states: states[:, -1]), "the last token"),
         (lambda texts, encoder, tokenizer, batch_size=32: texts, "torch tensor"),
         (lambda texts, encoder, tokenizer, batch_size=32: None, "return"),
     ],

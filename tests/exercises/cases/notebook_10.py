@@ -54,6 +54,10 @@ def cluster_means_of_equal_sizes(values, clusters):
     return torch.stack([part.mean() for part in values[order].tensor_split(number)])
 
 
+def cluster_medians(values, clusters):
+    return torch.stack([values[clusters == number].median() for number in torch.unique(clusters)])
+
+
 def cluster_means_in_place(values, clusters):
     result = cluster_means(values, clusters)
     values.zero_()
@@ -78,6 +82,25 @@ def resample_backwards(context, head, D):
 
 def resample_tokens(context, head, D):
     return resample(context.transpose(0, 1), head, D).transpose(0, 1)
+
+
+def resample_from(source):
+    def replace(context, head, D):
+        result, columns = context.clone(), slice(head * D, (head + 1) * D)
+        result[..., columns] = source(context)[..., columns]
+        return result
+
+    return replace
+
+
+resample_turned = resample_from(lambda context: context.flip(0))
+resample_from_first = resample_from(lambda context: context[:1])
+
+
+def resample_all_others(context, head, D):
+    result, columns = context.roll(1, dims=0), slice(head * D, (head + 1) * D)
+    result[..., columns] = context[..., columns]
+    return result
 
 
 def resample_strided(context, head, D):
@@ -150,7 +173,15 @@ OFFSET, NEAR = (
 )  # of 10.1: three of the eight right names stand four places back, four are the nearer
 
 RIGHT = {
-    "10.1": [(OFFSET, NEAR), [OFFSET, NEAR], torch.tensor([OFFSET, NEAR]), ("3/8", "1/2")],
+    "10.1": [
+        (OFFSET, NEAR),
+        [OFFSET, NEAR],
+        torch.tensor([OFFSET, NEAR]),
+        ("3/8", "1/2"),
+        (0.38, NEAR),
+        ("37.5 %", "50%"),
+        {"fixed_distance": OFFSET, "nearest_name": NEAR},
+    ],
     "10.2": [BEST, list(BEST), torch.tensor(BEST), np.array(BEST), "{}-{}".format(*BEST)],
     "10.3": [
         cluster_means,
@@ -158,8 +189,15 @@ RIGHT = {
         cluster_means_in_a_list,
         lambda v, c: cluster_means(v, c).numpy(),
         lambda v, c: cluster_means(v.double(), c),
+        lambda v, c: tuple(cluster_means(v, c)),
     ],
-    "10.4": [resample, resample_by_view, lambda c, h, D: resample(c, h, D).numpy()],
+    "10.4": [
+        resample,
+        resample_by_view,
+        lambda c, h, D: resample(c, h, D).numpy(),
+        lambda c, h, D: resample(c, h, D).tolist(),
+        lambda c, h, D: torch.where(torch.arange(c.size(-1)) // D == h, c[torch.arange(len(c)) - 1], c),
+    ],
     "10.5": [
         sign_flip_p,
         sign_flip_p_by_bits,
@@ -173,6 +211,8 @@ WRONG = {
     "10.1": [
         ((NEAR, OFFSET), "Turn them round"),
         ((3, 4), "divide by the 8"),
+        ((37.5, 50), "percentages"),
+        ((0.4, NEAR), "most frequent"),
         ((0.25, NEAR), "most frequent"),
         ((OFFSET, 0.25), "nearer than the other"),
         (0.5, "two numbers"),
@@ -196,7 +236,12 @@ WRONG = {
         (cluster_sums, "sums"),
         (cluster_means_as_they_come, "first appearance"),
         (cluster_means_counted, "different clusters"),
-        (cluster_means_of_equal_sizes, "values[clusters == number]"),
+        (cluster_means_of_equal_sizes, "so its mean is"),
+        (cluster_medians, "so its mean is"),
+        (lambda v, c: cluster_means(v, c).flip(0), "lowest number first"),
+        (lambda v, c: cluster_means(v, c).sort().values, "sorted by size"),
+        (lambda v, c: cluster_sums(v, c) / len(torch.unique(c)), "number of clusters"),
+        (lambda v, c: cluster_sums(v, c) / (len(v) / len(torch.unique(c))), "mean size"),
         (cluster_means_in_place, "leave values"),
         (lambda v, c: v.mean(), "different clusters"),
         (lambda v, c: v[c.argsort()], "different clusters"),
@@ -213,7 +258,12 @@ WRONG = {
         (fill("mean"), "mean ablation"),
         (lambda c, h, D: c.clone(), "Nothing is replaced"),
         (resample_in_place, "clone()"),
-        (lambda c, h, D: resample(c, 0, D), "Clone the context"),
+        (lambda c, h, D: resample(c, 0, D), "Heads are counted from 0"),
+        (lambda c, h, D: torch.cat([c.roll(1, 0)[..., : h * D + D], c[..., h * D + D :]], -1), "other heads"),
+        (lambda c, h, D: torch.cat([c[:1], resample(c, h, D)[1:]]), "columns of the last"),
+        (resample_turned, "turned round"),
+        (resample_all_others, "The other way round"),
+        (resample_from_first, "the one before it"),
         (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
         (lambda c, h, D: None, "return"),
     ],
@@ -224,6 +274,10 @@ WRONG = {
         (by_comparison(lambda means, measured: abs(means) < abs(measured) - 1e-9), "1 minus"),
         (lambda d: sign_flip_p(d) * 2 ** len(d), "number of ways"),
         (sampled, "all of them"),
+        (lambda d: 100 * sign_flip_p(d), "per cent"),
+        (lambda d: (sign_flip_p(d) * 2 ** len(d) - 1) / (2 ** len(d) - 1), "count them in"),
+        (lambda d: stats.binomtest(int((d > 0).sum()), len(d)).pvalue, "sizes count"),
+        (lambda d: stats.wilcoxon(d.numpy()).pvalue, "all of them"),
         (lambda d: (sign_flip_p(d) * 2 ** len(d) + 1) / (2 ** len(d) + 1), "nothing is added"),
         (lambda d: stats.ttest_1samp(d, 0).pvalue, "all of them"),
         (lambda d: d.abs().mean(), "all of them"),

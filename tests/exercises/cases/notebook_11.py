@@ -104,6 +104,80 @@ def hide_with_other_rows(ids, special, mask_id, words, probability):
     return torch.where(drawn, ids.roll(1, dims=0), hidden), labels
 
 
+def hide_chosen(choose, share_fate=None):
+    """The right fates for places that `choose` picks, of a mask of words and a probability; or one fate a line."""
+
+    def hide_so(ids, special, mask_id, words, probability):
+        asked = choose(~torch.isin(ids, special), probability)
+        size = [1 if dim == share_fate else length for dim, length in enumerate(ids.shape)]
+        fate = torch.rand(size).expand(ids.shape)
+        hidden = torch.where(asked & (fate < 0.8), mask_id, ids)
+        random = words[torch.randint(len(words), ids.shape)]
+        return torch.where(asked & (fate > 0.9), random, hidden), torch.where(asked, ids, -100)
+
+    return hide_so
+
+
+def coins(words, probability):
+    return (torch.rand(words.shape) < probability) & words
+
+
+def whole_rows(words, probability):
+    return (torch.rand(len(words), 1) < probability) & words
+
+
+def whole_columns(words, probability):
+    return (torch.rand(1, words.size(1)) < probability) & words
+
+
+def in_each_row(pick):
+    """Of each row's words those at the places that `pick` draws from their number and how many are wanted."""
+
+    def choose(words, probability):
+        asked = torch.zeros_like(words)
+        for row, places in zip(asked, words, strict=True):
+            places = places.nonzero()[:, 0]
+            row[places[pick(len(places), round(probability * len(places)))]] = True
+        return asked
+
+    return choose
+
+
+a_stretch = in_each_row(
+    lambda count, wanted: torch.arange(count).roll(int(torch.randint(count, ())))[:wanted]
+)
+exactly_as_many = in_each_row(lambda count, wanted: torch.randperm(count)[:wanted])
+
+
+def every_few(words, probability):
+    step = round(1 / probability)
+    return (torch.arange(words.numel()).view(words.shape) % step == int(torch.randint(step, ()))) & words
+
+
+def hide_kinds(ids, special, mask_id, words, probability):
+    asked = (torch.rand(100) < probability)[ids]
+    return hide_chosen(lambda real, _: asked & real)(ids, special, mask_id, words, probability)
+
+
+def hide_with_one_draw(ids, special, mask_id, words, probability):
+    draw = torch.rand(ids.shape)  # decides both, and is scaled for the second
+    asked = (draw < probability) & ~torch.isin(ids, special)
+    hidden = torch.where(asked & (draw < 0.8 * probability), mask_id, ids)
+    random = words[torch.randint(len(words), ids.shape)]
+    return torch.where(asked & (draw > 0.9 * probability), random, hidden), torch.where(asked, ids, -100)
+
+
+def hide_with_one_draw_unscaled(ids, special, mask_id, words, probability):
+    draw = torch.rand(ids.shape)
+    asked = (draw < probability) & ~torch.isin(ids, special)
+    return torch.where(asked & (draw < 0.8), mask_id, ids), torch.where(asked, ids, -100)
+
+
+def label_masks_alone(ids, special, mask_id, words, probability):
+    hidden, labels = hide(ids, special, mask_id, words, probability)
+    return hidden, torch.where(hidden == mask_id, labels, -100)
+
+
 def label_zero(ids, special, mask_id, words, probability):
     hidden, labels = hide(ids, special, mask_id, words, probability)
     return hidden, labels.clamp(min=0)
@@ -160,6 +234,42 @@ class CopyingHead(Head):
 class DetachedHead(Head):
     def decode(self, transformed):
         return transformed @ self.word_embeddings.weight.detach().T + self.bias
+
+
+class HeadOfTiny(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.transform = nn.Linear(192, 192)
+        self.layer_norm = nn.LayerNorm(192, eps=config.layer_norm_eps)
+        self.bias = nn.Parameter(torch.zeros(2000))
+
+
+class PlainNorm(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        H, eps = config.hidden_size, config.layer_norm_eps
+        self.layer_norm = nn.LayerNorm(H, eps=eps, elementwise_affine=False)
+
+
+class TransformWithoutBias(Head):
+    def __init__(self, config, word_embeddings):
+        super().__init__(config, word_embeddings)
+        self.transform = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
+
+
+class DetachedStates(Head):
+    def forward(self, hidden_states):
+        return super().forward(hidden_states.detach())
+
+
+class LogProbabilities(Head):
+    def forward(self, hidden_states):
+        return super().forward(hidden_states).log_softmax(dim=-1)
+
+
+class BiasTwice(Head):
+    def decode(self, transformed):
+        return super().decode(transformed) + self.bias
 
 
 class ReluHead(Head):
@@ -236,9 +346,23 @@ RIGHT = {
         (torch.tensor(576), np.float64(460.8), 57.6),
         np.array([576, 460.8, 57.6]),
     ],
-    "11.2": [hide, hide_in_numpy, lambda *a: list(hide(*a))],
+    "11.2": [
+        hide,
+        hide_in_numpy,
+        lambda *a: list(hide(*a)),
+        hide_with_one_draw,
+        hide_chosen(coins),
+        hide_chosen(exactly_as_many),
+    ],
     "11.3": [Head, LinearHead],
-    "11.4": [pair_loss, pair_loss_by_hand, lambda f, s, t: pair_loss(f.double(), s.double(), t)],
+    "11.4": [
+        pair_loss,
+        pair_loss_by_hand,
+        lambda f, s, t: pair_loss(f.double(), s.double(), t),
+        lambda f, s, t: pair_loss(F.normalize(f, dim=-1), F.normalize(s, dim=-1), t),
+        lambda f, s, t: F.cross_entropy(F.cosine_similarity(f[:, None], s, dim=-1) / t, torch.arange(len(f))),
+        lambda f, s, t: -scores(f, s, t).log_softmax(dim=1).diag().mean(),
+    ],
 }
 
 WRONG = {
@@ -265,7 +389,17 @@ WRONG = {
         (label_all, "-100"),
         (label_hidden, "before it was hidden"),
         (disturb, "not asked for has changed"),
-        (hide_in_one_half, "in one half"),
+        (hide_in_one_half, "columns"),
+        (hide_chosen(whole_rows), "Whole rows"),
+        (hide_chosen(whole_columns), "columns"),
+        (hide_chosen(a_stretch), "side by side"),
+        (hide_chosen(every_few), "keep apart"),
+        (hide_kinds, "wherever it stands"),
+        (hide_chosen(coins, share_fate=1), "of a row share one fate"),
+        (hide_chosen(coins, share_fate=0), "of a column share one fate"),
+        (hide_with_one_draw_unscaled, "show [MASK]"),
+        (label_masks_alone, "Only what shows [MASK] has a label"),
+        (lambda i, s, m, w, p: hide(i, s, m, w, 0.15), "asked for"),
         (hide_with_a_word_for_each((True, False)), "row or a column"),
         (hide_with_a_word_for_each((False, True)), "one for each place"),
         (hide_with_other_rows, "none of `words`"),
@@ -280,6 +414,12 @@ WRONG = {
         (UntiedHead, "weights of its own"),
         (CopyingHead, "should follow"),
         (DetachedHead, "No gradient"),
+        (DetachedStates, "below them can learn"),
+        (HeadOfTiny, "sizes from the configuration"),
+        (PlainNorm, "should have a weight"),
+        (TransformWithoutBias, "should have a bias"),
+        (LogProbabilities, "log-probabilities"),
+        (BiasTwice, "added twice"),
         (ReluHead, "ReLU"),
         (TanhHead, "exact"),
         (NoActivation, "activation"),
@@ -301,6 +441,17 @@ WRONG = {
         (lambda f, s, t: (1 - (f * s).sum(dim=1)).mean(), "only pulls"),
         (lambda f, s, t: -pair_loss(f, s, t), "minus"),
         (pair_loss_in_place, "leave them"),
+        (lambda f, s, t: (pair_loss(f, s, t) + pair_loss(s, f, t)) / 2, "both directions"),
+        (
+            lambda f, s, t: F.cross_entropy(scores(f, s, t).softmax(1), torch.arange(len(f))),
+            "does the softmax",
+        ),
+        (lambda f, s, t: -scores(f, s, t).softmax(1).diagonal().mean(), "logarithm is missing"),
+        (
+            lambda f, s, t: F.binary_cross_entropy_with_logits(scores(f, s, t), torch.eye(len(f))),
+            "yes or no",
+        ),
+        (lambda f, s, t: pair_loss(f, f, t), "whose cosines are"),
         (lambda f, s, t: pair_loss(f, s, t).item(), "nothing can be learned"),
         (lambda f, s, t: pair_loss(f, s, t).detach().numpy(), "nothing can be learned"),
         (lambda f, s, t: pair_loss(f, s, t).detach(), "gradients should flow"),

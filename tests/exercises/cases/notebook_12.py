@@ -72,6 +72,16 @@ def across_by_einsum(attention, hidden_states, source, source_mask=None):
     return attention.output(torch.einsum("bats,bsad->btad", weights, v).flatten(2)), weights
 
 
+def across_queries(attention, hidden_states, source, source_mask=None):
+    weights = across(attention, hidden_states, source, source_mask)[1]
+    return hidden_states, weights.softmax(dim=-2)
+
+
+def across_masked_late(attention, hidden_states, source, source_mask=None):
+    output, weights = across(attention, hidden_states, source)
+    return output, weights if source_mask is None else weights * source_mask[:, None, None]
+
+
 def across_in_place(attention, hidden_states, source, source_mask=None):
     result = across(attention, hidden_states, source, source_mask)
     hidden_states.zero_()
@@ -143,6 +153,22 @@ def by_true_division(scores, steps):
     return best, places / steps.size(1), places % steps.size(1)
 
 
+def continuations_unsorted(scores, steps):
+    _, beams, tokens = continuations(scores, steps)
+    order = (beams * steps.size(1) + tokens).argsort()
+    return tuple(one[order] for one in continuations(scores, steps))
+
+
+def continuations_as_floats(scores, steps):
+    best, beams, tokens = continuations(scores, steps)
+    return best, beams.float(), tokens.float()
+
+
+def continuations_of_five(scores, steps):
+    best, places = (scores[:, None] + steps).flatten().topk(len(scores))
+    return best, places // 5, places % 5
+
+
 def only_the_best_beam(scores, steps):
     best, tokens = (scores[0] + steps[0]).topk(len(scores))
     return best, torch.zeros_like(tokens), tokens
@@ -182,7 +208,14 @@ def cut_by(limit):
 RIGHT = {
     "12.1": [RIGHT_SHAPES, [torch.Size(one) for one in RIGHT_SHAPES], tuple(map(torch.tensor, RIGHT_SHAPES))],
     "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
-    "12.3": [lessons, lessons_by_padding, lessons_by_roll, lambda *given: list(lessons(*given))],
+    "12.3": [
+        lessons,
+        lessons_by_padding,
+        lessons_by_roll,
+        lambda *given: list(lessons(*given)),
+        lambda *given: [one.numpy() for one in lessons(*given)],
+        lambda *given: [one.tolist() for one in lessons(*given)],
+    ],
     "12.4": [
         continuations,
         continuations_sorted,
@@ -215,7 +248,14 @@ WRONG = {
         (lambda a, h, s, m=None: across(a, h, s, m, divisor=1.0), "not divided by √D"),
         (lambda a, h, s, m=None: across(a, h, s, m, divisor=h.size(-1) ** 0.5), "divided by √H"),
         (lambda a, h, s, m=None: across(a, h, s, m, heads=True), "exchange heads and tokens"),
-        (lambda a, h, s, m=None: across(a, h, s, m)[::-1], "weights"),
+        (lambda a, h, s, m=None: across(a, h, s, m)[::-1], "turned round: the output first"),
+        (across_queries, "over the queries"),
+        (across_masked_late, "comes too late"),
+        (
+            lambda a, h, s, m=None: (across(a, h, s, m)[0], across(a, h, s, m)[1].mean(1)),
+            "each head has its own",
+        ),
+        (lambda a, h, s, m=None: (across(a, h, s, m)[0] + h, across(a, h, s, m)[1]), "weights are right"),
         (lambda a, h, s, m=None: across(a, h, s, m)[0], "Return two"),
         (
             lambda a, h, s, m=None: across(a, h, s, torch.ones(2, s.size(1)) if m is None else 1 - m),
@@ -246,13 +286,18 @@ WRONG = {
         (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
         (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
         (lessons_in_place, "alters"),
+        (lambda *given: [one.float() for one in lessons(*given)], "whole numbers"),
+        (lambda *given: (lessons(*given)[0], lessons(*given)[1].double()), "F.cross_entropy takes no"),
+        (lambda *given: [one.int() for one in lessons(*given)], "F.cross_entropy takes no"),
+        (lambda t, start, pad: lessons(t, start, 0), "only `pad`"),
+        (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t == pad, -1)), "−100 there"),
         (lambda t, start, pad: None, "return"),
     ],
     "12.4": [
         (each_beam_once, "continued once"),
         (by(lambda scores, steps: steps), "left out"),
         (by(lambda scores, steps: scores[:, None] * steps), "added, not multiplied"),
-        (by(lambda scores, steps: -(scores[:, None] + steps)), "Add each beam's score"),
+        (by(lambda scores, steps: -(scores[:, None] + steps)), "sums of a beam's score"),
         (only_the_best_beam, "Only the best beam"),
         (worst_first, "best comes first"),
         (
@@ -260,10 +305,17 @@ WRONG = {
             "column",
         ),
         (lambda scores, steps: tuple(continuations(scores, steps)[i] for i in (0, 2, 1)), "row place // V"),
-        (by_true_division, "row place // V"),
+        (by_true_division, "whole numbers"),
+        (continuations_as_floats, "whole numbers"),
+        (continuations_unsorted, "sort them"),
+        (continuations_of_five, "here V = 7"),
+        (
+            lambda scores, steps: (continuations(scores, steps)[0].exp(), *continuations(scores, steps)[1:]),
+            "log-p",
+        ),
         (lambda scores, steps: continuations(scores, steps)[0], "Return three"),
         (lambda scores, steps: (["best"] * len(scores),) * 3, "torch tensor"),
-        (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "Add each beam's score"),
+        (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "sums of a beam's score"),
         (lambda scores, steps: None, "return"),
     ],
     "12.5": [
@@ -281,6 +333,10 @@ WRONG = {
         ),
         (lambda logits, p: logits.softmax(-1) * (min_p(logits, p) > 0), "divide them by their sum"),
         (cut_by(lambda logits, shares, p: shares < shares.max()), "and no other"),
+        (cut_by(lambda logits, shares, p: shares < shares.topk(2).values[-1]), "and no other"),
+        (cut_by(lambda logits, shares, p: shares < p * shares.mean()), "and no other"),
+        (cut_by(lambda logits, shares, p: shares < shares.max() - p), "largest share minus p"),
+        (cut_by(lambda logits, shares, p: shares >= p * shares.max()), "below the limit"),
         (lambda logits, p: min_p(logits, p)[:2], "shape"),
         (min_p_in_place, "alters"),
         (lambda logits, p: None, "return"),

@@ -19,6 +19,26 @@ def blocks_in_numpy(lengths):
     return blocks(lengths).numpy()
 
 
+def blocks_by_emptying(lengths):
+    total = sum(lengths)
+    mask, start = torch.zeros(total, total, dtype=torch.bool), 0
+    while lengths:
+        end = start + lengths.pop(0)
+        mask[start:end, start:end], start = True, end
+    return mask
+
+
+def put_back_of_width_2(packed, attention_mask):
+    states = packed.new_zeros(*attention_mask.shape, 2)
+    states[attention_mask.bool()] = packed[:, :2]
+    return states
+
+
+def put_back_by_number(packed, attention_mask):
+    place = (attention_mask.flatten().cumsum(0) - 1).clamp(min=0).view(attention_mask.shape)
+    return packed[place] * attention_mask[:, :, None]
+
+
 def put_back(packed, attention_mask):
     states = torch.zeros(*attention_mask.shape, packed.size(-1), dtype=packed.dtype)
     states[attention_mask.bool()] = packed
@@ -38,7 +58,9 @@ def put_back_into_float32(packed, attention_mask):
 
 def put_back_to_the_left(packed, attention_mask):
     parts = packed.split(attention_mask.sum(dim=1).tolist())
-    rows = [torch.cat([part, part.new_zeros(attention_mask.size(1) - len(part), 2)]) for part in parts]
+    rows = [
+        torch.cat([part, part.new_zeros(attention_mask.size(1) - len(part), part.size(1))]) for part in parts
+    ]
     return torch.stack(rows)
 
 
@@ -60,6 +82,11 @@ def signed(weights, largest=127, turn=torch.round, dim=1, least=1e-30):
     top = weights.abs().amax(dim=dim, keepdim=True) if dim is not None else weights.abs().max()
     scales = top / largest
     return turn(weights / scales.clamp(min=least)), scales
+
+
+def signed_by_largest(weights):
+    scales = weights.amax(dim=1, keepdim=True) / 127
+    return (weights / scales.clamp(min=1e-30)).round(), scales
 
 
 def signed_with_flat_scales(weights):
@@ -94,11 +121,28 @@ def fair_in_place(ours, theirs):
 
 
 RIGHT = {
-    "13.1": [blocks, blocks_by_number, blocks_in_numpy],
-    "13.2": [(192, 256, 98), [192.0, 256.0, 98.0], tuple(torch.tensor([192, 256, 98]))],
-    "13.3": [put_back, put_back_by_scatter, lambda p, m: put_back(p, m).numpy()],
-    "13.4": [signed, signed_with_where, signed_in_numpy],
-    "13.5": [fair, fair_in_numpy, lambda ours, theirs: torch.tensor(fair(ours, theirs))],
+    "13.1": [blocks, blocks_by_number, blocks_in_numpy, lambda lengths: blocks(lengths).tolist()],
+    "13.2": [
+        (192, 256, 98),
+        [192.0, 256.0, 98.0],
+        tuple(torch.tensor([192, 256, 98])),
+        torch.tensor([192, 256, 98]),
+        np.array([192, 256, 98]),
+    ],
+    "13.3": [put_back, put_back_by_scatter, put_back_by_number, lambda p, m: put_back(p, m).numpy()],
+    "13.4": [
+        signed,
+        signed_with_where,
+        signed_in_numpy,
+        lambda w: signed(w, turn=lambda x: (x + 0.5).floor()),
+        lambda w: [one.tolist() for one in signed(w)],
+    ],
+    "13.5": [
+        fair,
+        fair_in_numpy,
+        lambda ours, theirs: torch.tensor(fair(ours, theirs)),
+        lambda ours, theirs: (torch.tensor(ours) / torch.tensor(theirs))[1:].quantile(0.5),
+    ],
 }
 
 WRONG = {
@@ -108,6 +152,9 @@ WRONG = {
         (lambda n: torch.eye(sum(n)).bool(), "itself alone"),
         (lambda n: torch.ones(sum(n), sum(n)).bool(), "All is visible"),
         (lambda n: blocks(n).float(), "booleans"),
+        (blocks_by_emptying, "changes the list"),
+        (lambda n: torch.zeros(sum(n), sum(n)).masked_fill(~blocks(n), -torch.inf), "one to add"),
+        (lambda n: ~blocks(n) * -1e9, "one to add"),
         (lambda n: blocks(n[::-1]), "number of its text"),
         (lambda n: torch.ones(len(n), max(n)).bool(), "shape"),
         (blocks([2, 1]), "function itself"),
@@ -130,6 +177,9 @@ WRONG = {
         (put_back_into_float32, "may be of another dtype"),
         (put_back_by_columns, "text by text"),
         (put_back_over_ones, "zero"),
+        (lambda p, m: put_back(p, m) + 1e-6 * (m[:, :, None] == 0), "zero"),
+        (put_back_of_width_2, "shape"),
+        (lambda p, m: put_back(p.half(), m).to(p.dtype), "are lost on the way"),
         (put_back_and_clear, "alters"),
         (lambda p, m: p.view(1, -1, 2), "shape"),
         (lambda p, m: put_back(p.flip(0), m), "Row by row"),
@@ -140,6 +190,10 @@ WRONG = {
         (lambda w: signed(w, largest=128), "127"),
         (lambda w: signed(w, largest=255), "255"),
         (lambda w: signed(w, turn=torch.trunc), "nearest"),
+        (lambda w: signed(w, turn=torch.ceil), "nearest"),
+        (lambda w: signed(w)[::-1], "first the codes"),
+        (lambda w: (signed(w)[0] * signed(w)[1], signed(w)[1]), "weights again"),
+        (signed_by_largest, "*absolute*"),
         (lambda w: signed(w, turn=lambda x: x), "whole numbers"),
         (lambda w: signed(w, turn=lambda x: x.abs().round()), "signs"),
         (lambda w: (signed(w)[0], 1 / signed(w)[1]), "turned round"),
@@ -156,6 +210,12 @@ WRONG = {
     ],
     "13.5": [
         (lambda a, b: statistics.median(np.divide(a, b)), "first round"),
+        (lambda a, b: statistics.median(sorted(np.divide(a, b))[:-1]), "whichever is the slowest"),
+        (lambda a, b: statistics.median_high(np.divide(a, b)[1:]), "even number of rounds"),
+        (lambda a, b: torch.tensor(np.divide(a, b)[1:]).median(), "even number of rounds"),
+        (lambda a, b: statistics.median(np.divide(a, b)[:-1]), "last round is left out"),
+        (lambda a, b: np.divide(a, b)[1:][len(a[1:]) // 2], "have to be sorted"),
+        (lambda a, b: statistics.geometric_mean(np.divide(a, b)[1:]), "it should be"),
         (lambda a, b: 1 / fair(a, b), "Turned round"),
         (lambda a, b: fair(b, a), "Turned round"),
         (lambda a, b: np.divide(a, b)[1:].mean(), "mean"),

@@ -37,6 +37,16 @@ def turn_with_wrong_sign(arrows, angles):
     return torch.stack([x * angles.cos() + y * angles.sin(), x * angles.sin() + y * angles.cos()], dim=-1)
 
 
+def turn_in_numpy(arrows, angles):
+    x, y = arrows[:, 0], arrows[:, 1]
+    cos, sin = np.cos(angles), np.sin(angles)
+    return np.stack([x * cos - y * sin, x * sin + y * cos], axis=-1).astype(np.float32)
+
+
+def rotary(x, positions, base):
+    return turn(x, positions)
+
+
 def near(S, reach):
     positions = torch.arange(S)
     return (positions[:, None] - positions).abs() <= reach
@@ -66,15 +76,30 @@ RIGHT = {
     "14.1": [
         ((-2, -1), (-1, 3), -1, -1),
         [[-2.0, -1.0], [-1.0, 3.0], -1.0, -1.0],
+        ((-1.9999999, -1.0000001), (-1, 3), -1, -1),
         (torch.tensor([-2, -1]), np.array([-1, 3]), torch.tensor(-1), "-1"),
     ],
-    "14.2": [turn, turn_as_complex, turn_by_matrices, lambda a, b: turn(a, b).numpy()],
+    "14.2": [
+        turn,
+        turn_as_complex,
+        turn_by_matrices,
+        turn_in_numpy,
+        lambda a, b: turn(a, b).numpy(),
+        lambda a, b: turn(a, b).tolist(),
+    ],
     "14.3": [
         (4_718_592, 2048, 2_654_208),
         ["4,718,592", "2048", "2,654,208"],
         (2 * 768 * 3072, 2048.0, 2654208),
+        torch.tensor([4_718_592, 2048, 2_654_208]),
+        np.array([4_718_592, 2048, 2_654_208]),
     ],
-    "14.4": [with_cls, with_cls_by_or, lambda S, reach: with_cls(S, reach).numpy()],
+    "14.4": [
+        with_cls,
+        with_cls_by_or,
+        lambda S, reach: with_cls(S, reach).numpy(),
+        lambda S, reach: with_cls(S, reach).tolist(),
+    ],
 }
 
 WRONG = {
@@ -95,6 +120,9 @@ WRONG = {
         (lambda a, b: turn(a, -b), "clockwise"),
         (lambda a, b: turn(a, torch.deg2rad(b)), "radians"),
         (turn_overwriting, "as it was"),
+        (lambda a, b: rotary(a, b, 10_000.0), "which the page shows"),
+        (lambda a, b: turn(a, b.rad2deg()), "no degrees"),
+        (lambda a, b: turn(a.flip(-1), b), "x comes first"),
         (turn_in_place, "alters"),
         (lambda a, b: turn(a, b[:1]), "its own angle"),
         (turn_with_wrong_sign, "keeps lengths"),
@@ -123,7 +151,9 @@ WRONG = {
         (lambda S, r: with_cls(S, r // 2), "either"),
         (lambda S, r: with_cls(S, r - 1), "exactly"),
         (lambda S, r: torch.ones(S, S).bool(), "All is visible"),
-        (lambda S, r: torch.eye(S).bool(), "positions[:, None]"),
+        (lambda S, r: torch.eye(S).bool(), "is [CLS]"),
+        (lambda S, r: with_cls(S, r) | (torch.arange(S) == S - 1), "may not see token 7"),
+        (lambda S, r: torch.zeros(S, S).masked_fill(~with_cls(S, r), -torch.inf), "one to add"),
         (lambda S, r: with_cls(S, r).float(), "booleans"),
         (lambda S, r: with_cls(S + 1, r), "shape"),
         (lambda S, r: None, "return"),
