@@ -129,7 +129,7 @@ def with_weights(change: Callable[[dict], object], reader: Callable[[Path], obje
 
 def classify(folder: Path) -> TransformerForSequenceClassification:
     """The classifier in the folder."""
-    return TransformerForSequenceClassification.load(folder)
+    return TransformerForSequenceClassification.from_checkpoint(folder)
 
 
 def save_broken(folder: Path) -> None:
@@ -585,7 +585,7 @@ INPUT = [
     ("a mask that hides a whole row", encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
      ValueError, "attention_mask masks every token of a row: leave at least one 1"),
     ("a mask with NaN in it", encode(attention_mask=torch.tensor([[1, 1, torch.nan], [1, 1, 1]])),
-     ValueError, "attention_mask holds NaN: use 1 for a real token and 0 for padding"),
+     ValueError, "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding"),
     *((f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
       for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)),
     ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
@@ -608,7 +608,9 @@ WRITING = [
        ValueError, f"{name}={wrong!r} must be a whole number from 0 to 49")
       for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
-     ValueError, "encoder_hidden_states must be (2, S, 12), a source for each text, got (2, 3, 24)"),
+     ValueError, "hidden_size is 24 in the encoder and 12 in the decoder: use one for both"),
+    ("a source with NaN", decode(encoder_hidden_states=torch.full((2, 4, 12), math.nan)),
+     ValueError, "encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder"),
     ("a decoder that looks at no source", write({"add_cross_attention": False}),
      ValueError, "this decoder looks at no source: "),
     ("an encoder for the decoder", write({"is_decoder": False}), ValueError, "is_decoder=False makes an encoder"),

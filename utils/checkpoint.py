@@ -27,7 +27,7 @@ from utils.checks import (
     check_no_problems,
     check_vocabulary_size,
 )
-from utils.files import check_sha256, new_folder
+from utils.files import being_saved, check_sha256, new_folder, read_whole
 from utils.weights import (
     HEADS,
     is_encoder_weight,
@@ -54,6 +54,7 @@ DEFAULT_SHA256 = {
 }
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
+MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
 HUB_SECONDS = 10  # for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
@@ -79,7 +80,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
     folder = Path(name).expanduser()
-    return folder.resolve() if folder.is_dir() else download(name)
+    return folder.resolve() if folder.is_dir() or being_saved(folder) else download(name)
 
 
 @cache
@@ -94,8 +95,9 @@ def embedded_folder() -> Path:
     return folder
 
 
+@cache
 def download(name: str) -> Path:
-    """Fetch a checkpoint by its name on the Hub, or find it in the Hub's local cache."""
+    """Fetch a checkpoint by its name on the Hub, once a process, or find it in the Hub's local cache."""
     reason = None
     try:
         HfApi().model_info(name, timeout=HUB_SECONDS)  # snapshot_download alone would wait without end
@@ -135,8 +137,6 @@ def load_config(checkpoint: str | None = None) -> BertConfig:
         raise ValueError(
             f'{folder} is of the family model_type="{family}", and this series builds "bert": {REMEDY}'
         )
-    if "quantization_config" in settings:
-        raise ValueError(f"{folder} holds quantized weights (quantization_config): save the model as float32")
     with reading(folder / CONFIG):
         config = BertConfig.from_dict(
             {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}
@@ -160,6 +160,12 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
                 raise ValueError(f"{path} holds {name} a second time: save the model again")
             weights[modern_name(name)] = weight
     return weights
+
+
+def read_checkpoint(checkpoint: str | None = None) -> tuple[BertConfig, dict[str, Tensor]]:
+    """What `load_config` and `read_weights` give, both of one saving, even while somebody saves into the folder."""
+    folder = checkpoint_folder(checkpoint)
+    return read_whole(folder, lambda: (load_config(checkpoint), read_weights(checkpoint)))
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -209,9 +215,13 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
 
 def load_tokenizer(checkpoint: str | None = None):
     """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
-    folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
-    with reading(f"the tokenizer in {folder}"):
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    folder = checkpoint_folder(checkpoint)
+
+    def read():
+        with reading(f"the tokenizer in {folder}"):
+            return load_config(checkpoint), AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+
+    config, tokenizer = read_whole(folder, read)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     return tokenizer
 
@@ -244,6 +254,7 @@ class SavedModel(nn.Module):
     """A model on the encoder that is saved as a checkpoint, and comes back from one."""
 
     architecture: str  # the class of transformers that has the same weights
+    without_head = "use one that was saved with it"  # the remedy for a checkpoint that has none
     checkpoint: str | None = None  # where its vocabulary is, once it came from there
 
     def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
@@ -253,18 +264,16 @@ class SavedModel(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
-        """Pretrained weights, head included, in evaluation mode; ValueError for a checkpoint without that head."""
-        return read_model(cls, checkpoint)
-
-    @classmethod
-    def load(cls, folder: str | Path):
-        """What `save` or transformers' `save_pretrained` wrote, in evaluation mode.
-
-        FileNotFoundError for no folder; ValueError for one that is not whole, and for weights that do not fit.
-        """
-        if not Path(folder).expanduser().is_dir():
-            raise FileNotFoundError(f"{folder} is no folder: pass one that save() has written")
-        return read_model(cls, str(folder))
+        """What was saved, whole, in evaluation mode; ValueError for a checkpoint without this model's head."""
+        config, weights = read_checkpoint(checkpoint)
+        head = [name for name in HEADS[cls.architecture] if not name.startswith("bert.")]
+        if not any(name.startswith(tuple(map(modern_name, head))) for name in weights):
+            missing = f"{config.name_or_path} holds no weights of this model's head ({head[0]}…)"
+            raise ValueError(f"{missing}: {cls.without_head}")
+        model = cls(config)
+        model.load_bert_weights(weights)
+        model.checkpoint = str(checkpoint_folder(checkpoint))
+        return model.eval()
 
     def save(
         self,
@@ -273,14 +282,14 @@ class SavedModel(nn.Module):
         labels: Sequence[str] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        """Write configuration, weights and vocabulary for `load`, for transformers and for every `from_checkpoint`.
+        """Write configuration, weights and vocabulary for every `from_checkpoint`, and for transformers.
 
-        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. The
-        folder is replaced whole, or stays: OSError where it cannot be written; ValueError for a tokenizer or labels
-        that do not fit the model, for weights with NaN or inf, and for a folder that holds other files.
+        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. A folder
+        that was saved before is replaced whole, or stays: OSError where it cannot be written; ValueError for a
+        tokenizer or labels that do not fit the model, for weights with NaN or inf, for a vocabulary that could not be
+        read again, and for a folder that holds anything else than a model of the same kind.
         """
         folder = Path(folder).expanduser().resolve()
-        check_own_folder(folder)
         if tokenizer is None and self.checkpoint is None:
             raise ValueError(
                 "this model was made from a configuration, which has no vocabulary: pass tokenizer="
@@ -297,37 +306,32 @@ class SavedModel(nn.Module):
             for name, weight in self.state_dict().items()
         }
         check_finite_weights(weights)
-        with new_folder(folder) as draft:
-            saved_config(self.config, self.architecture, labels).save_pretrained(draft)
+        config = saved_config(self.config, self.architecture, labels)
+        with new_folder(
+            folder, MODEL_FILES, partial(check_own_folder, architecture=self.architecture)
+        ) as draft:
+            config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
+            check_written_vocabulary(draft, vocab, lowercase)
 
 
-def read_model(kind: type[SavedModel], checkpoint: str | None) -> SavedModel:
-    """A whole model of a checkpoint, in evaluation mode; errors as in `load`."""
-    config, weights = load_config(checkpoint), read_weights(checkpoint)
-    head = tuple(map(modern_name, HEADS[kind.architecture]))
-    if not any(name.startswith(head) for name in weights):
-        remedy = f"use one that was saved as a {kind.architecture}, such as bert-base-uncased"
-        raise ValueError(
-            f"{config.name_or_path} holds no weights of this model's head ({head[0]}…): {remedy}"
-        )
-    model = kind(config)
-    model.load_bert_weights(weights)
-    model.checkpoint = str(checkpoint_folder(checkpoint))
-    return model.eval()
-
-
-def check_own_folder(folder: Path) -> None:
-    """Refuse to save where there is anything else than a checkpoint's files, since they would go."""
-    if folder.is_dir():
-        others = sorted({path.name for path in folder.iterdir()} - {CONFIG, WEIGHTS, *TOKENIZER_FILES})
-        if others:
-            raise ValueError(
-                f"{folder} holds {others[0]}, which is no file of a model: save into a folder of its own"
-            )
-    elif folder.exists():
+def check_own_folder(folder: Path, architecture: str) -> None:
+    """Refuse to save where there is anything else than what was saved of the same kind, since it would go."""
+    if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file: save into a folder")
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    remedy = "save into a folder of its own"
+    for path in found:
+        if path.name not in MODEL_FILES or path.is_symlink() or not path.is_file():
+            raise ValueError(f"{folder} holds {path.name}, which is no file of a model: {remedy}")
+    if found:
+        try:
+            kinds = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"]
+        except (OSError, ValueError, KeyError, TypeError):
+            kinds = None
+        if kinds != [architecture]:
+            raise ValueError(f"{folder} holds {found[0].name}, and no saved {architecture}: {remedy}")
 
 
 def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
@@ -335,14 +339,10 @@ def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | 
     settings = {name: value for name, value in config.to_dict().items() if name not in NOT_THE_MODELS}
     settings["architectures"] = [architecture]
     if labels is not None:
-        if (
-            isinstance(labels, str)
-            or len(labels) != config.num_labels
-            or len(set(labels)) != config.num_labels
-        ):
-            raise ValueError(
-                f"labels={labels!r:.80} must be {config.num_labels} different names, one a class"
-            )
+        listed = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
+        if not listed or not len(labels) == len(set(labels)) == config.num_labels:
+            wanted = f"a list of {config.num_labels} different names, in the order of the classes"
+            raise ValueError(f"labels={labels!r:.80} must be {wanted}")
         settings["id2label"] = dict(enumerate(labels))
         settings["label2id"] = {label: number for number, label in enumerate(labels)}
     return BertConfig.from_dict(settings)
@@ -358,3 +358,14 @@ def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, ma
     lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
     (folder / "vocab.txt").write_text(lines, "utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
+
+
+def check_written_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool) -> None:
+    """ValueError unless a vocabulary that was written there is read again as it was."""
+    with reading(f"the vocabulary written in {folder}"):
+        found = read_vocabulary(AutoTokenizer.from_pretrained(folder, trust_remote_code=False))
+    if found != (vocab, lowercase):
+        lost = next((token for token in vocab if found[0].get(token) != vocab[token]), None)
+        raise ValueError(
+            f"a file of the vocabulary cannot hold the token {lost!r}: write it without white space"
+        )

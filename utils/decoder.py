@@ -274,6 +274,11 @@ class EncoderDecoder(nn.Module):
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
         """Random weights, in training mode; the decoder needs `add_cross_attention` and the encoder's hidden size."""
         super().__init__()
+        if encoder_config.hidden_size != decoder_config.hidden_size:
+            sizes = (
+                f"{encoder_config.hidden_size} in the encoder and {decoder_config.hidden_size} in the decoder"
+            )
+            raise ValueError(f"hidden_size is {sizes}: use one for both")
         self.encoder = TransformerEncoder(encoder_config)
         self.decoder = TransformerDecoder(decoder_config)
 
@@ -351,6 +356,8 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
     if states.dim() != 3 or states.size(0) != B or states.size(2) != config.hidden_size:
         wanted = f"({B}, S, {config.hidden_size}), a source for each text"
         raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
+    if not torch.compiler.is_compiling() and not states.isfinite().all():
+        raise ValueError("encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder")
     if mask is None:
         return EncodedText(states)
     check_tensor("encoder_attention_mask", mask)

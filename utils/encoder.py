@@ -5,7 +5,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checkpoint import load_config, read_weights
+from utils.checkpoint import read_checkpoint
 from utils.checks import check_config, read_input
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
@@ -38,8 +38,9 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
         """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
-        encoder = cls(load_config(checkpoint))
-        encoder.load_bert_weights(read_weights(checkpoint))
+        config, weights = read_checkpoint(checkpoint)
+        encoder = cls(config)
+        encoder.load_bert_weights(weights)
         return encoder.eval()
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:

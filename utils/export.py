@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from utils.batches import device_of, evaluation_mode
-from utils.checks import check_finite_weights, read_input
+from utils.checks import check_finite_weights, check_size, read_input
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
 
@@ -74,6 +74,7 @@ def export_onnx(
         raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
     elif output_hidden_states or output_attentions or output_queries_keys:
         raise ValueError(f"a {kind} gives logits, and more is asked for: export its .encoder")
+    check_size("max_position_embeddings", model.config.max_position_embeddings, least=2)
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
@@ -119,6 +120,21 @@ def quiet_exporter() -> Iterator[None]:
         logger.setLevel(level)
 
 
+def read_onnx(path: str | os.PathLike, content: bytes):
+    """What a file of ONNX holds, as the package onnx has it; ValueError for no model, and for one in several files."""
+    import onnx
+    from google.protobuf.message import DecodeError  # what onnx itself stands on
+
+    try:
+        model = onnx.load_from_string(content)
+    except DecodeError as error:
+        raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
+    constants = (attribute.t for node in model.graph.node for attribute in node.attribute)
+    if any(tensor.external_data for tensor in (*model.graph.initializer, *constants)):
+        raise ValueError(f"{path} leaves its numbers in another file: {REMEDY}")
+    return model
+
+
 class OnnxModel:
     """A file of ONNX, run by onnxruntime on the CPU with torch's number of threads, and called as its model was.
 
@@ -131,12 +147,13 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         content = Path(path).read_bytes()
+        read_onnx(path, content)
         try:
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # a class of its own for each kind of damage, and no common one
             raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
         notes = self.session.get_modelmeta().custom_metadata_map
-        if any(name not in notes for name in NOTES):
+        if not all(notes.get(name, "").isdecimal() for name in NOTES):
             raise ValueError(f"{path} does not say what its model takes: {REMEDY}")
         self.sizes = SimpleNamespace(**{name: int(notes[name]) for name in NOTES})
 
@@ -228,12 +245,6 @@ def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
     saves neither time nor memory while it runs. A matrix that 8 bits cannot hold, such as one with numbers above
     65,504, stays as it is. FileNotFoundError and ValueError as in `OnnxModel`, OSError as in `export_onnx`.
     """
-    import onnx
-    from google.protobuf.message import DecodeError  # what onnx itself stands on
-
-    try:
-        model = onnx.load_from_string(Path(path).read_bytes())
-    except DecodeError as error:
-        raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
+    model = read_onnx(path, Path(path).read_bytes())
     replace_matrices(model.graph, in_eight_bits)
     return write_file(target, model.SerializeToString())

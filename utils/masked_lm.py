@@ -19,6 +19,7 @@ from utils.encoder_layer import ACTIVATIONS
 from utils.tokenization import WordPieceTokenizer, drop_surrogates
 from utils.training import Evaluation, summarize, summed
 
+MOST_PIECES = 10**6  # the library takes memory for all of them at once
 ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 
 
@@ -47,6 +48,7 @@ class TransformerForMaskedLM(SavedModel):
     """BERT guessing masked words: encoder, and a head that ends with the encoder's word embeddings."""
 
     architecture = "BertForMaskedLM"
+    without_head = "use one that was saved as a BertForMaskedLM, such as bert-base-uncased"
 
     def __init__(self, config: BertConfig):
         """Random weights, in training mode. ValueError for a configuration that this series does not build."""
@@ -105,7 +107,7 @@ def train_vocabulary(texts: Sequence[str], size: int = 2000) -> WordPieceTokeniz
     check_texts(texts)
     letters = [f"##{letter}" for letter in ascii_lowercase + digits]
     first = [*SPECIAL_TOKENS, *letters]
-    check_size("size", size, least=len(first))
+    check_size("size", size, least=len(first), most=MOST_PIECES)
     fast = BertWordPieceTokenizer()
     options = {"special_tokens": first, "limit_alphabet": 100, "show_progress": False}
     fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)

@@ -7,9 +7,10 @@ from transformers import AutoConfig, ModernBertConfig
 
 from utils.attention import MultiHeadAttention
 from utils.checkpoint import checkpoint_folder, read_weights, reading
-from utils.checks import check_activation, check_heads, check_modern_config, read_input
+from utils.checks import check_activation, check_even, check_heads, check_modern_config, read_input
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
+from utils.files import read_whole
 from utils.weights import rename_modern_weight, rename_tied
 
 
@@ -18,9 +19,10 @@ def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
 
     Numbers i and i + D/2 of a vector are a point in the plane. At position p it turns about the origin by the angle
     p · base^(−2i/D): by p radians for the first point, ever more slowly for the next. The dot product of two turned
-    vectors depends on the distance of their positions only. D is even.
+    vectors depends on the distance of their positions only. ValueError for an odd D.
     """
     D = x.size(-1)
+    check_even(D)
     speeds = 1 / base ** (torch.arange(0, D, 2, dtype=torch.float, device=x.device) / D)  # (D/2,)
     angles = positions[..., None].float() * speeds  # (S, D/2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -138,10 +140,15 @@ class ModernEncoder(nn.Module):
     def from_checkpoint(cls, checkpoint: str):
         """Pretrained weights, in evaluation mode: a local folder that transformers saved, or a name on the Hub."""
         folder = checkpoint_folder(checkpoint)
-        with reading(folder):
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+
+        def read():
+            with reading(folder):
+                config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            return config, read_weights(folder)
+
+        config, weights = read_whole(folder, read)
         encoder = cls(config)
-        encoder.load_weights(read_weights(folder))
+        encoder.load_weights(weights)
         return encoder.eval()
 
     def load_weights(self, state_dict: dict[str, Tensor]) -> None:

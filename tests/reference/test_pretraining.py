@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import sys
 from itertools import islice
@@ -272,10 +271,10 @@ def test_the_loss_of_pairs_is_that_of_finding_the_partner():
 STEPS = [
     (os, "fsync"),
     (Path, "replace"),
+    (Path, "rename"),
     (Path, "unlink"),
     (Path, "mkdir"),
     (Path, "rmdir"),
-    (shutil, "rmtree"),
 ]
 
 

@@ -63,9 +63,9 @@ def test_two_processes_train_to_the_weights_of_one(trained):
     assert "1 process, finished" in alone
     assert "2 processes, finished" in together
     assert together.splitlines()[-1] == alone.splitlines()[-1]  # the test accuracy and its interval
-    one, two = (TransformerForSequenceClassification.load(folder / name) for name in ("one", "two"))
+    one, two = (TransformerForSequenceClassification.from_checkpoint(folder / name) for name in ("one", "two"))
     torch.manual_seed(0)
-    untrained = TransformerForSequenceClassification.from_checkpoint(folder / "tiny")
+    untrained = TransformerForSequenceClassification.from_checkpoint(folder / "tiny", num_labels=2)
     assert largest_difference(weights_of(one), weights_of(two)) <= 1e-4
     assert largest_difference(weights_of(one), weights_of(untrained)) > 1e-3
     assert tuple(one.config.id2label.values()) == LABELS
@@ -75,7 +75,7 @@ def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
     folder, alone, _ = trained
     printed = run(*PROGRAM, "--epochs", "0", "--checkpoint", folder / "one")
     assert printed.splitlines() == alone.splitlines()[-1:]
-    model = TransformerForSequenceClassification.load(folder / "one")
+    model = TransformerForSequenceClassification.from_checkpoint(folder / "one")
     expected = evaluate(model, tokenizer, reviews().test[:41])
     assert f"test accuracy {expected.accuracy:.1%} (" in printed
     assert f"of 41, loss {expected.loss:.4f}" in printed
@@ -92,7 +92,7 @@ def test_your_own_csv_with_three_classes(trained, tmp_path):
     printed = run(*PROGRAM, *TRAINING, *own, *saved)
     assert "3 classes: food, travel, weather; 9 texts to learn from" in printed
     assert "of 3, loss" in printed
-    model = TransformerForSequenceClassification.load(tmp_path / "saved")
+    model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved")
     assert tuple(model.config.id2label.values()) == ("food", "travel", "weather")
     assert (
         run(*PROGRAM, "--epochs", "0", *own, "--checkpoint", tmp_path / "saved").splitlines()[1:]
