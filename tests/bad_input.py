@@ -402,7 +402,12 @@ CONFIGS = [
     ("hidden_size", "12", "hidden_size"),
     ("hidden_size", 12.5, "hidden_size"),
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5"),
-    ("hidden_dropout_prob", 1.5, "dropout probability has to be between 0 and 1, but got 1.5"),
+    ("hidden_dropout_prob", 1.5, "hidden_dropout_prob=1.5 must be a number from 0 to 1"),
+    ("attention_probs_dropout_prob", math.nan, "attention_probs_dropout_prob=nan must be a number from 0 to 1"),
+    *(("layer_norm_eps", eps, f"layer_norm_eps={eps} must be a number from 0 to 1") for eps in (math.nan, -1)),
+    *(("initializer_range", std, f"initializer_range={std} must be") for std in (math.nan, math.inf, -0.1)),
+    ("pad_token_id", 50, "pad_token_id=50 must be a whole number from 0 to 49"),
+    ("num_hidden_layers", 10**9, "num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"),
     ("hidden_act", "silu", 'hidden_act="silu" is not built here: use one of gelu'),
     ("is_decoder", True, "is_decoder=True is not built here: use False"),
     ("add_cross_attention", True, "add_cross_attention=True is not built here: use False"),
@@ -586,6 +591,8 @@ INPUT = [
      ValueError, "attention_mask masks every token of a row: leave at least one 1"),
     ("a mask with NaN in it", encode(attention_mask=torch.tensor([[1, 1, torch.nan], [1, 1, 1]])),
      ValueError, "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding"),
+    ("a mask to be added to scores", encode(attention_mask=torch.tensor([[0, 0, -10_000], [0, 0, 0]])),
+     ValueError, "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding"),
     *((f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
       for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)),
     ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
@@ -608,7 +615,7 @@ WRITING = [
        ValueError, f"{name}={wrong!r} must be a whole number from 0 to 49")
       for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
-     ValueError, "hidden_size is 24 in the encoder and 12 in the decoder: use one for both"),
+     ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one"),
     ("a source with NaN", decode(encoder_hidden_states=torch.full((2, 4, 12), math.nan)),
      ValueError, "encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder"),
     ("a decoder that looks at no source", write({"add_cross_attention": False}),
@@ -745,6 +752,9 @@ TABLE = [
     ("a row that is too long", table(b"name,ticker\nA,B,C\n"), ValueError, "line 2 has not 2 columns"),
     ("Latin-1", table("name,ticker\nCafé,C\n".encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
     ("an empty file", table(b""), ValueError, "is missing from"),
+    ("a column that is there twice", table(b"name,ticker,name\nA,B,C\n"),
+     ValueError, "the header names the column 'name' more than once"),
+    ("a stray quote", table(b'name,ticker\n"A,B\n"C,D\n'), ValueError, "cannot be read"),
 ]
 # fmt: on
 GROUPS = {

@@ -320,8 +320,13 @@ def check_own_folder(folder: Path, architecture: str) -> None:
     """Refuse to save where there is anything else than what was saved of the same kind, since it would go."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{folder} is a file: save into a folder")
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    remedy = "save into a folder of its own"
+    if folder.is_dir():
+        read_whole(folder, lambda: check_own_files(folder, architecture))
+
+
+def check_own_files(folder: Path, architecture: str) -> None:
+    """Refuse a folder unless it is empty, or holds regular files only, all of a model of this architecture."""
+    found, remedy = sorted(folder.iterdir()), "save into a folder of its own"
     for path in found:
         if path.name not in MODEL_FILES or path.is_symlink() or not path.is_file():
             raise ValueError(f"{folder} holds {path.name}, which is no file of a model: {remedy}")

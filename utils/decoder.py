@@ -274,11 +274,9 @@ class EncoderDecoder(nn.Module):
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
         """Random weights, in training mode; the decoder needs `add_cross_attention` and the encoder's hidden size."""
         super().__init__()
-        if encoder_config.hidden_size != decoder_config.hidden_size:
-            sizes = (
-                f"{encoder_config.hidden_size} in the encoder and {decoder_config.hidden_size} in the decoder"
-            )
-            raise ValueError(f"hidden_size is {sizes}: use one for both")
+        sizes = (encoder_config.hidden_size, decoder_config.hidden_size)
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"hidden_size is {sizes[0]} in the encoder, {sizes[1]} in the decoder: use one")
         self.encoder = TransformerEncoder(encoder_config)
         self.decoder = TransformerDecoder(decoder_config)
 

@@ -141,18 +141,20 @@ def left_by_killed(path: Path, ending: str = "tmp") -> list[Path]:
 
 
 def being_saved(folder: Path) -> bool:
-    """Whether a process is saving this folder."""
-    return any(running for _, running in drafts(folder, r"\w{8}"))
+    """Whether another process is saving this folder."""
+    own = f".{folder.name}.{os.getpid()}."
+    return any(running and not draft.name.startswith(own) for draft, running in drafts(folder, r"\w{8}"))
 
 
 def read_whole(folder: Path, read: Callable[[], Found]) -> Found:
     """What `read` makes of a folder's files, all of one saving: it reads again if they were replaced meanwhile."""
-    for _ in range(PATIENCE):
+    for attempt in range(1, PATIENCE + 1):
         before = state_of(folder)
         try:
             found = read()
         except (OSError, ValueError):
-            if state_of(folder) == before and not being_saved(folder):
+            settled = state_of(folder) == before and not being_saved(folder)
+            if settled or attempt == PATIENCE:
                 raise
         else:
             if state_of(folder) == before:

@@ -137,7 +137,8 @@ def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance)
     for mask in (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]])):
         enter(entrance, IDS, mask)
     with pytest.raises(
-        ValueError, match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$"
+        ValueError,
+        match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$",
     ):
         enter(entrance, IDS, torch.tensor([[1, 1, torch.nan], [1, 1, 1]]))
 
@@ -190,7 +191,8 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
         with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
             scaled_dot_product_attention(query, query, query, mask)
     with pytest.raises(
-        ValueError, match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$"
+        ValueError,
+        match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$",
     ):
         scaled_dot_product_attention(query, query, query, torch.tensor([1, torch.nan, 1]))
     with pytest.raises(ValueError, match="holds NaN or less than 0"):  # one that is added to the scores

@@ -245,7 +245,9 @@ def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
 def test_weights_that_are_no_numbers_write_nothing(part, num_beams):
     model = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
     getattr(model, part).layers[1].feed_forward.output.bias[3] = torch.nan
-    with pytest.raises(ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"):
+    with pytest.raises(
+        ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"
+    ):
         model.generate(IDS, max_length=6, num_beams=num_beams)
 
 
@@ -406,7 +408,7 @@ def test_configurations_that_make_no_pair(encoder, decoder, words):
 
 
 def test_a_decoder_of_another_width_cannot_read_the_encoder():
-    words = "hidden_size is 8 in the encoder and 12 in the decoder: use one for both"
+    words = "hidden_size is 8 in the encoder, 12 in the decoder: use one"
     with pytest.raises(ValueError, match=words):
         EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {"hidden_size": 12}))
 

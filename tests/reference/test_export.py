@@ -253,6 +253,40 @@ def rewritten(path, folder, change):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("note", ["x", "", "1e3", "-1", None])
+def test_a_note_that_is_no_number_is_refused(masked_lm, tmp_path, note):
+    def change(model):
+        for entry in model.metadata_props:
+            if entry.key == "vocab_size":
+                entry.value = note or ""
+        if note is None:
+            del model.metadata_props[0]
+
+    with pytest.raises(ValueError, match=r"changed\.onnx does not say what its model takes: write it again"):
+        OnnxModel(rewritten(masked_lm[1], tmp_path, change))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
+def test_a_file_that_leaves_its_numbers_in_another_is_refused(masked_lm, tmp_path, monkeypatch, use):
+    import onnx
+
+    monkeypatch.chdir(tmp_path)
+    model = onnx.load_from_string(masked_lm[1].read_bytes())
+    options = {"save_as_external_data": True, "location": "numbers.bin", "size_threshold": 0}
+    onnx.save_model(model, "several.onnx", **options)
+    with pytest.raises(ValueError, match=r"several\.onnx leaves its numbers in another file: write it again"):
+        use(tmp_path / "several.onnx")
+    assert names(tmp_path) == ["numbers.bin", "several.onnx"]
+
+
+def test_a_model_of_one_position_is_no_file(tmp_path):
+    model = TransformerEncoder(BertConfig(**SMALL | {"max_position_embeddings": 1}))
+    with pytest.raises(ValueError, match="max_position_embeddings=1 must be a whole number of 2 or more"):
+        export_onnx(model, tmp_path / "encoder.onnx")
+
+
+@pytest.mark.long
 def test_a_file_that_does_not_say_what_its_model_takes_is_refused(masked_lm, tmp_path):
     path = rewritten(masked_lm[1], tmp_path, lambda model: model.ClearField("metadata_props"))
     message = r"changed\.onnx does not say what its model takes: write it again with export_onnx$"

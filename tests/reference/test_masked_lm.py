@@ -375,7 +375,9 @@ def test_texts_that_fill_no_row(texts, length, message):
 
 @pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 10**9), (["a"], "many")])
 def test_no_vocabulary_of_nothing(texts, size):
-    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 41 to 1,000,000"):
+    with pytest.raises(
+        ValueError, match=r"pass one text|size=.* must be a whole number from 41 to 1,000,000"
+    ):
         train_vocabulary(texts, size)
 
 

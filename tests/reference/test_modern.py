@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from typing import NamedTuple
 
 import pytest
@@ -432,12 +433,39 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
             r"^attention_dropout=0\.1 is not built here: use 0\.0, as ModernBERT does$",
         ),
         (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not built here"),
+        (
+            bent(hidden_size=12, num_attention_heads=4),
+            r"^a head of 3 numbers cannot be turned in pairs: use an even size$",
+        ),
+        (bent(vocab_size=0), r"^vocab_size=0 must be a whole number of 1 or more$"),
+        (bent(intermediate_size=0), r"^intermediate_size=0 must be a whole number of 1 or more$"),
+        (bent(pad_token_id=99), r"^pad_token_id=99 must be a whole number from 0 to 98$"),
+        (bent(norm_eps=float("nan")), r"^norm_eps=nan must be a number from 0 to 1$"),
+        (bent(num_hidden_layers=10**9), r"^num_hidden_layers=1000000000 must be a whole number from 1 to"),
+        (bent(quantization_config={"bits": 8}), r"^the weights are quantized \(quantization_config\)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_not_built_is_refused(config, message):
     with pytest.raises(ValueError, match=message):
         ModernEncoder(config)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_vectors_of_an_odd_size_are_not_turned(size):
+    with pytest.raises(ValueError, match=f"^a head of {size} numbers cannot be turned in pairs"):
+        rotary(torch.ones(2, size), torch.arange(2), 1e4)
+
+
+def test_a_quantized_checkpoint_is_refused(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "quantized")
+    settings = json.loads((place / "config.json").read_text("utf-8"))
+    settings["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    (place / "config.json").write_text(json.dumps(settings), "utf-8")
+    with pytest.raises(
+        ValueError, match=r"the weights are quantized \(quantization_config\): save the model"
+    ):
+        ModernEncoder.from_checkpoint(place)
 
 
 def test_bad_input_is_refused_as_by_the_other_encoder(small):

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import sys
 from itertools import islice
@@ -338,6 +339,41 @@ def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
     except BaseException:
         return 1
     return 7 if len(counted) < moment else 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--until", "0"], "--until=0 must be a whole number of 1 or more"),
+        (["--until", "-3"], "--until=-3 must be a whole number of 1 or more"),
+        (["--texts", "-10"], "--texts=-10 must be a whole number of 1 or more"),
+        (["--steps", "0"], "nothing to learn with steps=0"),
+        (["--learning-rate", "0"], "--learning-rate=0.0 must lie between 0 and 1"),
+        (["--probability", "nan"], "probability=nan must lie between 0 and 1"),
+    ],
+)
+def test_bad_options_end_in_words_before_anything_is_written(tmp_path, monkeypatch, options, words):
+    monkeypatch.setattr(pretrain, "imdb_reviews", lambda part: pytest.fail("it was read"))
+    monkeypatch.setattr(sys, "argv", ["pretrain.py", str(tmp_path / "run"), "--cpu", *options])
+    with pytest.raises(SystemExit, match=re.escape(words)):
+        pretrain.main()
+    assert names(tmp_path) == []
+
+
+@unix_only
+def test_a_checkpoint_folder_with_notes_is_told_before_training(tmp_path, monkeypatch):
+    texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
+    command(tmp_path, texts, monkeypatch)
+    (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
+    (tmp_path / f".{STATE_FILE}.{os.getpid()}.tmp").write_text("half")
+    killed = os.fork()
+    if not killed:
+        os._exit(0)
+    os.waitpid(killed, 0)
+    (tmp_path / f".{STATE_FILE}.{killed}.tmp").write_text("half")
+    with pytest.raises(SystemExit, match=r"holds notes.txt, which is no file of a model"):
+        command(tmp_path, texts, monkeypatch)
+    assert names(tmp_path) == [f".{STATE_FILE}.{os.getpid()}.tmp", CHECKPOINT, STATE_FILE]
 
 
 @pytest.mark.long
