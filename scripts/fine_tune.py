@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from processes import add_up, in_words, share, start
-from utils.checkpoint import check_own_folder, load_config
+from utils.checkpoint import load_config
 from utils.checks import check_between, check_size
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, Examples, read_labelled, reviews
 from utils.files import check_writable
+from utils.saving import check_own_folder
 from utils.statistics import wilson_interval
 from utils.tokenization import WordPieceTokenizer
 from utils.training import Evaluation, classify, compute_logits, encode, fit, plan_batches, summarize, summed
@@ -78,10 +79,8 @@ def starting_model(
     if kind.architecture not in (config.architectures or ()):
         new = f"last layer: new and untrained, since {config.name_or_path} has none"
         return kind.from_checkpoint(checkpoint, len(names)), list(names), new
-    model, found = (
-        kind.from_checkpoint(checkpoint),
-        [config.id2label[number] for number in sorted(config.id2label)],
-    )
+    model = kind.from_checkpoint(checkpoint)
+    found = [config.id2label[number] for number in sorted(config.id2label)]
     unnamed = found == [f"LABEL_{number}" for number in range(len(found))]
     if len(found) != len(names) or (set(found) != set(names) and not unnamed):
         both = f"{config.name_or_path} tells {', '.join(found)} apart, and the data has {', '.join(names)}"

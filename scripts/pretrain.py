@@ -22,12 +22,21 @@ from torch import Tensor
 from transformers import BertConfig
 
 from processes import add_up, in_words, share, start
-from utils.checkpoint import check_own_folder, reading
+from utils.checkpoint import reading
 from utils.checks import check_between, check_size, check_tokenizer
 from utils.datasets import imdb_reviews
 from utils.files import check_writable, left_by_killed, write_file
-from utils.masked_lm import TransformerForMaskedLM, evaluate_masked, pack, train_vocabulary
-from utils.pretraining import TINY, Settings, guess_words, masked_batches
+from utils.masked_lm import TransformerForMaskedLM
+from utils.pretraining import (
+    TINY,
+    Settings,
+    evaluate_masked,
+    fill_rows,
+    guess_words,
+    masked_batches,
+    train_vocabulary,
+)
+from utils.saving import check_own_folder
 from utils.training import History, make_optimizer, rate_factor, train_epoch
 
 STATE_FILE, CHECKPOINT = "training.safetensors", "checkpoint"  # for going on, and a folder for readers
@@ -174,7 +183,9 @@ def prepare(settings: Settings, texts: int | None, accelerator: Accelerator) -> 
     """A new run on so many reviews, or on all."""
     train, validation = imdb_reviews("train")[:texts], imdb_reviews("validation")[:50]
     tokenizer = train_vocabulary(train, TINY["vocab_size"])
-    rows, held_out = (pack(part, tokenizer, TINY["max_position_embeddings"]) for part in (train, validation))
+    rows, held_out = (
+        fill_rows(part, tokenizer, TINY["max_position_embeddings"]) for part in (train, validation)
+    )
     torch.manual_seed(settings.seed)
     model = TransformerForMaskedLM(BertConfig(**TINY)).to(accelerator.device)
     return Run(model, tokenizer, rows, held_out, settings, accelerator)

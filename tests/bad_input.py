@@ -28,9 +28,10 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
-from utils.masked_lm import mask_tokens, pack
+from utils.masked_lm import mask_tokens
 from utils.packing import encode_packed
 from utils.plots import heatmap
+from utils.pretraining import fill_rows
 from utils.search import embed, hnsw_index, search, search_index
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
@@ -404,7 +405,7 @@ CONFIGS = [
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5"),
     ("hidden_dropout_prob", 1.5, "hidden_dropout_prob=1.5 must be a number from 0 to 1"),
     ("attention_probs_dropout_prob", math.nan, "attention_probs_dropout_prob=nan must be a number from 0 to 1"),
-    *(("layer_norm_eps", eps, f"layer_norm_eps={eps} must be a number from 0 to 1") for eps in (math.nan, -1)),
+    *(("layer_norm_eps", eps, f"layer_norm_eps={eps} must be a number from 0 to 1") for eps in (math.nan, -1.0)),
     *(("initializer_range", std, f"initializer_range={std} must be") for std in (math.nan, math.inf, -0.1)),
     ("pad_token_id", 50, "pad_token_id=50 must be a whole number from 0 to 49"),
     ("num_hidden_layers", 10**9, "num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"),
@@ -560,7 +561,7 @@ VOCABULARY = [
     ("a text of a million letters", lambda _: tiny_tokenizer().encode("a" * 10**6) == [2, 1, 3]),
     ("half a surrogate pair", lambda _: tiny_tokenizer().encode("a \ud800") == [2, 5, 3]),
     ("half a surrogate pair among texts to learn from",
-     lambda _: pack(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]]),
+     lambda _: fill_rows(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]]),
     ("rows without a word to ask for", lambda _: mask_tokens(torch.tensor([[2, 1, 3]]), tiny_tokenizer()),
      ValueError, "no word to ask for among special tokens: use rows of text"),
 ]

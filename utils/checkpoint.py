@@ -9,32 +9,25 @@ two compares two roads.
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-import torch
 from huggingface_hub import HfApi, snapshot_download
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from safetensors.torch import load_file
+from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from utils.checks import (
-    SPECIAL_TOKENS,
     check_config,
-    check_finite_weights,
     check_no_problems,
     check_vocabulary_size,
 )
-from utils.files import being_saved, check_sha256, new_folder, read_whole
+from utils.files import being_saved, check_sha256, read_whole
 from utils.weights import (
-    HEADS,
     is_encoder_weight,
-    modern_name,
-    official_headed_name,
-    rename_headed_weight,
-    rename_tied,
+    todays_name,
 )
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
@@ -54,16 +47,9 @@ DEFAULT_SHA256 = {
 }
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
-MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
 HUB_SECONDS = 10  # for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
-# what is built of the official tokenizer's parts
-TOKENIZER_PARTS = {
-    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
-}
 
 
 # Which folder
@@ -156,9 +142,9 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
         with reading(path):
             stored = load_file(path)
         for name, weight in stored.items():
-            if modern_name(name) in weights:
+            if todays_name(name) in weights:
                 raise ValueError(f"{path} holds {name} a second time: save the model again")
-            weights[modern_name(name)] = weight
+            weights[todays_name(name)] = weight
     return weights
 
 
@@ -205,7 +191,7 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
         )
     problems = {
         "missing": [name for name in report["missing_keys"] if not name.startswith("pooler.")],
-        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(modern_name(name))],
+        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(todays_name(name))],
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
     check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)
@@ -218,159 +204,10 @@ def load_tokenizer(checkpoint: str | None = None):
     folder = checkpoint_folder(checkpoint)
 
     def read():
+        config = load_config(checkpoint)
         with reading(f"the tokenizer in {folder}"):
-            return load_config(checkpoint), AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+            return config, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
     config, tokenizer = read_whole(folder, read)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     return tokenizer
-
-
-def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
-    """An official tokenizer's vocabulary (token to id) and whether it lowers the case.
-
-    ValueError unless it does what BERT's does, with BERT's five special tokens and no others.
-    """
-    settings = json.loads(tokenizer.backend_tokenizer.to_str())
-    for part, wanted in TOKENIZER_PARTS.items():
-        found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
-        if not wanted.items() <= found.items():
-            raise ValueError(f"the tokenizer has a {part} that is not built here, {found}: {REMEDY}")
-    normalizer = settings["normalizer"]
-    if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
-        raise ValueError(f"the tokenizer has a normalizer that is not built here, {normalizer}: {REMEDY}")
-    others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
-    if others:
-        raise ValueError(
-            f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five"
-        )
-    return tokenizer.get_vocab(), normalizer["lowercase"]
-
-
-# Writing
-
-
-class SavedModel(nn.Module):
-    """A model on the encoder that is saved as a checkpoint, and comes back from one."""
-
-    architecture: str  # the class of transformers that has the same weights
-    without_head = "use one that was saved with it"  # the remedy for a checkpoint that has none
-    checkpoint: str | None = None  # where its vocabulary is, once it came from there
-
-    def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Copy the weights of transformers' model; ValueError lists those that do not fit."""
-        rename = partial(rename_headed_weight, architecture=self.architecture)
-        self.load_state_dict(rename_tied(state_dict, rename, self.state_dict()))
-
-    @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None):
-        """What was saved, whole, in evaluation mode; ValueError for a checkpoint without this model's head."""
-        config, weights = read_checkpoint(checkpoint)
-        head = [name for name in HEADS[cls.architecture] if not name.startswith("bert.")]
-        if not any(name.startswith(tuple(map(modern_name, head))) for name in weights):
-            missing = f"{config.name_or_path} holds no weights of this model's head ({head[0]}…)"
-            raise ValueError(f"{missing}: {cls.without_head}")
-        model = cls(config)
-        model.load_bert_weights(weights)
-        model.checkpoint = str(checkpoint_folder(checkpoint))
-        return model.eval()
-
-    def save(
-        self,
-        folder: str | Path,
-        tokenizer=None,
-        labels: Sequence[str] | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        """Write configuration, weights and vocabulary for every `from_checkpoint`, and for transformers.
-
-        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. A folder
-        that was saved before is replaced whole, or stays: OSError where it cannot be written; ValueError for a
-        tokenizer or labels that do not fit the model, for weights with NaN or inf, for a vocabulary that could not be
-        read again, and for a folder that holds anything else than a model of the same kind.
-        """
-        folder = Path(folder).expanduser().resolve()
-        if tokenizer is None and self.checkpoint is None:
-            raise ValueError(
-                "this model was made from a configuration, which has no vocabulary: pass tokenizer="
-            )
-        tokenizer = tokenizer or load_tokenizer(self.checkpoint)
-        vocab, lowercase = (
-            read_vocabulary(tokenizer)
-            if hasattr(tokenizer, "backend_tokenizer")
-            else (tokenizer.vocab, tokenizer.lowercase)
-        )
-        check_vocabulary_size(vocab, self.config.vocab_size)
-        weights = {
-            official_headed_name(name, self.architecture): weight.to("cpu", dtype).contiguous()
-            for name, weight in self.state_dict().items()
-        }
-        check_finite_weights(weights)
-        config = saved_config(self.config, self.architecture, labels)
-        with new_folder(
-            folder, MODEL_FILES, partial(check_own_folder, architecture=self.architecture)
-        ) as draft:
-            config.save_pretrained(draft)
-            save_file(weights, draft / WEIGHTS, {"format": "pt"})
-            write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
-            check_written_vocabulary(draft, vocab, lowercase)
-
-
-def check_own_folder(folder: Path, architecture: str) -> None:
-    """Refuse to save where there is anything else than what was saved of the same kind, since it would go."""
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file: save into a folder")
-    if folder.is_dir():
-        read_whole(folder, lambda: check_own_files(folder, architecture))
-
-
-def check_own_files(folder: Path, architecture: str) -> None:
-    """Refuse a folder unless it is empty, or holds regular files only, all of a model of this architecture."""
-    found, remedy = sorted(folder.iterdir()), "save into a folder of its own"
-    for path in found:
-        if path.name not in MODEL_FILES or path.is_symlink() or not path.is_file():
-            raise ValueError(f"{folder} holds {path.name}, which is no file of a model: {remedy}")
-    if found:
-        try:
-            kinds = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"]
-        except (OSError, ValueError, KeyError, TypeError):
-            kinds = None
-        if kinds != [architecture]:
-            raise ValueError(f"{folder} holds {found[0].name}, and no saved {architecture}: {remedy}")
-
-
-def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
-    """The configuration as it is saved: without a program's settings, and with the names of its classes, if given."""
-    settings = {name: value for name, value in config.to_dict().items() if name not in NOT_THE_MODELS}
-    settings["architectures"] = [architecture]
-    if labels is not None:
-        listed = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
-        if not listed or not len(labels) == len(set(labels)) == config.num_labels:
-            wanted = f"a list of {config.num_labels} different names, in the order of the classes"
-            raise ValueError(f"labels={labels!r:.80} must be {wanted}")
-        settings["id2label"] = dict(enumerate(labels))
-        settings["label2id"] = {label: number for number, label in enumerate(labels)}
-    return BertConfig.from_dict(settings)
-
-
-def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
-    """Write a vocabulary, token to id, as the files that `load_tokenizer` reads."""
-    settings = {
-        "tokenizer_class": "BertTokenizer",
-        "do_lower_case": lowercase,
-        "model_max_length": max_length,
-    }
-    lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
-    (folder / "vocab.txt").write_text(lines, "utf-8")
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
-
-
-def check_written_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool) -> None:
-    """ValueError unless a vocabulary that was written there is read again as it was."""
-    with reading(f"the vocabulary written in {folder}"):
-        found = read_vocabulary(AutoTokenizer.from_pretrained(folder, trust_remote_code=False))
-    if found != (vocab, lowercase):
-        lost = next((token for token in vocab if found[0].get(token) != vocab[token]), None)
-        raise ValueError(
-            f"a file of the vocabulary cannot hold the token {lost!r}: write it without white space"
-        )

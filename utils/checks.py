@@ -71,7 +71,9 @@ def check_config(config) -> None:
 def check_numbers(config, counts: Collection[str]) -> None:
     """Refuse counts, shares and a deviation with which no model works, and weights that are stored as codes."""
     if getattr(config, "quantization_config", None):
-        raise ValueError("the weights are quantized (quantization_config): save the model as float32")
+        raise ValueError(
+            "the checkpoint holds quantized weights (quantization_config): save the model as float32"
+        )
     for field in counts:
         check_size(field, getattr(config, field))
     check_size("num_hidden_layers", config.num_hidden_layers, most=MOST_LAYERS)
@@ -140,6 +142,12 @@ def check_no_problems(what: str, problems: Mapping[str, Collection[str]]) -> Non
         raise ValueError(f"{what}; {'; '.join(lines)}")
 
 
+def check_tied(name: str, weight: Tensor, other: Tensor) -> None:
+    """Refuse a weight that is stored twice and differs."""
+    if not torch.equal(weight, other):
+        raise ValueError(f"{name} differs from the word embeddings or bias that it is tied to: tie them")
+
+
 def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
     """Refuse a weight with NaN or inf in it, or of whole numbers or 8 bits, which mean something else than they say."""
     for name, weight in weights.items():
@@ -178,7 +186,7 @@ def check_same_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} must have the shape {tuple(shape)} of the input, got {tuple(tensor.shape)}")
 
 
-def read_input(
+def checked_mask(
     input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None, config
 ) -> Tensor | None:
     """Check what the encoder is called with, (B, S) each; return the attention_mask, None where it hides nothing.

@@ -4,9 +4,10 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checkpoint import SavedModel, checkpoint_folder, read_checkpoint
+from utils.checkpoint import checkpoint_folder, read_checkpoint
 from utils.checks import check_size
 from utils.encoder import TransformerEncoder, initialize
+from utils.saving import SavedModel
 
 
 class TransformerForSequenceClassification(SavedModel):

@@ -211,9 +211,9 @@ def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
 
 def test_a_mask_comes_back_only_if_it_hides_something():
     config, mask = BertConfig(**SMALL), torch.tensor([[1, 1, 1], [1, 1, 0]])
-    assert checks.read_input(IDS, mask, None, config) is mask
+    assert checks.checked_mask(IDS, mask, None, config) is mask
     for full in (None, torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)):
-        assert checks.read_input(IDS, full, None, config) is None
+        assert checks.checked_mask(IDS, full, None, config) is None
 
 
 def decoder(**changes) -> BertConfig:

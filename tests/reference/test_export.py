@@ -12,10 +12,11 @@ from transformers import BertConfig
 from tests.helpers import SMALL, names, ragged_batch, shaken
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
+from utils.eight_bits import BLOCK, in_eight_bits, quantize_onnx, to_eight_bits
 from utils.encoder import EncoderOutput, TransformerEncoder
-from utils.export import BLOCK, INPUTS, OnnxModel, export_onnx, in_eight_bits, quantize_onnx, to_eight_bits
 from utils.masked_lm import TransformerForMaskedLM
 from utils.notebook import largest_difference
+from utils.onnx import INPUTS, OnnxModel, export_onnx
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_a_classifier_gives_logits_only(tmp_path):
 def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     path = tmp_path / "encoder.onnx"
     path.write_text("an older one")
-    monkeypatch.setattr("utils.export.onnx_bytes", lambda *arguments: b"a model")
+    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: b"a model")
     monkeypatch.setattr("utils.files.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a place that you may write"):
         export_onnx(small, path)
@@ -122,7 +123,7 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.export.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
+    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
     message = r"encoder\.onnx could not be saved \(there is no folder .*nowhere\): choose a place that you may write$"
     with pytest.raises(OSError, match=message):
         export_onnx(small, tmp_path / "nowhere" / "encoder.onnx")

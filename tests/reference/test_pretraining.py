@@ -21,8 +21,16 @@ from pretrain import CHECKPOINT, STATE_FILE, Run
 from tests.helpers import TINY, names, run_pretraining, unix_only
 from utils import files, pretraining
 from utils.encoder import TransformerEncoder
-from utils.masked_lm import TransformerForMaskedLM, pack, train_vocabulary
-from utils.pretraining import TEMPERATURE, Settings, contrast, endless_batches, find_partners
+from utils.masked_lm import TransformerForMaskedLM
+from utils.pretraining import (
+    TEMPERATURE,
+    Settings,
+    contrast,
+    endless_batches,
+    fill_rows,
+    find_partners,
+    train_vocabulary,
+)
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
 SETTINGS = Settings(steps=8, batch_size=4, learning_rate=1e-2, probability=0.3)
@@ -36,7 +44,7 @@ def short_rounds(monkeypatch):
 
 def new_run(settings: Settings = SETTINGS, **options) -> Run:
     tokenizer = train_vocabulary(TEXTS, 80)
-    rows = pack(TEXTS, tokenizer, 16)
+    rows = fill_rows(TEXTS, tokenizer, 16)
     torch.manual_seed(0)
     config = TINY | DROPOUT | {"vocab_size": len(tokenizer.vocab), "initializer_range": 0.1} | options
     model = TransformerForMaskedLM(BertConfig(**config))

@@ -7,11 +7,11 @@ from transformers import AutoConfig, ModernBertConfig
 
 from utils.attention import MultiHeadAttention
 from utils.checkpoint import checkpoint_folder, read_weights, reading
-from utils.checks import check_activation, check_even, check_heads, check_modern_config, read_input
+from utils.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
 from utils.files import read_whole
-from utils.weights import rename_modern_weight, rename_tied
+from utils.weights import rename_modern_weight, rename_weights
 
 
 def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
@@ -153,7 +153,7 @@ class ModernEncoder(nn.Module):
 
     def load_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a `ModernBertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
-        self.load_state_dict(rename_tied(state_dict, rename_modern_weight, self.state_dict()))
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename_modern_weight))
 
     def forward(
         self,
@@ -167,7 +167,7 @@ class ModernEncoder(nn.Module):
 
         hidden_states are the embeddings, then what each layer gives; the last has passed the final norm.
         """
-        attention_mask = read_input(input_ids, attention_mask, None, self.config)
+        attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
         hidden_states = self.embedding_norm(self.word_embeddings(input_ids))
         stream, attentions = (), ()
         for layer in self.layers:

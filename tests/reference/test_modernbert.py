@@ -22,12 +22,12 @@ from transformers import (
 from tests.helpers import SMALL, shaken
 from utils.attention import scaled_dot_product_attention
 from utils.encoder import TransformerEncoder
-from utils.export import quiet_exporter
-from utils.modern import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
+from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
 from utils.notebook import largest_difference
+from utils.onnx import quiet_exporter
 from utils.packing import encode_packed
 from utils.views import head_view, model_view
-from utils.weights import rename_modern_weight, rename_tied
+from utils.weights import rename_modern_weight, rename_weights
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
@@ -127,7 +127,7 @@ def test_states_weights_and_gradients_are_the_official_ones(case):
         assert mine.shape == theirs.shape
         assert largest_difference(mine.transpose(1, 2)[real], theirs.transpose(1, 2)[real]) <= 1e-5
     assert largest_difference(fused.last_hidden_state[real], wanted.last_hidden_state[real]) <= 1e-5
-    expected = rename_tied(gradients(official, batch), rename_modern_weight, ours.state_dict())
+    expected = rename_weights(gradients(official, batch), ours.state_dict(), rename_modern_weight)
     for asked in (False, True):
         errors = relative_errors(gradients(ours, batch, output_attentions=asked), expected)
         assert max(errors.values()) <= 1e-5, errors
@@ -145,7 +145,7 @@ def test_in_double_precision(case):
             found = ours(**batch, output_hidden_states=True, output_attentions=asked)
             for mine, theirs in zip(found.hidden_states, wanted.hidden_states, strict=True):
                 assert largest_difference(mine[real], theirs[real]) <= 1e-11
-    expected = rename_tied(gradients(official, batch), rename_modern_weight, ours.state_dict())
+    expected = rename_weights(gradients(official, batch), ours.state_dict(), rename_modern_weight)
     errors = relative_errors(gradients(ours, batch), expected)
     assert max(errors.values()) <= 1e-6, errors  # turned points are float32 in every precision, gradients too
 
@@ -442,7 +442,10 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
         (bent(pad_token_id=99), r"^pad_token_id=99 must be a whole number from 0 to 98$"),
         (bent(norm_eps=float("nan")), r"^norm_eps=nan must be a number from 0 to 1$"),
         (bent(num_hidden_layers=10**9), r"^num_hidden_layers=1000000000 must be a whole number from 1 to"),
-        (bent(quantization_config={"bits": 8}), r"^the weights are quantized \(quantization_config\)"),
+        (
+            bent(quantization_config={"bits": 8}),
+            r"^the checkpoint holds quantized weights \(quantization_config\)",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -463,7 +466,7 @@ def test_a_quantized_checkpoint_is_refused(folder, tmp_path):
     settings["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
     (place / "config.json").write_text(json.dumps(settings), "utf-8")
     with pytest.raises(
-        ValueError, match=r"the weights are quantized \(quantization_config\): save the model"
+        ValueError, match=r"the checkpoint holds quantized weights \(quantization_config\): save the model"
     ):
         ModernEncoder.from_checkpoint(place)
 
