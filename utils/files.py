@@ -116,7 +116,8 @@ def move(source: Path, target: Path, names: Sequence[str]) -> None:
 def remove_files(folder: Path, names: Sequence[str]) -> None:
     """Remove the files of these names, and the folder if it holds nothing else."""
     for name in names:
-        (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            (folder / name).unlink()
     with suppress(OSError):
         folder.rmdir()
 
