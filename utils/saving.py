@@ -21,7 +21,7 @@ from utils.checkpoint import (
 )
 from utils.checks import check_finite_weights, check_vocabulary_size
 from utils.files import new_folder, read_whole
-from utils.tokenization import check_written_vocabulary, read_vocabulary, write_vocabulary
+from utils.tokenization import read_vocabulary, write_vocabulary
 from utils.weights import HEADS, official_headed_name, rename_headed_weight, rename_weights, todays_name
 
 MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
@@ -90,7 +90,6 @@ class SavedModel(nn.Module):
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
-            check_written_vocabulary(draft, vocab, lowercase)
 
 
 def check_own_folder(folder: Path, architecture: str) -> None:

@@ -231,7 +231,7 @@ def test_a_vocabulary_that_cannot_be_read_again_replaces_nothing(tmp_path, token
     filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     vocab = dict(tiny_tokenizer().vocab)
     vocab[token] = vocab.pop("z")
-    with pytest.raises(ValueError, match=r"cannot hold the token .*: write it without white space"):
+    with pytest.raises(ValueError, match=r"a file cannot hold the token .*: write it without white space"):
         filled(2.0).save(tmp_path / "model", WordPieceTokenizer(vocab))
     assert saved_number(tmp_path / "model") == 1
     assert names(tmp_path) == ["model"]
