@@ -142,9 +142,9 @@ def check_no_problems(what: str, problems: Mapping[str, Collection[str]]) -> Non
         raise ValueError(f"{what}; {'; '.join(lines)}")
 
 
-def check_tied(name: str, weight: Tensor, other: Tensor) -> None:
-    """Refuse a weight that is stored twice and differs."""
-    if not torch.equal(weight, other):
+def check_tied(name: str, weight: Tensor, other: Tensor | None) -> None:
+    """Refuse a weight that differs from the other one of the same name, if there is one."""
+    if other is not None and not torch.equal(weight, other):
         raise ValueError(f"{name} differs from the word embeddings or bias that it is tied to: tie them")
 
 

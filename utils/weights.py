@@ -83,7 +83,7 @@ def rename_weights(
     found = {}
     for name, weight in state_dict.items():
         if ours := rename(name):
-            check_tied(name, weight, found.get(ours, weight))
+            check_tied(name, weight, found.get(ours))
             found[ours] = weight
     check_fit(found, wanted)
     check_finite_weights(found)
