@@ -60,7 +60,7 @@ Our loop minus the Trainer, on the same sentences: {difference:+.1%} (95 % inter
 def run_ours(parts: Reviews, seed: int) -> np.ndarray:
     """Fine-tune our classifier; whether each test sentence is right."""
     torch.manual_seed(seed)
-    model, tokenizer = TransformerForSequenceClassification.from_checkpoint(), load_tokenizer()
+    model, tokenizer = TransformerForSequenceClassification.from_checkpoint(num_labels=2), load_tokenizer()
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     fine_tune(model, tokenizer, *parts[:2], **SETTINGS, seed=seed, quiet=not sys.stderr.isatty())
     return predict(model, tokenizer, parts.test.texts).labels.numpy() == np.array(parts.test.labels)

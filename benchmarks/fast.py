@@ -15,8 +15,9 @@ from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, token_ids
 from utils.checkpoint import load_tokenizer
 from utils.datasets import reviews
+from utils.eight_bits import quantize_onnx
 from utils.encoder import TransformerEncoder
-from utils.export import OnnxModel, export_onnx, onnx_bytes, quantize_onnx
+from utils.onnx import OnnxModel, export_onnx, onnx_bytes
 from utils.packing import encode_packed
 
 PACKED, COMPILED = f"{OURS}, packed", f"{OURS}, compiled"

@@ -133,7 +133,7 @@ def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, paddi
 
 def predict_works(device: str) -> Iterator[Work]:
     """1,024 reviews, tokenized before, to the embedded checkpoint's logits: how `predict` does it, and packed."""
-    model = TransformerForSequenceClassification.from_checkpoint().to(device)
+    model = TransformerForSequenceClassification.from_checkpoint(num_labels=2).to(device)
     rows = token_ids(reviews().train.texts[:1024], load_tokenizer(), 512)
     contestants = {OURS: lambda: compute_logits(model, rows, 64)}
     contestants |= {
@@ -160,7 +160,7 @@ def fine_tuning_works(device: str) -> Iterator[Work]:
     """An epoch over 480 reviews in batches of 32, tokenizing included; the embedded checkpoint."""
     transformers.utils.logging.set_verbosity_error()
     train, few, tokenizer = reviews().train[:480], reviews().validation[:2], load_tokenizer()
-    model = TransformerForSequenceClassification.from_checkpoint().to(device)
+    model = TransformerForSequenceClassification.from_checkpoint(num_labels=2).to(device)
     folder = load_reference_model().name_or_path
     official = BertForSequenceClassification.from_pretrained(folder, num_labels=2).to(device)
     contestants = {

@@ -21,13 +21,22 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 from transformers import BertConfig
 
-from processes import add_up, share, start
+from processes import add_up, in_words, share, start
 from utils.checkpoint import reading
-from utils.checks import check_tokenizer
+from utils.checks import check_between, check_size, check_tokenizer
 from utils.datasets import imdb_reviews
-from utils.files import write_file
-from utils.masked_lm import TransformerForMaskedLM, evaluate_masked, pack, train_vocabulary
-from utils.pretraining import TINY, Settings, guess_words, masked_batches
+from utils.files import check_writable, left_by_killed, write_file
+from utils.masked_lm import TransformerForMaskedLM
+from utils.pretraining import (
+    TINY,
+    Settings,
+    evaluate_masked,
+    fill_rows,
+    guess_words,
+    masked_batches,
+    train_vocabulary,
+)
+from utils.saving import check_own_folder
 from utils.training import History, make_optimizer, rate_factor, train_epoch
 
 STATE_FILE, CHECKPOINT = "training.safetensors", "checkpoint"  # for going on, and a folder for readers
@@ -145,8 +154,8 @@ def check_same(found: Mapping, wanted: Mapping, path: Path) -> None:
             raise ValueError(f"{path} is of a run with {both}: go on with its own, or choose another folder")
 
 
-def main() -> None:
-    """Begin a run, or go on with the one in the folder."""
+def read_options() -> tuple[Settings, dict]:
+    """The command line: what decides the weights, and the rest; errors for what leaves nothing to do."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where it is written; a run that is there already goes on")
     for name, default in asdict(Settings()).items():
@@ -155,23 +164,49 @@ def main() -> None:
     parser.add_argument("--texts", type=int, help="use so many reviews only")
     parser.add_argument("--cpu", action="store_true", help="stay on the CPU, in spite of a GPU")
     options = vars(parser.parse_args())
-    folder, until, texts, cpu = (options.pop(name) for name in ("folder", "until", "texts", "cpu"))
-    accelerator, settings = start(cpu), Settings(**options)
-    begun = (folder / STATE_FILE).is_file()
-    if not begun and any(folder.glob("[!.]*")):
+    rest = {name: options.pop(name) for name in ("folder", "until", "texts", "cpu")}
+    for name in ("until", "texts"):
+        if rest[name] is not None:
+            check_size(f"--{name}", rest[name])
+    settings, folder = Settings(**options), rest["folder"].expanduser()
+    check_between("--learning-rate", settings.learning_rate, 0, 1, "1e-3 suits this model")
+    for left in left_by_killed(folder / STATE_FILE):
+        left.unlink(missing_ok=True)
+    if not (folder / STATE_FILE).is_file() and any(folder.glob("[!.]*")):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
+    check_own_folder(folder / CHECKPOINT, TransformerForMaskedLM.architecture)
+    check_writable(folder / CHECKPOINT)
+    return settings, rest | {"folder": folder}
+
+
+def prepare(settings: Settings, texts: int | None, accelerator: Accelerator) -> Run:
+    """A new run on so many reviews, or on all."""
     train, validation = imdb_reviews("train")[:texts], imdb_reviews("validation")[:50]
     tokenizer = train_vocabulary(train, TINY["vocab_size"])
-    rows, held_out = (pack(part, tokenizer, TINY["max_position_embeddings"]) for part in (train, validation))
+    rows, held_out = (
+        fill_rows(part, tokenizer, TINY["max_position_embeddings"]) for part in (train, validation)
+    )
     torch.manual_seed(settings.seed)
     model = TransformerForMaskedLM(BertConfig(**TINY)).to(accelerator.device)
-    run = Run(model, tokenizer, rows, held_out, settings, accelerator)
-    if begun:
-        run.resume(folder)
-        if accelerator.is_main_process:
-            model.save(folder / CHECKPOINT, tokenizer)  # which a kill may have kept from being written
+    return Run(model, tokenizer, rows, held_out, settings, accelerator)
+
+
+def main() -> None:
+    """Begin a run, or go on with the one in the folder."""
+    with in_words():
+        settings, options = read_options()
+        folder, until = options["folder"], options["until"] or settings.steps
+        accelerator = start(options["cpu"])
+        run = prepare(settings, options["texts"], accelerator)
+        if (folder / STATE_FILE).is_file():
+            run.resume(folder)
+            if accelerator.is_main_process:
+                run.model.save(
+                    folder / CHECKPOINT, run.tokenizer
+                )  # which a kill may have kept from being written
     try:
-        run.learn(min(until or settings.steps, settings.steps), folder)
+        with in_words((FloatingPointError, OSError)):
+            run.learn(min(until, settings.steps), folder)
         accelerator.wait_for_everyone()  # nobody leaves before the model is saved
     except KeyboardInterrupt:
         accelerator.print(f"stopped: the same command goes on from the last round saved in {folder}")

@@ -1,10 +1,20 @@
 """Several processes that learn as one, by Hugging Face's accelerate: what the programs beside this file share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from accelerate import Accelerator
 from torch import Tensor
+
+
+@contextmanager
+def in_words(errors: tuple[type[Exception], ...] = (OSError, TypeError, ValueError)) -> Iterator[None]:
+    """End the program with the words of an error, by default of one that bad input raises."""
+    try:
+        yield
+    except errors as error:
+        raise SystemExit(str(error)) from error
 
 
 def start(cpu: bool) -> Accelerator:

@@ -28,9 +28,10 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
-from utils.masked_lm import mask_tokens, pack
+from utils.masked_lm import mask_tokens
 from utils.packing import encode_packed
 from utils.plots import heatmap
+from utils.pretraining import fill_rows
 from utils.search import embed, hnsw_index, search, search_index
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
@@ -129,7 +130,7 @@ def with_weights(change: Callable[[dict], object], reader: Callable[[Path], obje
 
 def classify(folder: Path) -> TransformerForSequenceClassification:
     """The classifier in the folder."""
-    return TransformerForSequenceClassification.load(folder)
+    return TransformerForSequenceClassification.from_checkpoint(folder)
 
 
 def save_broken(folder: Path) -> None:
@@ -402,7 +403,12 @@ CONFIGS = [
     ("hidden_size", "12", "hidden_size"),
     ("hidden_size", 12.5, "hidden_size"),
     ("num_attention_heads", 5, "hidden_size=12 is not divisible by num_attention_heads=5"),
-    ("hidden_dropout_prob", 1.5, "dropout probability has to be between 0 and 1, but got 1.5"),
+    ("hidden_dropout_prob", 1.5, "hidden_dropout_prob=1.5 must be a number from 0 to 1"),
+    ("attention_probs_dropout_prob", math.nan, "attention_probs_dropout_prob=nan must be a number from 0 to 1"),
+    *(("layer_norm_eps", eps, f"layer_norm_eps={eps} must be a number from 0 to 1") for eps in (math.nan, -1.0)),
+    *(("initializer_range", std, f"initializer_range={std} must be") for std in (math.nan, math.inf, -0.1)),
+    ("pad_token_id", 50, "pad_token_id=50 must be a whole number from 0 to 49"),
+    ("num_hidden_layers", 10**9, "num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"),
     ("hidden_act", "silu", 'hidden_act="silu" is not built here: use one of gelu'),
     ("is_decoder", True, "is_decoder=True is not built here: use False"),
     ("add_cross_attention", True, "add_cross_attention=True is not built here: use False"),
@@ -555,7 +561,7 @@ VOCABULARY = [
     ("a text of a million letters", lambda _: tiny_tokenizer().encode("a" * 10**6) == [2, 1, 3]),
     ("half a surrogate pair", lambda _: tiny_tokenizer().encode("a \ud800") == [2, 5, 3]),
     ("half a surrogate pair among texts to learn from",
-     lambda _: pack(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]]),
+     lambda _: fill_rows(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]]),
     ("rows without a word to ask for", lambda _: mask_tokens(torch.tensor([[2, 1, 3]]), tiny_tokenizer()),
      ValueError, "no word to ask for among special tokens: use rows of text"),
 ]
@@ -585,7 +591,9 @@ INPUT = [
     ("a mask that hides a whole row", encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
      ValueError, "attention_mask masks every token of a row: leave at least one 1"),
     ("a mask with NaN in it", encode(attention_mask=torch.tensor([[1, 1, torch.nan], [1, 1, 1]])),
-     ValueError, "attention_mask holds NaN: use 1 for a real token and 0 for padding"),
+     ValueError, "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding"),
+    ("a mask to be added to scores", encode(attention_mask=torch.tensor([[0, 0, -10_000], [0, 0, 0]])),
+     ValueError, "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding"),
     *((f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
       for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)),
     ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
@@ -608,7 +616,9 @@ WRITING = [
        ValueError, f"{name}={wrong!r} must be a whole number from 0 to 49")
       for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
-     ValueError, "encoder_hidden_states must be (2, S, 12), a source for each text, got (2, 3, 24)"),
+     ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one"),
+    ("a source with NaN", decode(encoder_hidden_states=torch.full((2, 4, 12), math.nan)),
+     ValueError, "encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder"),
     ("a decoder that looks at no source", write({"add_cross_attention": False}),
      ValueError, "this decoder looks at no source: "),
     ("an encoder for the decoder", write({"is_decoder": False}), ValueError, "is_decoder=False makes an encoder"),
@@ -743,6 +753,9 @@ TABLE = [
     ("a row that is too long", table(b"name,ticker\nA,B,C\n"), ValueError, "line 2 has not 2 columns"),
     ("Latin-1", table("name,ticker\nCafé,C\n".encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
     ("an empty file", table(b""), ValueError, "is missing from"),
+    ("a column that is there twice", table(b"name,ticker,name\nA,B,C\n"),
+     ValueError, "the header names the column 'name' more than once"),
+    ("a stray quote", table(b'name,ticker\n"A,B\n"C,D\n'), ValueError, "cannot be read"),
 ]
 # fmt: on
 GROUPS = {

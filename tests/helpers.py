@@ -48,7 +48,7 @@ def filled(number: float) -> TransformerForSequenceClassification:
 
 def saved_number(folder: Path) -> float:
     """The number that all weights of the saved model are; more than one would be a mixture of models."""
-    weights = TransformerForSequenceClassification.load(folder).state_dict().values()
+    weights = TransformerForSequenceClassification.from_checkpoint(folder).state_dict().values()
     (number,) = {value for weight in weights for value in weight.unique().tolist()}
     return number
 

@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from tools.badges import current
 from tools.npm import Package, fetch, read_member
 from utils.checkpoint import checkpoint_name
+from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
-from utils.export import onnx_bytes, replace_matrices
 from utils.files import write_file
+from utils.onnx import onnx_bytes
 from utils.search import embed
 from utils.tokenization import WordPieceTokenizer
 from utils.views.figures import splitting_rules, vocabulary_lines

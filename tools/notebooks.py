@@ -32,8 +32,10 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "batches": (),
     },
     "11": {
-        "masked_lm": ("LanguageModelHead", "TransformerForMaskedLM", "mask_tokens", "pack", "NeighbourGuess"),
+        "masked_lm": ("LanguageModelHead", "TransformerForMaskedLM", "mask_tokens"),
         "pretraining": (
+            "fill_rows",
+            "NeighbourGuess",
             "endless_batches",
             "masked_batches",
             "guess_words",
@@ -45,16 +47,16 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     "12": {
         "attention": ("causal_mask",),
         "decoder": (
-            *("LayerCache", "TransformerDecoderLayer", "TransformerDecoder"),
-            *("Writer", "greedy_search", "beam_search", "EncoderDecoder"),
+            *("LayerCache", "TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),
         ),
+        "generation": ("Writer", "greedy_search", "beam_search"),
     },
     "13": {
         "packing": ("TextBoundaries", "encode_packed"),
-        "export": ("to_eight_bits", "in_eight_bits", "quantize_onnx"),
+        "eight_bits": ("to_eight_bits", "in_eight_bits", "quantize_onnx"),
     },
     "14": {
-        "modern": (
+        "modernbert": (
             *("rotary", "local_mask", "local_attention", "RotaryAttention", "GatedFeedForward"),
             *("ModernEncoderLayer", "ModernEncoder"),
         ),

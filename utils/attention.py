@@ -89,7 +89,7 @@ class MultiHeadAttention(nn.Module):
         B, _, S, _ = query.shape
         dropout_p = self.dropout_p if self.training else 0.0
         if output_attentions:
-            attention_weights = compute_attention_weights(query, key, mask)  # (B, A, S, S)
+            attention_weights = compute_attention_weights(query, key, mask)  # (B, A, S, T)
             context = F.dropout(attention_weights, dropout_p) @ value  # (B, A, S, D)
         else:
             attention_weights = None

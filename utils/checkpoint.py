@@ -9,32 +9,25 @@ two compares two roads.
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-import torch
 from huggingface_hub import HfApi, snapshot_download
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from safetensors.torch import load_file
+from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from utils.checks import (
-    SPECIAL_TOKENS,
     check_config,
-    check_finite_weights,
     check_no_problems,
     check_vocabulary_size,
 )
-from utils.files import check_sha256, new_folder
+from utils.files import being_saved, check_sha256, read_whole
 from utils.weights import (
-    HEADS,
     is_encoder_weight,
-    modern_name,
-    official_headed_name,
-    rename_headed_weight,
-    rename_tied,
+    todays_name,
 )
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
@@ -57,12 +50,6 @@ TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "spec
 HUB_SECONDS = 10  # for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
-# what is built of the official tokenizer's parts
-TOKENIZER_PARTS = {
-    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
-}
 
 
 # Which folder
@@ -79,7 +66,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
     folder = Path(name).expanduser()
-    return folder.resolve() if folder.is_dir() else download(name)
+    return folder.resolve() if folder.is_dir() or being_saved(folder) else download(name)
 
 
 @cache
@@ -94,8 +81,9 @@ def embedded_folder() -> Path:
     return folder
 
 
+@cache
 def download(name: str) -> Path:
-    """Fetch a checkpoint by its name on the Hub, or find it in the Hub's local cache."""
+    """Fetch a checkpoint by its name on the Hub, once a process, or find it in the Hub's local cache."""
     reason = None
     try:
         HfApi().model_info(name, timeout=HUB_SECONDS)  # snapshot_download alone would wait without end
@@ -135,8 +123,6 @@ def load_config(checkpoint: str | None = None) -> BertConfig:
         raise ValueError(
             f'{folder} is of the family model_type="{family}", and this series builds "bert": {REMEDY}'
         )
-    if "quantization_config" in settings:
-        raise ValueError(f"{folder} holds quantized weights (quantization_config): save the model as float32")
     with reading(folder / CONFIG):
         config = BertConfig.from_dict(
             {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}
@@ -156,10 +142,16 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
         with reading(path):
             stored = load_file(path)
         for name, weight in stored.items():
-            if modern_name(name) in weights:
+            if todays_name(name) in weights:
                 raise ValueError(f"{path} holds {name} a second time: save the model again")
-            weights[modern_name(name)] = weight
+            weights[todays_name(name)] = weight
     return weights
+
+
+def read_checkpoint(checkpoint: str | None = None) -> tuple[BertConfig, dict[str, Tensor]]:
+    """What `load_config` and `read_weights` give, both of one saving, even while somebody saves into the folder."""
+    folder = checkpoint_folder(checkpoint)
+    return read_whole(folder, lambda: (load_config(checkpoint), read_weights(checkpoint)))
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -199,7 +191,7 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
         )
     problems = {
         "missing": [name for name in report["missing_keys"] if not name.startswith("pooler.")],
-        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(modern_name(name))],
+        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(todays_name(name))],
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
     check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)
@@ -209,152 +201,13 @@ def load_reference_model(checkpoint: str | None = None) -> BertModel:
 
 def load_tokenizer(checkpoint: str | None = None):
     """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
-    folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
-    with reading(f"the tokenizer in {folder}"):
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    folder = checkpoint_folder(checkpoint)
+
+    def read():
+        config = load_config(checkpoint)
+        with reading(f"the tokenizer in {folder}"):
+            return config, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+
+    config, tokenizer = read_whole(folder, read)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     return tokenizer
-
-
-def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
-    """An official tokenizer's vocabulary (token to id) and whether it lowers the case.
-
-    ValueError unless it does what BERT's does, with BERT's five special tokens and no others.
-    """
-    settings = json.loads(tokenizer.backend_tokenizer.to_str())
-    for part, wanted in TOKENIZER_PARTS.items():
-        found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
-        if not wanted.items() <= found.items():
-            raise ValueError(f"the tokenizer has a {part} that is not built here, {found}: {REMEDY}")
-    normalizer = settings["normalizer"]
-    if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
-        raise ValueError(f"the tokenizer has a normalizer that is not built here, {normalizer}: {REMEDY}")
-    others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
-    if others:
-        raise ValueError(
-            f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five"
-        )
-    return tokenizer.get_vocab(), normalizer["lowercase"]
-
-
-# Writing
-
-
-class SavedModel(nn.Module):
-    """A model on the encoder that is saved as a checkpoint, and comes back from one."""
-
-    architecture: str  # the class of transformers that has the same weights
-    checkpoint: str | None = None  # where its vocabulary is, once it came from there
-
-    def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Copy the weights of transformers' model; ValueError lists those that do not fit."""
-        rename = partial(rename_headed_weight, architecture=self.architecture)
-        self.load_state_dict(rename_tied(state_dict, rename, self.state_dict()))
-
-    @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None):
-        """Pretrained weights, head included, in evaluation mode; ValueError for a checkpoint without that head."""
-        return read_model(cls, checkpoint)
-
-    @classmethod
-    def load(cls, folder: str | Path):
-        """What `save` or transformers' `save_pretrained` wrote, in evaluation mode.
-
-        FileNotFoundError for no folder; ValueError for one that is not whole, and for weights that do not fit.
-        """
-        if not Path(folder).expanduser().is_dir():
-            raise FileNotFoundError(f"{folder} is no folder: pass one that save() has written")
-        return read_model(cls, str(folder))
-
-    def save(
-        self,
-        folder: str | Path,
-        tokenizer=None,
-        labels: Sequence[str] | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        """Write configuration, weights and vocabulary for `load`, for transformers and for every `from_checkpoint`.
-
-        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. The
-        folder is replaced whole, or stays: OSError where it cannot be written; ValueError for a tokenizer or labels
-        that do not fit the model, for weights with NaN or inf, and for a folder that holds other files.
-        """
-        folder = Path(folder).expanduser().resolve()
-        check_own_folder(folder)
-        if tokenizer is None and self.checkpoint is None:
-            raise ValueError(
-                "this model was made from a configuration, which has no vocabulary: pass tokenizer="
-            )
-        tokenizer = tokenizer or load_tokenizer(self.checkpoint)
-        vocab, lowercase = (
-            read_vocabulary(tokenizer)
-            if hasattr(tokenizer, "backend_tokenizer")
-            else (tokenizer.vocab, tokenizer.lowercase)
-        )
-        check_vocabulary_size(vocab, self.config.vocab_size)
-        weights = {
-            official_headed_name(name, self.architecture): weight.to("cpu", dtype).contiguous()
-            for name, weight in self.state_dict().items()
-        }
-        check_finite_weights(weights)
-        with new_folder(folder) as draft:
-            saved_config(self.config, self.architecture, labels).save_pretrained(draft)
-            save_file(weights, draft / WEIGHTS, {"format": "pt"})
-            write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
-
-
-def read_model(kind: type[SavedModel], checkpoint: str | None) -> SavedModel:
-    """A whole model of a checkpoint, in evaluation mode; errors as in `load`."""
-    config, weights = load_config(checkpoint), read_weights(checkpoint)
-    head = tuple(map(modern_name, HEADS[kind.architecture]))
-    if not any(name.startswith(head) for name in weights):
-        remedy = f"use one that was saved as a {kind.architecture}, such as bert-base-uncased"
-        raise ValueError(
-            f"{config.name_or_path} holds no weights of this model's head ({head[0]}…): {remedy}"
-        )
-    model = kind(config)
-    model.load_bert_weights(weights)
-    model.checkpoint = str(checkpoint_folder(checkpoint))
-    return model.eval()
-
-
-def check_own_folder(folder: Path) -> None:
-    """Refuse to save where there is anything else than a checkpoint's files, since they would go."""
-    if folder.is_dir():
-        others = sorted({path.name for path in folder.iterdir()} - {CONFIG, WEIGHTS, *TOKENIZER_FILES})
-        if others:
-            raise ValueError(
-                f"{folder} holds {others[0]}, which is no file of a model: save into a folder of its own"
-            )
-    elif folder.exists():
-        raise FileExistsError(f"{folder} is a file: save into a folder")
-
-
-def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
-    """The configuration as it is saved: without a program's settings, and with the names of its classes, if given."""
-    settings = {name: value for name, value in config.to_dict().items() if name not in NOT_THE_MODELS}
-    settings["architectures"] = [architecture]
-    if labels is not None:
-        if (
-            isinstance(labels, str)
-            or len(labels) != config.num_labels
-            or len(set(labels)) != config.num_labels
-        ):
-            raise ValueError(
-                f"labels={labels!r:.80} must be {config.num_labels} different names, one a class"
-            )
-        settings["id2label"] = dict(enumerate(labels))
-        settings["label2id"] = {label: number for number, label in enumerate(labels)}
-    return BertConfig.from_dict(settings)
-
-
-def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
-    """Write a vocabulary, token to id, as the files that `load_tokenizer` reads."""
-    settings = {
-        "tokenizer_class": "BertTokenizer",
-        "do_lower_case": lowercase,
-        "model_max_length": max_length,
-    }
-    lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
-    (folder / "vocab.txt").write_text(lines, "utf-8")
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")

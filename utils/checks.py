@@ -15,17 +15,20 @@ import torch
 from torch import Tensor
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-# what is built of a configuration's choices, and the fields that are counts
+# what is built of a configuration's choices
 BUILT = {
     "position_embedding_type": "absolute",
     "is_decoder": False,
     "add_cross_attention": False,
     "pruned_heads": {},
 }
-COUNTS = (
+MODERN_COUNTS = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"),
-    *("max_position_embeddings", "type_vocab_size"),
+    "max_position_embeddings",
 )
+COUNTS = (*MODERN_COUNTS, "type_vocab_size")
+MOST_LAYERS = 1000  # more would be built for hours
+SHARES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "norm_eps")  # from 0 to 1
 MODERN_LAYERS = ("full_attention", "sliding_attention")  # of ModernBERT: global and local ones
 COMPARED = WeakKeyDictionary()  # tokenizers whose ids were found to be those of a model of this size
 
@@ -51,13 +54,33 @@ def check_between(name: str, number, low: float, high: float, usual: str) -> Non
         raise ValueError(f"{name}={number!r:.80} must lie between {low:g} and {high:g}: {usual}")
 
 
+def check_up_to(most: float, name: str, number) -> None:
+    """Refuse what is no number from 0 to `most`; NaN is none."""
+    if not isinstance(number, Real) or not 0 <= number <= most:
+        raise ValueError(f"{name}={number!r:.80} must be a number from 0 to {most:g}")
+
+
 def check_config(config) -> None:
     """Refuse a configuration beyond a BERT encoder with learned positions; the error names the field."""
     for field, built in BUILT.items():
         if (found := getattr(config, field, built)) != built:
             raise ValueError(f"{field}={found!r} is not built here: use {built!r}")
-    for field in COUNTS:
+    check_numbers(config, COUNTS)
+
+
+def check_numbers(config, counts: Collection[str]) -> None:
+    """Refuse counts, shares and a deviation with which no model works, and weights that are stored as codes."""
+    if getattr(config, "quantization_config", None):
+        raise ValueError(
+            "the checkpoint holds quantized weights (quantization_config): save the model as float32"
+        )
+    for field in counts:
         check_size(field, getattr(config, field))
+    check_size("num_hidden_layers", config.num_hidden_layers, most=MOST_LAYERS)
+    for field in (*SHARES, "initializer_range"):
+        check_up_to(1, field, getattr(config, field, 0))
+    if config.pad_token_id is not None:
+        check_size("pad_token_id", config.pad_token_id, 0, config.vocab_size - 1)
 
 
 def check_modern_config(config) -> None:
@@ -73,6 +96,9 @@ def check_modern_config(config) -> None:
     for field in ("embedding_dropout", "attention_dropout", "mlp_dropout"):
         if rate := getattr(config, field):
             raise ValueError(f"{field}={rate} is not built here: use 0.0, as ModernBERT does")
+    check_numbers(config, MODERN_COUNTS)
+    check_heads(config.hidden_size, config.num_attention_heads)
+    check_even(config.hidden_size // config.num_attention_heads)
 
 
 def check_heads(hidden_size: int, num_heads: int) -> None:
@@ -80,6 +106,12 @@ def check_heads(hidden_size: int, num_heads: int) -> None:
     if num_heads < 1 or hidden_size % num_heads:
         sizes = f"hidden_size={hidden_size} is not divisible by num_attention_heads={num_heads}"
         raise ValueError(f"{sizes}: change one")
+
+
+def check_even(head_size: int) -> None:
+    """Refuse heads of an odd size, whose numbers make no pairs to be turned by their position."""
+    if head_size % 2:
+        raise ValueError(f"a head of {head_size} numbers cannot be turned in pairs: use an even size")
 
 
 def check_activation(name: str, known: Collection[str], field: str = "hidden_act") -> None:
@@ -108,6 +140,12 @@ def check_no_problems(what: str, problems: Mapping[str, Collection[str]]) -> Non
     lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
     if lines:
         raise ValueError(f"{what}; {'; '.join(lines)}")
+
+
+def check_tied(name: str, weight: Tensor, other: Tensor | None) -> None:
+    """Refuse a weight that differs from the other one of the same name, if there is one."""
+    if other is not None and not torch.equal(weight, other):
+        raise ValueError(f"{name} differs from the word embeddings or bias that it is tied to: tie them")
 
 
 def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
@@ -148,7 +186,7 @@ def check_same_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} must have the shape {tuple(shape)} of the input, got {tuple(tensor.shape)}")
 
 
-def read_input(
+def checked_mask(
     input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None, config
 ) -> Tensor | None:
     """Check what the encoder is called with, (B, S) each; return the attention_mask, None where it hides nothing.
@@ -165,12 +203,12 @@ def read_input(
     check_shapes(input_ids, types, config.max_position_embeddings)
     check_same_shape("attention_mask", mask, input_ids.shape)
     facts = [*input_ids.aminmax(), *types.aminmax(), *mask_facts(mask), (mask != 0).all()]
-    lowest, highest, lowest_type, highest_type, has_nan, every_row_sees, nothing_hidden = torch.stack(
+    lowest, highest, lowest_type, highest_type, is_other, every_row_sees, nothing_hidden = torch.stack(
         [fact.long() for fact in facts]
     ).tolist()
     check_entries("input_ids", lowest, highest, config.vocab_size)
     check_entries("token_type_ids", lowest_type, highest_type, getattr(config, "type_vocab_size", 1))
-    check_mask_facts("attention_mask", has_nan, every_row_sees)
+    check_mask_facts("attention_mask", is_other, every_row_sees)
     return None if nothing_hidden else attention_mask
 
 
@@ -182,14 +220,14 @@ def check_entries(name: str, lowest: int, highest: int, size: int) -> None:
 
 
 def mask_facts(mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Whether a mask holds NaN, and whether each of its rows leaves a token to see."""
-    return mask.isnan().any(), (mask != 0).any(dim=-1).all()
+    """Whether a mask holds NaN or less than 0, and whether each of its rows leaves a token to see."""
+    return (~(mask >= 0)).any(), (mask != 0).any(dim=-1).all()
 
 
-def check_mask_facts(name: str, has_nan, every_row_sees) -> None:
-    """Refuse a mask with NaN, and one that leaves a row no token to see."""
-    if has_nan:
-        raise ValueError(f"{name} holds NaN: use 1 for a real token and 0 for padding")
+def check_mask_facts(name: str, is_other, every_row_sees) -> None:
+    """Refuse a mask with NaN, one to be added to scores (0 and −10,000), and one that leaves a row no token to see."""
+    if is_other:
+        raise ValueError(f"{name} holds NaN or less than 0: use 1 for a real token and 0 for padding")
     if not every_row_sees:
         raise ValueError(f"{name} masks every token of a row: leave at least one 1 in each")
 

@@ -4,15 +4,17 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checkpoint import SavedModel, checkpoint_name, load_config, read_weights
+from utils.checkpoint import checkpoint_folder, read_checkpoint
 from utils.checks import check_size
 from utils.encoder import TransformerEncoder, initialize
+from utils.saving import SavedModel
 
 
 class TransformerForSequenceClassification(SavedModel):
     """BERT with a classification head: [CLS] → pooler → dropout → linear (Devlin et al. 2019, section 4.1)."""
 
     architecture = "BertForSequenceClassification"
+    without_head = "num_labels=2 asks for a new, untrained one"
 
     def __init__(self, config: BertConfig):
         """Random weights, in training mode; `config.num_labels` classes. ValueError for fewer than two."""
@@ -28,19 +30,25 @@ class TransformerForSequenceClassification(SavedModel):
             initialize(part, config.initializer_range)
 
     @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int = 2):
-        """Pretrained encoder, the checkpoint's pooler and an untrained last layer, in evaluation mode.
+    def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
+        """What was saved, whole, in evaluation mode; `num_labels` asks for a new, untrained last layer.
 
-        The embedded checkpoint's pooler is itself an untrained draw (notebook 08). A trained head is left out.
+        The encoder is the checkpoint's then, and the pooler too, if it has one. That of the embedded checkpoint is
+        itself an untrained draw (notebook 08). ValueError for a checkpoint without a last layer, and no `num_labels`.
         """
-        config, weights = load_config(checkpoint), read_weights(checkpoint)
-        config.num_labels = num_labels
+        if num_labels is None:
+            return super().from_checkpoint(checkpoint)
+        config, weights = read_checkpoint(checkpoint)
+        config.id2label, config.num_labels = (
+            None,
+            num_labels,
+        )  # the names of its classes went with the old layer
         model = cls(config)
         model.encoder.load_bert_weights(weights)
         if "pooler.dense.weight" in weights:
             pooler = {kind: weights[f"pooler.dense.{kind}"] for kind in ("weight", "bias")}
             model.pooler.load_state_dict(pooler)
-        model.checkpoint = checkpoint_name(checkpoint)
+        model.checkpoint = str(checkpoint_folder(checkpoint))
         return model.eval()
 
     def forward(

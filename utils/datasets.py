@@ -53,6 +53,8 @@ class Labelled(NamedTuple):
     validation: Examples
     test: Examples
     names: tuple[str, ...]
+    rows: int  # that were read, before texts that come twice were left out
+    over_lines: int  # rows whose text runs over several lines, as a stray quote makes them
 
 
 class Company(NamedTuple):
@@ -98,8 +100,8 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty: write a header such as text,label and a row for each text")
     remedy = "save it as CSV, UTF-8, and name its two columns as text and label"
-    unique = {}
-    for number, row in enumerate(read_csv(path, (text, label), remedy), start=1):
+    unique, rows = {}, read_csv(path, (text, label), remedy)
+    for number, row in enumerate(rows, start=1):
         for column in (text, label):
             if not row[column].strip():
                 place = f"row {number} below the header has nothing in the column {column!r}"
@@ -116,7 +118,8 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     if counts[rarest] < 3:
         found = f"the class {rarest!r} has {counts[rarest]} different texts, too few for three parts"
         raise ValueError(f"{path}: {found}: write 3 or more, or leave the class out")
-    return Labelled(*deal(list(unique.values()), counts, names, seed), names)
+    over_lines = sum("\n" in row[text].strip() for row in rows)
+    return Labelled(*deal(list(unique.values()), counts, names, seed), names, len(rows), over_lines)
 
 
 def deal(
@@ -201,9 +204,12 @@ def read_csv(
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header = lines.readline()
             lines.seek(0)
-            reader = csv.DictReader(lines, delimiter=";" if header.count(";") > header.count(",") else ",")
+            delimiter = ";" if header.count(";") > header.count(",") else ","
+            reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
             if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
                 raise ValueError(f"the column {missing[0]!r} is missing from {reader.fieldnames}")
+            if twice := [name for name in columns if reader.fieldnames.count(name) > 1]:
+                raise ValueError(f"the header names the column {twice[0]!r} more than once")
             rows = []
             for row in reader:
                 if None in row or None in row.values():

@@ -1,11 +1,10 @@
-"""The decoder, the encoder–decoder, and how they write: greedily or with beams, with a cache. Built in notebook 12."""
+"""The decoder, and the encoder–decoder, which reads a text and writes another. Built in notebook 12."""
 
 import copy
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
@@ -14,16 +13,16 @@ from utils.checks import (
     check_config,
     check_mask_facts,
     check_same_shape,
-    check_size,
     check_tensor,
+    checked_mask,
     mask_facts,
-    read_input,
 )
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer
+from utils.generation import Writer, as_limits, beam_search, greedy_search
 from utils.masked_lm import LanguageModelHead
-from utils.weights import rename_decoder_weight, rename_tied
+from utils.weights import rename_decoder_weight, rename_weights
 
 # The model
 
@@ -124,7 +123,7 @@ class TransformerDecoder(nn.Module):
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a Hugging Face `BertLMHeadModel`'s weights; ValueError lists those that do not fit."""
-        self.load_state_dict(rename_tied(state_dict, rename_decoder_weight, self.state_dict()))
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename_decoder_weight))
 
     def new_cache(self) -> list[LayerCache]:
         """An empty cache for a text that is to be written: one for each layer."""
@@ -146,7 +145,7 @@ class TransformerDecoder(nn.Module):
         tokens that are not cached yet are computed and returned. ValueError for bad input, for a text without new
         tokens, and for a source that is missing or does not fit.
         """
-        attention_mask = read_input(input_ids, attention_mask, None, self.config)
+        attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
         source = as_source(self.config, len(input_ids), encoder_hidden_states, encoder_attention_mask)
         cache = cache or self.new_cache()
         cached = len(cache[0])
@@ -164,107 +163,6 @@ class TransformerDecoder(nn.Module):
         return DecoderOutput(logits, tuple(attentions), None if source is None else tuple(cross_attentions))
 
 
-# Writing: the best token each time, or the best of several texts
-
-
-class Limits(NamedTuple):
-    """Where texts start, end and are padded, how long they may get, and how many are followed for each source."""
-
-    start: int
-    end: int
-    pad: int
-    max_length: int  # the start token counted
-    num_beams: int
-
-
-class Writer:
-    """What a search asks for the next token: a decoder and the sources, each as often as there are beams."""
-
-    def __init__(
-        self, decoder: nn.Module, states: Tensor, mask: Tensor | None, limits: Limits, use_cache: bool = True
-    ):
-        """`states` (B, S, H) and `mask` (B, S) are the encoder's."""
-        self.decoder, self.B = decoder, len(states)
-        self.states = states.repeat_interleave(limits.num_beams, dim=0)  # (B · K, S, H)
-        self.mask = None if mask is None else mask.repeat_interleave(limits.num_beams, dim=0)  # (B · K, S)
-        self.cache = decoder.new_cache() if use_cache else None
-
-    def begin(self, limits: Limits) -> Tensor:
-        """The start token of each text, (B, 1)."""
-        return torch.full((self.B, 1), limits.start, device=self.states.device)
-
-    def next_logits(self, ids: Tensor) -> Tensor:
-        """Texts so far (B · K, T) to the scores (B · K, V) of the token that follows; ValueError for NaN and inf."""
-        logits = self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1]
-        if not logits.isfinite().all():
-            remedy = "take the weights from before training went wrong"
-            raise ValueError(f"the scores of the next token hold NaN or inf: {remedy}")
-        return logits
-
-    def reorder(self, rows: Tensor) -> None:
-        """Continue with these rows of the texts so far."""
-        for layer in self.cache or ():
-            layer.reorder(rows)
-
-
-def greedy_search(writer: Writer, limits: Limits) -> Tensor:
-    """The likeliest token each time, to texts (B, up to max_length), padded after their end."""
-    ids = writer.begin(limits)
-    ended = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
-    while ids.size(1) < limits.max_length and not ended.all():
-        chosen = writer.next_logits(ids).argmax(dim=-1).masked_fill(ended, limits.pad)  # (B)
-        ids = torch.cat([ids, chosen[:, None]], dim=1)
-        ended |= chosen == limits.end
-    return ids
-
-
-NO_TEXT = -1e9  # the score where there is no text yet
-
-
-def beam_search(writer: Writer, limits: Limits) -> Tensor:
-    """The finished text with the best mean log-probability per token, (B, up to max_length), padded after its end.
-
-    For each source the K = `num_beams` likeliest unfinished texts are followed, and the K best finished ones kept. When
-    to stop is transformers' `early_stopping=False`: once the best unfinished text is no better than the worst of K
-    finished ones.
-    """
-    start, K = writer.begin(limits), limits.num_beams
-    B, device = len(start), start.device
-    texts = start[:, None].expand(B, K, 1)  # (B, K, T)
-    scores = torch.full((B, K), NO_TEXT, device=device)
-    scores[:, 0] = 0  # all K begin alike, so one of them is enough
-    finished = torch.full((B, K, limits.max_length), limits.pad, device=device)
-    finished_scores = torch.full((B, K), NO_TEXT, device=device)
-    running = torch.ones(B, dtype=torch.bool, device=device)
-    while texts.size(-1) < limits.max_length and running.any():
-        T = texts.size(-1)  # tokens of each text with the new one, the start token not counted
-        log_probabilities = writer.next_logits(texts.flatten(0, 1)).log_softmax(dim=-1)  # (B · K, V)
-        V = log_probabilities.size(-1)
-        sums = scores[..., None] + log_probabilities.view(B, K, V)
-        sums, places = sums.flatten(1).topk(2 * K)  # (B, 2K), since K of them at most can end
-        beams, tokens = places // V, places % V
-        longer = torch.cat([take(texts, beams), tokens[..., None]], dim=-1)  # (B, 2K, T + 1)
-        ended = (tokens == limits.end) | (limits.max_length == T + 1)
-
-        means = (sums / T).masked_fill(~(ended & running[:, None]), NO_TEXT)
-        padded = F.pad(longer, (0, limits.max_length - T - 1), value=limits.pad)
-        finished_scores, best = torch.cat([finished_scores, means[:, :K]], dim=1).topk(K)
-        finished = take(torch.cat([finished, padded[:, :K]], dim=1), best)
-
-        scores, best = sums.masked_fill(ended, NO_TEXT).topk(K)
-        texts = take(longer, best)
-        rows = K * torch.arange(B, device=device)[:, None] + beams.gather(1, best)  # which beams go on
-        writer.reorder(rows.flatten())
-        running &= scores[:, 0] / T > finished_scores.amin(dim=1)
-    ends = F.pad(finished[:, 0, 1:] == limits.end, (0, 1), value=True)  # by the limit at the latest
-    return finished[:, 0, : ends.int().argmax(dim=1).max() + 2]
-
-
-def take(texts: Tensor, rows: Tensor) -> Tensor:
-    """Of texts (B, N, T) those that rows (B, K) name, (B, K, T)."""
-    return texts.gather(1, rows[..., None].expand(-1, -1, texts.size(-1)))
-
-
 # Reading and writing
 
 
@@ -274,6 +172,9 @@ class EncoderDecoder(nn.Module):
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
         """Random weights, in training mode; the decoder needs `add_cross_attention` and the encoder's hidden size."""
         super().__init__()
+        sizes = (encoder_config.hidden_size, decoder_config.hidden_size)
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"hidden_size is {sizes[0]} in the encoder, {sizes[1]} in the decoder: use one")
         self.encoder = TransformerEncoder(encoder_config)
         self.decoder = TransformerDecoder(decoder_config)
 
@@ -351,6 +252,8 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
     if states.dim() != 3 or states.size(0) != B or states.size(2) != config.hidden_size:
         wanted = f"({B}, S, {config.hidden_size}), a source for each text"
         raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
+    if not torch.compiler.is_compiling() and not states.isfinite().all():
+        raise ValueError("encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder")
     if mask is None:
         return EncodedText(states)
     check_tensor("encoder_attention_mask", mask)
@@ -365,13 +268,3 @@ def check_cache(cached: int, length: int) -> None:
     if cached >= length:
         sizes = f"{cached} tokens are cached, and the text has {length}"
         raise ValueError(f"{sizes}: pass the whole text so far, or a new cache")
-
-
-def as_limits(config: BertConfig, max_length: int, num_beams: int) -> Limits:
-    """The limits of the texts that a decoder writes; ValueError for a missing token or a size that allows no text."""
-    start, end, pad = config.bos_token_id, config.eos_token_id, config.pad_token_id
-    check_size("bos_token_id", start, 0, config.vocab_size - 1)
-    check_size("eos_token_id", end, 0, config.vocab_size - 1)
-    check_size("max_length", max_length, 2, config.max_position_embeddings)
-    check_size("num_beams", num_beams, 1, config.vocab_size // 2)
-    return Limits(start, end, end if pad is None else pad, max_length, num_beams)

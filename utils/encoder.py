@@ -5,8 +5,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checkpoint import load_config, read_weights
-from utils.checks import check_config, read_input
+from utils.checkpoint import read_checkpoint
+from utils.checks import check_config, checked_mask
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
 from utils.weights import rename_weights
@@ -38,8 +38,9 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
         """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
-        encoder = cls(load_config(checkpoint))
-        encoder.load_bert_weights(read_weights(checkpoint))
+        config, weights = read_checkpoint(checkpoint)
+        encoder = cls(config)
+        encoder.load_bert_weights(weights)
         return encoder.eval()
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
@@ -57,7 +58,7 @@ class TransformerEncoder(nn.Module):
         output_queries_keys: bool = False,
     ) -> EncoderOutput:
         """input_ids, attention_mask and token_type_ids (B, S) to `EncoderOutput`; bad input raises ValueError."""
-        attention_mask = read_input(input_ids, attention_mask, token_type_ids, self.config)
+        attention_mask = checked_mask(input_ids, attention_mask, token_type_ids, self.config)
         hidden_states = self.embeddings(input_ids, token_type_ids)
         stream = (hidden_states,) if output_hidden_states else ()
         attentions, queries, keys = (), (), ()

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from utils.checks import read_input
+from utils.checks import checked_mask
 from utils.encoder import TransformerEncoder
 
 
@@ -53,7 +53,7 @@ def encode_packed(
     if not isinstance(encoder, TransformerEncoder):
         kind = type(encoder).__name__
         raise TypeError(f"a {kind} cannot be packed: pass a TransformerEncoder, or pad its texts")
-    read_input(input_ids, attention_mask, token_type_ids, encoder.config)
+    checked_mask(input_ids, attention_mask, token_type_ids, encoder.config)
     embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
     if attention_mask is None:
         attention_mask = torch.ones_like(input_ids)

@@ -1,16 +1,26 @@
 """WordPiece tokenization in pure Python, id for id BERT's official tokenizer. Built in notebook 01."""
 
+import json
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 import torch
 from torch import Tensor
+from transformers import AutoTokenizer
 
-from utils.checkpoint import load_tokenizer, read_vocabulary
+from utils.checkpoint import REMEDY, load_tokenizer, reading
 from utils.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
+# what is built of the official tokenizer's parts
+TOKENIZER_PARTS = {
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
+}
 
 # The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that
 # later versions brought lie in these ranges, and there it sees no category at all ...
@@ -192,3 +202,43 @@ class WordPieceTokenizer:
         """
         rows = [self.segments(text, pair, max_length) for text, pair in as_pairs(texts, pairs)]
         return pad_batch(rows, self.vocab["[PAD]"])
+
+
+# An official tokenizer's vocabulary, read and written
+
+
+def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
+    """An official tokenizer's vocabulary (token to id) and whether it lowers the case.
+
+    ValueError unless it does what BERT's does, with BERT's five special tokens and no others.
+    """
+    settings = json.loads(tokenizer.backend_tokenizer.to_str())
+    for part, wanted in TOKENIZER_PARTS.items():
+        found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
+        if not wanted.items() <= found.items():
+            raise ValueError(f"the tokenizer has a {part} that is not built here, {found}: {REMEDY}")
+    normalizer = settings["normalizer"]
+    if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
+        raise ValueError(f"the tokenizer has a normalizer that is not built here, {normalizer}: {REMEDY}")
+    others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
+    if others:
+        raise ValueError(
+            f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five"
+        )
+    return tokenizer.get_vocab(), normalizer["lowercase"]
+
+
+def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
+    """Write a vocabulary, token to id, as files that `load_tokenizer` reads; ValueError if it comes back changed."""
+    settings = {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": lowercase,
+        "model_max_length": max_length,
+    }
+    lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
+    (folder / "vocab.txt").write_text(lines, "utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
+    with reading(f"the vocabulary written in {folder}"):
+        found = AutoTokenizer.from_pretrained(folder, trust_remote_code=False).get_vocab()
+    if lost := [token for token in vocab if found.get(token) != vocab[token]]:
+        raise ValueError(f"a file cannot hold the token {lost[0]!r}: write it without white space")

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from utils.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches
-from utils.checks import check_finite, check_labels
+from utils.checks import check_finite, check_labels, check_size
 from utils.datasets import Examples
 
 WARMUP = 0.1  # of all steps, as in the code that Google published for fine-tuning BERT
@@ -186,8 +186,8 @@ def summarize(sums: Tensor) -> Evaluation:
 
 def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: int) -> list[list[list[int]]]:
     """Every epoch's batches of row indices; ValueError for sizes that leave nothing to do."""
-    if epochs < 1 or batch_size < 1:
-        raise ValueError(f"epochs={epochs} and batch_size={batch_size} must both be 1 or more")
+    check_size("epochs", epochs, most=10_000)
+    check_size("batch_size", batch_size)
     return [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-import torch
 from torch import Tensor
 
-from utils.checks import check_finite_weights, check_fit
+from utils.checks import check_finite_weights, check_fit, check_tied
 
 # parts of names, Hugging Face's and ours: in this order from theirs to ours, and backwards from ours to theirs
 RENAMES = {
@@ -45,7 +44,7 @@ LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # where no head of ours reads i
 BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
 
 
-def modern_name(name: str) -> str:
+def todays_name(name: str) -> str:
     """A stored weight's name without a headed model's prefix, and with today's words for LayerNorm's weights."""
     name = name.removeprefix("bert.")
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
@@ -56,8 +55,10 @@ def is_encoder_weight(name: str) -> bool:
     return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
 
 
-def rename_weight(name: str) -> str:
-    """Our name for one of Hugging Face's weight names, such as layers.0.attention.query.weight."""
+def rename_weight(name: str) -> str | None:
+    """Our name for one of a `BertModel`'s weights, such as layers.0.attention.query.weight; None for its pooler's."""
+    if not is_encoder_weight(name):
+        return None
     for theirs, ours in RENAMES.items():
         name = name.replace(theirs, ours)
     return name
@@ -70,9 +71,20 @@ def official_name(name: str) -> str:
     return name
 
 
-def rename_weights(state_dict: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A `BertModel`'s encoder weights under our names; ValueError unless they fit the wanted ones exactly."""
-    found = {rename_weight(name): tensor for name, tensor in state_dict.items() if is_encoder_weight(name)}
+def rename_weights(
+    state_dict: Mapping[str, Tensor],
+    wanted: Mapping[str, Tensor],
+    rename: Callable[[str], str | None] = rename_weight,
+) -> dict[str, Tensor]:
+    """Official weights under our names; ValueError unless they fit the wanted ones exactly, tied ones equal.
+
+    `rename` gives our name for one of theirs, None for a weight that nobody wants.
+    """
+    found = {}
+    for name, weight in state_dict.items():
+        if ours := rename(name):
+            check_tied(name, weight, found.get(ours))
+            found[ours] = weight
     check_fit(found, wanted)
     check_finite_weights(found)
     return found
@@ -90,10 +102,10 @@ def rename_modern_weight(name: str) -> str | None:
 
 def rename_headed_weight(name: str, architecture: str) -> str | None:
     """Our name for a weight of a model of transformers' with a head; None for what ours does without."""
-    name = modern_name(name)
+    name = todays_name(name)
     for theirs, ours in HEADS[architecture].items():
-        if name.startswith(modern_name(theirs)):
-            return name.replace(modern_name(theirs), ours)
+        if name.startswith(todays_name(theirs)):
+            return name.replace(todays_name(theirs), ours)
     if name.startswith(LEFT_OUT) or name.endswith(BUFFERS):
         return None
     return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name
@@ -111,22 +123,3 @@ def rename_decoder_weight(name: str) -> str | None:
     """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias; None for its buffers."""
     name = rename_headed_weight(name, "BertForMaskedLM")
     return name and name.removeprefix("encoder.").replace("crossattention", "cross_attention")
-
-
-def rename_tied(
-    state_dict: Mapping[str, Tensor], rename: Callable[[str], str | None], wanted: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Official weights under our names; ValueError unless they fit the wanted ones exactly, tied ones equal.
-
-    `rename` gives our name, None for a weight that nobody wants.
-    """
-    found = {}
-    for name, weight in state_dict.items():
-        ours = rename(name)
-        if ours in found and not torch.equal(found[ours], weight):
-            raise ValueError(f"{name} differs from the word embeddings or bias that it is tied to: tie them")
-        if ours is not None:
-            found[ours] = weight
-    check_fit(found, wanted)
-    check_finite_weights(found)
-    return found

@@ -16,10 +16,9 @@ from utils.checkpoint import (
     load_config,
     load_reference_model,
     load_tokenizer,
-    read_vocabulary,
 )
 from utils.encoder import TransformerEncoder
-from utils.tokenization import WordPieceTokenizer
+from utils.tokenization import WordPieceTokenizer, read_vocabulary
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ BAD_INPUT = [
     ({"attention_mask": torch.zeros(2, 3, dtype=torch.bool)}, HIDDEN_ROW),
     (
         {"attention_mask": torch.tensor([[1, 1, torch.nan], [1, 1, 1]])},
-        "attention_mask holds NaN: use 1 for a real token and 0 for padding",
+        "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding",
     ),
 ]
 
@@ -137,7 +137,8 @@ def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance)
     for mask in (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]])):
         enter(entrance, IDS, mask)
     with pytest.raises(
-        ValueError, match=r"^attention_mask holds NaN: use 1 for a real token and 0 for padding$"
+        ValueError,
+        match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$",
     ):
         enter(entrance, IDS, torch.tensor([[1, 1, torch.nan], [1, 1, 1]]))
 
@@ -190,9 +191,12 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
         with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
             scaled_dot_product_attention(query, query, query, mask)
     with pytest.raises(
-        ValueError, match=r"^attention_mask holds NaN: use 1 for a real token and 0 for padding$"
+        ValueError,
+        match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$",
     ):
         scaled_dot_product_attention(query, query, query, torch.tensor([1, torch.nan, 1]))
+    with pytest.raises(ValueError, match="holds NaN or less than 0"):  # one that is added to the scores
+        scaled_dot_product_attention(query, query, query, torch.tensor([0, -1e4, 0]))
 
 
 def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
@@ -207,9 +211,9 @@ def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
 
 def test_a_mask_comes_back_only_if_it_hides_something():
     config, mask = BertConfig(**SMALL), torch.tensor([[1, 1, 1], [1, 1, 0]])
-    assert checks.read_input(IDS, mask, None, config) is mask
+    assert checks.checked_mask(IDS, mask, None, config) is mask
     for full in (None, torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)):
-        assert checks.read_input(IDS, full, None, config) is None
+        assert checks.checked_mask(IDS, full, None, config) is None
 
 
 def decoder(**changes) -> BertConfig:

@@ -180,6 +180,10 @@ def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tm
     labels = {text: label for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
     assert labels["two words; 0"] == 0  # the first counts
     assert len(labels) == 8
+    assert (own.rows, own.over_lines) == (9, 0)
+    rows[3] = 'x;"a text\nof two lines";1'
+    own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
+    assert (own.rows, own.over_lines) == (9, 1)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +198,8 @@ def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tm
         (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
         (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),
         (["a,x", "b"], "text,label", {}, r"line 3 has not 2 columns"),
+        (["a,b,x"], "text,text,label", {}, r"the header names the column 'text' more than once"),
+        (['"a,x', 'b "c",x'], "text,label", {}, r"own\.csv cannot be read \("),
     ],
 )  # fmt: skip
 def test_your_own_csv_that_does_not_fit_is_refused_in_words(tmp_path, rows, header, options, words):

@@ -245,7 +245,9 @@ def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
 def test_weights_that_are_no_numbers_write_nothing(part, num_beams):
     model = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
     getattr(model, part).layers[1].feed_forward.output.bias[3] = torch.nan
-    with pytest.raises(ValueError, match=r"^the scores of the next token hold NaN or inf"):
+    with pytest.raises(
+        ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"
+    ):
         model.generate(IDS, max_length=6, num_beams=num_beams)
 
 
@@ -343,7 +345,7 @@ NO_SOURCE = (
                 "encoder_hidden_states": STATES,
                 "encoder_attention_mask": torch.tensor([[1, 1, torch.nan, 1]]),
             },
-            "encoder_attention_mask holds NaN: use 1 for a real token and 0 for padding",
+            "encoder_attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding",
         ),
         (
             {"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES},
@@ -406,10 +408,18 @@ def test_configurations_that_make_no_pair(encoder, decoder, words):
 
 
 def test_a_decoder_of_another_width_cannot_read_the_encoder():
-    model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {"hidden_size": 12}))
-    words = r"encoder_hidden_states must be \(1, S, 12\), a source for each text, got \(1, 3, 8\)"
+    words = "hidden_size is 8 in the encoder, 12 in the decoder: use one"
     with pytest.raises(ValueError, match=words):
-        model.generate(IDS, max_length=5)
+        EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {"hidden_size": 12}))
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_a_source_that_is_no_number(value):
+    decoder = TransformerDecoder(BertConfig(**SMALL, **READS))
+    states = STATES.clone()
+    states[0, 1, 2] = value
+    with pytest.raises(ValueError, match="encoder_hidden_states hold NaN or inf: look for what went wrong"):
+        decoder(IDS, None, states)
 
 
 def test_a_decoder_without_cross_attention_takes_no_source():

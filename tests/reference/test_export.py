@@ -12,10 +12,11 @@ from transformers import BertConfig
 from tests.helpers import SMALL, names, ragged_batch, shaken
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
+from utils.eight_bits import BLOCK, in_eight_bits, quantize_onnx, to_eight_bits
 from utils.encoder import EncoderOutput, TransformerEncoder
-from utils.export import BLOCK, INPUTS, OnnxModel, export_onnx, in_eight_bits, quantize_onnx, to_eight_bits
 from utils.masked_lm import TransformerForMaskedLM
 from utils.notebook import largest_difference
+from utils.onnx import INPUTS, OnnxModel, export_onnx
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +115,7 @@ def test_a_classifier_gives_logits_only(tmp_path):
 def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     path = tmp_path / "encoder.onnx"
     path.write_text("an older one")
-    monkeypatch.setattr("utils.export.onnx_bytes", lambda *arguments: b"a model")
+    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: b"a model")
     monkeypatch.setattr("utils.files.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a place that you may write"):
         export_onnx(small, path)
@@ -122,7 +123,7 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.export.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
+    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
     message = r"encoder\.onnx could not be saved \(there is no folder .*nowhere\): choose a place that you may write$"
     with pytest.raises(OSError, match=message):
         export_onnx(small, tmp_path / "nowhere" / "encoder.onnx")
@@ -250,6 +251,40 @@ def rewritten(path, folder, change):
     change(model)
     (folder / "changed.onnx").write_bytes(model.SerializeToString())
     return folder / "changed.onnx"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("note", ["x", "", "1e3", "-1", None])
+def test_a_note_that_is_no_number_is_refused(masked_lm, tmp_path, note):
+    def change(model):
+        for entry in model.metadata_props:
+            if entry.key == "vocab_size":
+                entry.value = note or ""
+        if note is None:
+            del model.metadata_props[0]
+
+    with pytest.raises(ValueError, match=r"changed\.onnx does not say what its model takes: write it again"):
+        OnnxModel(rewritten(masked_lm[1], tmp_path, change))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
+def test_a_file_that_leaves_its_numbers_in_another_is_refused(masked_lm, tmp_path, monkeypatch, use):
+    import onnx
+
+    monkeypatch.chdir(tmp_path)
+    model = onnx.load_from_string(masked_lm[1].read_bytes())
+    options = {"save_as_external_data": True, "location": "numbers.bin", "size_threshold": 0}
+    onnx.save_model(model, "several.onnx", **options)
+    with pytest.raises(ValueError, match=r"several\.onnx leaves its numbers in another file: write it again"):
+        use(tmp_path / "several.onnx")
+    assert names(tmp_path) == ["numbers.bin", "several.onnx"]
+
+
+def test_a_model_of_one_position_is_no_file(tmp_path):
+    model = TransformerEncoder(BertConfig(**SMALL | {"max_position_embeddings": 1}))
+    with pytest.raises(ValueError, match="max_position_embeddings=1 must be a whole number of 2 or more"):
+        export_onnx(model, tmp_path / "encoder.onnx")
 
 
 @pytest.mark.long

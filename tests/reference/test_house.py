@@ -12,6 +12,7 @@ UTILS = ROOT / "utils"
 ORDER = (
     *("checks", "weights", "files", "checkpoint", "statistics", "datasets", "plots", "notebook"),
     "tokenization",  # 01
+    "saving",
     "embeddings",  # 02
     "attention",  # 03, 04
     "encoder_layer",  # 05
@@ -22,9 +23,9 @@ ORDER = (
     *("classifier", "training"),  # 08
     *("packing", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
-    "decoder",  # 12
-    "export",  # 13
-    "modern",  # 14
+    *("generation", "decoder"),  # 12
+    *("onnx", "eight_bits"),  # 13
+    "modernbert",  # 14
 )
 
 
@@ -68,21 +69,21 @@ def test_a_module_imports_only_those_before_it(name):
 @pytest.mark.parametrize("name", ORDER)
 def test_utils_stands_alone(name):
     roots = {item.split(".")[0] for item in imported(modules(UTILS)[name])}
-    assert not roots & {"exercises", "scripts", "tools", "tests", "benchmarks"}
+    assert not roots & {"exercises", "scripts", "tools", "tests", "benchmarks", "records"}
 
 
 def test_exercises_stand_on_utils_alone():
     for name, source in modules(ROOT / "exercises").items():
         roots = {item.split(".")[0] for item in imported(source)}
-        assert not roots & {"scripts", "tools", "tests", "benchmarks"}, name
+        assert not roots & {"scripts", "tools", "tests", "benchmarks", "records"}, name
 
 
 def test_tests_stand_alone():
-    """They share helpers, not each other, and pass without the benchmarks."""
+    """They share helpers, not each other, and pass without the benchmarks and the records."""
     for name, source in modules(ROOT / "tests").items():
         for item in imported(source):
             parts = item.split(".")
-            assert parts[0] != "benchmarks", f"tests/{name} imports {item}"
+            assert parts[0] not in ("benchmarks", "records"), f"tests/{name} imports {item}"
             if parts[0] == "tests":
                 assert not [part for part in parts if part.startswith(("test_", "conftest"))], (
                     f"{name}: {item}"

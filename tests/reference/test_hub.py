@@ -13,9 +13,10 @@ from utils import checkpoint
 class Hub(BaseHTTPRequestHandler):
     """A server that answers a status, nonsense or, while `silence` is not set, nothing at all."""
 
-    answer, silence = b"", threading.Event()
+    answer, silence, asked = b"", threading.Event(), []
 
     def do_GET(self):
+        self.asked.append(self.path)
         if self.answer == b"nothing":
             self.silence.wait(60)
         elif self.answer.isdigit():
@@ -30,10 +31,18 @@ class Hub(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.fixture(autouse=True)
+def forgotten():
+    """What was fetched is remembered as long as a process lives."""
+    checkpoint.download.cache_clear()
+    yield
+    checkpoint.download.cache_clear()
+
+
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
     """Let huggingface_hub talk to a server here, from an empty cache; the class that answers."""
-    handler = type("OneHub", (Hub,), {"silence": threading.Event()})
+    handler = type("OneHub", (Hub,), {"silence": threading.Event(), "asked": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
@@ -99,3 +108,7 @@ def test_a_name_in_the_cache_needs_no_hub(hub, tmp_path, monkeypatch):
     settings = json.dumps({"model_type": "bert", "hidden_size": 24})
     (repository / "snapshots" / "abc" / "config.json").write_text(settings)
     assert checkpoint.load_config("someone/bert").hidden_size == 24
+    asked = len(hub.asked)
+    for _ in range(3):
+        checkpoint.load_config("someone/bert")
+    assert len(hub.asked) == asked >= 1

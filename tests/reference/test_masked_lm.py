@@ -12,15 +12,9 @@ from tests.helpers import SMALL, TINY, filled, names, ragged_batch, shaken, tiny
 from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.checks import SPECIAL_TOKENS
 from utils.encoder import TransformerEncoder
-from utils.masked_lm import (
-    NeighbourGuess,
-    TransformerForMaskedLM,
-    evaluate_masked,
-    mask_tokens,
-    pack,
-    train_vocabulary,
-)
+from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.notebook import largest_difference
+from utils.pretraining import NeighbourGuess, evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
 from utils.tokenization import WordPieceTokenizer
 from utils.weights import rename_headed_weight
@@ -341,20 +335,20 @@ def test_a_vocabulary_is_the_same_every_time_and_reads_its_texts():
 
 def test_rows_hold_the_text_in_order():
     tokenizer = train_vocabulary(TEXTS, 80)
-    rows = pack(TEXTS, tokenizer, 8)
+    rows = fill_rows(TEXTS, tokenizer, 8)
     cls_id, sep_id = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"]
     stream = [token_id for text in TEXTS for token_id in tokenizer.encode(text)[1:]]  # with its [SEP]
     assert rows[:, 1:-1].flatten().tolist() == stream[: len(stream) // 6 * 6]
     assert set(rows[:, 0].tolist()) == {cls_id}
     assert set(rows[:, -1].tolist()) == {sep_id}
-    assert torch.equal(pack(TEXTS[:3], tokenizer, 8), rows[: len(pack(TEXTS[:3], tokenizer, 8))])
+    assert torch.equal(fill_rows(TEXTS[:3], tokenizer, 8), rows[: len(fill_rows(TEXTS[:3], tokenizer, 8))])
 
 
 def test_halves_of_a_surrogate_pair_are_left_out_as_our_tokenizer_does():
     halves = [text.replace("film", "fi\ud800lm\udfff") for text in TEXTS]
     tokenizer = train_vocabulary(halves, 80)
     assert tokenizer.vocab == train_vocabulary(TEXTS, 80).vocab
-    assert torch.equal(pack(halves, tokenizer, 8), pack(TEXTS, tokenizer, 8))
+    assert torch.equal(fill_rows(halves, tokenizer, 8), fill_rows(TEXTS, tokenizer, 8))
     assert tokenizer.encode(halves[0]) == tokenizer.encode(TEXTS[0])
 
 
@@ -370,12 +364,14 @@ def test_halves_of_a_surrogate_pair_are_left_out_as_our_tokenizer_does():
 )
 def test_texts_that_fill_no_row(texts, length, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        pack(texts, train_vocabulary(TEXTS, 80), length)
+        fill_rows(texts, train_vocabulary(TEXTS, 80), length)
 
 
-@pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 0), (["a"], "many")])
+@pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 10**9), (["a"], "many")])
 def test_no_vocabulary_of_nothing(texts, size):
-    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number of 41"):
+    with pytest.raises(
+        ValueError, match=r"pass one text|size=.* must be a whole number from 41 to 1,000,000"
+    ):
         train_vocabulary(texts, size)
 
 

@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-import shutil
+import re
 import signal
 import sys
 from itertools import islice
@@ -21,8 +21,16 @@ from pretrain import CHECKPOINT, STATE_FILE, Run
 from tests.helpers import TINY, names, run_pretraining, unix_only
 from utils import files, pretraining
 from utils.encoder import TransformerEncoder
-from utils.masked_lm import TransformerForMaskedLM, pack, train_vocabulary
-from utils.pretraining import TEMPERATURE, Settings, contrast, endless_batches, find_partners
+from utils.masked_lm import TransformerForMaskedLM
+from utils.pretraining import (
+    TEMPERATURE,
+    Settings,
+    contrast,
+    endless_batches,
+    fill_rows,
+    find_partners,
+    train_vocabulary,
+)
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
 SETTINGS = Settings(steps=8, batch_size=4, learning_rate=1e-2, probability=0.3)
@@ -36,7 +44,7 @@ def short_rounds(monkeypatch):
 
 def new_run(settings: Settings = SETTINGS, **options) -> Run:
     tokenizer = train_vocabulary(TEXTS, 80)
-    rows = pack(TEXTS, tokenizer, 16)
+    rows = fill_rows(TEXTS, tokenizer, 16)
     torch.manual_seed(0)
     config = TINY | DROPOUT | {"vocab_size": len(tokenizer.vocab), "initializer_range": 0.1} | options
     model = TransformerForMaskedLM(BertConfig(**config))
@@ -272,10 +280,10 @@ def test_the_loss_of_pairs_is_that_of_finding_the_partner():
 STEPS = [
     (os, "fsync"),
     (Path, "replace"),
+    (Path, "rename"),
     (Path, "unlink"),
     (Path, "mkdir"),
     (Path, "rmdir"),
-    (shutil, "rmtree"),
 ]
 
 
@@ -339,6 +347,41 @@ def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
     except BaseException:
         return 1
     return 7 if len(counted) < moment else 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--until", "0"], "--until=0 must be a whole number of 1 or more"),
+        (["--until", "-3"], "--until=-3 must be a whole number of 1 or more"),
+        (["--texts", "-10"], "--texts=-10 must be a whole number of 1 or more"),
+        (["--steps", "0"], "nothing to learn with steps=0"),
+        (["--learning-rate", "0"], "--learning-rate=0.0 must lie between 0 and 1"),
+        (["--probability", "nan"], "probability=nan must lie between 0 and 1"),
+    ],
+)
+def test_bad_options_end_in_words_before_anything_is_written(tmp_path, monkeypatch, options, words):
+    monkeypatch.setattr(pretrain, "imdb_reviews", lambda part: pytest.fail("it was read"))
+    monkeypatch.setattr(sys, "argv", ["pretrain.py", str(tmp_path / "run"), "--cpu", *options])
+    with pytest.raises(SystemExit, match=re.escape(words)):
+        pretrain.main()
+    assert names(tmp_path) == []
+
+
+@unix_only
+def test_a_checkpoint_folder_with_notes_is_told_before_training(tmp_path, monkeypatch):
+    texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
+    command(tmp_path, texts, monkeypatch)
+    (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
+    (tmp_path / f".{STATE_FILE}.{os.getpid()}.tmp").write_text("half")
+    killed = os.fork()
+    if not killed:
+        os._exit(0)
+    os.waitpid(killed, 0)
+    (tmp_path / f".{STATE_FILE}.{killed}.tmp").write_text("half")
+    with pytest.raises(SystemExit, match=r"holds notes.txt, which is no file of a model"):
+        command(tmp_path, texts, monkeypatch)
+    assert names(tmp_path) == [f".{STATE_FILE}.{os.getpid()}.tmp", CHECKPOINT, STATE_FILE]
 
 
 @pytest.mark.long

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,8 @@ from transformers import (
     BertConfig,
     BertForSequenceClassification,
     BertModel,
+    ModernBertConfig,
+    ModernBertModel,
     pipeline,
 )
 
@@ -24,6 +28,8 @@ from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, uni
 from tools import notebooks
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
+from utils.files import write_file
+from utils.masked_lm import TransformerForMaskedLM
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
 from utils.views import head_view
@@ -73,7 +79,7 @@ def test_only_the_files_of_a_checkpoint_are_written(folder):
 
 
 def test_our_own_classes_read_it(folder, before):
-    model = TransformerForSequenceClassification.load(folder)
+    model = TransformerForSequenceClassification.from_checkpoint(folder)
     assert not model.training
     assert model.config.name_or_path == str(folder)  # which a view's title takes
     labels, probabilities = predict(model, WordPieceTokenizer.from_checkpoint(folder), TEXTS)
@@ -116,7 +122,7 @@ def test_what_transformers_saved_loads_here(tmp_path):
     torch.manual_seed(0)
     official = BertForSequenceClassification(BertConfig(**TINY, num_labels=4)).eval()
     official.save_pretrained(tmp_path)
-    ours = TransformerForSequenceClassification.load(tmp_path)
+    ours = TransformerForSequenceClassification.from_checkpoint(tmp_path)
     ids = torch.tensor([[2, 7, 9, 3]])
     assert (ours(ids) - official(ids).logits).abs().max() <= 1e-5
 
@@ -128,11 +134,11 @@ def test_what_transformers_saved_in_several_files_loads_here(tmp_path):
     assert len([*tmp_path.glob("model-*.safetensors")]) > 1
     assert not (tmp_path / "model.safetensors").exists()
     ids = torch.tensor([[2, 7, 9, 3]])
-    ours = TransformerForSequenceClassification.load(tmp_path)
+    ours = TransformerForSequenceClassification.from_checkpoint(tmp_path)
     assert (ours(ids) - official(ids).logits).abs().max() <= 1e-5
     next(tmp_path.glob("model-*.safetensors")).unlink()
     with pytest.raises(ValueError, match=r"model-.*\.safetensors cannot be read"):
-        TransformerForSequenceClassification.load(tmp_path)
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
 def test_a_half_precision_config_does_not_reach_the_saved_model(tmp_path):
@@ -153,14 +159,23 @@ def bert(tmp_path, official_tokenizer) -> Path:
     return tmp_path / "bert"
 
 
+@pytest.fixture
+def theirs(tmp_path, official_tokenizer) -> Path:
+    """A classifier as transformers saves one."""
+    torch.manual_seed(0)
+    BertForSequenceClassification(BertConfig(**REAL)).save_pretrained(tmp_path / "theirs")
+    official_tokenizer.save_pretrained(tmp_path / "theirs")
+    return tmp_path / "theirs"
+
+
 def test_an_official_tokenizer_is_saved_as_ours_is(trained, folder, official_tokenizer, tmp_path):
     trained.save(tmp_path, official_tokenizer, ["bad", "good"])
     assert content(tmp_path) == content(folder)
 
 
 def test_without_a_tokenizer_the_checkpoints_own_is_saved(bert, tokenizer, tmp_path):
-    TransformerForSequenceClassification.from_checkpoint(bert).save(tmp_path / "one")
-    TransformerForSequenceClassification.load(tmp_path / "one").save(tmp_path / "two")
+    TransformerForSequenceClassification.from_checkpoint(bert, num_labels=2).save(tmp_path / "one")
+    TransformerForSequenceClassification.from_checkpoint(tmp_path / "one").save(tmp_path / "two")
     for place in ("one", "two"):
         assert WordPieceTokenizer.from_checkpoint(tmp_path / place).vocab == tokenizer.vocab
 
@@ -168,7 +183,7 @@ def test_without_a_tokenizer_the_checkpoints_own_is_saved(bert, tokenizer, tmp_p
 def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path):
     trained.save(tmp_path, tokenizer)
     first = content(tmp_path)
-    TransformerForSequenceClassification.load(tmp_path).save(tmp_path)
+    TransformerForSequenceClassification.from_checkpoint(tmp_path).save(tmp_path)
     second = content(tmp_path)
     settings = [json.loads(files.pop("config.json")) for files in (first, second)]
     assert settings[0] == settings[1]
@@ -201,14 +216,54 @@ def test_an_official_tokenizer_of_another_model_is_refused(tmp_path, official_to
     assert names(tmp_path) == []
 
 
-def test_the_tokenizer_that_was_in_the_folder_gives_way(bert, tmp_path, trained, tokenizer):
+def test_the_tokenizer_that_was_in_the_folder_gives_way(theirs, trained, tokenizer):
     """Its tokenizer.json would be read before our vocab.txt."""
     swapped = dict(tokenizer.vocab)
     swapped["good"], swapped["bad"] = swapped["bad"], swapped["good"]
     ours = WordPieceTokenizer(swapped)
-    trained.save(bert, ours)
-    assert WordPieceTokenizer.from_checkpoint(bert).encode("good or bad") == ours.encode("good or bad")
-    assert AutoTokenizer.from_pretrained(bert).encode("good or bad") == ours.encode("good or bad")
+    trained.save(theirs, ours)
+    assert WordPieceTokenizer.from_checkpoint(theirs).encode("good or bad") == ours.encode("good or bad")
+    assert AutoTokenizer.from_pretrained(theirs).encode("good or bad") == ours.encode("good or bad")
+
+
+@pytest.mark.parametrize("token", ["a ", "a\nb", "a\u3000", "\t"])
+def test_a_vocabulary_that_cannot_be_read_again_replaces_nothing(tmp_path, token):
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    vocab = dict(tiny_tokenizer().vocab)
+    vocab[token] = vocab.pop("z")
+    with pytest.raises(ValueError, match=r"a file cannot hold the token .*: write it without white space"):
+        filled(2.0).save(tmp_path / "model", WordPieceTokenizer(vocab))
+    assert saved_number(tmp_path / "model") == 1
+    assert names(tmp_path) == ["model"]
+
+
+# One checkpoint, one meaning
+
+
+def test_a_saved_classifier_comes_back_whole_or_with_a_new_head(tmp_path):
+    torch.manual_seed(0)
+    model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=3)).eval()
+    model.save(tmp_path, tiny_tokenizer(), ["b", "a", "c"])
+    whole = TransformerForSequenceClassification.from_checkpoint(tmp_path)
+    assert list(whole.config.id2label.values()) == ["b", "a", "c"]
+    assert all(torch.equal(weight, model.state_dict()[name]) for name, weight in whole.state_dict().items())
+    for num_labels in (3, 2):
+        new = TransformerForSequenceClassification.from_checkpoint(tmp_path, num_labels=num_labels)
+        assert list(new.config.id2label.values()) == [f"LABEL_{number}" for number in range(num_labels)]
+        assert torch.equal(new.pooler.weight, model.pooler.weight)
+        assert not torch.equal(new.classifier.weight[:2], model.classifier.weight[:2])
+    assert not hasattr(TransformerForSequenceClassification, "load")
+
+
+@pytest.mark.parametrize("head", ["encoder", "masked LM"])
+def test_without_a_head_the_error_says_how_to_get_one(tmp_path, head):
+    FOREIGN[f"a{'n' * (head == 'encoder')} {head}"](tmp_path)
+    words = (
+        r"holds no weights of this model's head \(classifier…\): num_labels=2 asks for a new, untrained one"
+    )
+    with pytest.raises(ValueError, match=words):
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
+    assert TransformerForSequenceClassification.from_checkpoint(tmp_path, num_labels=2).config.num_labels == 2
 
 
 # The names of the classes
@@ -216,14 +271,29 @@ def test_the_tokenizer_that_was_in_the_folder_gives_way(bert, tmp_path, trained,
 
 def test_names_of_classes_are_kept(tmp_path):
     filled(1.0).save(tmp_path, tiny_tokenizer(), ["no", "yes"])
-    TransformerForSequenceClassification.load(tmp_path).save(tmp_path)
-    config = TransformerForSequenceClassification.load(tmp_path).config
+    TransformerForSequenceClassification.from_checkpoint(tmp_path).save(tmp_path)
+    config = TransformerForSequenceClassification.from_checkpoint(tmp_path).config
     assert (config.id2label, config.label2id) == ({0: "no", 1: "yes"}, {"no": 0, "yes": 1})
 
 
-@pytest.mark.parametrize("labels", [["one"], ["a", "b", "c"], ["same", "same"], "no"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(["one"], ["a", "b", "c"], ["same", "same"], "no", ["a", 1], [None, "a"], 2),
+        *(
+            {"a", "b"},
+            frozenset("ab"),
+            {"a": 0, "b": 1},
+            {0: "a", 1: "b"},
+            iter("ab"),
+        ),  # of no order, or another
+    ],
+)
 def test_names_that_do_not_fit_the_classes(tmp_path, labels):
-    with pytest.raises(ValueError, match=rf"labels={re.escape(repr(labels))} must be 2 different names"):
+    words = (
+        rf"labels={re.escape(repr(labels))} must be a list of 2 different names, in the order of the classes"
+    )
+    with pytest.raises(ValueError, match=words):
         filled(1.0).save(tmp_path / "model", tiny_tokenizer(), labels)
     assert names(tmp_path) == []
 
@@ -232,21 +302,129 @@ def test_names_that_do_not_fit_the_classes(tmp_path, labels):
 
 
 @pytest.mark.parametrize("name", ["thesis.txt", ".git", "training.safetensors"])
-def test_a_folder_with_something_else_in_it_is_left_alone(bert, name):
-    (bert / name).write_text("mine")
-    before = content(bert)
+def test_a_folder_with_something_else_in_it_is_left_alone(theirs, name):
+    (theirs / name).write_text("mine")
+    before = content(theirs)
     with pytest.raises(
         ValueError, match=rf"holds {re.escape(name)}, which is no file of a model: save into a folder"
     ):
-        TransformerForSequenceClassification.from_checkpoint(bert).save(bert)
-    assert content(bert) == before
+        TransformerForSequenceClassification.from_checkpoint(theirs).save(theirs)
+    assert content(theirs) == before
 
 
-def test_a_checkpoint_of_bert_may_be_saved_over(bert):
-    model = TransformerForSequenceClassification.from_checkpoint(bert)
-    model.save(bert)
-    assert names(bert) == WHOLE
-    loaded = TransformerForSequenceClassification.load(bert)
+def masked_lm(folder: Path) -> None:
+    TransformerForMaskedLM(BertConfig(**TINY)).save(folder, tiny_tokenizer())
+
+
+def of_another_family(folder: Path) -> None:
+    sizes = {"hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 8}
+    ModernBertModel(ModernBertConfig(**sizes, vocab_size=50, pad_token_id=0)).save_pretrained(folder)
+
+
+def alone(name: str):
+    return lambda folder: (folder / name).write_text('{"mine": 1}')
+
+
+def folder_named(name: str):
+    def make(folder: Path) -> None:
+        filled(1.0).save(folder, tiny_tokenizer())
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).mkdir()
+        (folder / name / "thesis.txt").write_text("mine")
+
+    return make
+
+
+def linked(folder: Path) -> None:
+    """As in the Hub's cache."""
+    filled(1.0).save(folder, tiny_tokenizer())
+    (folder / "model.safetensors").rename(folder.parent / "blob")
+    (folder / "model.safetensors").symlink_to(folder.parent / "blob")
+
+
+FOREIGN = {
+    "a masked LM": masked_lm,
+    "ModernBERT": of_another_family,
+    "an encoder": lambda folder: BertModel(BertConfig(**TINY)).save_pretrained(folder),
+    "a config.json of another program": lambda folder: (folder / "config.json").write_text(
+        '{"theme": "dark"}'
+    ),
+    "a config.json that is no JSON": lambda folder: (folder / "config.json").write_text("theme = dark"),
+    "a config.json that is a list": lambda folder: (folder / "config.json").write_text("[1]"),
+    **{f"{name} alone": alone(name) for name in ("vocab.txt", "tokenizer.json", "model.safetensors")},
+    **{f"a folder {name}": folder_named(name) for name in ("config.json", "vocab.txt", "tokenizer.json")},
+}
+if os.name != "nt":
+    FOREIGN["a link"] = linked
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """What all files below a folder hold, links followed."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("found", FOREIGN)
+def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path, found):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    FOREIGN[found](folder)
+    before = everything(tmp_path)
+    with pytest.raises(ValueError, match=r"holds .*: save into a folder of its own"):
+        filled(2.0).save(folder, tiny_tokenizer())
+    assert everything(tmp_path) == before
+
+
+def test_a_folder_that_somebody_fills_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    real = os.fsync
+
+    def fill_meanwhile(file):
+        (tmp_path / "model" / "thesis.txt").write_text("mine")
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fill_meanwhile)
+    with pytest.raises(ValueError, match=r"holds thesis.txt, which is no file of a model"):
+        filled(2.0).save(tmp_path / "model", tiny_tokenizer())
+    assert (tmp_path / "model" / "thesis.txt").read_text() == "mine"
+    assert names(tmp_path) == ["model"]
+
+
+def test_an_empty_folder_and_its_neighbours(tmp_path):
+    (tmp_path / "model").mkdir()
+    for name in (".model.new", ".model.old", ".model.1.tmp", "model.new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("mine")
+    for number in (1.0, 2.0):
+        filled(number).save(tmp_path / "model", tiny_tokenizer())
+        assert saved_number(tmp_path / "model") == number
+    assert sum(path.read_text() == "mine" for path in tmp_path.glob("*/thesis.txt")) == 4
+
+
+def test_the_current_folder_stays_where_it_is(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path / "model")
+    for number in (1.0, 2.0):
+        filled(number).save(".", tiny_tokenizer())
+        assert Path.cwd() == tmp_path / "model"
+        assert names(Path.cwd()) == WHOLE
+        assert saved_number(Path()) == number
+    Path("note.txt").write_text("written")
+    assert (tmp_path / "model" / "note.txt").read_text() == "written"
+    assert names(tmp_path) == ["model"]
+
+
+@unix_only
+def test_a_saved_folder_can_be_read_by_whom_the_system_lets(tmp_path):
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    (tmp_path / "plain").mkdir()
+    assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_classifier_of_transformers_may_be_saved_over(theirs):
+    model = TransformerForSequenceClassification.from_checkpoint(theirs)
+    model.save(theirs)
+    assert names(theirs) == WHOLE
+    loaded = TransformerForSequenceClassification.from_checkpoint(theirs)
     assert all(torch.equal(weight, model.state_dict()[name]) for name, weight in loaded.state_dict().items())
 
 
@@ -267,8 +445,8 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"is no folder: pass one that save\(\) has written"):
-        TransformerForSequenceClassification.load(tmp_path / "nowhere")
+    with pytest.raises(OSError, match=r"nowhere\" is no local folder and could not be fetched"):
+        TransformerForSequenceClassification.from_checkpoint(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
@@ -279,10 +457,10 @@ def test_a_half_written_folder(tmp_path, name):
     with pytest.raises(
         ValueError, match=rf"{name} cannot be read \(.*\): (fetch or save it|save the model) again"
     ):
-        TransformerForSequenceClassification.load(tmp_path)
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(ValueError, match=r"holds no (config.json, so it is no checkpoint|weights): "):
-        TransformerForSequenceClassification.load(tmp_path)
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
 def test_a_folder_whose_parts_disagree(tmp_path):
@@ -291,15 +469,15 @@ def test_a_folder_whose_parts_disagree(tmp_path):
     settings = json.loads(config.read_text())
     config.write_text(json.dumps(settings | {"model_type": "gpt2"}))
     with pytest.raises(ValueError, match=r'model_type="gpt2", and this series builds "bert"'):
-        TransformerForSequenceClassification.load(tmp_path)
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
     config.write_text(json.dumps(settings | {"num_hidden_layers": 3}))
     with pytest.raises(ValueError, match=r"missing: encoder.layers.2"):
-        TransformerForSequenceClassification.load(tmp_path)
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
     config.write_text(json.dumps(settings))
     weights = load_file(tmp_path / "model.safetensors")
     save_file(weights | {"classifier.weight": torch.zeros(5, 12)}, tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match=r"mis-shaped: classifier.weight \(5, 12\) for \(2, 12\)"):
-        TransformerForSequenceClassification.load(tmp_path)
+        TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
 # A save that breaks off
@@ -341,14 +519,21 @@ def test_a_save_that_breaks_off_leaves_the_old_model(tmp_path, monkeypatch, mome
     assert saved_number(tmp_path / "model") == 3
 
 
-def test_what_a_killed_process_left_is_written_over(tmp_path):
-    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
-    for kind in ("new", "old"):
-        (tmp_path / f".model.{kind}").mkdir()
-        (tmp_path / f".model.{kind}" / "model.safetensors").write_text("half")
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    left, running = (tmp_path / f".model.{number}.abcd_123" for number in (killed.pid, os.getpid()))
+    for place in (left, running):
+        for kind in ("new", "old"):
+            (place / kind).mkdir(parents=True)
+            (place / kind / "model.safetensors").write_text("half")
     filled(2.0).save(tmp_path / "model", tiny_tokenizer())
     assert saved_number(tmp_path / "model") == 2
-    assert names(tmp_path) == ["model"]
+    assert names(tmp_path) == [running.name, "model"]
+    (tmp_path / f".file.{killed.pid}.tmp").write_text("half")
+    (tmp_path / f".file.{os.getpid()}.tmp").write_text("half")
+    write_file(tmp_path / "file", "whole")
+    assert names(tmp_path) == [running.name, "file", "model"]
 
 
 @pytest.mark.parametrize("error", [OSError("input/output error"), KeyboardInterrupt()], ids=repr)

@@ -161,8 +161,9 @@ def test_a_learning_rate_that_is_far_too_high_stops_it(tokenizer):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epochs": 0}, r"epochs=0 and batch_size=8 must both be 1 or more"),
-        ({"batch_size": 0}, r"epochs=3 and batch_size=0 must both be 1 or more"),
+        ({"epochs": 0}, r"epochs=0 must be a whole number from 1 to 10,000"),
+        ({"batch_size": 0}, r"batch_size=0 must be a whole number of 1 or more"),
+        ({"epochs": 2**70}, r"epochs=1180591620717411303424 must be a whole number from 1 to 10,000"),
         ({"learning_rate": 0.0}, r"nothing to train with learning_rate=0.0"),
         ({"learning_rate": float("nan")}, r"nothing to train with learning_rate=nan"),
         ({"max_length": 2}, r"max_length=2 is too small for 2 special tokens and 1 of text: use 3 or more"),
@@ -267,5 +268,5 @@ def test_the_command_line_trains_and_saves(tmp_path, official_tokenizer, monkeyp
     printed = capsys.readouterr().out
     assert "1 process, finished, best epoch 1" in printed
     assert "of 20, loss" in printed
-    model = TransformerForSequenceClassification.load(tmp_path / "model")
+    model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "model")
     assert tuple(model.config.id2label.values()) == LABELS

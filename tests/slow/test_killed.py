@@ -86,7 +86,7 @@ def test_a_kernel_killed_in_training_and_the_notebook_run_again(tmp_path):
     assert saved_number(tmp_path / "model") == 1
     with kernel(tmp_path) as (_, client):
         run_cells(client, CELLS)
-    trained = TransformerForSequenceClassification.load(tmp_path / "model").pooler.weight
+    trained = TransformerForSequenceClassification.from_checkpoint(tmp_path / "model").pooler.weight
     assert trained.unique().numel() > 1
     assert names(tmp_path / "model") == WHOLE
 
@@ -94,7 +94,7 @@ def test_a_kernel_killed_in_training_and_the_notebook_run_again(tmp_path):
 # Processes. One forks for each moment, so that torch is imported once.
 
 COMMON = """\
-import json, os, random, re, shutil, signal, sys, time
+import json, os, signal, sys, time
 from pathlib import Path
 from tests.helpers import filled, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
@@ -106,7 +106,7 @@ def save(folder, number):
 
 def load(folder):
     "The number of the model; a mixture ends the program."
-    model = TransformerForSequenceClassification.load(folder)
+    model = TransformerForSequenceClassification.from_checkpoint(folder)
     (number,) = {value for weight in model.parameters() for value in weight.unique().tolist()}
     assert model.config.id2label == {0: f"{number:.0f} no", 1: f"{number:.0f} yes"}, (number, model.config.id2label)
     return int(number)
@@ -128,7 +128,7 @@ def status(number):
 """
 # kills a save at its first step that changes a file, at its second, and so on until one is not killed
 EVERY_STEP = """
-STEPS = [(os, "fsync"), (Path, "rename"), (Path, "mkdir"), (shutil, "rmtree")]
+STEPS = [(os, "fsync"), (Path, "rename"), (Path, "replace"), (Path, "mkdir"), (Path, "unlink"), (Path, "rmdir")]
 
 def save_until(step, folder):
     taken = []
@@ -148,11 +148,30 @@ for step in range(1, 100):
     folder = place / str(step)
     save(folder, 1)
     ended = status(child(save_until, step, folder))
-    found.append(load(folder) if folder.is_dir() else -load(folder.with_name(f".{step}.old")))
+    (left,) = place.glob(f".{step}.*/old") if not folder.is_dir() else [None]
+    found.append(-load(left) if left else load(folder))
     if not ended:
         break
     assert ended == signal.SIGKILL
 print(json.dumps(found))
+"""
+
+
+# two save again and again, and a third reads all the while
+TOGETHER = """
+def save_often(numbers, end):
+    while time.monotonic() < end:
+        for number in numbers:
+            save(folder, number)
+
+folder, end = place / "model", time.monotonic() + float(sys.argv[2])
+save(folder, 1)
+savers = [child(save_often, numbers, end) for numbers in ([1, 2], [3, 4])]
+found = []
+while time.monotonic() < end:
+    found.append(load(folder))
+assert [status(saver) for saver in savers] == [0, 0]
+print(json.dumps([*found, load(folder)]))
 """
 
 
@@ -177,3 +196,13 @@ def test_a_save_killed_at_any_of_its_steps(tmp_path):
         assert saved_number(folder) == 3
         assert names(folder) == WHOLE
     assert names(tmp_path) == sorted(str(step) for step in range(1, len(found) + 1))
+
+
+@unix_only
+def test_two_who_save_and_one_who_reads_at_once(tmp_path):
+    """Neither a saving nor a loading fails, and each model that is loaded is one of those that were saved."""
+    found = run(TOGETHER, tmp_path, "20")
+    assert len(found) > 50
+    assert set(found) == {1, 2, 3, 4}
+    assert names(tmp_path) == ["model"]
+    assert names(tmp_path / "model") == WHOLE

@@ -13,7 +13,7 @@ import pytest
 
 from tests.helpers import ROOT
 
-FOLDERS = ("utils", "exercises", "scripts", "tools", "benchmarks", "notebooks")
+FOLDERS = ("utils", "exercises", "scripts", "tools", "benchmarks", "records", "notebooks")
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 # torch.load and joblib unpickle, and a pickle is a program; a shell reads more into a text than its author meant
@@ -137,7 +137,7 @@ READER = ["utils", "exercises", "notebooks"]
     [
         (READER, ["requirements.txt"]),
         (READER, ["pyproject.toml"]),
-        (["scripts", "tools", "benchmarks", "tests"], ["requirements.txt", "requirements-dev.txt"]),
+        (["scripts", "tools", "benchmarks", "records", "tests"], ["requirements.txt", "requirements-dev.txt"]),
     ],
 )
 def test_what_is_imported_is_installed(folders, files):

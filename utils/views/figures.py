@@ -22,7 +22,6 @@ from matplotlib.lines import Line2D
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from utils.checkpoint import read_vocabulary
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
 from utils.plots import NEGATIVE, POSITIVE, SIGNED, bars, plain, to_numpy
 from utils.tokenization import (
@@ -33,6 +32,7 @@ from utils.tokenization import (
     WordPieceTokenizer,
     normalize,
     pre_tokenize,
+    read_vocabulary,
     split_special_tokens,
     word_pieces,
 )

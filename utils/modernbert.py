@@ -7,10 +7,11 @@ from transformers import AutoConfig, ModernBertConfig
 
 from utils.attention import MultiHeadAttention
 from utils.checkpoint import checkpoint_folder, read_weights, reading
-from utils.checks import check_activation, check_heads, check_modern_config, read_input
+from utils.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
-from utils.weights import rename_modern_weight, rename_tied
+from utils.files import read_whole
+from utils.weights import rename_modern_weight, rename_weights
 
 
 def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
@@ -18,9 +19,10 @@ def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
 
     Numbers i and i + D/2 of a vector are a point in the plane. At position p it turns about the origin by the angle
     p · base^(−2i/D): by p radians for the first point, ever more slowly for the next. The dot product of two turned
-    vectors depends on the distance of their positions only. D is even.
+    vectors depends on the distance of their positions only. ValueError for an odd D.
     """
     D = x.size(-1)
+    check_even(D)
     speeds = 1 / base ** (torch.arange(0, D, 2, dtype=torch.float, device=x.device) / D)  # (D/2,)
     angles = positions[..., None].float() * speeds  # (S, D/2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -138,15 +140,20 @@ class ModernEncoder(nn.Module):
     def from_checkpoint(cls, checkpoint: str):
         """Pretrained weights, in evaluation mode: a local folder that transformers saved, or a name on the Hub."""
         folder = checkpoint_folder(checkpoint)
-        with reading(folder):
-            config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+
+        def read():
+            with reading(folder):
+                config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+            return config, read_weights(folder)
+
+        config, weights = read_whole(folder, read)
         encoder = cls(config)
-        encoder.load_weights(read_weights(folder))
+        encoder.load_weights(weights)
         return encoder.eval()
 
     def load_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a `ModernBertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
-        self.load_state_dict(rename_tied(state_dict, rename_modern_weight, self.state_dict()))
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename_modern_weight))
 
     def forward(
         self,
@@ -160,7 +167,7 @@ class ModernEncoder(nn.Module):
 
         hidden_states are the embeddings, then what each layer gives; the last has passed the final norm.
         """
-        attention_mask = read_input(input_ids, attention_mask, None, self.config)
+        attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
         hidden_states = self.embedding_norm(self.word_embeddings(input_ids))
         stream, attentions = (), ()
         for layer in self.layers:

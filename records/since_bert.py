@@ -1,6 +1,6 @@
 """Which of ModernBERT's changes helps a tiny masked language model, and does it read longer texts than in training?
 
-`python -m benchmarks.since_bert` writes utils/data/since_bert.json, which notebook 14 draws. Every finished run is in
+`python -m records.since_bert` writes utils/data/since_bert.json, which notebook 14 draws. Every finished run is in
 the record at once, so that it goes on where it stopped; a run takes some three minutes of one core. The models
 are the tiny BERT of notebook 11, made smaller, with one change each, and with all of them. They have equally many
 parameters (within 1 %), and for a seed they see the same rows with the same words hidden, in the same order. They are
@@ -23,9 +23,9 @@ from utils.attention import MultiHeadAttention
 from utils.datasets import DATA, imdb_reviews
 from utils.encoder import EncoderOutput, TransformerEncoder, initialize
 from utils.files import write_file
-from utils.masked_lm import ASKED, LanguageModelHead, mask_tokens, pack
-from utils.modern import GatedFeedForward, ModernEncoder, local_mask, rotary
-from utils.pretraining import TINY, Settings, guess_words, masked_batches
+from utils.masked_lm import LanguageModelHead, mask_tokens
+from utils.modernbert import GatedFeedForward, ModernEncoder, local_mask, rotary
+from utils.pretraining import ASKED, TINY, Settings, fill_rows, guess_words, masked_batches
 from utils.statistics import bootstrap_interval, t_interval
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, train_epoch
@@ -275,16 +275,16 @@ def main() -> None:
     """Measure what is not measured yet: all models with seed 0 first, then with the next."""
     tokenizer = WordPieceTokenizer.from_checkpoint(VOCABULARY)
     length = SMALLER["max_position_embeddings"]
-    rows = pack(imdb_reviews("train"), tokenizer, length)
+    rows = fill_rows(imdb_reviews("train"), tokenizer, length)
     judges, held_out = (
-        pack(imdb_reviews(part)[:600], tokenizer, length)[:ROWS] for part in ("validation", "test")
+        fill_rows(imdb_reviews(part)[:600], tokenizer, length)[:ROWS] for part in ("validation", "test")
     )
     parameters = {name: MaskedLM(name, 0).size() for name in MODELS}
     print(parameters, flush=True)
     if max(parameters.values()) > 1.01 * min(parameters.values()):
         raise ValueError(f"the models differ in size: {parameters}")
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    record |= {"command": "python -m benchmarks.since_bert", "device": device_name("cpu")}
+    record |= {"command": "python -m records.since_bert", "device": device_name("cpu")}
     record |= {"versions": versions(PACKAGES), "model": SMALLER, "parameters": parameters}
     record["settings"] = SETTINGS | {"probability": Settings.probability, "window": WINDOW, "base": BASE}
     record["settings"] |= {

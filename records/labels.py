@@ -1,6 +1,6 @@
 """What pretraining is worth to a classifier of notebook 11, with 100, 500 and 3,000 labelled sentences.
 
-`python -m benchmarks.labels` writes utils/data/labels.json, which notebook 11 draws, and goes on where it stopped.
+`python -m records.labels` writes utils/data/labels.json, which notebook 11 draws, and goes on where it stopped.
 Test accuracies, each for several draws of the labelled sentences: words that are counted; mean vectors of a frozen
 encoder under a logistic regression; and all parameters fine-tuned, from the same mean vectors. The encoder is the tiny
 BERT, pretrained or random, and, frozen only, the series' own checkpoint. The validation part chooses the learning rate.
@@ -144,7 +144,7 @@ def plan() -> dict[str, Callable[[], object]]:
 def main() -> None:
     """Measure what is not measured yet."""
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    results |= {"command": "python -m benchmarks.labels", "epochs": EPOCHS, "batch_size": BATCH}
+    results |= {"command": "python -m records.labels", "epochs": EPOCHS, "batch_size": BATCH}
     runs = results.setdefault("runs", {})
     for name, run in plan().items():
         if name not in runs:

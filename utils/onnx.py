@@ -1,27 +1,24 @@
-"""Models as ONNX files, which run without torch and without this project, and in 8 bits. Built in notebook 13."""
+"""Models as ONNX files, which run without torch and without this project. Used in notebook 13."""
 
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
 from utils.batches import device_of, evaluation_mode
-from utils.checks import check_finite_weights, read_input
+from utils.checks import check_finite_weights, check_size, checked_mask
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
-BLOCK = 16  # numbers that share a scale in 8 bits
-LARGE = 10_000  # numbers from which on a matrix is worth storing otherwise
 REMEDY = "write it again with export_onnx"
 
 
@@ -74,6 +71,7 @@ def export_onnx(
         raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
     elif output_hidden_states or output_attentions or output_queries_keys:
         raise ValueError(f"a {kind} gives logits, and more is asked for: export its .encoder")
+    check_size("max_position_embeddings", model.config.max_position_embeddings, least=2)
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
@@ -119,6 +117,21 @@ def quiet_exporter() -> Iterator[None]:
         logger.setLevel(level)
 
 
+def read_onnx(path: str | os.PathLike, content: bytes):
+    """What a file of ONNX holds, as the package onnx has it; ValueError for no model, and for one in several files."""
+    import onnx
+    from google.protobuf.message import DecodeError  # what onnx itself stands on
+
+    try:
+        model = onnx.load_from_string(content)
+    except DecodeError as error:
+        raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
+    constants = (attribute.t for node in model.graph.node for attribute in node.attribute)
+    if any(tensor.external_data for tensor in (*model.graph.initializer, *constants)):
+        raise ValueError(f"{path} leaves its numbers in another file: {REMEDY}")
+    return model
+
+
 class OnnxModel:
     """A file of ONNX, run by onnxruntime on the CPU with torch's number of threads, and called as its model was.
 
@@ -131,12 +144,13 @@ class OnnxModel:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         content = Path(path).read_bytes()
+        read_onnx(path, content)
         try:
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # a class of its own for each kind of damage, and no common one
             raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
         notes = self.session.get_modelmeta().custom_metadata_map
-        if any(name not in notes for name in NOTES):
+        if not all(notes.get(name, "").isdecimal() for name in NOTES):
             raise ValueError(f"{path} does not say what its model takes: {REMEDY}")
         self.sizes = SimpleNamespace(**{name: int(notes[name]) for name in NOTES})
 
@@ -144,96 +158,10 @@ class OnnxModel:
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> dict[str, Tensor]:
         """Three times (B, S) to the file's outputs by name; bad input raises the encoder's errors."""
-        read_input(input_ids, attention_mask, token_type_ids, self.sizes)
+        checked_mask(input_ids, attention_mask, token_type_ids, self.sizes)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask != 0
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
         arrays = [tensor.long().cpu().numpy() for tensor in (input_ids, mask, types)]
         names = [output.name for output in self.session.get_outputs()]
         found = self.session.run(names, dict(zip(INPUTS, arrays, strict=True)))
         return {name: torch.from_numpy(values) for name, values in zip(names, found, strict=True)}
-
-
-# 8 bits for a number
-
-
-def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers in blocks of `BLOCK` as codes 0 … 255 (blocks, BLOCK), and each block's scale and lowest (blocks, 1).
-
-    A number is about code · scale + lowest; scale and lowest are float16.
-    """
-    blocks = values.reshape(-1, BLOCK)
-    lowest = blocks.min(axis=1, keepdims=True).astype(np.float16)
-    above = blocks - lowest.astype(np.float32)
-    scale = (above.max(axis=1, keepdims=True) / 255).astype(np.float16)
-    codes = np.rint(above / np.where(scale > 0, scale, 1).astype(np.float32))
-    return codes.clip(0, 255).astype(np.uint8), scale, lowest
-
-
-def in_eight_bits(name: str, values: np.ndarray) -> tuple[list, list] | None:
-    """A matrix in 8 bits: the tensors that hold it and the nodes that make it what it was, under its name.
-
-    None where some number would come back further off than a 255th of their whole range.
-    """
-    from onnx import TensorProto, helper, numpy_helper
-
-    if values.size % BLOCK:
-        return None
-    with np.errstate(all="ignore"):  # float16 ends at 65,504
-        codes, scale, lowest = to_eight_bits(values)
-        restored = codes * scale.astype(np.float32) + lowest
-        off = np.abs(restored - values.reshape(-1, BLOCK)).max()
-        if np.isnan(off) or off > np.ptp(values) / 255:
-            return None
-    parts = {"codes": codes, "scale": scale, "lowest": lowest, "shape": np.array(values.shape)}
-    tensors = [numpy_helper.from_array(part, f"{name}.{kind}") for kind, part in parts.items()]
-    nodes = [
-        helper.make_node("Cast", [f"{name}.{kind}"], [f"{name}.{kind}.float"], to=TensorProto.FLOAT)
-        for kind in ("codes", "scale", "lowest")
-    ]
-    nodes += [
-        helper.make_node("Mul", [f"{name}.codes.float", f"{name}.scale.float"], [f"{name}.scaled"]),
-        helper.make_node("Add", [f"{name}.scaled", f"{name}.lowest.float"], [f"{name}.blocks"]),
-        helper.make_node("Reshape", [f"{name}.blocks", f"{name}.shape"], [name]),
-    ]
-    return tensors, nodes
-
-
-def replace_matrices(graph, replace: Callable[[str, np.ndarray], tuple[list, list] | None]) -> None:
-    """Store the large float32 matrices of an ONNX graph otherwise: as the tensors and nodes that `replace` returns.
-
-    `replace` gets a matrix's name and numbers; where it returns None the matrix stays as it is.
-    """
-    from onnx import numpy_helper
-
-    restoring = []
-    for tensor in list(graph.initializer):
-        values = numpy_helper.to_array(tensor)
-        if values.dtype != np.float32 or values.ndim != 2 or values.size < LARGE:
-            continue
-        replacement = replace(tensor.name, values)
-        if replacement is not None:
-            tensors, nodes = replacement
-            graph.initializer.remove(tensor)
-            graph.initializer.extend(tensors)
-            restoring += nodes
-    nodes = [*restoring, *graph.node]  # before the nodes that use them
-    del graph.node[:]
-    graph.node.extend(nodes)
-
-
-def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
-    """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
-
-    Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
-    saves neither time nor memory while it runs. A matrix that 8 bits cannot hold, such as one with numbers above
-    65,504, stays as it is. FileNotFoundError and ValueError as in `OnnxModel`, OSError as in `export_onnx`.
-    """
-    import onnx
-    from google.protobuf.message import DecodeError  # what onnx itself stands on
-
-    try:
-        model = onnx.load_from_string(Path(path).read_bytes())
-    except DecodeError as error:
-        raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
-    replace_matrices(model.graph, in_eight_bits)
-    return write_file(target, model.SerializeToString())

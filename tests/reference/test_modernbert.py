@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from typing import NamedTuple
 
 import pytest
@@ -21,12 +22,12 @@ from transformers import (
 from tests.helpers import SMALL, shaken
 from utils.attention import scaled_dot_product_attention
 from utils.encoder import TransformerEncoder
-from utils.export import quiet_exporter
-from utils.modern import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
+from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
 from utils.notebook import largest_difference
+from utils.onnx import quiet_exporter
 from utils.packing import encode_packed
 from utils.views import head_view, model_view
-from utils.weights import rename_modern_weight, rename_tied
+from utils.weights import rename_modern_weight, rename_weights
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
@@ -126,7 +127,7 @@ def test_states_weights_and_gradients_are_the_official_ones(case):
         assert mine.shape == theirs.shape
         assert largest_difference(mine.transpose(1, 2)[real], theirs.transpose(1, 2)[real]) <= 1e-5
     assert largest_difference(fused.last_hidden_state[real], wanted.last_hidden_state[real]) <= 1e-5
-    expected = rename_tied(gradients(official, batch), rename_modern_weight, ours.state_dict())
+    expected = rename_weights(gradients(official, batch), ours.state_dict(), rename_modern_weight)
     for asked in (False, True):
         errors = relative_errors(gradients(ours, batch, output_attentions=asked), expected)
         assert max(errors.values()) <= 1e-5, errors
@@ -144,7 +145,7 @@ def test_in_double_precision(case):
             found = ours(**batch, output_hidden_states=True, output_attentions=asked)
             for mine, theirs in zip(found.hidden_states, wanted.hidden_states, strict=True):
                 assert largest_difference(mine[real], theirs[real]) <= 1e-11
-    expected = rename_tied(gradients(official, batch), rename_modern_weight, ours.state_dict())
+    expected = rename_weights(gradients(official, batch), ours.state_dict(), rename_modern_weight)
     errors = relative_errors(gradients(ours, batch), expected)
     assert max(errors.values()) <= 1e-6, errors  # turned points are float32 in every precision, gradients too
 
@@ -432,12 +433,42 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
             r"^attention_dropout=0\.1 is not built here: use 0\.0, as ModernBERT does$",
         ),
         (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not built here"),
+        (
+            bent(hidden_size=12, num_attention_heads=4),
+            r"^a head of 3 numbers cannot be turned in pairs: use an even size$",
+        ),
+        (bent(vocab_size=0), r"^vocab_size=0 must be a whole number of 1 or more$"),
+        (bent(intermediate_size=0), r"^intermediate_size=0 must be a whole number of 1 or more$"),
+        (bent(pad_token_id=99), r"^pad_token_id=99 must be a whole number from 0 to 98$"),
+        (bent(norm_eps=float("nan")), r"^norm_eps=nan must be a number from 0 to 1$"),
+        (bent(num_hidden_layers=10**9), r"^num_hidden_layers=1000000000 must be a whole number from 1 to"),
+        (
+            bent(quantization_config={"bits": 8}),
+            r"^the checkpoint holds quantized weights \(quantization_config\)",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_not_built_is_refused(config, message):
     with pytest.raises(ValueError, match=message):
         ModernEncoder(config)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_vectors_of_an_odd_size_are_not_turned(size):
+    with pytest.raises(ValueError, match=f"^a head of {size} numbers cannot be turned in pairs"):
+        rotary(torch.ones(2, size), torch.arange(2), 1e4)
+
+
+def test_a_quantized_checkpoint_is_refused(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "quantized")
+    settings = json.loads((place / "config.json").read_text("utf-8"))
+    settings["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
+    (place / "config.json").write_text(json.dumps(settings), "utf-8")
+    with pytest.raises(
+        ValueError, match=r"the checkpoint holds quantized weights \(quantization_config\): save the model"
+    ):
+        ModernEncoder.from_checkpoint(place)
 
 
 def test_bad_input_is_refused_as_by_the_other_encoder(small):

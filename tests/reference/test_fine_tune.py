@@ -1,0 +1,176 @@
+"""The command line of fine_tune: which last layer it takes, whose classes those are, and what it refuses first."""
+
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+import fine_tune
+from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
+from utils.classifier import TransformerForSequenceClassification
+from utils.datasets import Examples
+from utils.training import fine_tune as learn
+
+ROWS = [f"{letter} {number},{'pos' if letter == 'p' else 'neg'}" for letter in "np" for number in range(30)]
+
+
+@pytest.fixture
+def own(tmp_path) -> Path:
+    """A CSV of two classes: the word tells which."""
+    (tmp_path / "own.csv").write_text("\n".join(["text,label", *ROWS]), "utf-8")
+    return tmp_path / "own.csv"
+
+
+@cache
+def trained() -> TransformerForSequenceClassification:
+    """A classifier that has learned the rows, of which the class 0 is "pos"."""
+    torch.manual_seed(0)
+    model = TransformerForSequenceClassification(BertConfig(**TINY))
+    texts, names = zip(*(row.split(",") for row in ROWS), strict=True)
+    examples = Examples(texts, [int(name == "neg") for name in names])
+    options = {"epochs": 8, "batch_size": 8, "learning_rate": 2e-2, "quiet": True}
+    learn(model, tiny_tokenizer(), examples, examples, **options)
+    return model
+
+
+def saved(folder: Path, labels: list[str] | None) -> Path:
+    """A classifier that is always right about the rows if its classes are called "pos" and "neg"."""
+    if labels and len(labels) > 2:
+        TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels))).save(
+            folder, tiny_tokenizer(), labels
+        )
+    else:
+        trained().save(folder, tiny_tokenizer(), labels)
+    return folder
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the program here, and give back what it printed."""
+
+    def call(*arguments) -> str:
+        monkeypatch.setattr(sys, "argv", ["fine_tune.py", "--cpu", *map(str, arguments)])
+        fine_tune.main()
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """The words with which the program ends, before it has read a model's weights or trained."""
+
+    def call(*arguments) -> str:
+        with pytest.raises(SystemExit) as caught:
+            run(*arguments)
+        assert isinstance(caught.value.code, str)
+        return caught.value.code
+
+    return call
+
+
+@pytest.mark.parametrize("labels", [["pos", "neg"], ["neg", "pos"]])
+def test_classes_are_matched_by_their_names(tmp_path, own, run, labels):
+    folder = saved(tmp_path / "model", labels)
+    printed = run("--data", own, "--checkpoint", folder, "--epochs", 0, "--save", tmp_path / "again")
+    right = "100.0%" if labels[0] == "pos" else "0.0%"
+    assert f"last layer: that of {folder}, for {', '.join(labels)}" in printed
+    assert f"test accuracy {right} (" in printed
+    again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
+    assert list(again.config.id2label.values()) == labels
+
+
+def test_classes_without_names_are_those_of_the_data(tmp_path, own, run):
+    folder = saved(tmp_path / "model", None)
+    printed = run("--data", own, "--checkpoint", folder, "--epochs", 0, "--save", tmp_path / "again")
+    assert "for neg, pos" in printed
+    again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
+    assert list(again.config.id2label.values()) == ["neg", "pos"]
+
+
+@pytest.mark.parametrize("labels", [["cat", "dog"], ["pos", "NEG"], ["pos", "neg", "so-so"]])
+def test_other_classes_are_refused(tmp_path, own, refused, labels):
+    folder = saved(tmp_path / "model", labels)
+    words = f"{folder} tells {', '.join(labels)} apart, and the data has neg, pos: take another checkpoint"
+    assert words in refused("--data", own, "--checkpoint", folder, "--epochs", 0)
+
+
+def test_the_last_layer_is_kept_however_the_checkpoint_is_named(tmp_path, own, run, monkeypatch):
+    saved(tmp_path / "model", ["pos", "neg"])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    common = ["--data", own, "--epochs", 0]
+    found = [run(*common, "--checkpoint", name) for name in (tmp_path / "model", "model", "~/model")]
+    monkeypatch.setenv("CHECKPOINT", str(tmp_path / "model"))
+    found.append(run(*common))
+    monkeypatch.setattr("utils.checkpoint.download", lambda name: tmp_path / "model")
+    found.append(run(*common, "--checkpoint", "somebody/model"))
+    results = {printed.splitlines()[-1] for printed in found}
+    assert len(results) == 1
+    assert "test accuracy 100.0%" in results.pop()
+
+
+def test_a_checkpoint_without_a_last_layer_gets_one_and_says_so(tmp_path, own, run):
+    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path / "bert")
+    write_vocabulary(tmp_path / "bert", [*tiny_tokenizer().vocab])
+    printed = run("--data", own, "--checkpoint", tmp_path / "bert", "--epochs", 0)
+    assert f"last layer: new and untrained, since {tmp_path / 'bert'} has none" in printed
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--epochs", -1], "--epochs=-1 must be a whole number from 0 to 10,000"),
+        (["--batch-size", 0], "--batch-size=0 must be a whole number of 1 or more"),
+        (["--limit", -20], "--limit=-20 must be a whole number of 1 or more"),
+        (["--limit", 0], "--limit=0 must be a whole number of 1 or more"),
+        (["--seed", -1], "--seed=-1 must be a whole number from 0"),
+        *((["--learning-rate", rate], f"--learning-rate={rate} must lie between 0 and 1") for rate in (0.0, "nan")),
+        (["--data", "nowhere.csv"], "nowhere.csv is no file"),
+        (["--checkpoint", "no/model/here"], '"no/model/here" is no local folder'),
+    ],
+)  # fmt: skip
+def test_bad_options_end_in_words(refused, options, words):
+    assert words in refused(*options)
+
+
+def test_a_place_that_is_not_ours_is_refused_before_training(tmp_path, own, refused, monkeypatch):
+    monkeypatch.setattr(fine_tune, "fit", lambda *arguments, **options: pytest.fail("it was trained"))
+    folder = saved(tmp_path / "model", ["pos", "neg"])
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "notes.txt").write_text("mine")
+    common = ["--data", own, "--checkpoint", folder, "--save"]
+    assert "holds notes.txt, which is no file of a model" in refused(*common, tmp_path / "thesis")
+    assert "could not be saved" in refused(*common, own / "below")
+    assert names(tmp_path) == ["model", "own.csv", "thesis"]
+
+
+def test_rows_that_were_read_are_counted_and_swallowed_ones_are_told(tmp_path, run, refused):
+    folder = saved(tmp_path / "model", ["pos", "neg"])
+    lines = ["text,label", *ROWS, "n 1,neg"]
+    (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
+    common = ["--data", tmp_path / "own.csv", "--checkpoint", folder, "--epochs", 0]
+    printed = run(*common)
+    assert "61 rows read, 60 different texts\n2 classes, 48 texts to learn from" in printed
+    lines[5], lines[17] = f'"{lines[5]}', lines[17].replace(",", '",')
+    (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
+    printed = run(*common)
+    assert "49 rows read, 48 different texts" in printed
+    assert "1 of them run over several lines, as a stray quote makes them: look there" in printed
+    lines[17] = lines[17].replace('"', "")
+    lines[18] = f'"{lines[18]}'
+    (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
+    assert "own.csv cannot be read ('" in refused(*common)
+
+
+def test_a_loss_that_is_not_finite_ends_in_words(tmp_path, own, refused, monkeypatch):
+    def fit(*arguments, **options):
+        raise FloatingPointError("the loss is nan at step 4")
+
+    monkeypatch.setattr(fine_tune, "fit", fit)
+    folder = saved(tmp_path / "model", ["pos", "neg"])
+    assert "the loss is nan at step 4" in refused("--data", own, "--checkpoint", folder)
