@@ -52,6 +52,10 @@ CHOSEN = $(if $(NB),$(foreach name,$(NB),$(call named,$(name))),$(SERIES))
 OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.extension_manager=readonly
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
+# PyTorch has packages for these, as pyproject.toml says. In words that any Python reads, before anything is installed.
+CHECK_PYTHON = @$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 11) <= v < (3, 15) and \
+	"Python 3.11 to 3.14 is needed, and this is %d.%d: add PYTHON=python3.13 to the command, or another that you have" % v)'
+
 .DEFAULT_GOAL := help
 .PHONY: help cpu-torch lock lab quick test test-all compare notebooks sync lint bench site slides student badges audit colab \
 	test-unpinned clean
@@ -60,13 +64,14 @@ help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(READY): requirements.txt constraints.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(INSTALL) -r requirements.txt
 	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements"
 	@touch $@
 
 cpu-torch:  ## before the first `make lab` on Linux: PyTorch's CPU build, which is gigabytes smaller
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check $(UV)
 	$(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)

@@ -17,7 +17,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
-from tools.badges import current
+from tools.badges import current, link_to
 from tools.notebooks import (
     NOTEBOOKS,
     REMOVE_INPUT,
@@ -172,17 +172,16 @@ def anchor(heading: str) -> str:
 def relink(text: str, place: str, stays) -> str:
     """Markdown whose relative links lead to the repository on GitHub, except where `stays(path)` says otherwise.
 
-    `place` is the folder of the text in the repository, and `path` a link's target in it. A picture that would be
-    fetched from elsewhere becomes its description.
+    `place` is the folder of the text in the repository, and `path` a link's target in it. A copy without an address
+    keeps the words of such a link. A picture that would be fetched from elsewhere becomes its description.
     """
-
-    slug, ref = current()
+    ours = current()
 
     def target(match: re.Match) -> str:
         image, label, link, rest = match.groups()
         path = normpath(f"{place}/{link}")
-        address = link if image or stays(path) else f"https://github.com/{slug}/blob/{ref}/{path}"
-        return f"{image}{label}({address}{rest})"
+        address = link if image or stays(path) else link_to(path, ours)
+        return f"{image}{label}({address}{rest})" if address else label[1:-1]
 
     return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
 
