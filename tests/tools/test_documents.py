@@ -1,6 +1,7 @@
 """README and its companions tell the truth: commands, links, exercises, numbers and versions are the project's."""
 
 import importlib
+import json
 import re
 import shlex
 import tomllib
@@ -52,6 +53,8 @@ def wrong(command: str) -> list[str]:
     missing = [f"no file {name}" for name in files if name not in written and not (ROOT / name).exists()]
     if words[0] == "make":
         return missing + wrong_targets(words[1:])
+    if len(words) > 1 and re.fullmatch(r"-3\.\d+", words[1]):
+        del words[1]  # py -3.13 takes this version
     if PYTHON.fullmatch(words[0]) and len(words) > 1:
         return wrong_program(words[1:])
     return missing if words[0].endswith("pip") else []
@@ -107,6 +110,7 @@ def test_every_command_is_one_of_the_project(path):
         ("python scripts/finetune.py", "no program scripts/finetune.py"),
         (".venv/bin/python -m tools.badge --ref v1", "no program tools.badge"),
         (r".venv\Scripts\pip install -r requirement.txt", "no file requirement.txt"),
+        ("py -3.13 -m tools.badge", "no program tools.badge"),
     ],
 )
 def test_a_wrong_command_is_seen(command, what):
@@ -183,6 +187,41 @@ def test_the_version_is_the_same_everywhere():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     assert {cited, newest[1]} == {version}
     assert f"This is version {version};" in README
+
+
+def test_the_versions_of_python_are_the_same_everywhere():
+    """Where it is installed, in the first line that a reader sees of it, in what `make` says, and in CI."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lowest, above = map(int, re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups())
+    assert f"You need Python 3.{lowest} to 3.{above - 1};" in README
+    assert f"(3, {lowest}) <= v < (3, {above})" in MAKEFILE
+    assert f"Python 3.{lowest} to 3.{above - 1} is needed" in MAKEFILE
+    matrix = (ROOT / ".github" / "workflows" / "validate.yml").read_text("utf-8")
+    versions = re.search(r"python: (\[.*\])", matrix)[1]
+    assert json.loads(versions) == [f"3.{minor}" for minor in range(lowest, above)]
+
+
+def test_what_a_target_runs_is_what_windows_is_told():
+    """README's table: a make command, and the same without make."""
+    recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
+    rows = [row.split(" | ") for row in README.splitlines() if row.startswith("| `make ")]
+    told = {
+        target: module
+        for here, there in rows
+        for target, module in zip(
+            re.findall(r"make ([a-z]+)", here), re.findall(r"-m ([\w.]+)", there), strict=False
+        )
+    }
+    assert set(told) == {"test", "slides", "site", "student"}
+    for target, module in told.items():
+        assert f"-m {module}" in recipes[target].replace("$(PYTEST)", "-m pytest"), target
+
+
+def test_every_make_command_of_readme_has_a_form_for_windows():
+    *_, table = README.partition("## On Windows")
+    named = {target for code in CODE.findall(README) for target in re.findall(r"^make (\w+)", code)}
+    assert "make cpu-torch lab" in README  # for Linux alone
+    assert {target for target in named if f"`make {target}" not in table} == {"cpu"}
 
 
 @pytest.mark.parametrize("name", [".binder/requirements.txt", "ROOMS.md"])
