@@ -1,12 +1,10 @@
-"""README and its companions tell the truth: commands, links, exercises, numbers and versions are the project's."""
+"""README and its companions tell the truth: commands, exercises, numbers and versions are the project's."""
 
 import importlib
 import json
 import re
 import shlex
 import tomllib
-from pathlib import Path
-from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -15,7 +13,6 @@ import torch
 from exercises import CHECKS
 from tests.helpers import ROOT
 from tools.notebooks import minutes
-from tools.website import anchor
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
@@ -28,8 +25,6 @@ TARGETS = set(" ".join(re.findall(r"^([a-z][a-z -]*):", MAKEFILE, re.M)).split()
 VARIABLES = set(re.findall(r"^([A-Z_]+) *[?:]?=", MAKEFILE, re.M)) | {"CHECKPOINT", "DEVICE"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-HEADING = re.compile(r"^#+ (.+)$", re.M)
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 PYTHON = re.compile(r"(?:\.venv[/\\](?:bin|Scripts)[/\\])?(?:python3?|py)(?:\.exe)?")
 every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 
@@ -86,15 +81,6 @@ def wrong_program(words: list[str]) -> list[str]:
     return [f"no option {name}" for name in options if f'"{name}"' not in source]
 
 
-def anchors(path: Path) -> set[str]:
-    """By what the headings of a document or a notebook are linked to."""
-    if path.suffix == ".ipynb":
-        text = "\n\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
-        return set(map(anchor, HEADING.findall(text)))
-    headings = HEADING.findall(FENCE.sub("", path.read_text("utf-8")))
-    return {re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
 @every_document
 def test_every_command_is_one_of_the_project(path):
     found = {command: wrong(command) for command in commands(path.read_text("utf-8"))}
@@ -115,19 +101,6 @@ def test_every_command_is_one_of_the_project(path):
 )
 def test_a_wrong_command_is_seen(command, what):
     assert what in wrong(command)
-
-
-@every_document
-def test_every_link_within_the_project_leads_somewhere(path):
-    lost = []
-    for link in LINK.findall(FENCE.sub("", path.read_text("utf-8"))):
-        if link.startswith(("http", "../../issues")):
-            continue
-        name, _, place = link.partition("#")
-        target = path.parent / unquote(name) if name else path
-        if not target.exists() or (place and unquote(place) not in anchors(target)):
-            lost.append(link)
-    assert lost == []
 
 
 @every_document
