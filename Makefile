@@ -32,7 +32,7 @@ ifneq ($(wildcard $(CHECKPOINT)/config.json),)
 override CHECKPOINT := $(abspath $(CHECKPOINT))
 export CHECKPOINT
 endif
-NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
+NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
 # Kernels of `make test` are forks of one process that has imported everything, where the system can; all others start cold.
 KERNELS := -p tests.kernels.plugin
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.

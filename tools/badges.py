@@ -41,6 +41,9 @@ PLACES = {
             r"(?=\[tool.setuptools\]\n)",
         )
     ],
+    "CITATION.cff": [
+        (r"\nlicense: MIT\n", 'repository-code: "https://github.com/{slug}"\n', r"(?=keywords:)"),
+    ],
     "README.md": [
         (
             r"\[Read online\]\(notebooks/00_overview\.ipynb\) ·\n",
