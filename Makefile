@@ -57,8 +57,7 @@ CHECK_PYTHON = @$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not
 	"Python 3.11 to 3.14 is needed, and this is %d.%d: add PYTHON=python3.13 to the command, or another that you have" % v)'
 
 .DEFAULT_GOAL := help
-.PHONY: help cpu-torch lock lab quick test test-all compare notebooks sync lint bench site slides student badges audit colab \
-	test-unpinned clean
+.PHONY: help cpu-torch lab clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,15 +75,22 @@ cpu-torch:  ## before the first `make lab` on Linux: PyTorch's CPU build, which 
 	$(BIN)/python -m pip install --disable-pip-version-check $(UV)
 	$(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)
 
+lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
+	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Below: for those who change the series, or teach with it. The copy for students ends here.
+.PHONY: lock quick test test-all compare notebooks sync lint bench site slides student badges audit colab test-unpinned
+
 lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upgrade for the newest versions of all others)
 	$(PYTHON) -m venv $(VENV)-lock
 	$(BIN:$(VENV)%=$(VENV)-lock%)/python -m pip install --disable-pip-version-check $(UV)
 	$(BIN:$(VENV)%=$(VENV)-lock%)/uv pip compile --universal --python-version 3.11 --no-annotate \
 		--custom-compile-command "make lock" --no-emit-package anatomy-of-a-transformer-encoder \
 		requirements-dev.txt --output-file constraints.txt $(ARGS)
-
-lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
-	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 $(DEV_READY): requirements-dev.txt $(READY)
 	$(BIN)/python $(INSTALL) -r requirements-dev.txt
@@ -152,7 +158,3 @@ test-unpinned:  ## `make test` on the newest versions (PINS="transformers==4.48.
 	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --upgrade $(UNPINNED) $(PINS)
 	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --no-deps -e .
 	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) --nbval-lax -W default $(EVERYTHING) $(ARGS)
-
-clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site *.egg-info
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
