@@ -56,7 +56,7 @@ PLACES = {
             r"(?=make lab )",
         ),
     ],
-    "ROOMS.md": [
+    "docs/ROOMS.md": [
         (
             r"## Binder, to try it\n\n",
             "<https://mybinder.org/v2/gh/{slug}/{ref}?urlpath=lab/tree/notebooks/00_overview.ipynb>\n\n",

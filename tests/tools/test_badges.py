@@ -20,7 +20,7 @@ NAMES = [
 HELD = {
     "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',
     "CITATION.cff": 'repository-code: "https://github.com/{}"',
-    "ROOMS.md": "https://mybinder.org/v2/gh/{}/{}?",
+    "docs/ROOMS.md": "https://mybinder.org/v2/gh/{}/{}?",
     "README.md": "git clone https://github.com/{} --branch {} ",
     NAMES[-2]: "https://colab.research.google.com/github/{}/blob/{}/" + NAMES[-2],
     NAMES[-1]: "https://github.com/{}/archive/{}.zip",

@@ -16,7 +16,7 @@ from tools.notebooks import minutes
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
-DOCUMENTS = sorted(ROOT.glob("*.md"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 README = (ROOT / "README.md").read_text("utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
@@ -197,7 +197,7 @@ def test_every_make_command_of_readme_has_a_form_for_windows():
     assert {target for target in named if f"`make {target}" not in table} == {"cpu"}
 
 
-@pytest.mark.parametrize("name", [".binder/requirements.txt", "ROOMS.md"])
+@pytest.mark.parametrize("name", [".binder/requirements.txt", "docs/ROOMS.md"])
 def test_uv_has_one_version(name):
     (version,) = re.findall(r"^UV := (\S+)$", MAKEFILE, re.M)
     assert set(re.findall(r"uv==[\d.]+", (ROOT / name).read_text("utf-8"))) == {version}

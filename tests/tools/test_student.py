@@ -135,7 +135,7 @@ def test_a_folder_that_is_there_is_left_alone(copy):
     [
         ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
         ("See [ours](solutions/03_solutions.ipynb#a).", "See ours (not in this copy)."),
-        ("[the guide](../TEACHING.md)", "the guide (not in this copy)"),
+        ("[the guide](../docs/TEACHING.md)", "the guide (not in this copy)"),
         ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
         ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
     ],
