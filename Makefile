@@ -83,7 +83,7 @@ clean:  ## remove the virtual environment and caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Below: for those who change the series, or teach with it. The copy for students ends here.
-.PHONY: lock quick test test-all compare notebooks sync lint bench site slides student badges audit colab test-unpinned
+.PHONY: lock quick test test-all compare notebooks sync lint bench site slides pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upgrade for the newest versions of all others)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -135,6 +135,13 @@ site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (open
 
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
 	$(BIN)/python -m tools.slides $(NB) $(ARGS)
+
+pictures: $(DEV_READY)  ## after a change of views: draw the numbered pictures of notebook 07 and the film of README anew
+	$(BIN)/python -m tools.annotate
+	$(BIN)/python -m tools.film
+
+rehearse: $(DEV_READY)  ## hold the plans of docs/TEACHING.md against the clock
+	$(BIN)/python -m tools.teaching
 
 student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
 	$(BIN)/python -m tools.student $(ARGS)

@@ -187,7 +187,7 @@ def relink(text: str, place: str, stays) -> str:
 
 
 def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False) -> str:
-    """The README with the places of all pages behind it, and under its title the way to explorer.html, if there is one."""
+    """The README with the places of all pages behind it, and under its title the way to an explorer.html."""
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if explored:
         start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
