@@ -58,7 +58,7 @@ def test_a_plan_fits_its_clock(plan):
 
 def test_a_plan_that_does_not_fit_is_told():
     (plan,) = teaching.plans(
-        "### 5–9 · [00](notebooks/00_overview.ipynb)\n| heading | cells | min | do |\n|---|---|---:|---|\n"
+        "### 5–9 · [00](../notebooks/00_overview.ipynb)\n| heading | cells | min | do |\n|---|---|---:|---|\n"
         "| Whose answering machine? | In [3]–[4] | 3 | hover (1 min) |\n| *Wait* | – | 1 | for the last (1 min) |\n"
     )
     (shown, minutes), (wait, waited) = teaching.rehearse(plan)
