@@ -32,7 +32,7 @@ ifneq ($(wildcard $(CHECKPOINT)/config.json),)
 override CHECKPOINT := $(abspath $(CHECKPOINT))
 export CHECKPOINT
 endif
-NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval)
+NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
 # Kernels of `make test` are forks of one process that has imported everything, where the system can; all others start cold.
 KERNELS := -p tests.kernels.plugin
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.
@@ -52,24 +52,38 @@ CHOSEN = $(if $(NB),$(foreach name,$(NB),$(call named,$(name))),$(SERIES))
 OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.extension_manager=readonly
 ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
+# PyTorch has packages for these, as pyproject.toml says. In words that any Python reads, before anything is installed.
+CHECK_PYTHON = @$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 11) <= v < (3, 15) and \
+	"Python 3.11 to 3.14 is needed, and this is %d.%d: add PYTHON=python3.13 to the command, or another that you have" % v)'
+
 .DEFAULT_GOAL := help
-.PHONY: help cpu-torch lock lab quick test test-all compare notebooks sync lint bench site slides student badges audit colab \
-	test-unpinned clean
+.PHONY: help cpu-torch lab clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 $(READY): requirements.txt constraints.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and f"Python 3.11 or newer is needed, this is {v[0]}.{v[1]}: make PYTHON=python3.12")'
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(INSTALL) -r requirements.txt
 	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements"
 	@touch $@
 
 cpu-torch:  ## before the first `make lab` on Linux: PyTorch's CPU build, which is gigabytes smaller
+	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check $(UV)
 	$(BIN)/uv pip install --python $(VENV) --torch-backend cpu $(TORCH)
+
+lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
+	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
+
+clean:  ## remove the virtual environment and caches
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Below: for those who change the series, or teach with it. The copy for students ends here.
+.PHONY: lock quick test test-all compare notebooks sync lint bench site slides pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upgrade for the newest versions of all others)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -77,9 +91,6 @@ lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upg
 	$(BIN:$(VENV)%=$(VENV)-lock%)/uv pip compile --universal --python-version 3.11 --no-annotate \
 		--custom-compile-command "make lock" --no-emit-package anatomy-of-a-transformer-encoder \
 		requirements-dev.txt --output-file constraints.txt $(ARGS)
-
-lab: $(READY)  ## open JupyterLab on the series (ARGS="--no-browser --port 8901" without a screen)
-	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 $(DEV_READY): requirements-dev.txt $(READY)
 	$(BIN)/python $(INSTALL) -r requirements-dev.txt
@@ -125,6 +136,13 @@ site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (open
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
 	$(BIN)/python -m tools.slides $(NB) $(ARGS)
 
+pictures: $(DEV_READY)  ## after a change of views: draw the numbered pictures of notebook 07 and the film of README anew
+	$(BIN)/python -m tools.annotate
+	$(BIN)/python -m tools.film
+
+rehearse: $(DEV_READY)  ## hold the plans of docs/TEACHING.md against the clock
+	$(BIN)/python -m tools.teaching
+
 student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
 	$(BIN)/python -m tools.student $(ARGS)
 
@@ -147,7 +165,3 @@ test-unpinned:  ## `make test` on the newest versions (PINS="transformers==4.48.
 	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --upgrade $(UNPINNED) $(PINS)
 	$(BIN:$(VENV)%=$(VENV)-unpinned%)/python -m pip install --disable-pip-version-check --no-deps -e .
 	$(ONE_THREAD) $(BIN:$(VENV)%=$(VENV)-unpinned%)/python $(PYTEST) --nbval-lax -W default $(EVERYTHING) $(ARGS)
-
-clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site *.egg-info
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,7 +15,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from tools.badges import current
+from tools.badges import current, link_to
 from tools.npm import Package, fetch, read_member
 from utils.checkpoint import checkpoint_name
 from utils.eight_bits import replace_matrices
@@ -234,7 +234,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
         "runtime": RUNTIME.version,
         "megabytes": f"{size / 1e6:.0f}",
     }
-    elsewhere = "https://github.com/{}/tree/{}/notebooks".format(*current())
+    elsewhere = link_to("notebooks", current()) or "notebooks"
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], elsewhere), read["page.html"])
     return re.sub(r"%([a-z]+)%", lambda place: inserted[place[1]], page)
 

@@ -8,9 +8,9 @@ import nbformat
 
 from tools.notebooks import ROOT, SEMINAR, is_folded, main_line, notebook_paths
 
-PAGE = ROOT / "TEACHING.md"
+PAGE = ROOT / "docs" / "TEACHING.md"
 PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
-LINK = re.compile(r"\]\(notebooks/(\d\d)_\w+\.ipynb")
+LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 BY_HAND = re.compile(r"\((\d+) min\)")  # what the class does meanwhile: an exercise, a question, a try
 UNIT = 90
 A_RUN, A_PREDICTION = 0.25, 2  # minutes

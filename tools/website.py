@@ -17,7 +17,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
-from tools.badges import current
+from tools.badges import current, link_to
 from tools.notebooks import (
     NOTEBOOKS,
     REMOVE_INPUT,
@@ -172,37 +172,48 @@ def anchor(heading: str) -> str:
 def relink(text: str, place: str, stays) -> str:
     """Markdown whose relative links lead to the repository on GitHub, except where `stays(path)` says otherwise.
 
-    `place` is the folder of the text in the repository, and `path` a link's target in it. A picture that would be
-    fetched from elsewhere becomes its description.
+    `place` is the folder of the text in the repository, and `path` a link's target in it. A copy without an address
+    keeps the words of such a link. A picture that would be fetched from elsewhere becomes its description.
     """
-
-    slug, ref = current()
+    ours = current()
 
     def target(match: re.Match) -> str:
         image, label, link, rest = match.groups()
         path = normpath(f"{place}/{link}")
-        address = link if image or stays(path) else f"https://github.com/{slug}/blob/{ref}/{path}"
-        return f"{image}{label}({address}{rest})"
+        address = link if image or stays(path) else link_to(path, ours)
+        return f"{image}{label}({address}{rest})" if address else label[1:-1]
 
     return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
 
 
-def start_page(readme: Path, places: list[str], explored: bool) -> str:
-    """The README with the notebooks' places behind it, and under its title the way to explorer.html if there is one."""
+def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False) -> str:
+    """The README with the places of all pages behind it, and under its title the way to an explorer.html."""
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if explored:
         start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
-    for caption, solved in (("Notebooks", False), ("Solutions", True)):
-        pages = [place.removesuffix(".ipynb") for place in places if ("solutions/" in place) == solved]
+    names = [place.removesuffix(".ipynb") for place in places]
+    pages_of = {
+        "Notebooks": [name for name in names if "solutions/" not in name],
+        "Solutions": [name for name in names if "solutions/" in name],
+        "For teachers": ["misconceptions"] * taught,
+    }
+    for caption, pages in pages_of.items():
         start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
     return start
 
 
-def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False) -> None:
+def lay_out(
+    copies: list[Path],
+    readme: Path,
+    source: Path,
+    images: Path,
+    explored: bool = False,
+    misconceptions: str = "",
+) -> None:
     """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them.
 
     `explored` says that explorer.html will stand beside the start page: that leads to it, and so do boxes for a
-    reader's own sentences, which need a kernel.
+    reader's own sentences, which need a kernel. `misconceptions` is the page of that name, if there is to be one.
     """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
@@ -230,7 +241,11 @@ def lay_out(copies: list[Path], readme: Path, source: Path, images: Path, explor
                     f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")
                 }
         nbformat.write(notebook, source / place)
-    (source / "index.md").write_text(start_page(readme, list(places.values()), explored), "utf-8")
+    start = start_page(readme, list(places.values()), explored, bool(misconceptions))
+    (source / "index.md").write_text(start, "utf-8")
+    if misconceptions:
+        page = relink(misconceptions, ".", lambda link: link in places.values())
+        (source / "misconceptions.md").write_text(page, "utf-8")
     shutil.copy(mathjax(), source / "_static" / MATHJAX)
 
 
@@ -266,9 +281,10 @@ def build(
     work: Path,
     readme: Path = ROOT / "README.md",
     explorer: Path | None = None,
+    misconceptions: str = "",
 ) -> None:
     """Make the site of executed notebooks, with a folder's explorer.html; the old site stays until it is done."""
-    lay_out(copies, readme, work / "source", NOTEBOOKS / "images", explorer is not None)
+    lay_out(copies, readme, work / "source", NOTEBOOKS / "images", explorer is not None, misconceptions)
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
@@ -290,9 +306,11 @@ def build(
 
 def main() -> None:
     """Execute all notebooks, build the site and say how large it is."""
+    from tools.misconceptions import page  # which imports the tests' wrong answers
+
     copies = execute(notebook_paths([]))
     explorer = explore(copies, BUILD / "explorer")
-    build(copies, SITE, BUILD, explorer=explorer)
+    build(copies, SITE, BUILD, explorer=explorer, misconceptions=page())
     files = [path for path in SITE.rglob("*") if path.is_file() and "slides" not in path.parts]
     size = sum(path.stat().st_size for path in files)
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")

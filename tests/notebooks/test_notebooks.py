@@ -13,7 +13,6 @@ import pytest
 
 from tests.helpers import ROOT
 from tools import notebooks
-from tools.badges import current
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
@@ -150,12 +149,6 @@ def test_set_up_and_imports_are_folded(path):
 def test_times_are_as_it_says(path):
     read_only, with_exercises = notebooks.minutes(read(path))
     assert f"Read {read_only} minutes, with exercises {with_exercises}" in opening(path)
-
-
-@every_notebook
-def test_a_badge_opens_this_notebook_in_colab(path):
-    slug, ref = current()
-    assert f"/github/{slug}/blob/{ref}/{path.relative_to(ROOT).as_posix()})" in opening(path)
 
 
 @every_chapter

@@ -66,4 +66,4 @@ def test_an_address_where_nothing_is(tmp_path):
     done = run(python, probe, tmp_path / "content", (tmp_path / "nowhere.zip").as_uri())
     assert done.returncode
     assert "ERROR: Could not install" in done.stderr
-    assert "AssertionError: Is the address right? Or upload the ZIP" in done.stderr
+    assert "AssertionError: Not installed: upload the series as a ZIP" in done.stderr

@@ -1,11 +1,10 @@
-"""README and its companions tell the truth: commands, links, exercises, numbers and versions are the project's."""
+"""README and its companions tell the truth: commands, exercises, numbers and versions are the project's."""
 
 import importlib
+import json
 import re
 import shlex
 import tomllib
-from pathlib import Path
-from urllib.parse import unquote
 
 import nbformat
 import pytest
@@ -14,11 +13,10 @@ import torch
 from exercises import CHECKS
 from tests.helpers import ROOT
 from tools.notebooks import minutes
-from tools.website import anchor
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
-DOCUMENTS = sorted(ROOT.glob("*.md"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 README = (ROOT / "README.md").read_text("utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
@@ -27,8 +25,6 @@ TARGETS = set(" ".join(re.findall(r"^([a-z][a-z -]*):", MAKEFILE, re.M)).split()
 VARIABLES = set(re.findall(r"^([A-Z_]+) *[?:]?=", MAKEFILE, re.M)) | {"CHECKPOINT", "DEVICE"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-HEADING = re.compile(r"^#+ (.+)$", re.M)
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 PYTHON = re.compile(r"(?:\.venv[/\\](?:bin|Scripts)[/\\])?(?:python3?|py)(?:\.exe)?")
 every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 
@@ -52,6 +48,8 @@ def wrong(command: str) -> list[str]:
     missing = [f"no file {name}" for name in files if name not in written and not (ROOT / name).exists()]
     if words[0] == "make":
         return missing + wrong_targets(words[1:])
+    if len(words) > 1 and re.fullmatch(r"-3\.\d+", words[1]):
+        del words[1]  # py -3.13 takes this version
     if PYTHON.fullmatch(words[0]) and len(words) > 1:
         return wrong_program(words[1:])
     return missing if words[0].endswith("pip") else []
@@ -83,15 +81,6 @@ def wrong_program(words: list[str]) -> list[str]:
     return [f"no option {name}" for name in options if f'"{name}"' not in source]
 
 
-def anchors(path: Path) -> set[str]:
-    """By what the headings of a document or a notebook are linked to."""
-    if path.suffix == ".ipynb":
-        text = "\n\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
-        return set(map(anchor, HEADING.findall(text)))
-    headings = HEADING.findall(FENCE.sub("", path.read_text("utf-8")))
-    return {re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
 @every_document
 def test_every_command_is_one_of_the_project(path):
     found = {command: wrong(command) for command in commands(path.read_text("utf-8"))}
@@ -107,23 +96,11 @@ def test_every_command_is_one_of_the_project(path):
         ("python scripts/finetune.py", "no program scripts/finetune.py"),
         (".venv/bin/python -m tools.badge --ref v1", "no program tools.badge"),
         (r".venv\Scripts\pip install -r requirement.txt", "no file requirement.txt"),
+        ("py -3.13 -m tools.badge", "no program tools.badge"),
     ],
 )
 def test_a_wrong_command_is_seen(command, what):
     assert what in wrong(command)
-
-
-@every_document
-def test_every_link_within_the_project_leads_somewhere(path):
-    lost = []
-    for link in LINK.findall(FENCE.sub("", path.read_text("utf-8"))):
-        if link.startswith(("http", "../../issues")):
-            continue
-        name, _, place = link.partition("#")
-        target = path.parent / unquote(name) if name else path
-        if not target.exists() or (place and unquote(place) not in anchors(target)):
-            lost.append(link)
-    assert lost == []
 
 
 @every_document
@@ -185,7 +162,42 @@ def test_the_version_is_the_same_everywhere():
     assert f"This is version {version};" in README
 
 
-@pytest.mark.parametrize("name", [".binder/requirements.txt", "ROOMS.md"])
+def test_the_versions_of_python_are_the_same_everywhere():
+    """Where it is installed, in the first line that a reader sees of it, in what `make` says, and in CI."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lowest, above = map(int, re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups())
+    assert f"You need Python 3.{lowest} to 3.{above - 1};" in README
+    assert f"(3, {lowest}) <= v < (3, {above})" in MAKEFILE
+    assert f"Python 3.{lowest} to 3.{above - 1} is needed" in MAKEFILE
+    matrix = (ROOT / ".github" / "workflows" / "validate.yml").read_text("utf-8")
+    versions = re.search(r"python: (\[.*\])", matrix)[1]
+    assert json.loads(versions) == [f"3.{minor}" for minor in range(lowest, above)]
+
+
+def test_what_a_target_runs_is_what_windows_is_told():
+    """README's table: a make command, and the same without make."""
+    recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
+    rows = [row.split(" | ") for row in README.splitlines() if row.startswith("| `make ")]
+    told = {
+        target: module
+        for here, there in rows
+        for target, module in zip(
+            re.findall(r"make ([a-z]+)", here), re.findall(r"-m ([\w.]+)", there), strict=False
+        )
+    }
+    assert set(told) == {"test", "slides", "site", "student"}
+    for target, module in told.items():
+        assert f"-m {module}" in recipes[target].replace("$(PYTEST)", "-m pytest"), target
+
+
+def test_every_make_command_of_readme_has_a_form_for_windows():
+    *_, table = README.partition("## On Windows")
+    named = {target for code in CODE.findall(README) for target in re.findall(r"^make (\w+)", code)}
+    assert "make cpu-torch lab" in README  # for Linux alone
+    assert {target for target in named if f"`make {target}" not in table} == {"cpu"}
+
+
+@pytest.mark.parametrize("name", [".binder/requirements.txt", "docs/ROOMS.md"])
 def test_uv_has_one_version(name):
     (version,) = re.findall(r"^UV := (\S+)$", MAKEFILE, re.M)
     assert set(re.findall(r"uv==[\d.]+", (ROOT / name).read_text("utf-8"))) == {version}

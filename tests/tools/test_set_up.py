@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -154,6 +155,30 @@ def test_a_folder_for_a_checkpoint_is_meant_from_the_root(project, form, target,
     assert process.wait(timeout=20) == 0
     seen = (project / "checkpoints").read_text().splitlines()
     assert seen[-1] == f"{phase} {wanted.format(project=project)}"
+
+
+OTHER_VERSION = """\
+#!/bin/sh
+# a Python of another version, which makes a note of all that it is asked for but this version
+if [ "$1" = -c ]; then exec {python} -c 'import sys; sys.version_info = {version}, 0; exec(sys.argv[1])' "$2"; fi
+echo "$@" >> asked
+"""
+
+
+@pytest.mark.parametrize("target", ["lab", "test", "cpu-torch"])
+@pytest.mark.parametrize(
+    ("version", "right"), [("3, 10", False), ("3, 11", True), ("3, 14", True), ("3, 15", False)]
+)
+def test_a_python_that_does_not_fit_is_told_in_words_before_anything_is_installed(
+    project, target, version, right
+):
+    (project / "python").write_text(OTHER_VERSION.format(python=sys.executable, version=version))
+    command = ["make", f"PYTHON={project / 'python'}", target]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    told = f"Python 3.11 to 3.14 is needed, and this is {version.replace(', ', '.')}: add PYTHON=python3.13"
+    assert (told in done.stderr) != right
+    assert (project / "asked").exists() == right
+    assert done.returncode  # this Python makes no environment to go on with
 
 
 def test_without_a_checkpoint_none_is_passed_on(project):

@@ -7,9 +7,9 @@ from bs4 import BeautifulSoup
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
 from tools import slides, website
-from tools.badges import current
+from tools.badges import Address
 
-GITHUB = "https://github.com/{}/blob/{}".format(*current())
+GITHUB = "https://github.com/ada/encoder/blob/v1"
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
 
 
@@ -25,8 +25,17 @@ code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
         ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
     ],
 )
-def test_links_lead_to_pages_or_to_the_repository(source, expected):
+def test_links_lead_to_pages_or_to_the_repository(monkeypatch, source, expected):
+    monkeypatch.setattr(website, "current", lambda: Address("ada/encoder", "v1"))
     assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == expected
+
+
+def test_a_copy_without_an_address_keeps_the_words_of_a_link_to_its_repository(monkeypatch):
+    monkeypatch.setattr(website, "current", lambda: None)
+    source = "[`utils`](../utils), [next](04_x.ipynb#a), ![a](images/a.svg), [b](https://a.b/c)"
+    assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == source.replace(
+        "[`utils`](../utils)", "`utils`"
+    )
 
 
 def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):

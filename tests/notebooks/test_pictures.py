@@ -1,0 +1,89 @@
+"""A saved figure that is stale is seen, and one that another machine draws a little differently is not."""
+
+import base64
+import io
+import os
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import nbformat
+import pytest
+from PIL import Image
+
+from tests.helpers import ROOT
+from tests.notebooks.pictures import verdict
+
+VALUES = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]
+SHARES = [[((row * 7 + column * 5) % 11) / 11 for column in range(8)] for row in range(8)]
+DRAW = """
+import matplotlib.pyplot as plt
+_, ax = plt.subplots()
+ax.plot({values})
+ax.set(title="A figure", xlabel="step")
+plt.show()
+"""
+
+
+def drawn(values=VALUES, size=(6.4, 3.6), cmap="cividis", **settings) -> list[Image.Image]:
+    """A curve, bars and a heat map, as a notebook saves them."""
+    with plt.rc_context(settings):
+        figure, (left, middle, right) = plt.subplots(1, 3, figsize=size, layout="constrained")
+        left.plot(values, marker="o", label="loss")
+        left.set(title="A curve", xlabel="step")
+        left.legend()
+        middle.barh([f"head {number}" for number in range(len(values))], values)
+        right.imshow(SHARES, cmap=cmap)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, dpi=180)
+        plt.close(figure)
+    return [Image.open(buffer).convert("RGB")]
+
+
+@pytest.mark.parametrize("settings", [{}, {"text.hinting": "none"}, {"text.hinting": "force_autohint"}])
+def test_a_figure_that_is_drawn_a_little_differently_is_the_same(settings):
+    assert verdict(drawn(), drawn(**settings)) is None
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"values": [*VALUES[:-1], 7.0]}, "figure 1 is another than was drawn: by "),
+        ({"values": VALUES[::-1]}, "figure 1 is another than was drawn: by "),
+        ({"cmap": "Blues"}, "figure 1 is another than was drawn: by "),
+        (
+            {"size": (6.4, 4.0)},
+            r"figure 1 is saved with \(1152, 648\) pixels, and was drawn with \(1152, 720\)",
+        ),
+    ],
+)
+def test_another_figure_is_seen(other, words):
+    with pytest.raises(AssertionError, match=words):
+        raise AssertionError(verdict(drawn(), drawn(**other)))
+
+
+def test_a_figure_that_is_missing_is_seen():
+    assert verdict(drawn(), []) == "1 figures are saved, and 0 were drawn"
+
+
+@pytest.mark.parametrize(
+    ("tags", "values", "stale"),
+    [([], VALUES, False), ([], VALUES[::-1], True), (["nbval-ignore-output"], VALUES[::-1], False)],
+)
+def test_nbval_compares_the_figures_of_a_notebook(tmp_path, tags, values, stale):
+    """The saved figure shows VALUES, whatever the code draws."""
+    from tools.notebooks import execute
+
+    path = tmp_path / "a.ipynb"
+    cell = nbformat.v4.new_code_cell(DRAW.format(values=VALUES), metadata={"tags": tags})
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    execute(path)
+    notebook = nbformat.read(path, as_version=4)
+    assert base64.b64decode(notebook.cells[0].outputs[0].data["image/png"])
+    notebook.cells[0].source = DRAW.format(values=values)
+    nbformat.write(notebook, path)
+    command = [sys.executable, "-m", "pytest", "--nbval", "-p", "tests.notebooks.pictures", "-q", path]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == stale, done.stdout
+    assert ("A saved figure is stale: figure 1 is another than was drawn" in done.stdout) == stale

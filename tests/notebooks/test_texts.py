@@ -1,0 +1,95 @@
+"""What stands in text cells and documents: each fence is of its language, and each link leads somewhere."""
+
+import ast
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+import pytest
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Error
+
+from tests.helpers import ROOT
+from tools.website import anchor
+
+FOLDERS = (".", "docs", "notebooks", "notebooks/solutions", "benchmarks", "utils/data")
+PATHS = [
+    path
+    for folder in FOLDERS
+    for path in sorted((ROOT / folder).glob("*"))
+    if path.suffix in (".md", ".ipynb")
+]
+FENCE = re.compile(r"^( *)(`{3,})([^`\n]*)\n(.*?)^\1\2", re.M | re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.M)
+every_text = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+@cache
+def text(path: Path) -> str:
+    """A document, or all text cells of a notebook."""
+    if path.suffix == ".md":
+        return path.read_text("utf-8")
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+def faults(language: str, source: str) -> list[str]:
+    """What is not of its language: to the site's highlighter, to Python, or to the shell."""
+    lexer = get_lexer_by_name(language or "text")
+    found = [f"{word!r} is not {language}" for kind, word in lexer.get_tokens(source) if kind is Error]
+    if language == "python":
+        try:
+            ast.parse(source)
+        except SyntaxError as error:
+            found.append(f"line {error.lineno}: {error.msg}")
+    if language == "sh" and shutil.which("bash"):
+        done = subprocess.run(["bash", "-n"], input=source, capture_output=True, text=True, check=False)
+        found += done.stderr.splitlines()
+    return found
+
+
+@cache
+def anchors(path: Path) -> set[str]:
+    """By what the headings of a document or a notebook are linked to."""
+    headings = HEADING.findall(FENCE.sub("", text(path)))
+    if path.suffix == ".ipynb":
+        return set(map(anchor, headings))
+    return {re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_text
+def test_every_fence_is_of_its_language(path):
+    fences = FENCE.findall(text(path))
+    assert [fault for *_, language, source in fences for fault in faults(language.strip(), source)] == []
+    assert FENCE.sub("", text(path)).count("```") == 0, "a fence that does not end"
+
+
+@pytest.mark.parametrize(
+    ("language", "source"),
+    [
+        ("python", "hidden_states, … = layer(hidden_states, …)"),
+        ("python", "for layer in layers\n    pass"),
+        ("sh", "make lab 'NB=03"),
+        ("yaml", "a: }b"),
+    ],
+)
+def test_a_fence_that_is_not_of_its_language_is_seen(language, source):
+    assert faults(language, source)
+
+
+@every_text
+def test_every_link_within_the_project_leads_somewhere(path):
+    lost = []
+    for link in LINK.findall(FENCE.sub("", text(path))):
+        if link.startswith(("http", "../../issues")):
+            continue
+        name, _, place = link.partition("#")
+        target = Path(path.parent / unquote(name)).resolve() if name else path
+        if not target.exists() or (place and unquote(place) not in anchors(target)):
+            lost.append(link)
+    assert lost == []
