@@ -24,7 +24,7 @@ POINTS: dict[str, int] = {}
 CORRECT = "correct."  # how the words for a right answer begin, and no others
 HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils"}
+NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
 THOUSANDS = re.compile(r"(?<=\d)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")
 
 

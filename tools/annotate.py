@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 from tools.browser import find_browser
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
-from utils.views import head_view, model_view, neuron_view
+from views import head_view, model_view, neuron_view
 
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”

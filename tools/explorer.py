@@ -23,8 +23,8 @@ from utils.export import onnx_bytes, replace_matrices
 from utils.files import write_file
 from utils.search import embed
 from utils.tokenization import WordPieceTokenizer
-from utils.views.figures import splitting_rules, vocabulary_lines
-from utils.views.page import own_text
+from views.figures import splitting_rules, vocabulary_lines
+from views.page import own_text
 
 PARTS = Path(__file__).parent / "web" / "explorer"
 PROGRAM = (  # and the tokenizer that figures share

@@ -16,7 +16,7 @@ FILM = ROOT / "notebooks" / "images" / "explore.gif"
 SIZE = 1060, 640  # of the film; the window is larger, so that nothing has to be scrolled
 CELL = """from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
-from utils.views import explore
+from views import explore
 
 explore(TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint())"""
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}

@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import copy
 import itertools
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from nbclient import NotebookClient
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
+from tools.photograph import photograph
 from utils.files import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,7 +88,9 @@ def notebook_paths(names: list[str]) -> list[Path]:
 def execute(path: Path) -> None:
     """Run a notebook from a fresh kernel and save it with its outputs; an error leaves the file as it was."""
     notebook = nbformat.read(path, as_version=4)
+    before = copy.deepcopy(notebook)
     run(notebook, path.parent)
+    photograph(notebook, before)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         kept = {name: cell.metadata[name] for name in KEPT if cell.metadata.get(name)}

@@ -94,6 +94,7 @@ def embedded_folder() -> Path:
     return folder
 
 
+@cache
 def download(name: str) -> Path:
     """Fetch a checkpoint by its name on the Hub, or find it in the Hub's local cache."""
     reason = None

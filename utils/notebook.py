@@ -69,7 +69,9 @@ def other_checkout(folder: Path) -> Path | None:
     """
     ours = Path(__file__).parents[1]
     programs = [
-        path.relative_to(ours) for name in ("utils", "exercises") for path in (ours / name).rglob("*.py")
+        path.relative_to(ours)
+        for name in ("utils", "views", "exercises")
+        for path in (ours / name).rglob("*.py")
     ]
     for place in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
         if (place / "utils" / "notebook.py").is_file() and (place / "exercises").is_dir():

@@ -25,8 +25,14 @@ from utils.checks import SPECIAL_TOKENS
 from utils.datasets import reviews
 from utils.search import hnsw_index, search_index
 from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
-from utils.views import figures
-from utils.views.page import View
+from views import figures
+from views.page import View
+
+
+def numbers_that_say_where(tokens: int, heads: int, head_size: int) -> torch.Tensor:
+    """Numbers (S, A, D): the hundreds name the token, from 1, the tens the head and the ones the place, from 0."""
+    token, head, place = torch.arange(1, tokens + 1), torch.arange(heads), torch.arange(head_size)
+    return 100 * token[:, None, None] + 10 * head[:, None] + place
 
 
 class InFrame:
@@ -337,7 +343,7 @@ def use_split(page, chance: random.Random) -> None:
     same_shape = right.transpose(0, 1) if "(A, S, D) =" in code else right if "(S, A, D) =" in code else x
     assert page.locator(".wrong").count() == (found != same_shape).sum()
     place = (found == followed).nonzero()[0].tolist()
-    shown = figures.numbers_that_say_where(S, A, D).flatten()
+    shown = numbers_that_say_where(S, A, D).flatten()
     texts = [int(text) for text in page.locator("td[data-value]").all_text_contents()]
     assert texts == shown[found.flatten()].tolist()
     assert f"The number {shown[followed]} is q{place}." in page.locator("#say").text_content()

@@ -7,7 +7,7 @@ import nbformat
 SETUP = """\
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
-from utils.views import attention_in_the_plane, explore, head_view, model_view, neuron_view, sharpness
+from views import attention_in_the_plane, explore, head_view, model_view, neuron_view, sharpness
 
 encoder = TransformerEncoder.from_checkpoint("all-MiniLM-L6-v2")
 tokenizer = WordPieceTokenizer.from_checkpoint("all-MiniLM-L6-v2")

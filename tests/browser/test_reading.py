@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import reader
 from tests.browser.reader import CELLS, open_saved
-from utils.views import head_view, model_view
+from views import head_view, model_view
 
 MINUS = "\N{MINUS SIGN}"
 CELL = f"{CELLS} > rect:last-child"

@@ -130,8 +130,7 @@ def executed(tmp_path_factory, draw) -> Path:
         views.cells.append(nbformat.v4.new_code_cell(f"{name}_view()", outputs=[output]))
     for name, example in figures.FIGURES.items():
         figure = example.make(figures.NAMES)
-        picture, _ = figure._repr_png_()
-        data = {"text/html": figure._repr_html_(), "image/png": base64.b64encode(picture).decode()}
+        data = {"text/html": figure._repr_html_()}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}()", outputs=[output]))
     nbformat.write(views, folder / "04_views.ipynb")
@@ -486,10 +485,9 @@ def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
 
 
 def test_a_figure_that_can_be_dragged_is_enlarged_on_a_slide_of_its_own(page, tmp_path):
-    """Its code and text leave too little room for it, and its still picture, which is not shown, takes none."""
+    """Its code and text leave too little room for it."""
     figure = figures.FIGURES["attention_in_the_plane"].make(figures.NAMES)
-    still = base64.b64encode(figure._repr_png_()[0]).decode()
-    data = {"text/html": figure._repr_html_(), "image/png": still}
+    data = {"text/html": figure._repr_html_()}
     output = nbformat.v4.new_output("display_data", data)
     lines = "\n".join(f"line_{number} = {number}" for number in range(9))
     path = a_deck(tmp_path, on_slide(code(f"# A\n{lines}", outputs=[output]), "slide"))

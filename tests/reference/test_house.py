@@ -17,8 +17,6 @@ ORDER = (
     "encoder_layer",  # 05
     "encoder",  # 06
     "batches",
-    *("views.inputs", "views.page", "views.models", "views.still", "views.figures"),  # 07
-    *("views.draw", "views.explore", "views"),
     *("classifier", "training"),  # 08
     *("packing", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
@@ -26,6 +24,9 @@ ORDER = (
     "export",  # 13
     "modern",  # 14
 )
+
+
+VIEWS = ("inputs", "page", "models", "figures", "draw", "explore")  # on utils, which knows nothing of them
 
 
 def module_name(path: Path, folder: Path) -> str:
@@ -41,7 +42,7 @@ def modules(folder: Path) -> dict[str, str]:
 
 
 def imported(source: str) -> set[str]:
-    """What a source imports anywhere, with the names that it takes from there: "utils.views", "utils.views.page"."""
+    """What a source imports anywhere, with the names that it takes from there: "views", "views.page"."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -52,23 +53,28 @@ def imported(source: str) -> set[str]:
     return found
 
 
+ROOMS = [("utils", name, ORDER) for name in ORDER] + [("views", name, VIEWS) for name in VIEWS]
+
+
 def test_every_module_has_its_place():
-    assert sorted(modules(UTILS)) == sorted(ORDER)
+    for package, order in (("utils", ORDER), ("views", VIEWS)):
+        assert sorted(modules(ROOT / package)) == sorted(order)
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_a_module_imports_only_those_before_it(name):
-    before = {f"utils.{other}" for other in ORDER[: ORDER.index(name)]}
-    wanted = {item for item in imported(modules(UTILS)[name]) if item.startswith("utils")}
-    known = {f"utils.{other}" for other in ORDER}
-    assert "utils" not in wanted  # from utils import attention would hide which
-    assert wanted & known <= before
+@pytest.mark.parametrize(("package", "name", "order"), ROOMS)
+def test_a_module_imports_only_those_before_it(package, name, order):
+    before = {f"{package}.{other}" for other in order[: order.index(name)]}
+    wanted = {item for item in imported(modules(ROOT / package)[name]) if item.startswith(f"{package}.")}
+    assert wanted & {f"{package}.{other}" for other in order} <= before
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_utils_stands_alone(name):
-    roots = {item.split(".")[0] for item in imported(modules(UTILS)[name])}
-    assert not roots & {"exercises", "scripts", "tools", "tests", "benchmarks"}
+@pytest.mark.parametrize(("package", "name", "order"), ROOMS)
+def test_a_package_stands_alone(package, name, order):
+    roots = {item.split(".")[0] for item in imported(modules(ROOT / package)[name])}
+    above = {"exercises", "scripts", "tools", "tests", "benchmarks"} | (
+        {"views"} if package == "utils" else set()
+    )
+    assert not roots & above
 
 
 def test_exercises_stand_on_utils_alone():

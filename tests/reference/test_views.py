@@ -16,9 +16,9 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel
 from tests.helpers import TINY, tiny_tokenizer
 from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.encoder import TransformerEncoder
-from utils.views import head_view, inputs, model_view, neuron_view
-from utils.views import page as views_page
-from utils.views.inputs import pack
+from views import head_view, inputs, model_view, neuron_view
+from views import page as views_page
+from views.inputs import pack
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = [

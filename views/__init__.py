@@ -1,8 +1,8 @@
 """bertviz's views, drawn by bertviz itself, and figures that can be dragged: all without internet."""
 
-from utils.views.draw import head_view, model_view, neuron_view
-from utils.views.explore import explore
-from utils.views.figures import (
+from views.draw import head_view, model_view, neuron_view
+from views.explore import explore
+from views.figures import (
     attention_in_the_plane,
     graph_walk,
     longest_match,
@@ -14,7 +14,7 @@ from utils.views.figures import (
     split_and_merge,
     sum_and_scale,
 )
-from utils.views.page import View
+from views.page import View
 
 __all__ = [
     "View",

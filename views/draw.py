@@ -4,15 +4,28 @@ Each function returns a `View`: Jupyter displays it, and its `.save(path)` write
 bertviz's templates get their libraries and data inside one frame, so that nothing is fetched and views do not meet.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypedDict, Unpack
 
 from torch import Tensor, nn
 
 from utils.checks import is_whole
-from utils.views.inputs import WAYS, Panel, check_indices, describe, pack, prettify, read_panel
-from utils.views.models import name_of, read_text
-from utils.views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
+from views.inputs import WAYS, Panel, check_indices, describe, pack, place_of, prettify, read_panel
+from views.models import name_of, read_text
+from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
+
+
+class Given(TypedDict, total=False):
+    """What a head or model view takes by name, as bertviz does; an encoder–decoder model's attentions go alone."""
+
+    encoder_attention: Sequence[Tensor]
+    decoder_attention: Sequence[Tensor]
+    cross_attention: Sequence[Tensor]
+    encoder_tokens: Sequence[str]
+    decoder_tokens: Sequence[str]
+    include_layers: Sequence[int]  # all others are left out
+    prettify_tokens: bool
+    name: str  # what the title calls the model: by default the checkpoint of an encoder that is passed
 
 
 def head_view(
@@ -23,15 +36,9 @@ def head_view(
     *,
     layer: int | None = None,
     heads: Sequence[int] | None = None,
-    encoder_attention: Sequence[Tensor] | None = None,
-    decoder_attention: Sequence[Tensor] | None = None,
-    cross_attention: Sequence[Tensor] | None = None,
-    encoder_tokens: Sequence[str] | None = None,
-    decoder_tokens: Sequence[str] | None = None,
-    include_layers: Sequence[int] | None = None,
-    prettify_tokens: bool = True,
+    token: str | int | None = None,
     display_mode: str | None = None,
-    name: str | None = None,
+    **given: Unpack[Given],
 ) -> View:
     """Draw lines between two columns of tokens, one colour per head: all heads of one layer at a time.
 
@@ -40,35 +47,23 @@ def head_view(
 
     `encoder` and `tokenizer` are those of `neuron_view`, and `sentence_b` can be left out. `attention` holds one
     tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of a second sentence's first
-    token, adds a drop-down for the attention within and between the sentences. The three attentions and two texts of an
-    encoder–decoder model have arguments of their own, and are drawn instead. `layer` and `heads` are shown at first;
-    `include_layers` leaves the other layers out. `name` is what the title calls the model: by default the checkpoint
-    of an encoder that is passed. ValueError or TypeError names what does not fit and the remedy.
+    token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are shown at first,
+    `token` in a still picture; what else is given is told in `Given`. ValueError or TypeError names what does not fit
+    and the remedy.
     """
-    given = read_input(
-        attention_or_encoder,
-        tokens_or_tokenizer,
-        start_or_sentence_a,
-        sentence_b,
-        encoder_attention=encoder_attention,
-        decoder_attention=decoder_attention,
-        cross_attention=cross_attention,
-        encoder_tokens=encoder_tokens,
-        decoder_tokens=decoder_tokens,
-        include_layers=include_layers,
-        prettify_tokens=prettify_tokens,
-        name=name,
-    )
-    if layer is not None and (not is_whole(layer) or layer not in given.layers):
-        raise ValueError(f"layer={layer!r} is not among the layers shown, {given.layers}: use one of them")
+    text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
+    read = read_input("head_view", *text, **given)
+    if layer is not None and (not is_whole(layer) or layer not in read.layers):
+        raise ValueError(f"layer={layer!r} is not among the layers shown, {read.layers}: use one of them")
     return draw_input(
         HEAD_VIEW,
-        given,
-        list(range(given.A)),
+        read,
+        list(range(read.A)),
         display_mode=display_mode,
-        width=max(HEAD_VIEW.width, 26 * given.A),  # a tile per head
+        width=max(HEAD_VIEW.width, 26 * read.A),  # a tile per head
         layer=None if layer is None else int(layer),
-        heads=check_indices("heads", heads, given.A),
+        heads=check_indices("heads", heads, read.A),
+        token=place_of(token, next(iter(read.panels.values())).left_tokens),
     )
 
 
@@ -78,16 +73,9 @@ def model_view(
     start_or_sentence_a: int | str | None = None,
     sentence_b: str | None = None,
     *,
-    encoder_attention: Sequence[Tensor] | None = None,
-    decoder_attention: Sequence[Tensor] | None = None,
-    cross_attention: Sequence[Tensor] | None = None,
-    encoder_tokens: Sequence[str] | None = None,
-    decoder_tokens: Sequence[str] | None = None,
-    include_layers: Sequence[int] | None = None,
     include_heads: Sequence[int] | None = None,
-    prettify_tokens: bool = True,
     display_mode: str | None = None,
-    name: str | None = None,
+    **given: Unpack[Given],
 ) -> View:
     """Draw every head of every layer small, in a grid; a click enlarges one.
 
@@ -96,24 +84,11 @@ def model_view(
 
     The arguments are those of `head_view`. `include_layers` and `include_heads` leave the others out.
     """
-    given = read_input(
-        attention_or_encoder,
-        tokens_or_tokenizer,
-        start_or_sentence_a,
-        sentence_b,
-        encoder_attention=encoder_attention,
-        decoder_attention=decoder_attention,
-        cross_attention=cross_attention,
-        encoder_tokens=encoder_tokens,
-        decoder_tokens=decoder_tokens,
-        include_layers=include_layers,
-        prettify_tokens=prettify_tokens,
-        name=name,
-    )
-    heads = check_indices("include_heads", include_heads, given.A)
-    return draw_input(
-        MODEL_VIEW, given, heads, display_mode=display_mode, include_heads=heads, total_heads=given.A
-    )
+    text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
+    read = read_input("model_view", *text, **given)
+    heads = check_indices("include_heads", include_heads, read.A)
+    options = {"display_mode": display_mode, "include_heads": heads, "total_heads": read.A}
+    return draw_input(MODEL_VIEW, read, heads, **options)
 
 
 def neuron_view(
@@ -124,6 +99,7 @@ def neuron_view(
     *,
     layer: int = 0,
     head: int = 0,
+    token: str | int | None = None,
     display_mode: str | None = None,
     name: str | None = None,
 ) -> View:
@@ -155,6 +131,7 @@ def neuron_view(
         bidirectional=True,
         layer=layer,
         head=head,
+        token=place_of(token, tokens),
     )
 
 
@@ -169,37 +146,33 @@ class Input(NamedTuple):
 
 
 def read_input(
+    view: str,
     source: Sequence[Tensor] | nn.Module | None,
     tokens: Sequence[str] | Callable | None,
     start: int | str | None,
     sentence_b: str | None,
     *,
-    encoder_attention: Sequence[Tensor] | None,
-    decoder_attention: Sequence[Tensor] | None,
-    cross_attention: Sequence[Tensor] | None,
-    encoder_tokens: Sequence[str] | None,
-    decoder_tokens: Sequence[str] | None,
-    include_layers: Iterable[int] | None,
-    prettify_tokens: bool,
-    name: str | None,
+    include_layers: Sequence[int] | None = None,
+    prettify_tokens: bool = True,
+    name: str | None = None,
+    **two_texts: Sequence | None,
 ) -> Input:
     """Read a model's text, an attention, or an encoder–decoder model's attentions, whichever is passed.
 
     TypeError for two of them at once; ValueError or TypeError for what cannot be drawn.
     """
+    if unknown := two_texts.keys() - Given.__annotations__.keys():
+        raise TypeError(f"{view}() got an unexpected keyword argument '{min(unknown)}'")
     one_text = (source, tokens, start, sentence_b)
-    two_texts = (encoder_attention, decoder_attention, cross_attention, encoder_tokens, decoder_tokens)
-    if any(value is not None for value in one_text) and any(value is not None for value in two_texts):
+    given = {argument: value for argument, value in two_texts.items() if value is not None}
+    if given and any(value is not None for value in one_text):
         raise TypeError(f"an encoder–decoder model's attentions go alone: {WAYS}")
     panels = {}
-    for argument, attention, left_tokens, right_tokens in (
-        ("encoder_attention", encoder_attention, encoder_tokens, encoder_tokens),
-        ("decoder_attention", decoder_attention, decoder_tokens, decoder_tokens),
-        ("cross_attention", cross_attention, decoder_tokens, encoder_tokens),
-    ):
-        if attention is not None:
-            panels[argument.removesuffix("_attention")] = read_panel(
-                attention, left_tokens, right_tokens, argument=argument, prettify_tokens=prettify_tokens
+    for kind, left, right in (("encoder",) * 3, ("decoder",) * 3, ("cross", "decoder", "encoder")):
+        if (argument := f"{kind}_attention") in given:
+            texts = (given.get(f"{side}_tokens") for side in (left, right))
+            panels[kind] = read_panel(
+                given[argument], *texts, argument=argument, prettify_tokens=prettify_tokens
             )
     if not panels:
         panels["all"], start, read_name = read_one_text(source, tokens, start, sentence_b, prettify_tokens)

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import ipywidgets as widgets
 from IPython.display import display
 
-from utils.views.draw import head_view, model_view, neuron_view
-from utils.views.inputs import check_indices
-from utils.views.models import check_model, tokenize_for_view
-from utils.views.page import View
+from views.draw import head_view, model_view, neuron_view
+from views.inputs import check_indices
+from views.models import check_model, tokenize_for_view
+from views.page import View
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."

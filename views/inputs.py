@@ -112,6 +112,16 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
     return [int(index) for index in indices]
 
 
+def place_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
+    """Where a token stands that a view begins at: a word's first place; ValueError if it is not there."""
+    if isinstance(token, str) and token not in tokens:
+        raise ValueError(
+            f"token={token!r:.60} is not among the tokens, {' '.join(tokens)!r:.60}: use one of them"
+        )
+    place = tokens.index(token) if isinstance(token, str) else token
+    return None if place is None else check_indices("token", place, len(tokens))[0]
+
+
 def pack(values: Tensor) -> list:
     """Turn (L, A, S, …) into lists of whole ten-thousandths, which take half the room; page.js divides them again.
 

@@ -1,6 +1,5 @@
 """Pages that show a view of bertviz's without internet, in a frame of a notebook's output or in a file."""
 
-import base64
 import html
 import importlib.metadata
 import importlib.util
@@ -70,7 +69,6 @@ class View:
 
     summary: str
     page: str
-    still: bytes | None = None  # a PNG, for where scripts do not run
 
     def __repr__(self) -> str:
         return f"{self.summary}. {INSTEAD}"
@@ -79,19 +77,10 @@ class View:
         # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
         source = html.escape(self.page, quote=False).replace("'", "&#x27;")
         summary = html.escape(self.summary)
-        still = f'<img src="{data_uri(self.still)}" alt="{summary}" width="450">' if self.still else ""
         return (
             f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
-            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{still}{summary}. {INSTEAD}</p></div>'
+            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {INSTEAD}</p></div>'
         )
-
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]] | None:
-        if self.still is None:
-            return None
-        width, height = (
-            int.from_bytes(self.still[at : at + 4]) // 2 for at in (16, 20)
-        )  # two pixels for one
-        return self.still, {"width": width, "height": height}  # what is shown of a saved notebook on GitHub
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a page that any browser opens without internet, whole or not at all, and return its path."""
@@ -160,11 +149,6 @@ def drop_downs(kind: Kind, params: dict) -> str:
 def writable(text: str) -> str:
     """Put a question mark for half a character, which no file holds and no picture shows."""
     return text.encode(errors="replace").decode()
-
-
-def data_uri(png: bytes) -> str:
-    """Write a picture as the address that holds it."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def json_for_html(value) -> str:
