@@ -20,7 +20,7 @@ from bertviz import neuron_view as bertviz_neuron_view
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.report import markdown, processor, versions
-from tools.browser import find_browser
+from publish.browser import find_browser
 from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from views import head_view, model_view, neuron_view

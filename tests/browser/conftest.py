@@ -9,8 +9,8 @@ import pytest
 import torch
 from playwright.sync_api import sync_playwright
 
+from publish.browser import BROWSERS, find_browser
 from tests.helpers import skip_or_fail
-from tools.browser import BROWSERS, find_browser
 from views import head_view, model_view, neuron_view
 
 PAIR = ("I called Ian.", "I got his answering machine.")

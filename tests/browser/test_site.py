@@ -28,8 +28,8 @@ from tests.browser.server import serve
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
-from tools import slides, website
-from tools.notebooks import METADATA, is_folded
+from publish import slides, website
+from publish.notebooks import METADATA, is_folded
 
 BUILT = os.environ.get("SITE")
 SMALL = ["02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from publish import notebooks
+from publish.badges import current
 from tests.helpers import ROOT
-from tools import notebooks
-from tools.badges import current
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))

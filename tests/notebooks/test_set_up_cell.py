@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from publish import badges
+from publish.badges import PLACEHOLDER, Address
 from tests.helpers import ROOT
 from tests.repository import PACKAGES, set_up_cell
-from tools import badges
-from tools.badges import PLACEHOLDER, Address
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 PIP = """

@@ -20,8 +20,8 @@ from transformers import (
     pipeline,
 )
 
+from publish import notebooks
 from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
-from tools import notebooks
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.tokenization import WordPieceTokenizer

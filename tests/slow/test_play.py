@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
+from publish.notebooks import main_line, run
 from tests.helpers import ROOT
-from tools.notebooks import main_line, run
 
 # by notebook: rounds of edits, each the text that stands there and what is typed instead
 EDITS = {

@@ -11,7 +11,8 @@ import torch
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
-from tools import explorer, npm, website
+from explorer import explorer, npm
+from publish import website
 from utils.notebook import largest_difference
 
 PAIR = ("I called Ian.", "I got his answering machine.")
@@ -96,7 +97,7 @@ def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, caps
     monkeypatch.setattr(npm.shutil, "which", lambda name: program)
     monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
     monkeypatch.setattr(website, "BUILD", tmp_path / "build")
-    assert website.explore([], tmp_path / "explorer") is None
+    assert website.make_explorer([], tmp_path / "explorer") is None
     (line,) = capsys.readouterr().out.splitlines()
     assert line == f"explorer.html is left out: {reason}"
     assert not (tmp_path / "explorer").exists()

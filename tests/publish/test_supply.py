@@ -13,7 +13,9 @@ import pytest
 
 from tests.helpers import ROOT
 
-FOLDERS = ("utils", "exercises", "scripts", "tools", "benchmarks", "notebooks")
+PROGRAMS = ("explorer", "scripts", "publish", "records", "benchmarks")
+READER = ["utils", "views", "exercises", "notebooks"]
+FOLDERS = (*READER, *PROGRAMS)
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 # torch.load and joblib unpickle, and a pickle is a program; a shell reads more into a text than its author meant
@@ -129,15 +131,12 @@ def imported(program: str) -> set[str]:
     return {module.partition(".")[0] for module in modules}
 
 
-READER = ["utils", "exercises", "notebooks"]
-
-
 @pytest.mark.parametrize(
     ("folders", "files"),
     [
         (READER, ["requirements.txt"]),
         (READER, ["pyproject.toml"]),
-        (["scripts", "tools", "benchmarks", "tests"], ["requirements.txt", "requirements-dev.txt"]),
+        ([*PROGRAMS, "tests"], ["requirements.txt", "requirements-dev.txt"]),
     ],
 )
 def test_what_is_imported_is_installed(folders, files):

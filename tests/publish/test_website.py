@@ -6,8 +6,8 @@ from bs4 import BeautifulSoup
 
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
-from tools import slides, website
-from tools.badges import current
+from publish import slides, website
+from publish.badges import current
 
 GITHUB = "https://github.com/{}/blob/{}".format(*current())
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import badges
-from tools.badges import PLACEHOLDER, Address
+from publish import badges
+from publish.badges import PLACEHOLDER, Address
 
 ROOT = badges.ROOT
 OURS = badges.current()
@@ -19,7 +19,7 @@ ADA = Address("ada/encoder", "v1.0")
 def copy(tmp_path) -> Path:
     """A copy of files that hold the address, and of the tool."""
     notebooks = [path.relative_to(ROOT).as_posix() for path in (ROOT / "notebooks").rglob("0[39]_*.ipynb")]
-    for name in ("pyproject.toml", "README.md", "ROOMS.md", "tools/badges.py", *notebooks):
+    for name in ("pyproject.toml", "README.md", "ROOMS.md", "publish/badges.py", *notebooks):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -30,7 +30,7 @@ def make_badges(copy: Path, *arguments: str, remote: str | None = None) -> subpr
     if remote:
         subprocess.run(["git", "init", "--quiet", copy], check=True)
         subprocess.run(["git", "-C", copy, "remote", "add", "origin", remote], check=True)
-    command = [sys.executable, "tools/badges.py", *arguments]
+    command = [sys.executable, "publish/badges.py", *arguments]
     return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
 
 

@@ -11,7 +11,7 @@ from html import unescape
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from tools.browser import find_browser
+from publish.browser import find_browser
 
 FRAME = re.compile(r"""<iframe title="[^"]*" srcdoc='([^']*)'""")
 WIDTHS = {"head_view": 480, "model_view": 1000, "neuron_view": 1080}  # of a view's page; a figure's is FIGURE

@@ -17,8 +17,8 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
-from tools.badges import current
-from tools.notebooks import (
+from publish.badges import current
+from publish.notebooks import (
     NOTEBOOKS,
     REMOVE_INPUT,
     ROOT,
@@ -245,9 +245,9 @@ def mathjax() -> Path:
     return path
 
 
-def explore(copies: list[Path], folder: Path) -> Path | None:
+def make_explorer(copies: list[Path], folder: Path) -> Path | None:
     """The folder with explorer.html and its files; None, said in one line, where npm does not bring its runtime."""
-    from tools import explorer  # which needs packages that slides do without
+    from explorer import explorer  # which needs packages that slides do without
 
     pages = {
         path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"
@@ -291,7 +291,7 @@ def build(
 def main() -> None:
     """Execute all notebooks, build the site and say how large it is."""
     copies = execute(notebook_paths([]))
-    explorer = explore(copies, BUILD / "explorer")
+    explorer = make_explorer(copies, BUILD / "explorer")
     build(copies, SITE, BUILD, explorer=explorer)
     files = [path for path in SITE.rglob("*") if path.is_file() and "slides" not in path.parts]
     size = sum(path.stat().st_size for path in files)

@@ -1,4 +1,4 @@
-"""Sphinx's settings for the site; tools/website.py lays out the pages and calls Sphinx."""
+"""Sphinx's settings for the site; publish/website.py lays out the pages and calls Sphinx."""
 
 extensions = ["myst_nb", "sphinx.ext.mathjax"]
 project = html_title = "Anatomy of a Transformer Encoder"
@@ -21,7 +21,7 @@ nb_ipywidgets_js = {}  # would be fetched from elsewhere
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
-myst_heading_slug_func = "tools.website.anchor"
+myst_heading_slug_func = "publish.website.anchor"
 suppress_warnings = ["myst.header"]  # solutions go from # to ###
 
 mathjax_path = "tex-svg-full.js"  # one file: extensions and glyphs included

@@ -15,8 +15,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
-from tools.badges import current
-from tools.npm import Package, fetch, read_member
+from explorer.npm import Package, fetch, read_member
 from utils.checkpoint import checkpoint_name
 from utils.encoder import TransformerEncoder
 from utils.export import onnx_bytes, replace_matrices
@@ -26,7 +25,7 @@ from utils.tokenization import WordPieceTokenizer
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
 
-PARTS = Path(__file__).parent / "web" / "explorer"
+PARTS = Path(__file__).parent
 PROGRAM = (  # and the tokenizer that figures share
     *(
         "model.js",
@@ -42,6 +41,7 @@ PROGRAM = (  # and the tokenizer that figures share
     *("tour.js", "address.js", "explorer.js"),
 )
 ASSETS = "_static/explorer"  # of the page, in the site
+START = "index.html"  # of the site, where it has no page for a notebook
 FILES = {
     "program": "ort.mjs",
     "runtime": "ort.wasm.gzip",
@@ -217,7 +217,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
 
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
-    read = {path.name: path.read_text("utf-8") for path in PARTS.iterdir()}
+    read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
     program = re.sub(
         r"^ *//.*\n", "", commented, flags=re.MULTILINE
@@ -233,8 +233,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
         "runtime": RUNTIME.version,
         "megabytes": f"{size / 1e6:.0f}",
     }
-    elsewhere = "https://github.com/{}/tree/{}/notebooks".format(*current())
-    page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], elsewhere), read["page.html"])
+    page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], START), read["page.html"])
     return re.sub(r"%([a-z]+)%", lambda place: inserted[place[1]], page)
 
 

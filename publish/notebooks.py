@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
-from tools.photograph import photograph
+from publish.photograph import photograph
 from utils.files import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -227,7 +227,7 @@ def read_module(module: str) -> str:
     """The source of a module of utils."""
     path = ROOT / "utils" / f"{module}.py"
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: correct its name in MODULES, tools/notebooks.py")
+        raise FileNotFoundError(f"{path} does not exist: correct its name in MODULES, publish/notebooks.py")
     return path.read_text("utf-8")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools.notebooks import save
+from publish.notebooks import save
 
 ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = {
@@ -21,7 +21,7 @@ LEFT_OUT = {
     *("TEACHING.md", "MISCONCEPTIONS.md"),
     # right and wrong answers to all exercises
     *("tests/exercises/cases", "tests/exercises/test_exercises.py", "tests/exercises/test_grading.py"),
-    *("tests/browser", "tests/notebooks", "tests/slow", "tests/tools"),
+    *("tests/browser", "tests/notebooks", "tests/slow", "tests/publish"),
     ".git",
 }
 LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"

@@ -7,8 +7,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from publish.student import LEFT_OUT, mend, write_copy
 from tests.helpers import ROOT
-from tools.student import LEFT_OUT, mend, write_copy
 
 LINK = re.compile(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)")
 
@@ -50,7 +50,7 @@ def test_no_link_is_dead(copy):
 
 
 def test_all_else_is_there(copy):
-    for name in ("notebooks", "exercises", "utils", "scripts", "tests/reference", "tools"):
+    for name in ("notebooks", "exercises", "utils", "views", "scripts", "tests/reference", "publish"):
         here, there = (
             sorted(path.name for path in (root / name).iterdir() if path.is_file()) for root in (ROOT, copy)
         )

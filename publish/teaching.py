@@ -6,7 +6,7 @@ from functools import cache
 
 import nbformat
 
-from tools.notebooks import ROOT, SEMINAR, is_folded, main_line, notebook_paths
+from publish.notebooks import ROOT, SEMINAR, is_folded, main_line, notebook_paths
 
 PAGE = ROOT / "TEACHING.md"
 PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")

@@ -11,8 +11,8 @@ from nbconvert import SlidesExporter
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from tools.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
-from tools.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
+from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
+from publish.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_LETTERS = WEB / "slides" / "figures.py"

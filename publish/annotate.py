@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from tools.browser import find_browser
+from publish.browser import find_browser
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 from views import head_view, model_view, neuron_view

@@ -9,8 +9,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 from PIL import Image, ImageDraw
 from playwright.sync_api import sync_playwright
 
-from tools.browser import find_browser
-from tools.jupyterlab import ROOT, run_all, serve_jupyterlab
+from publish.browser import find_browser
+from publish.jupyterlab import ROOT, run_all, serve_jupyterlab
 
 FILM = ROOT / "notebooks" / "images" / "explore.gif"
 SIZE = 1060, 640  # of the film; the window is larger, so that nothing has to be scrolled
