@@ -13,28 +13,36 @@ from playwright.sync_api import sync_playwright
 
 from publish.browser import find_browser
 
-FRAME = re.compile(r"""<iframe title="[^"]*" srcdoc='([^']*)'""")
-WIDTHS = {"head_view": 480, "model_view": 1000, "neuron_view": 1080}  # of a view's page; a figure's is FIGURE
-FIGURE = 760
-HIDDEN = "#tools, #help, #wide, .controls { display: none !important } body { padding: 4px !important }"
+# how a view stands in an output: its title and its page, and the words for where frames are dropped
+FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
+# of a page in pixels, and how many of the picture's stand for one of them: the model view's lines need not be sharp
+SIZES = {"head_view": (480, 2), "model_view": (1000, 1.2), "neuron_view": (1080, 2)}
+FIGURE = (760, 2)
 DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"
 HTML, PNG, PAGE = "text/html", "image/png", "page"
 
 
 @contextmanager
-def camera() -> Iterator[Callable[[str], bytes]]:
-    """A function from a page to its picture, a PNG of two pixels for one; one browser takes them all."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
+    """A function from a page to its picture, a PNG, and the size at which it is shown; one browser takes them all.
 
-        def shoot(page: str) -> bytes:
-            width = next((width for kind, width in WIDTHS.items() if f' {kind}"' in page[:200]), FIGURE)
-            with browser.new_page(viewport={"width": width, "height": 400}, device_scale_factor=2) as tab:
-                tab.evaluate("window.still = true")  # by which a page begins where it shows most
+    FileNotFoundError where there is none.
+    """
+    if (program := find_browser()) is None:
+        raise FileNotFoundError("photographs of views need Chromium or Chrome, such as apt install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+
+        def shoot(page: str) -> tuple[bytes, dict]:
+            width, scale = next((size for kind, size in SIZES.items() if f' {kind}"' in page[:200]), FIGURE)
+            with browser.new_page(viewport={"width": width, "height": 100}, device_scale_factor=scale) as tab:
+                tab.evaluate("window.still = true")  # by which a page shows what a photograph should
                 tab.set_content(page)
                 tab.wait_for_function(DRAWN)
-                tab.add_style_tag(content=HIDDEN)
-                return fewer_colours(tab.screenshot(full_page=True, animations="disabled"))
+                tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+                png = fewer_colours(tab.screenshot(full_page=True, animations="disabled"))
+            height = round(int.from_bytes(png[20:24]) / scale)
+            return png, {"width": width, "height": height}
 
         yield shoot
 
@@ -52,13 +60,14 @@ def pages_of(notebook) -> Iterator[tuple[dict, str]]:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if frame := FRAME.search(output.get("data", {}).get(HTML, "")):
-                yield output, unescape(frame[1])
+                yield output, unescape(frame[2])
 
 
 def photograph(notebook, before) -> None:
     """Put a picture beside each view and figure of a notebook that has run.
 
-    One whose page is that of `before`, the notebook as it was saved, keeps its picture, whatever the browser now.
+    One whose page is that of `before`, the notebook as it was saved, keeps its picture, whatever the browser now;
+    FileNotFoundError for others where there is no browser.
     """
     outputs = [output for cell in before.cells for output in cell.get("outputs", [])]
     old = {
@@ -73,7 +82,6 @@ def photograph(notebook, before) -> None:
     if missing := [each for each in new if each[2] not in old]:
         with camera() as shoot:
             for output, page, name in missing:
-                png = shoot(page)
-                width, height = (int.from_bytes(png[at : at + 4]) // 2 for at in (16, 20))
+                png, size = shoot(page)
                 output.data[PNG] = base64.b64encode(png).decode()
-                output.metadata[PNG] = {"width": width, "height": height, PAGE: name}
+                output.metadata[PNG] = size | {PAGE: name}

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from posixpath import normpath
@@ -29,6 +30,7 @@ from publish.notebooks import (
     run,
     save,
 )
+from publish.photograph import FRAME, PNG, photograph
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
@@ -37,9 +39,6 @@ FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = (
     "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
-)
-FRAME = re.compile(
-    r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>(<img [^>]*>)?.*?</p>""", re.DOTALL
 )
 HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
 LABEL = re.compile(
@@ -85,7 +84,7 @@ def is_new(path: Path, copy: Path, first: Path | None) -> bool:
 
 def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
     """Write an executed copy of a notebook, its views included; `first` is run before it, with names of its own."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook, before = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4)
     copy.parent.mkdir(parents=True, exist_ok=True)
     if first:
         own_names = f"exec({first.read_text('utf-8')!r}, {{'__name__': {first.stem!r}}})"
@@ -96,6 +95,10 @@ def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
         raise RuntimeError(f"{path.name} fails, so there is no page to make of it") from error
     if first:
         del notebook.cells[0]
+    try:
+        photograph(notebook, before)
+    except FileNotFoundError as error:
+        print(f"{path.name}: a view without a picture for pages where no script runs: {error}")
     save(notebook, copy)  # whole, since a copy that is there counts as done
 
 
@@ -145,13 +148,14 @@ def take_out_views(notebook, name: str, folder: Path) -> None:
     """Move the page of each view to a file of its own, which static/views.js loads when a reader comes near."""
     number = 0
 
-    def move(frame: re.Match) -> str:
+    def move(frame: re.Match, picture: str) -> str:
         nonlocal number
         number += 1
-        view, (title, page, still) = f"{name}-{number}", frame.groups(default="")
+        view, (title, page) = f"{name}-{number}", frame.groups()
         script = f"drawView({json.dumps(view)}, {json.dumps(html.unescape(page))});\n"
         (folder / f"{view}.js").write_text(script, "utf-8")
         style = "width: 100%; height: 400px; border: 0"
+        still = f'<img alt="{title}" src="data:image/png;base64,{picture}"><br>' if picture else ""
         waiting = f"<p>{still}{title}. The interactive view is drawn here, which needs JavaScript.</p>"
         return f'<iframe title="{title}" data-view="{view}" style="{style}"></iframe>{waiting}'
 
@@ -159,9 +163,8 @@ def take_out_views(notebook, name: str, folder: Path) -> None:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if "srcdoc" in data.get("text/html", ""):
-                data["text/html"] = FRAME.sub(move, data["text/html"]).replace(
-                    "<div>", '<div class="attention-view">', 1
-                )
+                taken_out = FRAME.sub(partial(move, picture=data.pop(PNG, "")), data["text/html"])
+                data["text/html"] = taken_out.replace("<div>", '<div class="attention-view">', 1)
 
 
 def anchor(heading: str) -> str:

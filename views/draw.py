@@ -10,7 +10,7 @@ from typing import NamedTuple, TypedDict, Unpack
 from torch import Tensor, nn
 
 from utils.checks import is_whole
-from views.inputs import WAYS, Panel, check_indices, describe, pack, place_of, prettify, read_panel
+from views.inputs import WAYS, Panel, check_indices, describe, pack, prettify, read_panel, row_of
 from views.models import name_of, read_text
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 
@@ -47,9 +47,9 @@ def head_view(
 
     `encoder` and `tokenizer` are those of `neuron_view`, and `sentence_b` can be left out. `attention` holds one
     tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of a second sentence's first
-    token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are shown at first,
-    `token` in a still picture; what else is given is told in `Given`. ValueError or TypeError names what does not fit
-    and the remedy.
+    token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are shown at first.
+    A photograph of the view points at `token`, a word or its index. What else is given is told in `Given`. ValueError
+    or TypeError names what does not fit and the remedy.
     """
     text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
     read = read_input("head_view", *text, **given)
@@ -63,7 +63,7 @@ def head_view(
         width=max(HEAD_VIEW.width, 26 * read.A),  # a tile per head
         layer=None if layer is None else int(layer),
         heads=check_indices("heads", heads, read.A),
-        token=place_of(token, next(iter(read.panels.values())).left_tokens),
+        token=row_of(token, next(iter(read.panels.values())).left_tokens),
     )
 
 
@@ -108,8 +108,9 @@ def neuron_view(
     For example:  neuron_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
     `encoder` is a `TransformerEncoder` or a transformers `BertModel` with any attention implementation, `tokenizer`
-    ours or the official one, of the same checkpoint. `layer` and `head` are shown at first. ValueError for another
-    model, a layer or head that does not exist, and a text that the model cannot take.
+    ours or the official one, of the same checkpoint. `layer` and `head` are shown at first. A photograph
+    of the view opens the row of `token`, a word or its index. ValueError for another model, a layer or head that does
+    not exist, and a text that the model cannot take.
     """
     reading = read_text(encoder, tokenizer, sentence_a, sentence_b)
     L, A, _, _ = reading.weights.shape
@@ -131,7 +132,7 @@ def neuron_view(
         bidirectional=True,
         layer=layer,
         head=head,
-        token=place_of(token, tokens),
+        token=row_of(token, tokens),
     )
 
 

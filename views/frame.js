@@ -43,3 +43,4 @@ function fitFrame(drawn = true) {
 }
 
 root.classList.toggle("framed", window.parent !== window);
+root.classList.toggle("still", Boolean(window.still)); // for a photograph: nothing to press, nothing to scroll

@@ -112,14 +112,11 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
     return [int(index) for index in indices]
 
 
-def place_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
-    """Where a token stands that a view begins at: a word's first place; ValueError if it is not there."""
-    if isinstance(token, str) and token not in tokens:
-        raise ValueError(
-            f"token={token!r:.60} is not among the tokens, {' '.join(tokens)!r:.60}: use one of them"
-        )
-    place = tokens.index(token) if isinstance(token, str) else token
-    return None if place is None else check_indices("token", place, len(tokens))[0]
+def row_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
+    """Find the row that a photograph points at: a word's first place, None for one that this text does not have."""
+    if isinstance(token, str):
+        return tokens.index(token) if token in tokens else None
+    return None if token is None else check_indices("token", [token], len(tokens))[0]
 
 
 def pack(values: Tensor) -> list:

@@ -524,12 +524,12 @@ if (keeper) {
   for (const type of ["click", "dblclick", "change", "input"]) window.addEventListener(type, keep);
 }
 
-// A still picture shows a view at a token: as if the pointer were there, in the neuron view as if its row were opened.
+// A photograph shows a view at a token: as if the pointer were there, in the neuron view as if its row were opened.
 window.addEventListener("load", () => {
   const token = all(GROUPS.find(({ from }) => from).selector)[params.token ?? -1];
   if (!window.still || !token) return;
   fire(token, "mouseover");
   if (KIND === "neuron_view") return press(token);
-  const { right, bottom } = token.getBoundingClientRect();
-  tell(describeToken(token), right, bottom - 8);
+  const { left, bottom } = vis.getBoundingClientRect();
+  tell(describeToken(token), left, bottom - 8);
 });

@@ -125,7 +125,7 @@ function steps(parent, name, last, changed) {
   [back.disabled, on.disabled] = [true, last <= 0];
   back.addEventListener("click", () => go(+input.value - 1));
   on.addEventListener("click", () => go(+input.value + 1));
-  if (window.still) setTimeout(() => go(+input.max)); // a picture shows how it ends
+  if (window.still) setTimeout(() => go(+input.max)); // a photograph shows how it ends
   return { go, last(number, at = 0) { input.max = number; go(at); } };
 }
 
