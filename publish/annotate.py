@@ -1,13 +1,10 @@
 """Draw notebooks/images/07_*_view.png anew: the three views of notebook 07, numbered at all that can be clicked."""
 
-import io
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from PIL import Image
-from playwright.sync_api import sync_playwright
-
-from publish.browser import find_browser
+from publish.browser import open_browser
+from publish.photograph import fewer_colours
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 from views import head_view, model_view, neuron_view
@@ -41,8 +38,7 @@ BOTTOM = "(elements) => Math.max(...elements.map((e) => e.getBoundingClientRect(
 
 if __name__ == "__main__":
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-    with sync_playwright() as playwright, TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+    with open_browser() as browser, TemporaryDirectory() as folder:
         for name, (view, options, width, scale, steps) in VIEWS.items():
             page = browser.new_page(viewport={"width": 1100, "height": 900}, device_scale_factor=scale)
             page.goto(view(encoder, tokenizer, *PAIR, **options).save(Path(folder) / "view.html").as_uri())
@@ -55,5 +51,4 @@ if __name__ == "__main__":
                     page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
             low = page.locator("#vis text, #vis .attn_background").evaluate_all(BOTTOM)
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": low + 8})
-            picture = Image.open(io.BytesIO(shot)).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-            picture.save(IMAGES / f"07_{name}_view.png", optimize=True)
+            (IMAGES / f"07_{name}_view.png").write_bytes(fewer_colours(shot, 256))

@@ -7,9 +7,8 @@ from tempfile import TemporaryDirectory
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 from PIL import Image, ImageDraw
-from playwright.sync_api import sync_playwright
 
-from publish.browser import find_browser
+from publish.browser import open_browser
 from publish.jupyterlab import ROOT, run_all, serve_jupyterlab
 
 FILM = ROOT / "notebooks" / "images" / "explore.gif"
@@ -108,11 +107,10 @@ def play(page, output, film: Film) -> None:
 
 def main() -> None:
     """Serve a notebook of one cell, run it, and film its output."""
-    with TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with TemporaryDirectory() as folder, open_browser() as browser:
         notebook = new_notebook(cells=[new_code_cell(CELL)], metadata={"kernelspec": KERNEL})
         nbformat.write(notebook, Path(folder) / "film.ipynb")
         with serve_jupyterlab(Path(folder)) as address:
-            browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1700, "height": 1100})
             cell = run_all(page, address("film"), 0).first
             output = cell.locator(".jp-OutputArea-child").last

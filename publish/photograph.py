@@ -9,9 +9,8 @@ from hashlib import sha256
 from html import unescape
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
-from publish.browser import find_browser
+from publish.browser import open_browser
 
 # how a view stands in an output: its title and its page, and the words for where frames are dropped
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
@@ -28,10 +27,7 @@ def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
 
     FileNotFoundError where there is none.
     """
-    if (program := find_browser()) is None:
-        raise FileNotFoundError("photographs of views need Chromium or Chrome, such as apt install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with open_browser() as browser:
 
         def shoot(page: str) -> tuple[bytes, dict]:
             width, scale = next((size for kind, size in SIZES.items() if f' {kind}"' in page[:200]), FIGURE)
@@ -47,10 +43,10 @@ def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
         yield shoot
 
 
-def fewer_colours(png: bytes) -> bytes:
-    """The picture in 128 colours, a third of the size."""
+def fewer_colours(png: bytes, colours: int = 128) -> bytes:
+    """The picture in so many colours, a third of the size."""
     file = io.BytesIO()
-    few = Image.open(io.BytesIO(png)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    few = Image.open(io.BytesIO(png)).convert("RGB").quantize(colours, dither=Image.Dither.NONE)
     few.save(file, "PNG", optimize=True)
     return file.getvalue()
 
