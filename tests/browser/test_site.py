@@ -12,7 +12,9 @@ import os
 import random
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import unquote, urlsplit
 
 import nbformat
@@ -28,7 +30,7 @@ from tests.browser.server import serve
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
-from publish import slides, website
+from publish import photograph, slides, website
 from publish.notebooks import METADATA, is_folded
 
 BUILT = os.environ.get("SITE")
@@ -113,8 +115,8 @@ def with_view(path: Path, call: str, view, target: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory, draw) -> Path:
-    """Notebooks as `make site` executes them."""
+def executed(tmp_path_factory, draw, browser) -> Path:
+    """Notebooks as `make site` executes them, photographs included."""
     folder = tmp_path_factory.mktemp("executed")
     (folder / "solutions").mkdir()
     for name in ("02_embeddings.ipynb", "solutions/02_solutions.ipynb"):
@@ -133,6 +135,8 @@ def executed(tmp_path_factory, draw) -> Path:
         data = {"text/html": figure._repr_html_()}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}()", outputs=[output]))
+    with patch.object(photograph, "open_browser", lambda: nullcontext(browser)):
+        photograph.photograph(views, nbformat.v4.new_notebook())
     nbformat.write(views, folder / "04_views.ipynb")
     return folder
 
@@ -287,7 +291,7 @@ def test_figures_are_dragged_on_a_page_and_their_pictures_stand_there_without_ja
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(address.as_uri())
-        assert bare.locator(".attention-view p img").count() == len(figures.FIGURES)
+        assert bare.locator(".attention-view p img").count() == 2 + len(figures.FIGURES)
         assert all(
             image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all()
         )
