@@ -285,6 +285,7 @@ def test_figures_are_dragged_on_a_page_and_their_pictures_stand_there_without_ja
     for name, example in figures.FIGURES.items():
         frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
         frame.scroll_into_view_if_needed()
+        frame.content_frame.locator("#figure > *").first.wait_for()
         for _ in range(3):
             example.use(figures.InFrame(page, frame.content_frame), chance)
         assert not frame.locator("xpath=following-sibling::p").is_visible(), name
