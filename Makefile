@@ -8,7 +8,7 @@ ARGS ?=
 NB ?=
 PINS ?=
 TORCH ?= $(shell grep '^torch==' requirements.txt)
-BENCH ?= compare
+BENCH ?= speed
 REF ?= main
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false

@@ -24,7 +24,7 @@ def fetch(package: Package, folder: Path) -> Path:
     """
     path = folder / f"{package.name}-{package.version}.tgz"
     if not path.exists():
-        pack(package, folder)
+        download(package, folder)
     if digest(path.read_bytes()) != package.integrity:
         raise ValueError(
             f"{path} is not {package.name} {package.version} as published: delete it and try again"
@@ -32,7 +32,7 @@ def fetch(package: Package, folder: Path) -> Path:
     return path
 
 
-def pack(package: Package, folder: Path) -> None:
+def download(package: Package, folder: Path) -> None:
     """Let npm write the package's file into the folder."""
     npm = shutil.which("npm")
     if npm is None:

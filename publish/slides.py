@@ -15,7 +15,7 @@ from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
 from publish.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
-LARGER_LETTERS = WEB / "slides" / "figures.py"
+LARGER_LETTERS = WEB / "slides" / "larger_letters.py"
 UNANSWERED = re.compile(r"; you predicted nothing.*")  # what `reveal` says to a reader, not to a class
 
 

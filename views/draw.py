@@ -10,8 +10,17 @@ from typing import NamedTuple, TypedDict, Unpack
 from torch import Tensor, nn
 
 from utils.checks import is_whole
-from views.inputs import WAYS, Panel, check_indices, describe, pack, prettify, read_panel, row_of
-from views.models import name_of, read_text
+from views.inputs import (
+    WAYS,
+    Panel,
+    check_indices,
+    describe,
+    in_ten_thousandths,
+    prettify,
+    read_panel,
+    row_of,
+)
+from views.models import name_of, read_heads
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 
 
@@ -52,7 +61,7 @@ def head_view(
     or TypeError names what does not fit and the remedy.
     """
     text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    read = read_input("head_view", *text, **given)
+    read = read_arguments("head_view", *text, **given)
     if layer is not None and (not is_whole(layer) or layer not in read.layers):
         raise ValueError(f"layer={layer!r} is not among the layers shown, {read.layers}: use one of them")
     return draw_input(
@@ -85,7 +94,7 @@ def model_view(
     The arguments are those of `head_view`. `include_layers` and `include_heads` leave the others out.
     """
     text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    read = read_input("model_view", *text, **given)
+    read = read_arguments("model_view", *text, **given)
     heads = check_indices("include_heads", include_heads, read.A)
     options = {"display_mode": display_mode, "include_heads": heads, "total_heads": read.A}
     return draw_input(MODEL_VIEW, read, heads, **options)
@@ -112,14 +121,14 @@ def neuron_view(
     of the view opens the row of `token`, a word or its index. ValueError for another model, a layer or head that does
     not exist, and a text that the model cannot take.
     """
-    reading = read_text(encoder, tokenizer, sentence_a, sentence_b)
-    L, A, _, _ = reading.weights.shape
+    heads_read = read_heads(encoder, tokenizer, sentence_a, sentence_b)
+    L, A, _, _ = heads_read.weights.shape
     [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
-    tokens = [prettify(token) for token in reading.tokens]
+    tokens = [prettify(token) for token in heads_read.tokens]
     panel = {
-        "attn": pack(reading.weights),
-        "queries": pack(reading.queries),
-        "keys": pack(reading.keys),
+        "attn": in_ten_thousandths(heads_read.weights),
+        "queries": in_ten_thousandths(heads_read.queries),
+        "keys": in_ten_thousandths(heads_read.keys),
         "left_text": tokens,
         "right_text": tokens,
     }
@@ -128,7 +137,7 @@ def neuron_view(
         {"all": panel},
         display_mode=display_mode,
         summary=describe(name or name_of(encoder), L, A, [tokens]),
-        sentence_b_start=reading.sentence_b_start,
+        sentence_b_start=heads_read.sentence_b_start,
         bidirectional=True,
         layer=layer,
         head=head,
@@ -146,7 +155,7 @@ class Input(NamedTuple):
     name: str | None  # of the model
 
 
-def read_input(
+def read_arguments(
     view: str,
     source: Sequence[Tensor] | nn.Module | None,
     tokens: Sequence[str] | Callable | None,
@@ -198,8 +207,8 @@ def read_one_text(
     """Read a model's text or an attention: its panel, the index of sentence B's first token and the model's name."""
     name = None
     if isinstance(source, nn.Module):
-        reading, name = read_text(source, tokens, start, sentence_b), name_of(source)
-        source, tokens, start = reading.weights.split(1), reading.tokens, reading.sentence_b_start
+        heads_read, name = read_heads(source, tokens, start, sentence_b), name_of(source)
+        source, tokens, start = heads_read.weights.split(1), heads_read.tokens, heads_read.sentence_b_start
     elif sentence_b is not None:
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")
     panel = read_panel(source, tokens, tokens, prettify_tokens=prettify_tokens)
@@ -216,7 +225,7 @@ def draw_input(kind: Kind, given: Input, drawn_heads: list[int], **params) -> Vi
     """Draw these heads of what was read; `params` are what this kind of view has alone."""
     panels = {
         name: {
-            "attn": pack(panel.weights[given.layers][:, drawn_heads]),
+            "attn": in_ten_thousandths(panel.weights[given.layers][:, drawn_heads]),
             "left_text": panel.left_tokens,
             "right_text": panel.right_tokens,
         }

@@ -27,7 +27,7 @@ def explore(
     *,
     layer: int | None = None,
     head: int | None = None,
-) -> "Explorer":
+) -> "SentenceBoxes":
     """Show boxes for a sentence or two, and draw their attention below anew after every Enter, in a choice of views.
 
     Models, tokenizers and errors are those of `neuron_view`. `layer` and `head` are shown at first (3 and 1 where the
@@ -38,10 +38,10 @@ def explore(
     L, A = encoder.config.num_hidden_layers, encoder.config.num_attention_heads
     [layer] = check_indices("layer", [min(LAYER, L - 1) if layer is None else layer], L)
     [head] = check_indices("head", [min(HEAD, A - 1) if head is None else head], A)
-    return Explorer(encoder, tokenizer, sentence_a, sentence_b, layer, head)
+    return SentenceBoxes(encoder, tokenizer, sentence_a, sentence_b, layer, head)
 
 
-class Explorer:
+class SentenceBoxes:
     """What `explore` returns: Jupyter displays it, as widgets where it has them and as its view where not."""
 
     def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None, layer: int, head: int):
@@ -49,7 +49,7 @@ class Explorer:
         self.layer, self.head = layer, head
         self.kind = widgets.Dropdown(options=VIEWS, description="View:", **WIDE_ENOUGH)
         self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
-        self.frame.add_class("keeps-choices")  # where reading.js leaves what is chosen in a view
+        self.frame.add_class("keeps-choices")  # where reader.js leaves what is chosen in a view
         self.draw(sentence_a, sentence_b)  # what it complains about now is the caller's to hear
         self.sentence_a = sentence_box("Sentence A:", sentence_a, "type, and press Enter")
         self.sentence_b = sentence_box("Sentence B:", sentence_b or "", "empty for one sentence alone")

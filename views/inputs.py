@@ -119,7 +119,7 @@ def row_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
     return None if token is None else check_indices("token", [token], len(tokens))[0]
 
 
-def pack(values: Tensor) -> list:
+def in_ten_thousandths(values: Tensor) -> list:
     """Turn (L, A, S, …) into lists of whole ten-thousandths, which take half the room; page.js divides them again.
 
     ValueError for so many that no browser would show the page.

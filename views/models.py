@@ -13,7 +13,7 @@ from utils.checks import check_tokenizer
 from utils.encoder import TransformerEncoder
 
 
-class Reading(NamedTuple):
+class Heads(NamedTuple):
     """What a model made of a text or pair: S tokens, where sentence B starts, and what each head computed."""
 
     tokens: list[str]
@@ -23,7 +23,7 @@ class Reading(NamedTuple):
     weights: Tensor  # (L, A, S, S)
 
 
-def read_text(encoder, tokenizer, sentence_a: str, sentence_b: str | None = None) -> Reading:
+def read_heads(encoder, tokenizer, sentence_a: str, sentence_b: str | None = None) -> Heads:
     """Let our encoder or a `BertModel` read a text or pair, and keep what each head computes.
 
     ValueError or TypeError for a model or tokenizer that a view cannot read, and a text that the model cannot take.
@@ -35,7 +35,7 @@ def read_text(encoder, tokenizer, sentence_a: str, sentence_b: str | None = None
     device = device_of(encoder)
     with evaluation_mode(encoder), torch.no_grad():
         queries, keys, weights = read(encoder, input_ids.to(device), token_type_ids.to(device))
-    return Reading(tokens, sentence_b_start, queries, keys, weights)
+    return Heads(tokens, sentence_b_start, queries, keys, weights)
 
 
 def name_of(model: nn.Module) -> str:

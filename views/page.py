@@ -126,7 +126,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         frame=own_text("frame.js"),
         page=own_text("page.js"),
         canvas=own_text("canvas.js"),
-        reading=own_text("reading.js"),
+        reader=own_text("reader.js"),
         version=importlib.metadata.version("bertviz"),
         drawing=drawing_code(kind.template),
     )

@@ -11,7 +11,7 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.trainers import WordPieceTrainer
 
-from tests.browser.figures import (
+from tests.browser.figure_examples import (
     FIGURES,
     NAMES,
     drag,

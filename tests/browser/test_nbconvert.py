@@ -8,7 +8,7 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import expect
 
 from tests.browser import reader
-from tests.browser.notebook import LAYERS
+from tests.browser.views_notebook import LAYERS
 from views import explore
 
 

@@ -8,7 +8,7 @@ from PIL import Image
 
 from publish import photograph
 from publish.photograph import DRAWN, camera
-from tests.browser.figures import FIGURES
+from tests.browser.figure_examples import FIGURES
 from views import longest_match
 
 

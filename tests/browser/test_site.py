@@ -24,7 +24,8 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser import figures, reader
+from tests.browser import figure_examples as figures
+from tests.browser import reader
 from tests.browser.server import serve
 
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")

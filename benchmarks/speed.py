@@ -1,6 +1,6 @@
 """Speed and memory beside what a reader could use instead. Writes benchmarks/results.md and its plots.
 
-    python -m benchmarks.compare [--device cuda] [forward prepared embed predict fine-tuning tokenizer memory faults
+    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer memory faults
                                                   imports series]
 
 Contestants take turns in one process; a ratio is the median over the rounds of ours divided by theirs. What was
@@ -192,7 +192,7 @@ def draw_memory(found: dict[str, list[float]], path: Path) -> None:
 
 def report(results: dict, stem: str) -> str:
     """The Markdown file; its plots are drawn beside it."""
-    parts = ["# Speed and memory beside the peers", "Written by `python -m benchmarks.compare`, not by hand."]
+    parts = ["# Speed and memory beside the peers", "Written by `python -m benchmarks.speed`, not by hand."]
     parts.append(f"{results['device']}; {results['versions']}; float32 unless said otherwise")
     if results["works"]:
         draw_speed(results, FOLDER / f"{stem}.png")
@@ -264,7 +264,7 @@ FAULTS_NOTE = (
 
 def main() -> None:
     """Measure what was asked for, and write the report of all that is known."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}; else all")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
