@@ -8,7 +8,7 @@ ARGS ?=
 NB ?=
 PINS ?=
 TORCH ?= $(shell grep '^torch==' requirements.txt)
-BENCH ?= compare
+BENCH ?= speed
 REF ?= main
 export JUPYTER_PREFER_ENV_PATH := 1
 export TOKENIZERS_PARALLELISM := false
@@ -113,15 +113,15 @@ compare: $(DEV_READY)  ## compare every output of some notebooks with a fresh ru
 	$(BIN)/python -m pytest $(NBVAL) $(CHOSEN) $(ARGS)
 
 notebooks: $(DEV_READY)  ## run and save notebooks (NB="03 04" for some)
-	$(BIN)/python -m tools.notebooks execute $(NB)
+	$(BIN)/python -m publish.notebooks execute $(NB)
 
 sync: $(DEV_READY)  ## copy the finished definitions from utils into the notebooks
-	$(BIN)/python -m tools.notebooks sync $(NB)
+	$(BIN)/python -m publish.notebooks sync $(NB)
 
 lint: $(DEV_READY)  ## check style, and that notebooks hold the definitions of utils
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m tools.notebooks sync --check
+	$(BIN)/python -m publish.notebooks sync --check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
@@ -131,23 +131,23 @@ bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.m
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (opens without a server; explorer.html wants one, and npm)
-	$(BIN)/python -m tools.website
+	$(BIN)/python -m publish.website
 
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
-	$(BIN)/python -m tools.slides $(NB) $(ARGS)
+	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
 pictures: $(DEV_READY)  ## after a change of views: draw the numbered pictures of notebook 07 and the film of README anew
-	$(BIN)/python -m tools.annotate
-	$(BIN)/python -m tools.film
+	$(BIN)/python -m publish.annotate
+	$(BIN)/python -m publish.film
 
 rehearse: $(DEV_READY)  ## hold the plans of docs/TEACHING.md against the clock
-	$(BIN)/python -m tools.teaching
+	$(BIN)/python -m publish.teaching
 
 student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
-	$(BIN)/python -m tools.student $(ARGS)
+	$(BIN)/python -m publish.student $(ARGS)
 
 badges:  ## point badges and set-up cells at the git remote of this copy (REF=branch or tag, main if none is given)
-	$(PYTHON) tools/badges.py --ref "$(REF)"
+	$(PYTHON) publish/badges.py --ref "$(REF)"
 
 audit: $(DEV_READY)  ## ask the public database whether a pinned version has a known weakness
 	$(PYTHON) -m venv $(VENV)-audit

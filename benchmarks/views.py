@@ -20,11 +20,11 @@ from bertviz import neuron_view as bertviz_neuron_view
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.report import markdown, processor, versions
-from tools.browser import find_browser
+from publish.browser import find_browser
 from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.views import head_view, model_view, neuron_view
-from utils.views.page import FOLDER, package_text
+from views import head_view, model_view, neuron_view
+from views.page import FOLDER, package_text
 
 REPORT = Path(__file__).with_suffix(".md")
 PACKAGES = ("bertviz", "torch", "transformers", "playwright")

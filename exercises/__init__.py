@@ -32,7 +32,7 @@ TRIES: Counter[str] = Counter()  # how often `check` has found an exercise wrong
 CORRECT, WRONG = "correct.", "not yet."  # how the words for a right and a wrong answer begin, and no others
 HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils"}
+NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
 THOUSANDS = re.compile(r"(?<=\d)(?<!\b0)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")  # 0,125 has a decimal comma
 UNIT = re.compile(r"\s*(bits?|numbers|parameters|weights)$")
 CUT_OFF = (

@@ -35,8 +35,7 @@ from utils.pretraining import fill_rows
 from utils.search import embed, hnsw_index, search, search_index
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
-from utils.views import head_view, model_view, neuron_view
-from utils.views.still import head_lines
+from views import head_view, model_view, neuron_view
 
 START, END = "<!-- bad input: written by python -m tests.bad_input -->", "<!-- end of bad input -->"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -737,8 +736,6 @@ VIEW = [
        lambda _, draw=draw: draw(encoder(), tiny_tokenizer(), "a", 3),
        ValueError, "sentence_b must be one string, got 3") for draw in VIEWS),
     *((f"the label {text}", drawn(text)) for text in ("from $5 to $10", r"$\bad{$", "$", "\\$1")),
-    ("tokens with dollars, as a picture",
-     lambda _: head_lines(GOOD, ["$a$", "$", r"$\bad{$", "b"], title="$x$ $") is None),
     ("the misspelled option `anotate=True`", lambda _: heatmap([[1.0]], ["a"], ["a"], anotate=True),
      TypeError, "'anotate'"),
 ]

@@ -29,7 +29,9 @@ def start(seed: int = 0) -> torch.device:
     On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (benchmarks/faults.py).
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else each profile reports its start and its end on stderr
+    os.environ.setdefault(
+        "KINETO_LOG_LEVEL", "6"
+    )  # else each profile reports its start and its end on stderr
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - libraries still draw from the global generator
     torch.manual_seed(seed)
@@ -71,7 +73,9 @@ def other_checkout(folder: Path) -> Path | None:
     """
     ours = Path(__file__).parents[1]
     programs = [
-        path.relative_to(ours) for name in ("utils", "exercises") for path in (ours / name).rglob("*.py")
+        path.relative_to(ours)
+        for name in ("utils", "views", "exercises")
+        for path in (ours / name).rglob("*.py")
     ]
     for place in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
         if (place / "utils" / "notebook.py").is_file() and (place / "exercises").is_dir():
@@ -170,7 +174,7 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
 
 
 def within(name: str, value: int, count: int, least: int = 0) -> int:
-    """A number that a reader typed, if it is one of `least` … count - 1, such as a layer; else say so, take the nearest.
+    """A number that a reader typed, such as a layer, if it is one of `least` … count - 1; else say so, and the nearest.
 
     What is no whole number at all becomes `least`.
     """

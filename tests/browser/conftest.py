@@ -9,9 +9,9 @@ import pytest
 import torch
 from playwright.sync_api import sync_playwright
 
+from publish.browser import BROWSERS, find_browser
 from tests.helpers import skip_or_fail
-from tools.browser import BROWSERS, find_browser
-from utils.views import head_view, model_view, neuron_view
+from views import head_view, model_view, neuron_view
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 WINDOW = {"width": 1300, "height": 900}

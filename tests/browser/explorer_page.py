@@ -17,9 +17,9 @@ from transformers import BertConfig
 
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
+from explorer import explorer, npm
+from publish.website import BUILD
 from tests.browser.server import serve
-from tools import explorer, npm
-from tools.website import BUILD
 from utils.encoder import TransformerEncoder
 
 AXE = npm.Package(

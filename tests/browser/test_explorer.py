@@ -7,6 +7,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from explorer import explorer
 from tests.browser.explorer_page import (
     BUILT,
     PATIENCE,
@@ -23,9 +24,8 @@ from tests.browser.explorer_page import (
 )
 from tests.browser.server import serve
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
-from tools import explorer
-from utils.views.figures import splitting_rules, vocabulary_lines
-from utils.views.page import own_text
+from views.figures import splitting_rules, vocabulary_lines
+from views.page import own_text
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 TIRED = "the animal didn't cross the street because it was too tired"

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from playwright.sync_api import expect
 
+from explorer import explorer
 from tests.browser.explorer_page import (
     PATIENCE,
     address,
@@ -20,7 +21,6 @@ from tests.browser.explorer_page import (
     send,
     site,
 )
-from tools import explorer
 from utils.search import embed
 
 TIRED, WIDE, HUNGRY = (

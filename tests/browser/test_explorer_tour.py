@@ -6,8 +6,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from explorer import explorer
 from tests.browser.explorer_page import address, axe_violations, encoder, follow, last, site
-from tools import explorer
 
 HALF = 1e-3  # of the saved rows, which are stored as float16
 GUESSES = ("looks", "added", "active", "turned")

@@ -1,7 +1,6 @@
 """The figures that can be dragged: what a hand does to them, and the numbers that they then show."""
 
 import random
-import re
 from collections import Counter
 
 import pytest
@@ -12,7 +11,7 @@ from tokenizers.models import WordPiece
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.trainers import WordPieceTrainer
 
-from tests.browser.figures import (
+from tests.browser.figure_examples import (
     FIGURES,
     NAMES,
     drag,
@@ -24,7 +23,7 @@ from tests.browser.figures import (
     texts_of,
     words_of,
 )
-from utils.views import figures
+from views import figures
 
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "$x$ & \u2028"]
 every_figure = pytest.mark.parametrize("name", FIGURES)
@@ -76,20 +75,6 @@ def test_in_a_frame_it_takes_its_height_and_the_picture_beside_it_goes(page, tmp
     inside = page.frame_locator("iframe").locator("html")
     assert inside.evaluate("(e) => e.scrollHeight - e.clientHeight") == 0
     assert page.locator("iframe").bounding_box()["height"] < 900
-
-
-@every_figure
-def test_without_scripts_a_still_picture_stands_there(browser, tmp_path, name):
-    view = FIGURES[name].make(NAMES)
-    with browser.new_context(java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(view.save(tmp_path / "figure.html").as_uri())
-        assert page.locator("img").bounding_box()["width"] > 200
-        page.set_content(re.sub(r"<iframe.*?</iframe>", "", view._repr_html_(), flags=re.DOTALL))
-        assert page.locator("img").bounding_box()["width"] > 200
-    picture, size = view._repr_png_()
-    assert picture.startswith(b"\x89PNG")
-    assert 400 <= size["width"] <= 700
 
 
 @every_figure

@@ -9,7 +9,7 @@ import torch
 from tests.browser.firefox import Firefox
 from tests.helpers import skip_or_fail
 from utils.attention import scaled_dot_product_attention
-from utils.views import figures
+from views import figures
 
 TAB, DOWN, RIGHT = "\ue004", "\ue015", "\ue014"
 LINES = {

@@ -9,10 +9,11 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import figures, reader
-from tests.browser.notebook import EXPLORE, FIGURES, LAYERS, VIEWS, write_notebook
+from publish.jupyterlab import run_all, serve_jupyterlab
+from tests.browser import figure_examples as figures
+from tests.browser import reader
+from tests.browser.views_notebook import EXPLORE, FIGURES, LAYERS, VIEWS, write_notebook
 from tests.helpers import ROOT
-from tools.jupyterlab import run_all, serve_jupyterlab
 
 
 @pytest.fixture(scope="module")

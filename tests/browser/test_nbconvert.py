@@ -8,8 +8,8 @@ from nbconvert import HTMLExporter
 from playwright.sync_api import expect
 
 from tests.browser import reader
-from tests.browser.notebook import LAYERS
-from utils.views import explore
+from tests.browser.views_notebook import LAYERS
+from views import explore
 
 
 def test_the_views_of_a_converted_notebook_are_drawn_and_answer(page, draw, pair, tmp_path):
@@ -47,7 +47,7 @@ def test_a_converted_notebook_shows_the_view_of_explore_and_no_dead_boxes(
 ):
     """Executed by nbconvert a notebook holds the state of its widgets, whose drawing code it asks the internet for."""
     outputs = []
-    monkeypatch.setattr(sys.modules["utils.views.explore"], "display", lambda data, raw: outputs.append(data))
+    monkeypatch.setattr(sys.modules["views.explore"], "display", lambda data, raw: outputs.append(data))
     explorer = explore(encoder, tokenizer)
     explorer._ipython_display_()
     outputs = [nbformat.v4.new_output("display_data", data) for data in outputs]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.browser import reader
-from utils.views import head_view, model_view, neuron_view
+from views import head_view, model_view, neuron_view
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 CELL = "#vis > svg > g > rect:last-child"  # of the model view

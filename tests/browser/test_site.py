@@ -12,7 +12,9 @@ import os
 import random
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 from urllib.parse import unquote, urlsplit
 
 import nbformat
@@ -22,14 +24,15 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import expect
 
-from tests.browser import figures, reader
+from tests.browser import figure_examples as figures
+from tests.browser import reader
 from tests.browser.server import serve
 
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
-from tools import slides, website
-from tools.notebooks import METADATA, is_folded
+from publish import photograph, slides, website
+from publish.notebooks import METADATA, is_folded
 
 BUILT = os.environ.get("SITE")
 SMALL = ["02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]
@@ -113,8 +116,8 @@ def with_view(path: Path, call: str, view, target: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory, draw) -> Path:
-    """Notebooks as `make site` executes them."""
+def executed(tmp_path_factory, draw, browser) -> Path:
+    """Notebooks as `make site` executes them, photographs included."""
     folder = tmp_path_factory.mktemp("executed")
     (folder / "solutions").mkdir()
     for name in ("02_embeddings.ipynb", "solutions/02_solutions.ipynb"):
@@ -130,10 +133,11 @@ def executed(tmp_path_factory, draw) -> Path:
         views.cells.append(nbformat.v4.new_code_cell(f"{name}_view()", outputs=[output]))
     for name, example in figures.FIGURES.items():
         figure = example.make(figures.NAMES)
-        picture, _ = figure._repr_png_()
-        data = {"text/html": figure._repr_html_(), "image/png": base64.b64encode(picture).decode()}
+        data = {"text/html": figure._repr_html_()}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}()", outputs=[output]))
+    with patch.object(photograph, "open_browser", lambda: nullcontext(browser)):
+        photograph.photograph(views, nbformat.v4.new_notebook())
     nbformat.write(views, folder / "04_views.ipynb")
     return folder
 
@@ -282,13 +286,14 @@ def test_figures_are_dragged_on_a_page_and_their_pictures_stand_there_without_ja
     for name, example in figures.FIGURES.items():
         frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
         frame.scroll_into_view_if_needed()
+        frame.content_frame.locator("#figure > *").first.wait_for()
         for _ in range(3):
             example.use(figures.InFrame(page, frame.content_frame), chance)
         assert not frame.locator("xpath=following-sibling::p").is_visible(), name
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(address.as_uri())
-        assert bare.locator(".attention-view p img").count() == len(figures.FIGURES)
+        assert bare.locator(".attention-view p img").count() == 2 + len(figures.FIGURES)
         assert all(
             image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all()
         )
@@ -486,10 +491,9 @@ def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
 
 
 def test_a_figure_that_can_be_dragged_is_enlarged_on_a_slide_of_its_own(page, tmp_path):
-    """Its code and text leave too little room for it, and its still picture, which is not shown, takes none."""
+    """Its code and text leave too little room for it."""
     figure = figures.FIGURES["attention_in_the_plane"].make(figures.NAMES)
-    still = base64.b64encode(figure._repr_png_()[0]).decode()
-    data = {"text/html": figure._repr_html_(), "image/png": still}
+    data = {"text/html": figure._repr_html_()}
     output = nbformat.v4.new_output("display_data", data)
     lines = "\n".join(f"line_{number} = {number}" for number in range(9))
     path = a_deck(tmp_path, on_slide(code(f"# A\n{lines}", outputs=[output]), "slide"))

@@ -36,7 +36,7 @@ def import_everything() -> None:
     # looked at once, when torch first asks for memory, as some imports do; every notebook's `start` sets it
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     importlib.import_module("ipykernel.kernelapp")
-    for package in ("utils", "exercises"):
+    for package in ("utils", "views", "exercises"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not module.name.endswith("__main__"):
                 with contextlib.suppress(Exception):

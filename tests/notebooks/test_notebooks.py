@@ -11,8 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from publish import notebooks
 from tests.helpers import ROOT
-from tools import notebooks
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))

@@ -72,7 +72,7 @@ def test_a_figure_that_is_missing_is_seen():
 )
 def test_nbval_compares_the_figures_of_a_notebook(tmp_path, tags, values, stale):
     """The saved figure shows VALUES, whatever the code draws."""
-    from tools.notebooks import execute
+    from publish.notebooks import execute
 
     path = tmp_path / "a.ipynb"
     cell = nbformat.v4.new_code_cell(DRAW.format(values=VALUES), metadata={"tags": tags})

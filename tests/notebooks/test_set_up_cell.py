@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from publish import badges
+from publish.badges import Address
 from tests.helpers import ROOT
 from tests.repository import PACKAGES, set_up_cell
-from tools import badges
-from tools.badges import Address
 
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 PIP = """

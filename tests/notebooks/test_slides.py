@@ -6,9 +6,9 @@ import re
 import nbformat
 import pytest
 
+from publish.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
-from tools.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 
 CHOSEN = [f"{number:02d}" for number in range(15)]  # the notebooks whose slides have been chosen
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]

@@ -8,9 +8,9 @@ import nbformat
 import pytest
 
 import exercises
+from publish import slides, teaching
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
-from tools import slides, teaching
 from utils.checkpoint import load_tokenizer
 
 TEXT = teaching.PAGE.read_text("utf-8")

@@ -13,8 +13,8 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Error
 
+from publish.website import anchor
 from tests.helpers import ROOT
-from tools.website import anchor
 
 FOLDERS = (".", "docs", "notebooks", "notebooks/solutions", "benchmarks", "utils/data")
 PATHS = [

@@ -18,7 +18,7 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.search import embed
 from utils.training import evaluate, predict
-from utils.views import neuron_view
+from views import neuron_view
 
 # Ids
 

@@ -10,8 +10,8 @@ from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.views import explore, head_view, model_view, neuron_view
-from utils.views.explore import SENTENCE, WIDGET
+from views import explore, head_view, model_view, neuron_view
+from views.explore import SENTENCE, WIDGET
 
 HOSTILE = "<img src=x onerror=alert(1)> </script> $x$"
 
@@ -194,7 +194,7 @@ def test_every_control_has_a_name_and_layer_and_head_are_chosen_in_the_view_alon
 
 def test_jupyter_gets_widgets_and_whoever_has_none_the_view_and_a_text(monkeypatch, explorer):
     shown = []
-    module = sys.modules["utils.views.explore"]  # whose name the function has
+    module = sys.modules["views.explore"]  # whose name the function has
     monkeypatch.setattr(module, "display", lambda bundle, raw: shown.append(bundle))
     explorer._ipython_display_()
     instead, boxes = shown

@@ -6,10 +6,10 @@ import re
 import faiss
 import pytest
 import torch
-from matplotlib.figure import Figure
 
-from utils.search import hnsw_index, search_index
-from utils.views import figures
+from tests.browser.figure_examples import numbers_that_say_where
+from utils.search import hnsw_index
+from views import figures
 
 # attention_in_the_plane
 
@@ -60,15 +60,10 @@ def test_what_a_wrong_split_gives_head_0():
     """The drawing says: parts of other heads, too, and nothing of the last token."""
     for tokens in range(2, 7):
         for heads in range(2, 7):
-            numbers = figures.numbers_that_say_where(tokens, heads, 3)
+            numbers = numbers_that_say_where(tokens, heads, 3)
             first = numbers.flatten()[: tokens * 3]
             assert (first // 10 % 10 > 0).any()
             assert not (first // 100 == tokens).any()
-
-
-def test_a_still_picture_is_the_same_each_time():
-    first, second = (figures.attention_in_the_plane([1, 2], torch.eye(2)).still for _ in range(2))
-    assert first == second
 
 
 # graph_walk
@@ -88,41 +83,6 @@ def test_graph_walk_refuses():
             figures.graph_walk(*arguments)
     with pytest.raises(ValueError, match="k=11 must be a whole number from 1 to 10"):
         figures.graph_walk(index, vectors, vectors[0], names, k=11)
-
-
-@pytest.mark.parametrize("ef", [1, 3, 8, 40])
-def test_the_steps_of_a_walk_are_those_of_faiss(ef):
-    generator = torch.Generator().manual_seed(ef)
-    vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
-    index = hnsw_index(vectors, M=3)
-    layers = figures.layers_of(index.hnsw, len(vectors))
-    for query in torch.nn.functional.normalize(torch.randn(20, 12, generator=generator), dim=1):
-        scores = (vectors @ query).tolist()
-        steps = figures.search_steps(layers, scores, index.hnsw.entry_point, ef)
-        index.hnsw.efSearch = ef
-        faiss.cvar.hnsw_stats.reset()
-        [found] = search_index(query[None], index, 1).indices.tolist()
-        assert sum(len(met) for _, _, met in steps) == faiss.cvar.hnsw_stats.ndis
-        bottom = [node for layer, here, met in steps if layer == 0 for node in (here, *met)]
-        assert found == [max(bottom, key=scores.__getitem__)]
-
-
-def test_the_still_of_a_walk_shows_the_links_that_it_follows(monkeypatch):
-    drawn = []
-    monkeypatch.setattr(figures, "draw_still", lambda draw, size: drawn.append(draw) or b"")
-    vectors = torch.nn.functional.normalize(
-        torch.randn(60, 8, generator=torch.Generator().manual_seed(0)), dim=1
-    )
-    index = hnsw_index(vectors, M=3, ef_search=3)
-    figures.graph_walk(index, vectors, vectors[7], [str(number) for number in range(60)])
-    ax = Figure().add_subplot()
-    drawn[0](ax)
-    scores = (vectors @ vectors[7]).tolist()
-    steps = figures.search_steps(figures.layers_of(index.hnsw, 60), scores, index.hnsw.entry_point, 3)
-    assert len(ax.collections[0].get_segments()) == sum(len(met) for _, _, met in steps)
-    compared = {node for _, here, met in steps for node in (here, *met)}
-    assert f"{len(compared)} of 60 compared" in ax.get_title()
-    assert len(ax.collections[2].get_offsets()) == len(compared)
 
 
 # sharpness
@@ -149,9 +109,9 @@ def test_sharpness_refuses(scores, options, message):
 LONG = ["a name longer than a picture has room for " * 3, "Donaudampfschifffahrtsgesellschaft"]
 
 
-def test_long_names_leave_room_for_the_still_picture():
-    assert figures.sharpness([1.0, 2.0], tokens=LONG).still.startswith(b"\x89PNG")
-    assert figures.next_token([1.0, 2.0], LONG).still.startswith(b"\x89PNG")
+def test_long_names_are_drawn():
+    assert figures.sharpness([1.0, 2.0], tokens=LONG).page.startswith("<!doctype html>")
+    assert figures.next_token([1.0, 2.0], LONG).page.startswith("<!doctype html>")
 
 
 # next_token
@@ -203,7 +163,7 @@ def test_sum_and_scale_refuses(changed, message):
 
 def test_sum_and_scale_draws_vectors_of_zeros_at_one_position():
     view = figures.sum_and_scale(**TABLES | {"position": torch.zeros(1, 4)})
-    assert view.still.startswith(b"\x89PNG")
+    assert view.page.startswith("<!doctype html>")
 
 
 # longest_match
@@ -232,7 +192,7 @@ def test_a_tokenizer_is_one_of_ours_or_of_transformers(official_tokenizer, token
 
 @pytest.mark.parametrize("word", ["北", "$x$", "[MASK]", "x" * 150, "\x00a\ud800"])
 def test_the_first_word_may_be_anything(tokenizer, word):
-    assert figures.longest_match(tokenizer, word).still.startswith(b"\x89PNG")
+    assert figures.longest_match(tokenizer, word).page.startswith("<!doctype html>")
 
 
 def test_a_special_token_is_a_word(tokenizer):
@@ -268,7 +228,7 @@ def test_merges_need_words(texts, steps, error, message):
 
 @pytest.mark.parametrize("text", ["a", "北京大学", "$x$ {a}", "x" * 500, "\ud800 ab"])
 def test_any_words_are_merged(text):
-    assert figures.merges([text]).still.startswith(b"\x89PNG")
+    assert figures.merges([text]).page.startswith("<!doctype html>")
 
 
 # mask_painter
@@ -303,11 +263,11 @@ def test_a_mask_painter_refuses(given, message):
 def test_a_mask_painter_begins_with_each_mask(mask):
     view = figures.mask_painter([*TOKENS, "[PAD]"], rows=["le", "temps"], mask=mask)
     assert f'"mask":"{mask}"' in view.page
-    assert view.still.startswith(b"\x89PNG")
+    assert view.page.startswith("<!doctype html>")
 
 
 def test_a_mask_painter_draws_half_a_character_and_a_long_token():
-    assert figures.mask_painter(["\ud800", 99 * "long"]).still.startswith(b"\x89PNG")
+    assert figures.mask_painter(["\ud800", 99 * "long"]).page.startswith("<!doctype html>")
 
 
 def test_padding_hides_the_padding_or_the_last_token():
@@ -336,16 +296,9 @@ def test_split_and_merge_refuses(given, message):
         figures.split_and_merge(**{"sequence": 3, "heads": 2, "head_size": 4, **given})
 
 
-def test_each_number_of_split_and_merge_says_where_it_belongs():
-    numbers = figures.numbers_that_say_where(6, 4, 6)
-    assert numbers.shape == (6, 4, 6)
-    assert [numbers[0, 0, 0], numbers[1, 1, 3], numbers[5, 3, 5]] == [100, 213, 635]
-    assert numbers.unique().numel() == numbers.numel()
-
-
 @pytest.mark.parametrize("sizes", [(2, 1, 1), (6, 6, 4), (["time", "$x$"], 4, 6)])
 def test_split_and_merge_draws_the_smallest_and_the_largest(sizes):
-    assert figures.split_and_merge(*sizes).still.startswith(b"\x89PNG")
+    assert figures.split_and_merge(*sizes).page.startswith("<!doctype html>")
 
 
 # rotary_turn
@@ -369,4 +322,4 @@ def test_rotary_turn_refuses(given, message):
 
 @pytest.mark.parametrize("tokens", [None, ["$x$", "\ud800"], [99 * "long"] * 16])
 def test_rotary_turn_draws_any_tokens_and_arrows_of_no_length(tokens):
-    assert figures.rotary_turn((0, 0), (0, 0), tokens, pair=0, pairs=1).still.startswith(b"\x89PNG")
+    assert figures.rotary_turn((0, 0), (0, 0), tokens, pair=0, pairs=1).page.startswith("<!doctype html>")

@@ -18,8 +18,6 @@ ORDER = (
     "encoder_layer",  # 05
     "encoder",  # 06
     "batches",
-    *("views.inputs", "views.page", "views.models", "views.still", "views.figures"),  # 07
-    *("views.draw", "views.explore", "views"),
     *("classifier", "training"),  # 08
     *("packing", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
@@ -27,6 +25,21 @@ ORDER = (
     *("onnx", "eight_bits"),  # 13
     "modernbert",  # 14
 )
+
+
+# What each package may import of the others; nobody imports tests.
+STANDS_ON = {
+    "utils": (),
+    "views": ("utils",),
+    "exercises": ("utils",),
+    "explorer": ("utils", "views"),
+    "scripts": ("utils",),
+    "records": ("utils",),
+    "publish": ("utils", "views", "explorer", "exercises"),
+    "benchmarks": ("utils", "views", "explorer", "publish", "records"),
+}
+
+VIEWS = ("inputs", "page", "models", "figures", "draw", "explore")  # on utils, which knows nothing of them
 
 
 def module_name(path: Path, folder: Path) -> str:
@@ -42,7 +55,7 @@ def modules(folder: Path) -> dict[str, str]:
 
 
 def imported(source: str) -> set[str]:
-    """What a source imports anywhere, with the names that it takes from there: "utils.views", "utils.views.page"."""
+    """What a source imports anywhere, with the names that it takes from there: "views", "views.page"."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -53,29 +66,26 @@ def imported(source: str) -> set[str]:
     return found
 
 
+ROOMS = [("utils", name, ORDER) for name in ORDER] + [("views", name, VIEWS) for name in VIEWS]
+
+
 def test_every_module_has_its_place():
-    assert sorted(modules(UTILS)) == sorted(ORDER)
+    for package, order in (("utils", ORDER), ("views", VIEWS)):
+        assert sorted(modules(ROOT / package)) == sorted(order)
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_a_module_imports_only_those_before_it(name):
-    before = {f"utils.{other}" for other in ORDER[: ORDER.index(name)]}
-    wanted = {item for item in imported(modules(UTILS)[name]) if item.startswith("utils")}
-    known = {f"utils.{other}" for other in ORDER}
-    assert "utils" not in wanted  # from utils import attention would hide which
-    assert wanted & known <= before
+@pytest.mark.parametrize(("package", "name", "order"), ROOMS)
+def test_a_module_imports_only_those_before_it(package, name, order):
+    before = {f"{package}.{other}" for other in order[: order.index(name)]}
+    wanted = {item for item in imported(modules(ROOT / package)[name]) if item.startswith(f"{package}.")}
+    assert wanted & {f"{package}.{other}" for other in order} <= before
 
 
-@pytest.mark.parametrize("name", ORDER)
-def test_utils_stands_alone(name):
-    roots = {item.split(".")[0] for item in imported(modules(UTILS)[name])}
-    assert not roots & {"exercises", "scripts", "tools", "tests", "benchmarks", "records"}
-
-
-def test_exercises_stand_on_utils_alone():
-    for name, source in modules(ROOT / "exercises").items():
-        roots = {item.split(".")[0] for item in imported(source)}
-        assert not roots & {"scripts", "tools", "tests", "benchmarks", "records"}, name
+@pytest.mark.parametrize("package", STANDS_ON)
+def test_a_package_stands_on_those_below_it_alone(package):
+    for name, source in modules(ROOT / package).items():
+        roots = {item.split(".")[0] for item in imported(source)} & {*STANDS_ON, "tests"}
+        assert roots <= {package, *STANDS_ON[package]}, f"{package}.{name}"
 
 
 def test_tests_stand_alone():

@@ -26,8 +26,8 @@ from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, l
 from utils.notebook import largest_difference
 from utils.onnx import quiet_exporter
 from utils.packing import encode_packed
-from utils.views import head_view, model_view
 from utils.weights import rename_modern_weight, rename_weights
+from views import head_view, model_view
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 IDS = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}

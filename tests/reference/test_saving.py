@@ -24,15 +24,15 @@ from transformers import (
     pipeline,
 )
 
+from publish import notebooks
 from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
-from tools import notebooks
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
-from utils.views import head_view
+from views import head_view
 
 REAL = TINY | {"vocab_size": 30522, "max_position_embeddings": 24}
 TEXTS = ["A good film!", "Bad.", "Crème brûlée in 東京 :-) – unaffable", "good bad " * 30, "[MASK] of it"]

@@ -16,9 +16,9 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel
 from tests.helpers import TINY, tiny_tokenizer
 from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.encoder import TransformerEncoder
-from utils.views import head_view, inputs, model_view, neuron_view
-from utils.views import page as views_page
-from utils.views.inputs import pack
+from views import head_view, inputs, model_view, neuron_view
+from views import page as views_page
+from views.inputs import in_ten_thousandths
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = [
@@ -262,7 +262,7 @@ def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
         assert data_of(view)["attention"]["all"]["left_text"] == HOSTILE
         assert (
             view.page.count("</script>") == 7
-        )  # d3, the data, frame.js, page.js, canvas.js, reading.js, bertviz
+        )  # d3, the data, frame.js, page.js, canvas.js, reader.js, bertviz
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page.split('id="data">')[1]
@@ -575,4 +575,4 @@ def test_a_bertviz_of_another_kind_is_refused(monkeypatch):
 
 
 def test_pack_keeps_four_digits():
-    assert pack(torch.tensor([0.12344, 0.12346, -1.5, 1.0])) == [1234, 1235, -15000, 10000]
+    assert in_ten_thousandths(torch.tensor([0.12344, 0.12346, -1.5, 1.0])) == [1234, 1235, -15000, 10000]

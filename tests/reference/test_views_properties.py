@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from utils.views import head_view, model_view
+from views import head_view, model_view
 
 HOSTILE = ["</script>", "<!--<script>", "\u2028", "`'\""]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from publish.notebooks import run
 from tests.helpers import ROOT
 from tests.repository import copy_project, write_notebook
-from tools.notebooks import run
 
 WHERE = "import utils\nprint(utils.__file__)"
 

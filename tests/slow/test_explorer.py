@@ -15,9 +15,9 @@ pytest.importorskip("onnxruntime", reason="make site installs what this needs: r
 import onnx
 from onnxruntime import InferenceSession
 
+from explorer import explorer
+from publish.website import BUILD
 from tests.helpers import ROOT
-from tools import explorer
-from tools.website import BUILD
 from utils.datasets import reviews
 from utils.notebook import largest_difference
 

@@ -10,8 +10,8 @@ import pytest
 
 from exercises import POINTS
 from exercises.grading import Limits, grade, report
+from publish.student import write_copy
 from tests.helpers import ROOT
-from tools.student import write_copy
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
@@ -39,7 +39,7 @@ def copy(tmp_path_factory) -> Path:
     [
         ["-m", "ruff", "check", "."],
         ["-m", "ruff", "format", "--check", "."],
-        ["-m", "tools.notebooks", "sync", "--check"],
+        ["-m", "publish.notebooks", "sync", "--check"],
         [
             *("-m", "pytest", "-q", "-p", "no:nbval", "-p", "no:nbmake", "-m"),
             "not long",

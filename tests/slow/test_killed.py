@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from jupyter_client.manager import KernelManager
 
+from publish.jupyterlab import environment
 from tests.helpers import ROOT, TINY, filled, names, saved_number, tiny_tokenizer, unix_only
-from tools.jupyterlab import environment
 from utils.classifier import TransformerForSequenceClassification
 
 WHOLE = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]

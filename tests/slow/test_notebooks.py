@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from publish import notebooks
 from tests.helpers import ROOT
-from tools import notebooks
 
 
 def test_executing_twice_changes_no_byte(tmp_path):

@@ -7,8 +7,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
+from publish import notebooks
 from tests.helpers import ROOT
-from tools import notebooks
 from utils.datasets import DATA
 
 

@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
+from publish import notebooks
 from tests.helpers import ROOT
-from tools import notebooks
 
 PATH = ROOT / "notebooks" / "07_attention_views.ipynb"
 PAIR = '("I called Ian.", "I got his answering machine.")'

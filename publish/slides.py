@@ -1,0 +1,98 @@
+"""Make reveal.js slides of a notebook with nbconvert, as its cells' slide types and tags say."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+import sphinx_revealjs
+from nbconvert import SlidesExporter
+from pygments.formatters import HtmlFormatter
+from traitlets.config import Config
+
+from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
+from publish.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
+
+REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
+LARGER_LETTERS = WEB / "slides" / "larger_letters.py"
+UNANSWERED = re.compile(r"; you predicted nothing.*")  # what `reveal` says to a reader, not to a class
+
+
+def read_for_a_class(copy: Path, views: Path):
+    """An executed notebook as it is shown, its views in files of their own."""
+    notebook = read_for_readers(copy)
+    take_out_views(notebook, copy.stem, views)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = relink(cell.source, "notebooks", lambda path: False)
+        for output in cell.get("outputs", []):
+            if "text" in output:
+                output.text = UNANSWERED.sub("", output.text)
+    return notebook
+
+
+def for_the_seminar(notebook) -> None:
+    """Keep what the seminar shows; what the whole deck skips, such as the words of an exercise, gets a slide."""
+    notebook.cells = [cell for cell in notebook.cells if SEMINAR in cell.metadata.get("tags", [])]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.metadata.slideshow.slide_type == "skip":
+            cell.metadata.slideshow.slide_type = "subslide"
+
+
+def has_slides(path: Path) -> bool:
+    """Whether any cell says what it is on slides; else everything would stand on one."""
+    return any("slideshow" in cell.metadata for cell in nbformat.read(path, as_version=4).cells)
+
+
+def has_seminar(path: Path) -> bool:
+    """Whether the seminar shows anything of a notebook."""
+    return any(SEMINAR in cell.metadata.get("tags", []) for cell in nbformat.read(path, as_version=4).cells)
+
+
+def make_slides(copy: Path, folder: Path, seminar: bool = False) -> Path:
+    """Write the slides of an executed notebook, or the few of the seminar, to `folder`, with all that they need."""
+    (folder / "views").mkdir(parents=True, exist_ok=True)
+    exporter = SlidesExporter(
+        config=Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {REMOVE_INPUT}}}),
+        template_name="slides",
+        extra_template_basedirs=[str(WEB)],
+        exclude_anchor_links=True,
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+        embed_images=True,
+    )
+    code_colours = HtmlFormatter(style="default").get_style_defs(".highlight")
+    resources = {"metadata": {"path": str(copy.parent), "name": copy.stem}, "code_colours": code_colours}
+    notebook = read_for_a_class(copy, folder / "views")
+    if seminar:
+        for_the_seminar(notebook)
+    page, _ = exporter.from_notebook_node(notebook, resources)
+    for part in ("dist", "plugin/notes"):
+        unneeded = shutil.ignore_patterns("*.map", "*.esm.js")
+        shutil.copytree(REVEAL / part, folder / "reveal" / part, dirs_exist_ok=True, ignore=unneeded)
+    for file in (mathjax(), WEB / "static" / "views.js", *(WEB / "slides").glob("slides.*")):
+        shutil.copy(file, folder)
+    target = folder / f"{copy.name[:2]}{'-seminar' * seminar}.html"
+    target.write_text(page, "utf-8")
+    return target
+
+
+def main() -> str | None:
+    """Make the slides of the notebooks named, with --seminar the few of the seminar; return what is wrong."""
+    seminar = "--seminar" in sys.argv
+    names = [name for name in sys.argv[1:] if name != "--seminar"]
+    paths = [path for path in notebook_paths(names) if path.parent.name == "notebooks"]
+    if not names or not paths:
+        return "name a notebook by its number: make slides NB=03"
+    if unchosen := [path.name for path in paths if not has_slides(path)]:
+        return f"no slides yet in {', '.join(unchosen)}: give its cells slide types (property inspector)"
+    if seminar and (without := [path.name for path in paths if not has_seminar(path)]):
+        return f"the seminar leaves out {', '.join(without)}: make slides without ARGS=--seminar"
+    for copy in execute(paths, BUILD / "executed_for_slides", LARGER_LETTERS):
+        print(make_slides(copy, SITE / "slides", seminar))
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

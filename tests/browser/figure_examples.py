@@ -1,0 +1,637 @@
+"""The figures that can be dragged: an example of each, and how a reader takes hold of it.
+
+Each has a `use`: it takes hold of the figure once, at random, by the pointer or by the keyboard, and compares all
+numbers that are then shown with torch, or with the library that the figure imitates.
+"""
+
+import functools
+import heapq
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import faiss
+import torch
+from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from tests.texts import SPECIAL, WORDS
+from utils.attention import compute_attention_weights, scaled_dot_product_attention
+from utils.checkpoint import load_tokenizer
+from utils.checks import SPECIAL_TOKENS
+from utils.datasets import reviews
+from utils.search import hnsw_index, search_index
+from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
+from views import figures
+from views.page import View
+
+
+def numbers_that_say_where(tokens: int, heads: int, head_size: int) -> torch.Tensor:
+    """Numbers (S, A, D): the hundreds name the token, from 1, the tens the head and the ones the place, from 0."""
+    token, head, place = torch.arange(1, tokens + 1), torch.arange(heads), torch.arange(head_size)
+    return 100 * token[:, None, None] + 10 * head[:, None] + place
+
+
+class InFrame:
+    """A figure in a frame of a page, for what `use` does: the frame's elements, and the page's pointer and keys."""
+
+    def __init__(self, page, frame):
+        self.mouse, self.keyboard = page.mouse, page.keyboard
+        self.locator, self.get_by_role, self.get_by_label = (
+            frame.locator,
+            frame.get_by_role,
+            frame.get_by_label,
+        )
+
+
+def open_figure(page, view, folder: Path) -> None:
+    """Open the saved page of a figure in the browser."""
+    page.goto(view.save(folder / "figure.html").as_uri())
+
+
+def numbers(page, selector: str) -> torch.Tensor:
+    """The whole numbers behind what these elements show rounded."""
+    values = page.locator(selector).evaluate_all("(all) => all.map((e) => e.dataset.value)")
+    return torch.tensor([float(value) for value in values], dtype=torch.float64)
+
+
+def places(page, selector: str = ".handle:visible") -> torch.Tensor:
+    """Where handles stand, (N, 2)."""
+    found = page.locator(selector).evaluate_all("(all) => all.map((e) => [+e.dataset.x, +e.dataset.y])")
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def drag(page, handle, x: float, y: float) -> None:
+    """Drag a handle with a real pointer to a point of the window."""
+    box = handle.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(x, y, steps=2)
+    page.mouse.up()
+
+
+def slide(page, slider, chance: random.Random) -> None:
+    """Drag a range input with a real pointer to somewhere along it."""
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + 8 + chance.random() * (box["width"] - 16), box["y"] + box["height"] / 2)
+
+
+def press(page, element, keys: str, chance: random.Random, most: int = 12) -> None:
+    """Focus an element and press one of the keys (names with spaces between) up to so many times."""
+    element.focus()
+    key = chance.choice(keys.split())
+    for _ in range(chance.randint(1, most)):
+        page.keyboard.press(key)
+
+
+def write(page, box, text: str) -> None:
+    """Put a text in the place of what a box holds, by the keyboard."""
+    box.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    page.keyboard.type(text)
+
+
+def texts_of(page, selector: str) -> list[str]:
+    """What these elements say."""
+    return page.locator(selector).all_text_contents()
+
+
+def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
+    """Whether numbers in a page are torch's, to 1e-5 of their size."""
+    wanted = torch.as_tensor(wanted, dtype=torch.float64).flatten()
+    return found.shape == wanted.shape and torch.allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+ARROWS = "ArrowLeft ArrowRight ArrowUp ArrowDown"
+
+
+class Example(NamedTuple):
+    """How a figure is made of three names, and how a reader uses it."""
+
+    make: Callable[[list[str]], View]
+    use: Callable  # (page, chance): change something with a hand, and compare all numbers
+
+
+def make_plane(names: list[str]) -> View:
+    values = [[1, 4], [-4, -1], [3, 0]]
+    return figures.attention_in_the_plane(
+        [0.6, 0.9], [[2, 2.5], [-2.5, 1], [1.5, -2.5]], values, names, asking=1
+    )
+
+
+def use_plane(page, chance: random.Random) -> None:
+    handles = page.locator(".handle:visible")
+    one = handles.nth(chance.randrange(handles.count()))
+    if chance.random() < 0.5:
+        box = page.locator("svg").bounding_box()
+        x, y = (
+            box[corner] + chance.uniform(0, box[side]) for corner, side in (("x", "width"), ("y", "height"))
+        )
+        drag(page, one, x, y)
+    else:
+        press(page, one, ARROWS, chance)
+    if chance.random() < 0.3:
+        page.get_by_role("checkbox").nth(chance.randrange(2)).click()
+    scaled, simple = (page.get_by_role("checkbox").nth(index).is_checked() for index in range(2))
+    points = places(page)  # the keys', and, if they are apart, the values' and the query's
+    keys, values, query = (points, points, points[1]) if simple else (points[:3], points[3:6], points[6])
+    products = keys @ query
+    scores = products / 2**0.5 if scaled else products
+    if scaled:
+        average, weights = scaled_dot_product_attention(query[None, None], keys[None], values[None])
+        average, weights = average[0, 0], weights[0, 0]
+    else:
+        weights = scores.softmax(dim=0)
+        average = weights @ values
+    assert close(
+        numbers(page, "td[data-value]"), torch.stack([products, scores, scores.exp(), weights], dim=1)
+    )
+    assert close(numbers(page, "[class^=average]"), average)
+
+
+def make_sharpness(names: list[str]) -> View:
+    return figures.sharpness([3.5, 12.6, -4.2], tokens=names)
+
+
+def use_sharpness(page, chance: random.Random) -> None:
+    sliders = page.get_by_role("slider")
+    one = sliders.nth(chance.randrange(sliders.count()))
+    if chance.random() < 0.2:
+        page.get_by_role("button").nth(chance.randrange(3)).click()
+    elif chance.random() < 0.5:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    scores, scaled, weights, gradients = numbers(page, "td[data-value], td span[data-value]").view(3, 4).T
+    assert close(scaled, scores * 64 ** float(sliders.first.input_value()))
+    assert close(weights, scaled.softmax(dim=0))
+    softmax = functools.partial(torch.softmax, dim=0)
+    diagonal = torch.autograd.functional.jacobian(softmax, scaled).diagonal()
+    assert close(gradients, diagonal)
+    assert close(numbers(page, "b[data-value]"), torch.stack([weights.max(), diagonal.max()]))
+
+
+LOGITS = torch.randn(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+LOGITS = 2 * LOGITS.sort(descending=True).values
+LOGITS[5] = LOGITS[4]  # a tie
+
+
+def make_next_token(names: list[str]) -> View:
+    return figures.next_token(LOGITS, [*names, *(f"word {number}" for number in range(17))])
+
+
+def use_next_token(page, chance: random.Random) -> None:
+    sliders = page.get_by_role("slider")
+    one = sliders.nth(chance.randrange(3))
+    if chance.random() < 0.5:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    exponent, top_k, top_p = (float(one.input_value()) for one in sliders.all())
+    scores = LOGITS[None]
+    for warper in (
+        TemperatureLogitsWarper(min(3.0, 10**exponent)),
+        TopKLogitsWarper(int(top_k)),
+        TopPLogitsWarper(top_p),
+    ):
+        scores = warper(None, scores)
+    shares = scores.softmax(dim=-1)[0].sort(descending=True).values  # of a tie, torch drops either for top-p
+    draws = chance.choice([0, 1, 100])
+    page.get_by_role("button", name="clear the draws").click()
+    if draws:
+        page.get_by_role("button", name={1: "draw a token", 100: "draw 100 tokens"}[draws]).click()
+    rows = [[float(x) for x in row.split(",")] for row in page.locator("tbody tr").evaluate_all(DATA)]
+    alone, others = torch.tensor(rows[:-1], dtype=torch.float64), torch.tensor(rows[-1], dtype=torch.float64)
+    assert alone[4, 2] >= alone[5, 2]  # here the one that stands first stays
+    model = LOGITS.softmax(dim=0)
+    assert close(alone[:, :3].flatten(), torch.stack([LOGITS, model, shares], dim=1)[:12])
+    assert close(others[:2], torch.stack([model[12:].sum(), shares[12:].sum()]))
+    tally = torch.cat([alone[:, 3], others[2:]])
+    expected = torch.cat([alone[:, 2], others[1:2]])
+    assert tally.sum() == draws
+    assert (tally[expected == 0] == 0).all()  # what is cut is never drawn
+    assert ((tally - draws * expected).abs() <= 5 * (draws * expected * (1 - expected)).sqrt() + 1).all()
+
+
+DATA = "(rows) => rows.map((row) => [...row.querySelectorAll('[data-value]')].map((e) => e.dataset.value).join())"
+
+
+EMBEDDED = torch.randn(9, 8, generator=torch.Generator().manual_seed(2)).split([3, 4, 2])
+GAMMA, BETA = torch.linspace(0.5, 1.5, 8), torch.linspace(-1, 1, 8)
+
+
+def make_sum_and_scale(names: list[str]) -> View:
+    return figures.sum_and_scale(*EMBEDDED, names, weight=GAMMA, bias=BETA)
+
+
+def use_sum_and_scale(page, chance: random.Random) -> None:
+    strips, sliders = page.locator("svg[data-values]"), page.get_by_role("slider")
+    before = json.loads(strips.first.get_attribute("data-values"))
+    one, choice = sliders.nth(chance.randrange(sliders.count())), chance.randrange(5)
+    if choice == 0:
+        page.get_by_role("combobox").select_option(index=chance.randrange(3))
+        before = None
+    elif choice == 1:
+        page.locator("input[type=radio], input[type=checkbox]").nth(chance.randrange(3)).click()
+    elif choice == 2:
+        slide(page, strips.first, chance)  # its middle, so the number becomes 0
+        box = strips.first.bounding_box()
+        drag(page, strips.first, box["x"] + chance.random() * box["width"], box["y"] + chance.random() * 44)
+    elif choice == 3:
+        slide(page, one, chance)
+    else:
+        press(page, one, ARROWS, chance)
+    drawn = torch.tensor(
+        strips.evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")
+    ).double()
+    at, gamma, beta, number, _ = (float(one.input_value()) for one in sliders.all())
+    words, positions, types = (table.double() for table in EMBEDDED)
+    word = drawn[0] if before is None or choice >= 2 else torch.tensor(before, dtype=torch.float64)
+    if choice == 0:
+        word = words[page.get_by_role("combobox").evaluate("(e) => e.selectedIndex")]
+    total = word + positions[int(at)] + types[int(page.locator("input[type=radio]:checked").input_value())]
+    weight, bias = gamma * torch.ones(8).double(), beta * torch.ones(8).double()
+    if page.get_by_role("checkbox").is_checked():
+        weight, bias = gamma * GAMMA.double(), beta + BETA.double()
+    normed = torch.nn.functional.layer_norm(total, [8], weight, bias, eps=1e-12)
+    rows = torch.stack([word, drawn[1], drawn[2], total, normed])
+    assert close(drawn.flatten(), rows)
+    assert close(drawn[1], positions[int(at)])
+    moments = [m for row in (total, normed) for m in (row.mean(), row.std(correction=0))]
+    assert close(numbers(page, ".moment"), torch.stack(moments))
+    assert close(numbers(page, ".chosen"), rows[:, int(number)])
+
+
+def make_mask(names: list[str]) -> View:
+    return figures.mask_painter([*names, "[PAD]"], rows=names[:2], mask="causal")
+
+
+def use_mask(page, chance: random.Random) -> None:
+    cells, inputs = page.locator(".cell"), page.locator("input[type=number]")
+    one, other = (cells.nth(chance.randrange(cells.count())) for _ in range(2))
+    value = inputs.nth(chance.randrange(inputs.count()))
+    deed = chance.choice(["preset", "paint", "keys", "type", "step"])
+    if deed == "preset":
+        page.get_by_role("radio").nth(chance.randrange(5)).click()
+    elif deed == "paint":
+        was, box = one.get_attribute("aria-pressed"), other.bounding_box()
+        drag(page, one, box["x"] + 9, box["y"] + 9)
+        assert {one.get_attribute("aria-pressed"), other.get_attribute("aria-pressed")} == {
+            "false" if was == "true" else "true"
+        }
+    elif deed == "keys":
+        press(page, page.locator(".cell[tabindex='0']"), ARROWS, chance)
+        was = page.locator(".cell:focus").get_attribute("aria-pressed")
+        page.keyboard.press("Space")
+        assert page.locator(".cell:focus").get_attribute("aria-pressed") != was
+    elif deed == "type":
+        value.fill(str(chance.randint(-99, 99) / 4))
+    else:
+        press(page, value, "ArrowUp ArrowDown", chance)
+    values = torch.tensor([float(one.input_value()) for one in inputs.all()], dtype=torch.float64)
+    pressed = cells.evaluate_all("(all) => all.map((e) => e.ariaPressed === 'true')")
+    mask = torch.tensor(pressed).view(-1, len(values))
+    query, key = torch.zeros(len(mask), 1).double(), torch.zeros(len(values), 1).double()
+    weights = compute_attention_weights(query, key, mask)  # nan in a row that may see nothing, as the figure
+    for selector, wanted in ((".cell", weights), ("td.average", weights @ values)):
+        assert close(numbers(page, selector).nan_to_num(-1e3), wanted.nan_to_num(-1e3))
+    sees_nothing = "Softmax of nothing" in page.locator("#say").text_content()
+    assert sees_nothing == (not mask.any(dim=1).all())
+
+
+def make_split(names: list[str]) -> View:
+    return figures.split_and_merge(names, heads=2, head_size=4)
+
+
+def use_split(page, chance: random.Random) -> None:
+    sliders = page.locator("input[type=range]")
+    deed = chance.choice(["order", "slide", "slide", "keys", "step", "step", "click"])
+    if deed == "order":
+        page.get_by_role("radio").nth(chance.randrange(3)).click()
+    elif deed == "slide":
+        slide(page, sliders.nth(chance.randrange(5)), chance)
+    elif deed == "keys":
+        press(page, sliders.nth(chance.randrange(5)), ARROWS, chance, most=3)
+    elif deed == "step":
+        button = page.get_by_role("button").nth(chance.randrange(2))
+        if button.is_enabled():
+            button.click()
+    else:
+        cells = page.locator("td[data-value]")
+        cells.nth(chance.randrange(cells.count())).click()
+    S, A, D, followed, step = (int(one.input_value()) for one in sliders.all())
+    H = A * D
+    assert 2 <= S <= 6
+    assert H <= 24
+    x = torch.arange(S * H).view(S, H)
+    right = x.view(S, A, D)
+    paths = [
+        [x, right, right.transpose(0, 1), right, x],
+        [x, x.view(A, S, D), x.view(A, S, D).transpose(0, 1), x.view(A, S, D).transpose(0, 1).reshape(S, H)],
+        [x, right, right.transpose(0, 1), right.transpose(0, 1).reshape(S, H)],
+    ]
+    chosen = [one.is_checked() for one in page.get_by_role("radio").all()].index(True)
+    found = paths[chosen][step]
+    assert close(numbers(page, "td[data-value]"), found)
+    code = page.locator("[aria-current]").text_content()
+    assert code.endswith(f"= {tuple(found.shape)}")
+    same_shape = right.transpose(0, 1) if "(A, S, D) =" in code else right if "(S, A, D) =" in code else x
+    assert page.locator(".wrong").count() == (found != same_shape).sum()
+    place = (found == followed).nonzero()[0].tolist()
+    shown = numbers_that_say_where(S, A, D).flatten()
+    texts = [int(text) for text in page.locator("td[data-value]").all_text_contents()]
+    assert texts == shown[found.flatten()].tolist()
+    assert f"The number {shown[followed]} is q{place}." in page.locator("#say").text_content()
+
+
+def make_longest_match(names: list[str]) -> View:
+    return figures.longest_match(WordPieceTokenizer.from_checkpoint(), " ".join(names))
+
+
+def use_longest_match(page, chance: random.Random) -> None:
+    official, box, slider = official_tokenizer(), page.locator("textarea"), page.locator("input[type=range]")
+    if chance.random() < 0.7:
+        write(page, box, text_of_words(chance))
+    if chance.random() < 0.5 and (words := page.get_by_role("radio")).count():
+        words.nth(chance.randrange(words.count())).click()
+    if chance.random() < 0.5:
+        press(page, slider, "ArrowLeft ArrowRight Home End", chance)
+    wanted = words_of(box.input_value())
+    shown = page.get_by_role("radio").evaluate_all("(all) => all.map((e) => e.value)")
+    assert shown == list(dict.fromkeys(wanted))
+    word = page.locator("input:checked").get_attribute("value")
+    assert page.locator(".letter").all_text_contents() == list(word)
+    tries = count_tries(word, official.vocab)
+    assert slider.get_attribute("max") == str(len(tries))
+    at = int(slider.input_value())
+    found = [piece for piece, known in tries[:at] if known]
+    pieces = official.tokenize(word) if at == len(tries) else found
+    assert page.locator(".token").all_text_contents() == pieces
+    assert close(numbers(page, ".id"), official.convert_tokens_to_ids(pieces))
+    assert page.locator(".try").count() == min(at, 40)
+    assert page.locator(".found.try").count() == sum(known for _, known in tries[:at][-40:])
+
+
+@functools.cache
+def official_tokenizer():
+    return load_tokenizer()
+
+
+@functools.cache
+def some_reviews() -> list[str]:
+    return reviews().test.texts[:500]
+
+
+def words_of(text: str) -> list[str]:
+    words = []
+    for part in split_special_tokens(text):
+        words += [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part))
+    return words
+
+
+def count_tries(word: str, vocab: dict[str, int]) -> list[tuple[str, bool]]:
+    """Each piece that greedy longest match looks up, and whether it is there."""
+    if word in SPECIAL_TOKENS or len(word) > 100:
+        return []
+    tries, rest, sign = [], word, ""
+    while rest:
+        for length in range(len(rest), 0, -1):
+            tries.append((sign + rest[:length], sign + rest[:length] in vocab))
+            if tries[-1][1]:
+                break
+        else:
+            return tries
+        rest, sign = rest[length:], "##"
+    return tries
+
+
+def text_of_words(chance: random.Random) -> str:
+    """A few words of the reviews, glued together at times, and of other kinds."""
+    review = chance.choice(some_reviews()).split()[:6]
+    glued = "".join(chance.choices(review, k=3))[:30]
+    return " ".join(chance.sample([*review, glued, *chance.sample(WORDS + SPECIAL, 3)], 3))[:150]
+
+
+def make_merges(names: list[str]) -> View:
+    return figures.merges([*names, "flies flies tries fly pie"])
+
+
+def use_merges(page, chance: random.Random) -> None:
+    box, slider = page.locator("textarea"), page.locator("input[type=range]")
+    if chance.random() < 0.5:
+        few = "".join(chance.choices("aab b ", k=40))  # many ties, and pieces that overlap
+        write(page, box, chance.choice([few, f"{text_of_words(chance)} {text_of_words(chance)}"]))
+    if chance.random() < 0.3:
+        slide(page, slider, chance)
+    else:
+        press(page, slider, "ArrowLeft ArrowRight ArrowRight Home End", chance)
+    words = Counter(word for word in words_of(box.input_value()) if word.isalpha())
+    counts = dict(words.most_common())
+    at, states = int(slider.input_value()), learn(counts, 12)
+    assert slider.get_attribute("max") == str(len(states) - 1)
+    splits, vocabulary, pairs = states[at]
+    shown = page.locator(".word").evaluate_all(
+        "(all) => all.map((e) => [...e.querySelectorAll('.piece')].map((p) => p.textContent))"
+    )
+    assert shown == [splits[word] for word in counts]
+    assert close(numbers(page, ".times"), list(counts.values()))
+    best = pairs[:6]
+    assert texts_of(page, "tbody th") == [f"{left} + {right}" for (left, right), _ in best]
+    assert texts_of(page, "tbody td:nth-child(2)") == [joined(pair) for pair, _ in best]
+    assert close(numbers(page, "td[data-value]"), [count for _, count in best])
+    assert close(numbers(page, ".size"), [len(vocabulary)])
+    assert texts_of(page, ".kept .piece") == vocabulary[len(states[0][1]) :]
+    framed = page.locator(".next").all_text_contents()
+    assert set(framed) == (set(pairs[0][0]) if pairs else set())
+
+
+def joined(pair: tuple[str, str]) -> str:
+    return pair[0] + pair[1].removeprefix("##")
+
+
+def learn(counts: dict[str, int], steps: int) -> list[tuple[dict, list, list]]:
+    """Notebook 01's rule: the pieces of each word, the vocabulary and the sorted pairs, before and after each merge."""
+    splits = {word: [word[0], *(f"##{character}" for character in word[1:])] for word in counts}
+    vocabulary, states = sorted({piece for pieces in splits.values() for piece in pieces}), []
+    while True:
+        pairs = Counter()
+        for word, pieces in splits.items():
+            for pair in pairwise(pieces):
+                pairs[pair] += counts[word]
+        rank = {piece: place for place, piece in enumerate(vocabulary)}
+        best = sorted(pairs.items(), key=lambda item: (-item[1], rank[item[0][0]], rank[item[0][1]]))
+        states.append((splits, vocabulary, best))
+        if not best or len(states) > steps:
+            return states
+        first = best[0][0]
+        splits = {word: merge(pieces, first) for word, pieces in splits.items()}
+        vocabulary = [*vocabulary, joined(first)]
+
+
+def merge(pieces: list[str], pair: tuple[str, str]) -> list[str]:
+    merged = []
+    for piece in pieces:
+        if merged and (merged[-1], piece) == pair:
+            merged[-1] = joined(pair)
+        else:
+            merged.append(piece)
+    return merged
+
+
+@functools.cache
+def graph() -> tuple:
+    """A graph of 120 vectors with few links, so that some searches miss something; and a query."""
+    generator = torch.Generator().manual_seed(0)
+    vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
+    query = torch.nn.functional.normalize(torch.randn(12, generator=generator), dim=0)
+    return hnsw_index(vectors, M=3), vectors, query
+
+
+def make_graph(names: list[str]) -> View:
+    index, vectors, query = graph()
+    order = (vectors @ query).argsort(descending=True).tolist()  # so that the three names are the nearest
+    told = dict(zip(order, names, strict=False))
+    return figures.graph_walk(index, vectors, query, [told.get(node, str(node)) for node in range(120)])
+
+
+def use_graph(page, chance: random.Random) -> None:
+    index, vectors, query = graph()
+    ef, step = page.get_by_role("slider").all()
+    if chance.random() < 0.5:
+        slide(page, ef, chance)
+    else:
+        press(page, ef, "ArrowLeft ArrowRight Home End", chance)
+    index.hnsw.efSearch = int(ef.input_value())
+    faiss.cvar.hnsw_stats.reset()
+    exact = (vectors @ query).topk(3)
+    found = search_index(query[None], index, 3).indices[0]
+    hits = len(set(found.tolist()) & set(exact.indices.tolist()))
+    assert close(numbers(page, "td[data-value]"), exact.values)
+    assert numbers(page, ".found").tolist() == [hits]
+    met, comparisons = walk(index, vectors @ query, int(ef.input_value()))
+    assert comparisons == faiss.cvar.hnsw_stats.ndis  # so the walk is faiss's
+    assert numbers(page, ".met").item() == len(met)
+    for button in ("← back", "next →"):
+        for _ in range(chance.randint(0, 3)):
+            page.get_by_role("button", name=button).click(force=True)
+    assert 1 <= numbers(page, ".met").item() <= 120
+    press(page, step, "End", chance, most=1)
+
+
+def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
+    """The texts that a search in a graph meets, and how often it compares one with the query."""
+    layers, best = figures.layers_of(index.hnsw, len(scores)), index.hnsw.entry_point
+    met, comparisons, last = {best}, 0, None
+    for layer in reversed(layers[1:]):
+        while best != last:
+            last, met = best, met | set(layer[best])
+            comparisons += len(layer[best])
+            best = max([best, *layer[best]], key=scores.__getitem__)
+        last = None
+    seen, heap = {best}, [(-scores[best].item(), best)]
+    while heap:
+        distance, node = heapq.heappop(heap)
+        if sum(-scores[other] < distance for other in seen) >= ef:
+            break
+        for other in set(layers[0][node]) - seen:
+            seen.add(other)
+            comparisons += 1
+            heapq.heappush(heap, (-scores[other].item(), other))
+    return met | seen, comparisons
+
+
+def make_turn(names: list[str]) -> View:
+    return figures.rotary_turn(tokens=[*names, *(f"word {number}" for number in range(3, 12))])
+
+
+def use_turn(page, chance: random.Random) -> None:
+    query, key, pair = page.locator("input[type=range]").all()
+    one, together = chance.choice([query, key]), page.get_by_role("checkbox")
+    state = turn_state(page)
+    deed = chance.choice(["slide", "slide", "keys", "keys", "together", "pair", "head", "head"])
+    if deed == "slide":
+        slide_pin(page, one, chance.randrange(12))
+    elif deed == "keys":
+        press(page, one, f"{ARROWS} Home End", chance)
+    elif deed == "together":
+        together.click()
+    elif deed == "pair":
+        press(page, pair, ARROWS, chance)
+    elif chance.random() < 0.5:
+        press(page, page.locator(".handle").nth(chance.randrange(2)), ARROWS, chance)
+    else:
+        box = page.locator("svg").first.bounding_box()
+        x, y = (box[side] + chance.random() * box["width"] for side in "xy")
+        drag(page, page.locator(".handle").nth(chance.randrange(2)), x, y)
+    now = turn_state(page)
+    before, after = (unturned(one) for one in (state, now))
+    if deed != "head":
+        assert close(after.flatten(), before)
+    distance = int(query.input_value()) - int(key.input_value())
+    if deed in ("slide", "keys") and together.is_checked():
+        assert distance == state.positions[0] - state.positions[1]
+    every = torch.arange(-11, 12)
+    turned = rotate(after[0].expand(23, 2), every * now.angle)
+    assert close(numbers(page, "circle[data-value]"), turned @ after[1])
+    product = numbers(page, "b[data-value]")
+    assert close(product, now.heads[0] @ now.heads[1])
+    assert close(product, rotate(after[:1], distance * now.angle) @ after[1])
+    shown = f"query at {now.positions[0]} · key at {now.positions[1]} = "
+    assert page.locator("#figure > p").text_content().startswith(shown)
+    angles = [float(text.split("≈ ")[1][:-1].replace("−", "-")) for text in texts_of(page, "td")[-3:]]
+    wanted = torch.tensor([*now.positions, distance]) * now.angle
+    assert (torch.tensor(angles) - wanted.rad2deg()).abs().max() <= (0.0051 if now.angle < 0.1 else 0.51)
+
+
+class Turned(NamedTuple):
+    """The arrows' heads, where they stand, and how far one position turns."""
+
+    heads: torch.Tensor
+    positions: list[int]
+    angle: torch.Tensor
+
+
+def turn_state(page) -> Turned:
+    """Read the positions, the pair and the turned arrows of rotary_turn."""
+    *positions, pair = (int(one.input_value()) for one in page.locator("input[type=range]").all())
+    return Turned(places(page), positions, torch.tensor(10_000.0).double() ** (-pair / 32))
+
+
+def unturned(state: Turned) -> torch.Tensor:
+    return rotate(state.heads, -torch.tensor(state.positions) * state.angle)
+
+
+def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
+    """Turn each row (N, 2) by its angle, as ModernBERT turns a pair of dimensions."""
+    cos, sin = angles.cos(), angles.sin()
+    return (torch.stack([cos, -sin, sin, cos], dim=-1).view(-1, 2, 2) @ x[:, :, None])[:, :, 0]
+
+
+def slide_pin(page, slider, to: int) -> None:
+    """Drag a slider's thumb with a real pointer from where it stands to another value."""
+    box, most = slider.bounding_box(), int(slider.get_attribute("max"))
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 12 + (box["width"] - 24) * int(slider.input_value()) / most, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 12 + (box["width"] - 24) * to / most, middle, steps=3)
+    page.mouse.up()
+
+
+NAMES = ["time", "flies", "arrow"]
+FIGURES = {
+    "attention_in_the_plane": Example(make_plane, use_plane),
+    "sharpness": Example(make_sharpness, use_sharpness),
+    "next_token": Example(make_next_token, use_next_token),
+    "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale),
+    "mask_painter": Example(make_mask, use_mask),
+    "split_and_merge": Example(make_split, use_split),
+    "graph_walk": Example(make_graph, use_graph),
+    "rotary_turn": Example(make_turn, use_turn),
+    "longest_match": Example(make_longest_match, use_longest_match),
+    "merges": Example(make_merges, use_merges),
+}

@@ -1,0 +1,74 @@
+"""What a photographed page shows: what is chosen, the token to point at, a stepper's end, and nothing to press."""
+
+import io
+from contextlib import nullcontext
+
+import pytest
+from PIL import Image
+
+from publish import photograph
+from publish.photograph import DRAWN, camera
+from tests.browser.figure_examples import FIGURES
+from views import longest_match
+
+
+@pytest.fixture
+def photographed(browser):
+    """A function that opens a view's page as the camera does."""
+    with browser.new_page(viewport={"width": 1080, "height": 100}) as tab:
+
+        def opened(view):
+            tab.evaluate("window.still = true")
+            tab.set_content(view.page)
+            tab.wait_for_function(DRAWN)
+            return tab
+
+        yield opened
+
+
+@pytest.mark.parametrize("kind", ["head", "model", "neuron"])
+def test_a_view_shows_what_is_chosen_and_nothing_to_press(photographed, draw, kind):
+    tab = photographed(draw[kind]())
+    shown = [control for control in tab.locator("select, input, button, #help").all() if control.is_visible()]
+    assert {control.evaluate("(e) => e.tagName") for control in shown} <= {"SELECT"}
+    assert not tab.locator("#tip").is_visible()
+
+
+def test_a_head_view_points_at_a_token_and_tells_its_largest_weights(photographed, draw, pair):
+    row = 3
+    tab = photographed(draw["head"](layer=5, heads=[5], token=row))
+    most = pair.attentions[5][0, 5, row].max().item()
+    told = tab.locator("#tip").text_content()
+    assert told.startswith(f"layer 5, head 5: {pair.tokens[row]} → ")
+    assert f"{most:.2f}" in told
+    below = tab.locator("#vis").bounding_box()
+    assert tab.locator("#tip").bounding_box()["y"] >= below["y"] + below["height"] - 1  # it hides no token
+
+
+def test_a_neuron_view_opens_the_row_of_a_token(photographed, draw, pair):
+    tab = photographed(draw["neuron"](layer=5, head=5, token=3))
+    tab.wait_for_selector("#expanded", state="visible")
+    shown = [float(text) for text in tab.locator("#weights text").all_text_contents()]
+    assert shown == pytest.approx(pair.attentions[5][0, 5, 3].tolist(), abs=0.006)
+
+
+def test_a_word_that_a_text_has_not_points_nowhere(photographed, draw):
+    assert not photographed(draw["head"](layer=5, token="nobody")).locator("#tip").is_visible()
+
+
+def test_a_stepper_shows_its_end_and_all_that_is_scrolled_to(photographed, tokenizer):
+    tab = photographed(longest_match(tokenizer, "unbelievably"))
+    tries = tab.locator(".tries")
+    assert tries.evaluate("(e) => e.scrollHeight - e.clientHeight") == 0
+    assert "tries" in tab.locator("#say").text_content()
+
+
+def test_the_camera_takes_the_same_picture_twice(browser, monkeypatch):
+    monkeypatch.setattr(photograph, "open_browser", lambda: nullcontext(browser))
+    view = FIGURES["mask_painter"].make(["time", "flies", "like"])
+    with camera() as shoot:
+        (png, size), again = shoot(view.page), shoot(view.page)
+    assert (png, size) == again
+    picture = Image.open(io.BytesIO(png))
+    assert picture.width == 2 * size["width"]
+    assert len(picture.getcolors()) <= 128

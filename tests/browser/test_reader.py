@@ -1,0 +1,583 @@
+"""What a reader has beside bertviz's drawing: numbers, a threshold, pictures, the keyboard, themes, readable sizes."""
+
+import re
+
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.browser import reader
+from tests.browser.reader import CELLS, open_saved
+from views import head_view, model_view
+
+MINUS = "\N{MINUS SIGN}"
+CELL = f"{CELLS} > rect:last-child"
+
+
+def told(page, selector: str, number: int) -> str:
+    """What is said of an element when the pointer comes to it."""
+    page.locator(selector).nth(number).hover()
+    assert page.locator("#tip").is_visible()
+    return said(page)
+
+
+def said(page) -> str:
+    return page.locator("#tip").text_content()
+
+
+def enlarge(page, number: int) -> None:
+    page.locator(CELL).nth(number).click(position={"x": 10, "y": 10})
+
+
+# Four drawings of lines, and the heads that they show: a head view of all heads and of one, an enlarged head, and a
+# neuron view. Each tells the heads of a pair in its own way.
+DRAWINGS = {
+    "all heads": ("head", {"layer": 5}, range(12)),
+    "one head": ("head", {"layer": 5, "heads": [5]}, [5]),
+    "enlarged head": ("model", {"include_layers": [5]}, [5]),
+    "neuron view": ("neuron", {"layer": 5, "head": 5}, [5]),
+}
+ONE = re.compile(r"layer 5, head (?P<head>\d+): (?P<pair>.*) (?P<weight>\d\.\d\d)")
+SEVERAL = re.compile(r"layer 5, (?P<pair>.* → .*?): (?P<heads>head .*)")
+
+
+def open_drawing(page, draw, name: str, folder):
+    kind, options, heads = DRAWINGS[name]
+    open_saved(page, draw[kind](**options), folder)
+    if kind == "model":
+        enlarge(page, 5)
+    return kind, list(heads)
+
+
+def name_in(tokens: list[str], index: int) -> str:
+    """A token as it is told: with its place if the text has it twice."""
+    return tokens[index] + f" (token {index + 1})" * (tokens.count(tokens[index]) > 1)
+
+
+def read_told(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]] | None:
+    """The pair that is told, as its two places, and each head's weight; None where nothing is told."""
+    if not text:
+        return None
+    found = ONE.fullmatch(text) or SEVERAL.fullmatch(text.replace("\n", " "))
+    names = [name_in(tokens, index) for index in range(len(tokens))]
+    row, column = map(names.index, found["pair"].split(" → "))
+    if found.re is ONE:
+        return row, column, {int(found["head"]): float(found["weight"])}
+    return (
+        row,
+        column,
+        {int(head): float(weight) for _, head, weight in map(str.split, found["heads"].split(","))},
+    )
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_the_pointer_tells_the_line_that_a_reader_sees_under_it(page, draw, pair, tmp_path, name):
+    """A real pointer on 200 points of lines that can be seen, and on each line of 0.2 or more until it is told."""
+    kind, heads = open_drawing(page, draw, name, tmp_path)
+    S = len(pair.tokens)
+    ends, weights = reader.line_ends(page, kind, S), pair.attention[5, heads]
+    strongest = weights.amax(0)
+
+    def tell_at(row: int, column: int, along: float) -> tuple[bool, set[tuple[int, int, int]]]:
+        """Whether what is told here is right, and each (row, column, head) that is."""
+        x, y = reader.point(ends[row, column], along)
+        page.mouse.move(x, y)
+        told = read_told(said(page), pair.tokens)
+        if told is None:
+            return False, set()
+        *place, shares = told
+        near = reader.distances(ends, x, y)
+        seen = strongest[near <= 0.5].max()  # under the pointer itself
+        right = (
+            near[*place] <= 4
+            and shares.keys() <= set(heads)
+            and all(abs(pair.attention[5, head, *place] - weight) < 0.0051 for head, weight in shares.items())
+            and abs(strongest[*place] - max(shares.values())) < 0.0051
+            and list(shares.values()) == sorted(shares.values(), reverse=True)
+            and strongest[*place] >= 0.7 * seen
+        )
+        return bool(right), {(*place, head) for head in shares}
+
+    generator = torch.Generator().manual_seed(0)
+    visible = (strongest >= 0.05).nonzero().tolist()
+    points = [
+        (*visible[int(torch.randint(len(visible), (), generator=generator))], along)
+        for along in torch.empty(200).uniform_(0.03, 0.97, generator=generator).tolist()
+    ]
+    outcomes = [tell_at(*point) for point in points]
+    assert sum(right for right, _ in outcomes) >= 0.98 * len(points)
+    reached = set().union(*(told for _, told in outcomes))
+    strong = {(row, column, heads[head]) for head, row, column in (weights >= 0.2).nonzero().tolist()}
+    for row, column, head in sorted(strong):
+        for along in torch.linspace(0.02, 0.98, 33).tolist():
+            if (row, column, head) in reached:
+                break
+            reached |= tell_at(row, column, along)[1]
+    assert strong <= reached
+
+
+def test_the_pointer_tells_no_line_that_is_hidden(page, draw, pair, tmp_path):
+    open_saved(page, draw["head"](layer=5, heads=[5, 9]), tmp_path)
+    where = reader.point(reader.line_ends(page, "head", len(pair.tokens))[8, 3], 0.3)  # his → ian
+    page.mouse.move(*where)
+    first, second = pair.attention[5, [5, 9], 8, 3].tolist()
+    assert first > 0.2 > second > 0.01
+    assert said(page) == f"layer 5, his → ian: head 5 {first:.2f}, head 9 {second:.2f}"
+    hide_below(page, 0.2)
+    page.mouse.move(where[0], where[1] + 1)
+    assert said(page) == f"layer 5, his → ian: head 5 {first:.2f}"
+    page.locator(reader.TILES).nth(5).click()
+    page.mouse.move(*where)
+    assert "head 5" not in said(page)  # of another head and pair, which passes here
+    assert "his → ian" not in said(page)
+    hide_below(page, 0)
+    page.locator("#left > g:last-child > g").nth(6).focus()
+    page.keyboard.press("ArrowDown")  # to "got", whose lines are shown alone
+    page.mouse.move(where[0] + 1, where[1])
+    assert said(page) == "" or "layer 5, got → " in said(page)
+
+
+def test_a_token_tells_what_it_takes_most_from_where_one_head_is_shown(page, draw, pair, tmp_path):
+    open_saved(page, draw["head"](layer=5, heads=[5]), tmp_path)
+    weights, columns = pair.attention[5, 5, 8].topk(3)
+    names = [name_in(pair.tokens, column) for column in columns.tolist()]
+    shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights.tolist(), strict=True)]
+    assert told(page, "#left text", 8) == f"layer 5, head 5: his → {', '.join(shares)}"
+    page.locator(reader.TILES).nth(3).click()  # a second head
+    page.locator("#left text").nth(8).hover()
+    assert said(page) == ""
+
+
+def test_a_tile_a_cell_and_empty_ground_are_told(page, draw, pair, tmp_path):
+    open_saved(page, draw["head"](layer=3), tmp_path)
+    assert told(page, "#vis > svg > g:last-child > rect", 11) == "head 11"
+    assert page.locator("text.tile").all_text_contents() == [str(number) for number in range(12)]
+    page.locator("#help").hover()
+    assert not page.locator("#tip").is_visible()
+    open_saved(page, draw["model"](include_layers=[2, 5]), tmp_path)
+    assert told(page, CELL, 12 + 7) == "layer 5, head 7"
+
+
+def test_the_neuron_view_tells_every_number_of_the_sum(page, draw, pair, encoder, tokenizer, tmp_path):
+    open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
+    reader.open_query(page, 8)
+    with torch.no_grad():
+        output = encoder(**tokenizer(*pair.sentences), output_queries_keys=True)
+    query, key = output.queries[1][0, 3], output.keys[1][0, 3]  # (S, D)
+    D = query.size(1)
+    said = told(page, "#queries .element", 8 * D + 5)
+    assert said == f"layer 1, head 3, neuron 5: query of his {query[8, 5]:.2f}".replace("-", MINUS)
+    said = told(page, "#keys .element", 3 * D + 5)
+    assert said == f"layer 1, head 3, neuron 5: key of ian {key[3, 5]:.2f}".replace("-", MINUS)
+    scores = key @ query[8] / D**0.5
+    assert told(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {scores[3]:.2f}".replace(
+        "-", MINUS
+    )
+    assert told(page, ".dotproduct", 5).startswith("layer 1, head 3: q · k / √D for [SEP] (token 6) ")
+    assert "q · k / √D" in page.locator("#heading").text_content()
+    printed = page.locator("#dotproducts text").all_text_contents()
+    assert printed == [f"{score:.1f}".replace("-", MINUS) for score in scores.tolist()]
+    weights = reader.as_drawn(pair.attention[1, 3, 8])
+    assert page.locator("#weights text").all_text_contents() == [f"{weight:.2f}" for weight in weights]
+    assert told(page, "#expanded #rightText > g", 3) == f"layer 1, head 3: his → ian {weights[3]:.2f}"
+    page.locator("#expanded #leftText > g").nth(3).hover()  # another query
+    weights = reader.as_drawn(pair.attention[1, 3, 3])
+    assert page.locator("#weights text").all_text_contents() == [f"{weight:.2f}" for weight in weights]
+    reader.leave(page)  # what was multiplied stays, so that the pointer can come to it
+    assert page.locator("#product").evaluate("(e) => getComputedStyle(e).opacity") == "1"
+
+
+def test_a_token_that_is_hovered_over_shows_its_lines_at_full_weight(page, draw, pair, tmp_path):
+    open_saved(page, draw["head"](layer=5), tmp_path)
+    page.locator("#left > g:last-child > g").nth(8).hover()
+    drawn = "(all) => all.map((e) => getComputedStyle(e).strokeOpacity).join(' ')"
+    found = page.locator("#attention line[visibility=visible]").evaluate_all(drawn)
+    assert reader.close(torch.tensor([float(value) for value in found.split()]), pair.attention[5, :, 8])
+    reader.leave(page)
+    found = page.locator("#attention line").evaluate_all(drawn)
+    assert reader.close(torch.tensor([float(value) for value in found.split()]), pair.attention[5] / 12)
+
+
+def test_a_tile_shows_its_head_and_dashes_tell_heads_of_one_colour_apart(page, draw, tmp_path):
+    open_saved(page, draw["head"](), tmp_path)
+    page.locator(reader.TILES).nth(10).hover()
+    opacities = page.locator(".headAttention").evaluate_all(
+        "(all) => all.map((g) => getComputedStyle(g).opacity)"
+    )
+    assert opacities == ["0.05"] * 10 + ["1", "0.05"]
+    reader.leave(page)
+    look = "(all) => all.map((e) => e.getAttribute('stroke') + getComputedStyle(e).strokeDasharray)"
+    looks = page.locator(".headAttention > g:first-child > line:first-child").evaluate_all(look)
+    assert len(set(looks)) == 12
+
+
+# The threshold and the picture
+
+
+def hide_below(page, weight: float) -> None:
+    page.locator("#threshold").evaluate(
+        "(e, value) => { e.value = value; e.dispatchEvent(new Event('input', {bubbles: true})); }", weight
+    )
+
+
+@pytest.mark.parametrize("name", ["head", "model", "neuron"])
+def test_weights_below_the_threshold_are_hidden(page, draw, pair, tmp_path, name):
+    open_saved(page, draw[name](**({"layer": 3} if name == "head" else {})), tmp_path)
+    weights, lines = {
+        "head": (pair.attention[3], "#attention line"),
+        "model": (pair.attention, f"{CELLS} line"),
+        "neuron": (pair.attention[0, 0], "#collapsed .attn-line-group line"),
+    }[name]
+    hide_below(page, 0.3)
+    shown = "(all) => all.filter((e) => getComputedStyle(e).display !== 'none').length"
+    assert page.locator(lines).evaluate_all(shown) == int((reader.as_drawn(weights) >= 0.3).sum())
+    if name != "model":  # what is drawn afterwards keeps to it
+        page.locator("#layer").select_option("5")
+        weights = pair.attention[5] if name == "head" else pair.attention[5, 0]
+        assert page.locator(lines).evaluate_all(shown) == int((reader.as_drawn(weights) >= 0.3).sum())
+    hide_below(page, 0)
+    assert page.locator(lines).evaluate_all(shown) == weights.numel()
+
+
+def test_the_threshold_paints_a_large_model_view_again(page, many, tmp_path):
+    open_saved(page, model_view(*many), tmp_path)
+    before = page.locator("canvas").evaluate(reader.INK)
+    hide_below(page, 0.5)
+    assert page.locator("canvas").evaluate(reader.INK) < 0.8 * before
+    hide_below(page, 0)
+    assert page.locator("canvas").evaluate(reader.INK) == before
+
+
+# what the caption of a picture says of the drop-downs and tiles
+STATES = {"head": "Layer 0, all heads;", "model": "Model view of", "neuron": "Layer 0, head 0;"}
+
+
+def save_picture(page, folder):
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    path = folder / download.value.suggested_filename
+    download.value.save_as(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("head", "head_view_0.svg"), ("model", "model_view.svg"), ("neuron", "neuron_view_0_0.svg")],
+)
+def test_a_picture_of_what_is_shown_is_saved(page, draw, pair, tmp_path, name, file):
+    few = {"include_layers": [0, 5]} if name == "model" else {}
+    open_saved(page, draw[name](display_mode="dark", **few), tmp_path)
+    hide_below(page, 0.1)
+    count = page.locator("#vis line").count()
+    path = save_picture(page, tmp_path)
+    assert path.name == file
+    page.goto(path.as_uri())
+    assert page.locator("line").count() == count
+    texts = page.locator("text").all_text_contents()
+    assert name == "model" or set(pair.tokens) <= set(texts)
+    assert page.locator("svg").evaluate("(e) => getComputedStyle(e).backgroundColor") == "rgb(0, 0, 0)"
+    assert "13 tokens" in page.locator("title").text_content()
+    caption = " ".join(page.locator("text.caption").all_text_contents())
+    for words in ("13 tokens, “[CLS] i called ian .", "weights below 0.10 hidden", STATES[name]):
+        assert words in caption
+    boxes = page.locator("text").evaluate_all("(all) => all.map((e) => e.getBoundingClientRect().toJSON())")
+    assert min(box["left"] for box in boxes) >= 0
+    assert page.heard == []
+
+
+def test_the_caption_of_a_picture_follows_the_readers_choices(page, draw, pair, encoder, tokenizer, tmp_path):
+    open_saved(page, head_view(encoder, tokenizer, *pair.sentences), tmp_path)
+    page.locator("#layer").select_option("5")
+    page.locator(reader.TILES).nth(5).dblclick()
+    page.locator(reader.TILES).nth(9).click()
+    page.locator("#filter").select_option("ba")
+    page.goto(save_picture(page, tmp_path).as_uri())
+    caption = " ".join(page.locator("text.caption").all_text_contents())
+    assert "Head view of all-MiniLM-L6-v2, 6 layers × 12 heads" in caption
+    assert "Layer 5, heads 5, 9; attention: Sentence B → Sentence A" in caption
+    open_saved(page, draw["model"](include_layers=[5]), tmp_path)
+    enlarge(page, 7)
+    page.goto(save_picture(page, tmp_path).as_uri())
+    assert "Layer 5, head 7" in page.locator("text.caption").all_text_contents()
+
+
+def test_a_painted_picture_is_saved_too(page, many, tmp_path):
+    open_saved(page, model_view(*many), tmp_path)
+    page.goto(save_picture(page, tmp_path).as_uri())
+    assert page.locator("image").get_attribute("href").startswith("data:image/png;base64,")
+
+
+# The keyboard
+
+
+def press(page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def name_of_focus(page) -> str:
+    return page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id")
+
+
+def tab_to(page, name: str) -> None:
+    """Press Tab until it comes to a control's id or an element's name."""
+    for _ in range(20):
+        press(page, "Tab")
+        if name_of_focus(page) == name:
+            box = page.locator("#ring")
+            assert box.is_visible() or page.evaluate("document.activeElement.matches(':focus-visible')")
+            return
+    raise AssertionError(f"Tab does not come to {name}")
+
+
+def strongest(pair, weights: torch.Tensor, row: int, place: int) -> str:
+    """The line of a token that is told at this place, as words."""
+    column = int(reader.as_drawn(weights[row]).argsort(descending=True, stable=True)[place])
+    return f"{name_in(pair.tokens, row)} → {name_in(pair.tokens, column)} {weights[row, column]:.2f}"
+
+
+def test_the_head_view_by_keyboard(page, draw, pair, tmp_path):
+    open_saved(page, draw["head"](layer=4, heads=[5]), tmp_path)
+    for name in ("layer", "filter", "threshold", "save", "[CLS], token 1"):
+        tab_to(page, name)
+    press(page, *["ArrowDown"] * 8)
+    assert name_of_focus(page) == "his, token 9"
+    assert set(reader.numbers(page, "#attention line[visibility=visible]", "left-token-index").tolist()) == {
+        8
+    }
+    for place in range(2):
+        press(page, "ArrowRight")
+        assert said(page) == f"layer 4, head 5: {strongest(pair, pair.attention[4, 5], 8, place)}"
+    tab_to(page, "[CLS], token 1")  # of the right column
+    tab_to(page, "head 0")
+    press(page, *["ArrowRight"] * 5, "Shift+Enter")
+    tile = page.locator(reader.TILES).nth(5)
+    assert reader.close(reader.numbers(page, "#attention line", "stroke-opacity"), pair.attention[4] / 12)
+    press(page, "Enter")
+    assert tile.get_attribute("aria-checked") == "false"
+    press(page, " ")
+    assert tile.get_attribute("aria-checked") == "true"
+
+
+def test_the_model_view_by_keyboard(page, draw, pair, tmp_path):
+    open_saved(page, draw["model"](include_layers=[1, 5]), tmp_path)
+    tab_to(page, "layer 1, head 0")
+    press(page, "ArrowDown", *["ArrowRight"] * 5, "Enter")
+    assert page.locator("text.detail").text_content() == "Layer 5, Head 5"
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
+    tab_to(page, "[CLS], token 1")
+    press(page, *["ArrowDown"] * 8, "ArrowRight")
+    assert said(page) == f"layer 5, head 5: {strongest(pair, pair.attention[5, 5], 8, 0)}"
+    press(page, "Escape")
+    assert page.locator(".detail").count() == 0
+    assert name_of_focus(page) == "layer 5, head 5"
+    press(page, "Enter")
+    page.locator("#help").click()  # and the focus is nowhere
+    press(page, "Escape")
+    assert page.locator(".detail").count() == 0
+
+
+def test_the_neuron_view_by_keyboard(page, draw, pair, tmp_path):
+    open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
+    tab_to(page, "[CLS], token 1")
+    press(page, *["ArrowDown"] * 8, "ArrowRight")
+    assert said(page) == f"layer 1, head 3: {strongest(pair, pair.attention[1, 3], 8, 0)}"
+    press(page, "Enter")
+    assert page.locator("#expanded").get_attribute("visibility") == "visible"
+    assert name_of_focus(page) == "his, token 9"
+    reader.check_computation(page, pair, 1, 3, 8)
+    heard = []
+    for _ in range(5):
+        press(page, "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
+        heard.append(re.sub(r"layer 1, head 3,? ?:? ?| [\d.−]+$", "", said(page)))
+    assert sorted(heard) == sorted(
+        [
+            "neuron 1: key of called",
+            "neuron 1: query of called",
+            "neuron 1: q × k for called",
+            "q · k / √D for ian",
+            "his → ian",
+        ]
+    )
+    press(page, *["Shift+Tab"] * 5, "Enter")
+    assert page.locator("#collapsed").get_attribute("visibility") == "visible"
+    assert page.heard == []
+
+
+# Sizes, contrasts, names: what everybody needs
+
+
+@pytest.mark.parametrize("width", [358, 736, 1300])
+@pytest.mark.parametrize("name", ["head", "model", "neuron"])
+def test_letters_can_be_read_and_controls_pressed(page, draw, tmp_path, name, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    few = {"include_layers": [0, 5]} if name == "model" else {}
+    open_saved(page, draw[name](**few), tmp_path)
+    if name == "model":
+        page.locator(CELL).first.click(position={"x": 10, "y": 10})
+    if name == "neuron":
+        reader.open_query(page, 8)
+    letters = page.locator("text, p, label, select, button, output").evaluate_all(
+        """(all) => all.map((e) => {
+            const { a, b } = e.getScreenCTM?.() ?? { a: 1, b: 0 };
+            return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(a, b);
+        })"""
+    )
+    assert min(letters) >= 10.9
+    pressed = {
+        "head": f"{reader.TILES}, #left > g:last-child > g, #right > g:last-child > g",
+        "model": CELL,
+        "neuron": "#expanded #leftText > g > rect:last-of-type",
+    }[name]
+    sizes = page.locator(f"select, button, input, {pressed}").evaluate_all(
+        "(all) => all.map((e) => e.getBoundingClientRect()).map((box) => Math.min(box.width, box.height))"
+    )
+    assert min(sizes) >= 23.9
+
+
+@pytest.mark.parametrize("display_mode", ["light", "dark"])
+@pytest.mark.parametrize("name", ["head", "model", "neuron"])
+def test_no_rule_of_accessibility_is_broken(page, draw, tmp_path, name, display_mode):
+    few = {"include_layers": [5]} if name == "model" else {}
+    open_saved(page, draw[name](display_mode=display_mode, **few), tmp_path)
+    if name == "model":
+        page.locator(CELL).first.click(position={"x": 10, "y": 10})
+    if name == "neuron":
+        reader.open_query(page, 8)
+    found = Axe().run(page).response["violations"]
+    assert [(rule["id"], rule["impact"], rule["nodes"][0]["html"][:200]) for rule in found] == []
+
+
+def outside(page) -> list[str]:
+    """What of the drawing is drawn left or right of what the page shows of it."""
+    return page.locator("#vis").evaluate(
+        """(vis) => [...vis.querySelectorAll("text, rect, line")].filter((e) => {
+            const box = e.getBoundingClientRect(), { left, right } = vis.getBoundingClientRect();
+            return box.left < left - 4 || box.right > right + 4; // some of which is a letter's empty edge
+        }).map((e) => e.outerHTML)"""
+    )
+
+
+def test_the_model_view_is_never_cut(page, draw, tmp_path):
+    page.set_viewport_size({"width": 780, "height": 900})
+    open_saved(page, draw["model"](include_layers=[0, 5]), tmp_path)
+    assert outside(page) == []
+    assert not page.locator("#wide").is_visible()
+    page.set_viewport_size({"width": 500, "height": 900})
+    page.locator("#wide").wait_for()  # says that there is more
+    page.locator("#vis").evaluate("(vis) => vis.scrollBy(1000, 0)")
+    assert page.get_by_text("11", exact=True).bounding_box()["x"] < 500
+    page.locator("#vis").evaluate("(vis) => vis.scrollBy(-1000, 0)")
+    page.emulate_media(media="print")
+    page.wait_for_timeout(100)
+    assert outside(page) == []
+    assert not page.locator("#wide, #help, #save").locator("visible=true").count()
+    page.emulate_media(media="screen")
+
+
+@pytest.mark.parametrize("head", [0, 6, 11])
+def test_an_enlarged_head_stands_beside_its_cell(page, draw, tmp_path, head):
+    open_saved(page, draw["model"](include_layers=[0, 5]), tmp_path)
+    enlarge(page, 12 + head)
+    cell, panel = page.locator(CELL).nth(12 + head).bounding_box(), page.locator("rect.detail").bounding_box()
+    assert panel["x"] >= cell["x"] + cell["width"] or panel["x"] + panel["width"] <= cell["x"]
+
+
+# What `explore` keeps while it replaces its frame
+
+
+def test_what_was_chosen_in_a_view_stays_for_the_next(page, draw, pair, tmp_path):
+    frames = {
+        name: draw[name](**options)._repr_html_()
+        for name, options in (
+            ("head", {"layer": 3, "heads": [1]}),
+            ("neuron", {"layer": 3, "head": 1}),
+            ("model", {}),
+        )
+    }
+    file = tmp_path / "page.html"
+    file.write_text('<!doctype html><meta charset=utf-8><div class="keeps-choices"></div>', "utf-8")
+    page.goto(file.as_uri())
+    view = page.frame_locator("iframe")
+
+    def show(name: str) -> None:
+        page.locator(".keeps-choices").evaluate("(e, html) => { e.innerHTML = html; }", frames[name])
+        view.locator("#vis > svg[viewBox]").wait_for()
+
+    def shown_heads() -> list[int]:
+        checked = view.locator(reader.TILES).evaluate_all(
+            "(all) => all.map((e) => e.getAttribute('aria-checked'))"
+        )
+        return [head for head, value in enumerate(checked) if value == "true"]
+
+    show("head")
+    assert shown_heads() == [1]
+    view.locator("#layer").select_option("5")
+    view.locator(reader.TILES).nth(5).click()
+    view.locator(reader.TILES).nth(1).click()
+    hide_below(view, 0.2)
+    show("head")  # of another text
+    assert (view.locator("#layer").input_value(), shown_heads()) == ("5", [5])
+    assert view.locator("output").text_content() == "0.20"
+    count = int((reader.as_drawn(pair.attention[5, 5]) >= 0.2).sum())
+    lines = view.locator("#attention [head-index='5'] line")
+    assert lines.evaluate_all("(all) => all.filter((e) => e.style.display !== 'none').length") == count
+    show("neuron")
+    assert [view.locator(name).input_value() for name in ("#layer", "#att_head")] == ["5", "5"]
+    view.locator("#att_head").select_option("7")
+    show("model")
+    assert view.locator(".detail").count() == 0
+    view.locator(CELL).nth(2 * 12 + 4).click(position={"x": 10, "y": 10})
+    show("model")
+    assert view.locator("text.detail").text_content() == "Layer 2, Head 4"
+    show("head")
+    assert (view.locator("#layer").input_value(), shown_heads()) == ("2", [4])
+    assert page.heard == []
+
+
+# Themes
+
+
+@pytest.mark.parametrize("name", ["head", "model", "neuron"])
+def test_a_saved_page_follows_the_system(page, draw, pair, tmp_path, name):
+    few = {"include_layers": [0, 5]} if name == "model" else {}
+    open_saved(page, draw[name](**few), tmp_path)
+    ground = "(e) => getComputedStyle(e).backgroundColor"
+    assert page.locator("html").evaluate(ground) == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    page.locator("html.dark").wait_for()
+    assert page.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
+    fills = page.locator("svg text:not(.tile)").evaluate_all(
+        "(all) => all.map((e) => getComputedStyle(e).fill)"
+    )
+    assert all(sum(map(int, re.findall(r"\d+", fill))) > 450 for fill in fills)
+    if name != "model":
+        page.locator("#layer").select_option("5")
+    assert page.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
+
+
+def test_a_view_in_a_page_follows_its_letters(page, draw, tmp_path):
+    page.emulate_media(color_scheme="dark")  # of the system, which the page around does not follow
+    views = [draw["neuron"](), draw["neuron"](display_mode="light")]
+    follows, stays = reader.open_in_frames(page, views, tmp_path)
+    for colour, mode in (("black", "light"), ("#ddd", "dark"), ("#222", "light")):
+        page.evaluate("(colour) => { document.body.style.color = colour; }", colour)
+        follows.locator(f"html.{mode}").wait_for(state="attached")
+        assert stays.locator("html.light").count() == 1
+
+
+def test_a_view_has_the_dark_ground_of_the_page_around_it(page, draw, tmp_path):
+    views = [draw["model"](include_layers=[5]), draw["model"](include_layers=[5], display_mode="dark")]
+    follows, stays = reader.open_in_frames(page, views, tmp_path)
+    page.evaluate("() => { document.body.style.cssText = 'color: #ddd; background: #111'; }")
+    follows.locator("html.dark").wait_for(state="attached")
+    ground = "(e) => getComputedStyle(e).backgroundColor"
+    cell = follows.locator(".attn_background").first.evaluate("(e) => getComputedStyle(e).fill")
+    assert follows.locator("html").evaluate(ground) == cell == "rgb(17, 17, 17)"
+    assert stays.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
+
+
+def test_title_and_heading_say_what_is_shown(page, draw, tmp_path):
+    open_saved(page, draw["head"](), tmp_path)
+    for said in (page.title(), page.locator("h1").text_content()):
+        assert said.startswith("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian .")

@@ -1,0 +1,211 @@
+"""A copy's own address gets everywhere once its git remote names one, and until then no text shows any."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from publish import badges
+from publish.badges import Address
+
+ROOT = badges.ROOT
+ADA = Address("ada/encoder", "v1.0")
+NAMES = [
+    *badges.PLACES,
+    *(f"notebooks/{name}.ipynb" for name in ("03_self_attention", "solutions/03_solutions")),
+]
+HELD = {
+    "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',
+    "CITATION.cff": 'repository-code: "https://github.com/{}"',
+    "docs/ROOMS.md": "https://mybinder.org/v2/gh/{}/{}?",
+    "README.md": "git clone https://github.com/{} --branch {} ",
+    NAMES[-2]: "https://colab.research.google.com/github/{}/blob/{}/" + NAMES[-2],
+    NAMES[-1]: "https://github.com/{}/archive/{}.zip",
+}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    named = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    done = subprocess.run(
+        ["git", "-C", folder, *named, *arguments], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """A clone, with all in it committed, of files that hold an address, and of the tool; it has no remote."""
+    folder = tmp_path / "copy"
+    for name in (*NAMES, "publish/badges.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    badges.rewrite(None, folder)
+    git(tmp_path, "init", "--quiet", "--initial-branch", "main", "copy")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "All")
+    return folder
+
+
+def make_badges(copy: Path, *arguments: str, remote: str | None = None) -> subprocess.CompletedProcess:
+    """Run the tool in a copy, which gets this remote."""
+    if remote:
+        git(copy, "remote", "add", "origin", remote)
+    command = [sys.executable, "publish/badges.py", *arguments]
+    return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+
+
+def changed(copy: Path) -> set[str]:
+    return set(git(copy, "diff", "--name-only").split())
+
+
+def test_every_file_of_the_project_holds_the_one_address_or_none():
+    assert badges.elsewhere(badges.current()) == {}
+
+
+def test_a_copy_without_an_address_shows_none(copy):
+    """Neither a clone line nor a badge, Colab or Binder link of any repository."""
+    assert badges.current(copy) is None
+    for name in NAMES:
+        text = (copy / name).read_text("utf-8")
+        assert not re.search(
+            r"git clone http|colab\.research|mybinder\.org/v2|github\.com/[\w-]+/[\w-]+/archive", text
+        )
+        assert "Open in Colab" not in text
+
+
+@pytest.mark.parametrize(
+    ("url", "slug"),
+    [
+        ("https://github.com/ada/encoder.git", "ada/encoder"),
+        ("https://github.com/ada/encoder/", "ada/encoder"),
+        ("git@github.com:ada/my.encoder.git\n", "ada/my.encoder"),
+    ],
+)
+def test_remote_addresses(url, slug):
+    assert badges.remote_slug(url) == slug
+
+
+def test_a_remote_elsewhere_is_refused():
+    with pytest.raises(ValueError, match=r"is no GitHub repository: git remote set-url"):
+        badges.remote_slug("/srv/encoder.git")
+
+
+def test_a_clone_gets_its_address_pushes_it_and_can_go_back(copy, tmp_path):
+    """The remote is a bare repository in a folder, to which git pushes what is meant for GitHub."""
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch", "main", str(bare))
+    git(copy, "config", f"url.{bare}.pushInsteadOf", "https://github.com/ada/encoder")
+    done = make_badges(copy, remote="https://github.com/ada/encoder")
+    assert done.stdout == f"ada/encoder, main: {len(NAMES)} files changed\n", done.stderr
+    assert changed(copy) == set(NAMES)
+    assert make_badges(copy).stdout == "ada/encoder, main: 0 files changed\n"
+    git(copy, "commit", "--quiet", "--all", "--message", "The address")
+    git(copy, "push", "--quiet", "origin", "main")
+    git(tmp_path, "clone", "--quiet", str(bare), "fork")
+    fork = tmp_path / "fork"
+    assert badges.current(fork) == Address("ada/encoder")
+    assert make_badges(fork, "--check", "ada/encoder").returncode == 0
+    for name, held in HELD.items():
+        assert (fork / name).read_text("utf-8").count(held.format("ada/encoder", "main")) == 1, name
+    git(fork, "remote", "remove", "origin")
+    assert make_badges(fork).stdout == f"no remote, so no address: {len(NAMES)} files changed\n"
+    for name in NAMES:  # nothing else was taken or left
+        first = git(copy, "show", f"HEAD~:{name}")
+        assert (fork / name).read_text("utf-8") == first
+    assert make_badges(fork).stdout == "no remote, so no address: 0 files changed\n"
+
+
+def test_a_notebook_that_came_from_elsewhere_later_is_rewritten_too(copy):
+    """As after a merge: pyproject.toml has the copy's address, and the new notebook has none."""
+    badges.rewrite(ADA, copy)
+    new = shutil.copy(copy / NAMES[-2], copy / "notebooks" / "14_new.ipynb")
+    badges.rewrite(Address("grace/encoder"), copy)
+    shutil.copy(ROOT / NAMES[-2], new)
+    assert badges.rewrite(Address("grace/encoder"), copy) == [new]
+    assert badges.check("grace/encoder", copy) is None
+
+
+@pytest.mark.parametrize("arguments", [(), ("--ref", "term-2026")])
+def test_a_copy_gets_the_address_of_its_remote(copy, arguments):
+    done = make_badges(copy, *arguments, remote="git@github.com:ada/my.encoder.git")
+    assert done.returncode == 0, done.stderr
+    address = Address("ada/my.encoder", *arguments[1:])
+    assert badges.current(copy) == address
+    assert badges.check("ada/my.encoder", copy) is None
+
+
+@pytest.mark.parametrize(
+    ("remote", "arguments", "words"),
+    [
+        ("/srv/encoder.git", (), "the remote '/srv/encoder.git' is no GitHub repository: git remote set-url"),
+        (
+            "https://github.com/ada/e",
+            ("--ref", "a/b"),
+            "the branch or tag 'a/b' cannot stand in a badge: choose",
+        ),
+    ],
+)
+def test_a_copy_that_cannot_get_an_address_is_told_why(copy, remote, arguments, words):
+    done = make_badges(copy, *arguments, remote=remote)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert changed(copy) == set()
+
+
+def test_a_folder_that_is_no_clone_is_left_alone(copy):
+    """Such as an unpacked ZIP, which may lie in somebody's clone of something else."""
+    badges.rewrite(ADA, copy)
+    shutil.rmtree(copy / ".git")
+    git(copy.parent, "init", "--quiet", ".")
+    done = make_badges(copy)
+    assert done.returncode == 1
+    assert "is no clone, so git knows no address of it" in done.stderr
+    assert badges.current(copy) == ADA
+
+
+@pytest.mark.parametrize("slug", [ADA.slug, "Ada/Encoder"])
+def test_the_check_passes_in_the_repository_that_is_named_and_in_no_other(copy, slug):
+    badges.rewrite(ADA, copy)
+    assert badges.check(slug, copy) is None
+    wrong = badges.check("grace/encoder", copy)
+    assert wrong == (
+        f"another address than grace/encoder, v1.0 stands in {', '.join(NAMES)}: "
+        "run `make badges` in a clone of grace/encoder"
+    )
+
+
+def test_the_check_passes_anywhere_while_there_is_no_address_yet(copy):
+    assert make_badges(copy, "--check", ADA.slug).returncode == 0
+    badges.rewrite(ADA, copy)
+    assert make_badges(copy, "--check", "grace/encoder").returncode == 1
+
+
+@pytest.mark.parametrize("name", [name for name in HELD if name not in (badges.HOME, "CITATION.cff")])
+@pytest.mark.parametrize("other", [Address("grace/encoder", "v1.0"), Address("ada/encoder", "v2")])
+def test_the_check_names_the_one_file_that_is_wrong(copy, name, other):
+    badges.rewrite(ADA, copy)
+    text = (copy / name).read_text("utf-8")
+    held = HELD[name]
+    assert held.format(*ADA) in text
+    (copy / name).write_text(text.replace(held.format(*ADA), held.format(*other), 1), "utf-8")
+    wrong = f"another address than ada/encoder, v1.0 stands in {name}: run `make badges` in a clone of ada/encoder"
+    assert badges.check(ADA.slug, copy) == wrong
+
+
+@pytest.mark.parametrize("name", [name for name in HELD if name != badges.HOME])
+def test_the_check_names_the_one_file_that_has_an_address_before_the_others(copy, name):
+    before = (copy / name).read_text("utf-8")
+    (copy / name).write_text(badges.addressed(name, before, badges.files(copy)[name], ADA), "utf-8")
+    wrong = (
+        f"an address that pyproject.toml lacks stands in {name}: run `make badges` in a clone of ada/encoder"
+    )
+    assert badges.check(ADA.slug, copy) == wrong
+
+
+def test_a_place_that_is_gone_is_told():
+    text = (ROOT / "README.md").read_text("utf-8").replace("make lab ", "make laboratory ")
+    with pytest.raises(ValueError, match=r"README\.md has 0 places for .git clone"):
+        badges.addressed("README.md", text, badges.PLACES["README.md"], ADA)

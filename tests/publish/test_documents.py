@@ -1,0 +1,203 @@
+"""README and its companions tell the truth: commands, exercises, numbers and versions are the project's."""
+
+import importlib
+import json
+import re
+import shlex
+import tomllib
+
+import nbformat
+import pytest
+import torch
+
+from exercises import CHECKS
+from publish.notebooks import minutes
+from tests.helpers import ROOT
+from utils.encoder import TransformerEncoder
+from utils.tokenization import WordPieceTokenizer
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+README = (ROOT / "README.md").read_text("utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+TARGETS = set(" ".join(re.findall(r"^([a-z][a-z -]*):", MAKEFILE, re.M)).split())
+# what a recipe passes on to the notebooks, beside the variables of the Makefile
+VARIABLES = set(re.findall(r"^([A-Z_]+) *[?:]?=", MAKEFILE, re.M)) | {"CHECKPOINT", "DEVICE"}
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+PYTHON = re.compile(r"(?:\.venv[/\\](?:bin|Scripts)[/\\])?(?:python3?|py)(?:\.exe)?")
+every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+
+
+def commands(text: str) -> list[str]:
+    """What a document tells its readers to type: lines of shell, and what stands in backquotes."""
+    blocks = [block for language, block in FENCE.findall(text) if language in ("sh", "bat")]
+    lines = [line for block in blocks for line in block.splitlines() if line.strip()]
+    return lines + CODE.findall(FENCE.sub("", text))
+
+
+def wrong(command: str) -> list[str]:
+    """What a command names that is not there; nothing for a command of another program."""
+    words = shlex.split(command.replace("\\", "/"), comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+        words.pop(0)
+    if not words:
+        return []
+    files = [word for word in words if re.fullmatch(r"\.{0,2}/?[\w./-]+\.(?:txt|py|md|toml)", word)]
+    written = {words[number + 1] for number, word in enumerate(words[:-1]) if word == "--output-file"}
+    missing = [f"no file {name}" for name in files if name not in written and not (ROOT / name).exists()]
+    if words[0] == "make":
+        return missing + wrong_targets(words[1:])
+    if len(words) > 1 and re.fullmatch(r"-3\.\d+", words[1]):
+        del words[1]  # py -3.13 takes this version
+    if PYTHON.fullmatch(words[0]) and len(words) > 1:
+        return wrong_program(words[1:])
+    return missing if words[0].endswith("pip") else []
+
+
+def wrong_targets(words: list[str]) -> list[str]:
+    """The targets and variables of a `make` that the Makefile does not know."""
+    variables = [word.split("=")[0] for word in words if "=" in word]
+    targets = [word for word in words if "=" not in word]
+    return [f"no target {name}" for name in targets if name not in TARGETS] + [
+        f"no variable {name}" for name in variables if name not in VARIABLES
+    ]
+
+
+def wrong_program(words: list[str]) -> list[str]:
+    """The module, script or options of a `python` that are not the project's; other programs are not looked at."""
+    if words[0] == "-m":
+        module = words[1].replace(".", "/")
+        found = [path for path in (ROOT / f"{module}.py", ROOT / module / "__main__.py") if path.exists()]
+        ours = (ROOT / words[1].split(".")[0]).is_dir()
+        if not ours:
+            return []
+    else:
+        found, ours = [path for path in [ROOT / words[0]] if path.exists()], True
+    if not found:
+        return [f"no program {words[1] if words[0] == '-m' else words[0]}"]
+    source = found[0].read_text("utf-8")
+    options = [word.split("=")[0] for word in words if word.startswith("--")]
+    return [f"no option {name}" for name in options if f'"{name}"' not in source]
+
+
+@every_document
+def test_every_command_is_one_of_the_project(path):
+    found = {command: wrong(command) for command in commands(path.read_text("utf-8"))}
+    assert {command: what for command, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("make laboratory", "no target laboratory"),
+        ("make lab PORT=8901", "no variable PORT"),
+        ("python scripts/fine_tune.py --csv a.csv", "no option --csv"),
+        ("python scripts/finetune.py", "no program scripts/finetune.py"),
+        (".venv/bin/python -m publish.badge --ref v1", "no program publish.badge"),
+        (r".venv\Scripts\pip install -r requirement.txt", "no file requirement.txt"),
+        ("py -3.13 -m publish.badge", "no program publish.badge"),
+    ],
+)
+def test_a_wrong_command_is_seen(command, what):
+    assert what in wrong(command)
+
+
+@every_document
+def test_every_exercise_that_is_named_exists(path):
+    for notebook in NOTEBOOKS:
+        importlib.import_module(f"exercises.notebook_{notebook.name[:2]}")
+    named = re.findall(r"\b[Ee]xercises? (\d+\.\d+)", path.read_text("utf-8"))
+    assert [number for number in named if number not in CHECKS] == []
+    if path.name == "README.md":
+        assert set(re.findall(r"\b(\d+) exercises", README)) == {str(len(CHECKS))}
+        assert set(re.findall(r"\b(\d+) notebooks", README)) == {str(len(NOTEBOOKS))}
+
+
+def test_a_visitor_reads_at_most_1200_words():
+    """As `wc -w` counts them: code, tables and addresses included."""
+    assert len(README.split()) <= 1200
+
+
+def test_the_table_has_every_notebook_with_its_minutes():
+    for path in NOTEBOOKS:
+        (row,) = [line for line in README.splitlines() if line.startswith("| [") and f"/{path.name})" in line]
+        assert "| {} / {} |".format(*minutes(nbformat.read(path, as_version=4))) in row
+
+
+def test_hours_are_the_sums_of_the_minutes():
+    times = [minutes(nbformat.read(path, as_version=4)) for path in NOTEBOOKS]
+    whole, core = (
+        [round(sum(column) / 30) / 2 for column in zip(*some, strict=True)] for some in (times, times[:10])
+    )
+    text = " ".join(README.split())
+    assert "take {:g} hours to read, and {:g} hours with the exercises".format(*whole) in text
+    assert "The core, 00 to 09, takes {:g} hours to read and {:g} with exercises".format(*core) in text
+
+
+@torch.no_grad()
+def test_the_film_shows_the_weights_that_the_text_tells():
+    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+
+    def looked_at(ending: str) -> dict[str, str]:
+        batch = tokenizer([f"The animal didn't cross the street because it was too {ending}."])
+        tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
+        weights = encoder(**batch, output_attentions=True).attentions[3][0, 1, tokens.index("it")]
+        return {token: f"{weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)}
+
+    text = " ".join(README.split())
+    assert (
+        f'Head 1 of layer 3 gives {looked_at("tired")["animal"]} of the attention of "it" to "animal".'
+        in text
+    )
+    narrow = looked_at("narrow")
+    assert f"the head still prefers the animal, {narrow['animal']} to {narrow['street']}." in text
+
+
+def test_the_version_is_the_same_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert {cited, newest[1]} == {version}
+    assert f"This is version {version};" in README
+
+
+def test_the_versions_of_python_are_the_same_everywhere():
+    """Where it is installed, in the first line that a reader sees of it, in what `make` says, and in CI."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lowest, above = map(int, re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups())
+    assert f"You need Python 3.{lowest} to 3.{above - 1};" in README
+    assert f"(3, {lowest}) <= v < (3, {above})" in MAKEFILE
+    assert f"Python 3.{lowest} to 3.{above - 1} is needed" in MAKEFILE
+    matrix = (ROOT / ".github" / "workflows" / "validate.yml").read_text("utf-8")
+    versions = re.search(r"python: (\[.*\])", matrix)[1]
+    assert json.loads(versions) == [f"3.{minor}" for minor in range(lowest, above)]
+
+
+def test_what_a_target_runs_is_what_windows_is_told():
+    """README's table: a make command, and the same without make."""
+    recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
+    rows = [row.split(" | ") for row in README.splitlines() if row.startswith("| `make ")]
+    told = {
+        target: module
+        for here, there in rows
+        for target, module in zip(
+            re.findall(r"make ([a-z]+)", here), re.findall(r"-m ([\w.]+)", there), strict=False
+        )
+    }
+    assert set(told) == {"test", "slides", "site", "student"}
+    for target, module in told.items():
+        assert f"-m {module}" in recipes[target].replace("$(PYTEST)", "-m pytest"), target
+
+
+def test_every_make_command_of_readme_has_a_form_for_windows():
+    *_, table = README.partition("## On Windows")
+    named = {target for code in CODE.findall(README) for target in re.findall(r"^make (\w+)", code)}
+    assert "make cpu-torch lab" in README  # for Linux alone
+    assert {target for target in named if f"`make {target}" not in table} == {"cpu"}
+
+
+@pytest.mark.parametrize("name", [".binder/requirements.txt", "docs/ROOMS.md"])
+def test_uv_has_one_version(name):
+    (version,) = re.findall(r"^UV := (\S+)$", MAKEFILE, re.M)
+    assert set(re.findall(r"uv==[\d.]+", (ROOT / name).read_text("utf-8"))) == {version}

@@ -1,0 +1,116 @@
+"""What explorer.html is made of: real numbers, and a runtime as it was published."""
+
+import base64
+import io
+import tarfile
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
+
+from explorer import explorer, npm
+from publish import website
+from utils.notebook import largest_difference
+
+PAIR = ("I called Ian.", "I got his answering machine.")
+PACKAGE = npm.Package("a-package", "1.0.0", "")
+
+
+def stations(encoder, batch) -> dict[str, torch.Tensor]:
+    with torch.inference_mode():
+        outputs = explorer.Stations(encoder)(
+            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
+        )
+    return dict(zip(explorer.OUTPUTS, outputs, strict=True))
+
+
+def test_stations_are_the_official_models_own(encoder, reference, tokenizer):
+    """Also what the encoder does not return: the stream after attention, and values."""
+    batch, heard = tokenizer(*PAIR), {"attended": [], "values": []}
+    handles = [
+        hooked
+        for layer in reference.encoder.layer
+        for hooked in (
+            layer.attention.output.register_forward_hook(lambda *call: heard["attended"].append(call[-1])),
+            layer.attention.self.value.register_forward_hook(lambda *call: heard["values"].append(call[-1])),
+        )
+    ]
+    with torch.inference_mode():
+        official = reference(**batch, output_attentions=True, output_hidden_states=True)
+    for handle in handles:
+        handle.remove()
+    found = stations(encoder, batch)
+    assert largest_difference(found["attended"], torch.stack(heard["attended"])) <= 1e-5
+    assert (
+        largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(heard["values"])) <= 1e-5
+    )
+    assert largest_difference(found["hidden_states"], torch.stack(official.hidden_states)) <= 1e-5
+    assert largest_difference(found["attentions"], torch.stack(official.attentions)) <= 1e-5
+
+
+def test_the_saved_sentence_is_what_the_encoder_gives(encoder, tokenizer):
+    saved = explorer.saved_sentence(encoder, tokenizer)
+    assert saved["ids"] == [101, 2051, 10029, 2066, 2019, 8612, 102]
+    assert saved["tokens"] == ["[CLS]", *explorer.SENTENCE.split(), "[SEP]"]
+    batch = tokenizer(explorer.SENTENCE)
+    with torch.inference_mode():
+        output = encoder(**batch, output_attentions=True)
+    found = np.frombuffer(base64.b64decode(saved["numbers"]["attentions"]), "<f4")
+    assert largest_difference(torch.tensor(found), torch.stack(output.attentions).flatten()) <= 1e-6
+    assert (
+        output.attentions[explorer.SHOWN["layer"]][0, explorer.SHOWN["head"]].diagonal(-1).mean() > 0.8
+    )  # what is shown at first
+
+
+def fake_package(folder, content: bytes) -> None:
+    with tarfile.open(folder / "a-package-1.0.0.tgz", "w:gz") as archive:
+        member = tarfile.TarInfo("package/a.js")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+
+
+def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
+    fake_package(tmp_path, b"real")
+    path = tmp_path / "a-package-1.0.0.tgz"
+    published = PACKAGE._replace(integrity=npm.digest(path.read_bytes()))
+    assert npm.fetch(published, tmp_path) == path
+    assert npm.read_member(path, "a.js") == b"real"
+    fake_package(tmp_path, b"altered")
+    with pytest.raises(
+        ValueError, match=r"a-package-1\.0\.0\.tgz is not a-package 1\.0\.0 as published: delete it"
+    ):
+        npm.fetch(published, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (None, "npm is not installed"),
+        ("/bin/npm", "npm cannot get onnxruntime-web 1.30.0 (npm error network is unreachable)"),
+    ],
+)
+def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, capsys, program, reason):
+    failed = SimpleNamespace(returncode=1, stdout="", stderr="npm error network is unreachable\n")
+    monkeypatch.setattr(npm.shutil, "which", lambda name: program)
+    monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
+    monkeypatch.setattr(website, "BUILD", tmp_path / "build")
+    assert website.make_explorer([], tmp_path / "explorer") is None
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == f"explorer.html is left out: {reason}"
+    assert not (tmp_path / "explorer").exists()
+
+
+@pytest.mark.parametrize("explored", [True, False])
+def test_the_start_page_leads_only_to_a_page_that_is_there(tmp_path, explored):
+    pytest.importorskip(
+        "sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt"
+    )
+    (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
+    (tmp_path / "images").mkdir()
+    website.lay_out([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", explored)
+    start = (tmp_path / "source" / "index.md").read_text("utf-8")
+    assert ('href="explorer.html"' in start) == explored
+    assert start.startswith("# Title\n")

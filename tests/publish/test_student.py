@@ -1,0 +1,144 @@
+"""The copy for students: what they run and nothing else, no dead link, no way to the solutions."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from publish import badges
+from publish.notebooks import ROOT
+from publish.student import mend, write_copy
+
+LINK = re.compile(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    return write_copy(tmp_path_factory.mktemp("for") / "students")
+
+
+def texts(folder: Path) -> dict[Path, str]:
+    """The Markdown of all pages and notebooks."""
+    found = {path: path.read_text("utf-8") for path in folder.rglob("*.md") if ".venv" not in path.parts}
+    for path in (folder / "notebooks").glob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        found[path] = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    return found
+
+
+def dead_links(folder: Path) -> list[str]:
+    """The links to files that are not there."""
+    return [
+        f"{path.name}: {target}"
+        for path, text in texts(folder).items()
+        for target in LINK.findall(text)
+        if not os.path.lexists(os.path.normpath(path.parent / target))
+    ]
+
+
+def test_nothing_but_what_a_student_runs_is_in_it(copy):
+    """No solutions, nothing for teachers or for those who change the series, and no history."""
+    folders = {"notebooks", "exercises", "scripts", "utils", ".binder"}
+    files = {
+        "README.md",
+        "Makefile",
+        "pyproject.toml",
+        "requirements.txt",
+        "constraints.txt",
+        "LICENSE",
+        ".gitignore",
+    }
+    assert {path.name for path in copy.iterdir()} == folders | files
+    assert not [path for path in copy.rglob("*") if "solutions" in path.name]
+    words = "\n".join(texts(copy).values())
+    assert not re.search(r"TEACHING|ROOMS|rubric|misconceptions|make (test|student|site|slides)", words)
+
+
+def test_the_readme_is_one_screen(copy):
+    text = (copy / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 55
+    assert "```sh\nmake lab\n```" in text
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f"(notebooks/{path.name})" in text
+
+
+def test_its_makefile_installs_opens_and_cleans(copy):
+    done = subprocess.run(["make", "help"], cwd=copy, capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["help", "cpu-torch", "lab", "clean"]
+    for target in ("lab", "cpu-torch"):
+        assert (
+            subprocess.run(
+                ["make", "--dry-run", target], cwd=copy, capture_output=True, check=False
+            ).returncode
+            == 0
+        )
+    assert subprocess.run(
+        ["make", "--dry-run", "test"], cwd=copy, capture_output=True, check=False
+    ).returncode
+
+
+def test_the_address_of_the_original_is_not_in_it(tmp_path):
+    """There the solutions are."""
+    original = tmp_path / "original"
+    shutil.copytree(
+        ROOT, original, ignore=shutil.ignore_patterns(".*", "utils", "tests", "images", "site", "build")
+    )
+    shutil.copytree(ROOT / ".binder", original / ".binder")
+    shutil.copy(ROOT / ".gitignore", original)
+    (original / "utils").mkdir()
+    badges.rewrite(badges.Address("ada/encoder"), original)
+    assert "ada/encoder" in (original / "notebooks" / "00_overview.ipynb").read_text("utf-8")
+    copy = write_copy(tmp_path / "copy", original)
+    assert not [
+        path for path in copy.rglob("*.*") if path.is_file() and "ada/encoder" in path.read_text("utf-8")
+    ]
+
+
+def test_no_link_is_dead(copy):
+    assert any("solutions/" in text for text in texts(ROOT).values())
+    assert dead_links(copy) == []
+    assert not any("solutions/" in text for text in texts(copy).values())
+
+
+def test_code_is_that_of_the_series(copy):
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        ours, theirs = (nbformat.read(root / "notebooks" / path.name, 4) for root in (ROOT, copy))
+        codes = [
+            [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+            for notebook in (ours, theirs)
+        ]
+        first, address = codes[0][0], re.compile(r"https://github[^\"]*")
+        assert [address.sub("", first), *codes[0][1:]] == codes[1]
+    for name in ("exercises", "utils", "views", "scripts"):
+        here, there = (
+            sorted(
+                path.relative_to(root)
+                for path in (root / name).rglob("*.*")
+                if "__pycache__" not in path.parts
+            )
+            for root in (ROOT, copy)
+        )
+        assert here == there
+
+
+def test_a_folder_that_is_there_is_left_alone(copy):
+    with pytest.raises(FileExistsError, match="exists: remove it, or name another folder"):
+        write_copy(copy)
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
+        ("See [ours](solutions/03_solutions.ipynb#a).", "See ours (not in this copy)."),
+        ("[the guide](../docs/TEACHING.md)", "the guide (not in this copy)"),
+        ("[the data](../utils/data/README.md) and [a script](../scripts/fine_tune.py)", None),
+        ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
+    ],
+)
+def test_links_are_mended(text, mended):
+    assert mend(text, ROOT / "notebooks", ROOT) == (mended or text)

@@ -1,0 +1,168 @@
+"""What the site and the slides are made of, without a browser."""
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+
+pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
+
+from publish import slides, website
+from publish.badges import Address
+
+GITHUB = "https://github.com/ada/encoder/blob/v1"
+code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("[next](04_x.ipynb) and [way](#goals)", "[next](04_x.ipynb) and [way](#goals)"),
+        ("[gone](05_y.ipynb#goals)", f"[gone]({GITHUB}/notebooks/05_y.ipynb#goals)"),
+        ("[`utils`](../utils)", f"[`utils`]({GITHUB}/utils)"),
+        ("![a](images/a.svg)", "![a](images/a.svg)"),
+        ("[![a](images/a.svg)](https://a.b/c)", "[![a](images/a.svg)](https://a.b/c)"),
+        ("![Open in Colab](https://a.b/c.svg)", "Open in Colab"),
+        ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
+    ],
+)
+def test_links_lead_to_pages_or_to_the_repository(monkeypatch, source, expected):
+    monkeypatch.setattr(website, "current", lambda: Address("ada/encoder", "v1"))
+    assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == expected
+
+
+def test_a_copy_without_an_address_keeps_the_words_of_a_link_to_its_repository(monkeypatch):
+    monkeypatch.setattr(website, "current", lambda: None)
+    source = "[`utils`](../utils), [next](04_x.ipynb#a), ![a](images/a.svg), [b](https://a.b/c)"
+    assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == source.replace(
+        "[`utils`](../utils)", "`utils`"
+    )
+
+
+def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
+    widget = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/plain": "100%"})
+    warning = nbformat.v4.new_output("stream", name="stderr", text="a warning")
+    size = {"image/png": {"width": 480, "height": 300}}
+    picture = nbformat.v4.new_output("display_data", {"image/png": ""}, metadata=size)
+    boxes = nbformat.v4.new_output(
+        "display_data", {website.WIDGET: {}, "text/html": "a view", "text/plain": ""}
+    )
+    cells = [code('bars(title="A title")', outputs=[widget, warning, picture, boxes]), code("print(1)")]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    first = website.read_for_readers(tmp_path / "a.ipynb").cells[0]
+    assert [list(output.data) for output in first.outputs] == [["image/png"], ["text/html", "text/plain"]]
+    assert first.outputs[0].metadata["image/png"]["alt"] == "A title"
+    assert (
+        website.read_for_readers(tmp_path / "a.ipynb", above_boxes="<p>there</p>")
+        .cells[0]
+        .outputs[1]
+        .data["text/html"]
+        == "<p>there</p>a view"
+    )
+    assert first.outputs[0].metadata["image/png"]["width"] == 480
+
+
+@pytest.mark.parametrize(
+    ("source", "described"),
+    [
+        ('bars(title="A title")', "A title"),
+        ('ax.set(title=f"Layer {layer}", xlabel="depth")', "Layer …"),
+        ('curves(rows, xlabel="depth", ylabel="length")', "Figure to “Residuals”; depth; length"),
+        ("draw(rows)", "Figure to “Residuals”"),
+    ],
+)
+def test_a_picture_is_described_by_its_title_or_its_place(tmp_path, source, described):
+    drawn = code(source, outputs=[nbformat.v4.new_output("display_data", {"image/png": ""})])
+    cells = [text("# Title"), text("Words.\n\n### Residuals\n\nMore words."), drawn]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
+    (output,) = website.read_for_readers(tmp_path / "a.ipynb").cells[2].outputs
+    assert output.metadata["image/png"]["alt"] == described
+
+
+def test_a_notebook_is_executed_in_a_copy(tmp_path):
+    path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
+    html = "from IPython.display import HTML\nHTML('<b>kept</b>')"
+    nbformat.write(nbformat.v4.new_notebook(cells=[code(html)]), path)
+    before = path.read_bytes()
+    website.execute_one(path, copy)
+    assert nbformat.read(copy, as_version=4).cells[0].outputs[0].data["text/html"] == "<b>kept</b>"
+    assert path.read_bytes() == before
+
+
+def test_figures_for_slides_are_drawn_on_less_paper(tmp_path):
+    path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
+    sizes = "lay_out = meeting = thin_out = 'names of the notebook'\n"
+    sizes += "import io\nimport matplotlib.pyplot as plt\nfor size in [(10, 3), (4, 2), (14, 8)]:\n"
+    sizes += "    figure = plt.figure(figsize=size)\n    figure.savefig(io.BytesIO())\n"
+    sizes += "    print(figure.get_size_inches().tolist())\n    plt.close()"
+    nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
+    website.execute_one(path, copy, slides.LARGER_LETTERS)
+    (cell,) = nbformat.read(copy, as_version=4).cells
+    assert cell.outputs[0].text.splitlines() == ["[7.0, 3.0]", "[4.0, 2.0]", "[7.0, 3.2]"]
+
+
+def on_slide(cell, kind, *tags):
+    cell.metadata.update(slideshow={"slide_type": kind}, tags=list(tags))
+    return cell
+
+
+def test_a_deck_shows_what_the_cells_say(tmp_path):
+    answer = nbformat.v4.new_output("stream", text="42; you predicted nothing: write it above\n")
+    cells = [
+        on_slide(text("# Title"), "slide"),
+        on_slide(text("said aloud"), "notes"),
+        on_slide(code("left_out()"), "skip"),
+        on_slide(code("drawing()", outputs=[answer]), "subslide", "remove-input"),
+        on_slide(code("shown()"), "fragment"),
+    ]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
+    path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck")
+    page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    assert path.name == "05.html"
+    first, second = page.select(".slides > section > section")
+    assert first.h1.text == "Title"
+    assert first.select_one("aside.notes").text.strip() == "said aloud"
+    assert second.select_one(".jp-OutputArea").text.strip() == "42"
+    assert second.select_one(".fragment pre").text.strip() == "shown()"
+    for hidden in ("left_out", "drawing", "predicted"):
+        assert hidden not in page.text
+    for file in page.select("script[src], link[href]"):
+        assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
+
+
+def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks" / "05_a.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
+    monkeypatch.setattr(slides, "notebook_paths", lambda names: [path])
+    monkeypatch.setattr(slides.sys, "argv", ["slides", "05"])
+    assert slides.main() == "no slides yet in 05_a.ipynb: give its cells slide types (property inspector)"
+
+
+def test_pages_show_the_code_that_slides_leave_out(tmp_path):
+    drawn = on_slide(code("drawing()"), "slide", "remove-input", "kept")
+    set_up = code("# @title Set-up: find the series\nimport x")
+    nbformat.write(nbformat.v4.new_notebook(cells=[drawn, set_up]), tmp_path / "05_a.ipynb")
+    (tmp_path / "README.md").write_text("# Start", "utf-8")
+    (tmp_path / "images").mkdir()
+    website.lay_out(
+        [tmp_path / "05_a.ipynb"], tmp_path / "README.md", tmp_path / "source", tmp_path / "images"
+    )
+    shown, folded = nbformat.read(tmp_path / "source" / "notebooks" / "05_a.ipynb", as_version=4).cells
+    assert shown.metadata["tags"] == ["kept"]
+    assert folded.metadata["tags"] == ["hide-input"]
+    assert folded.metadata["mystnb"]["code_prompt_show"] == "Set-up: show the code"
+
+
+def test_boxes_that_need_a_kernel_lead_to_the_page_that_needs_none(tmp_path):
+    boxes = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/html": "<div>a view</div>"})
+    notebook = nbformat.v4.new_notebook(cells=[code("explore(encoder, tokenizer)", outputs=[boxes])])
+    nbformat.write(notebook, tmp_path / "05_a.ipynb")
+    (tmp_path / "README.md").write_text("# Start", "utf-8")
+    (tmp_path / "images").mkdir()
+    for explored in (True, False):
+        source = tmp_path / "source"
+        website.lay_out(
+            [tmp_path / "05_a.ipynb"], tmp_path / "README.md", source, tmp_path / "images", explored
+        )
+        (shown,) = nbformat.read(source / "notebooks" / "05_a.ipynb", as_version=4).cells
+        assert ('href="../explorer.html"' in shown.outputs[0].data["text/html"]) == explored

@@ -1,0 +1,35 @@
+"""bertviz's views, drawn by bertviz itself, and figures that can be dragged: all without internet."""
+
+from views.draw import head_view, model_view, neuron_view
+from views.explore import explore
+from views.figures import (
+    attention_in_the_plane,
+    graph_walk,
+    longest_match,
+    mask_painter,
+    merges,
+    next_token,
+    rotary_turn,
+    sharpness,
+    split_and_merge,
+    sum_and_scale,
+)
+from views.page import View
+
+__all__ = [
+    "View",
+    "attention_in_the_plane",
+    "explore",
+    "graph_walk",
+    "head_view",
+    "longest_match",
+    "mask_painter",
+    "merges",
+    "model_view",
+    "neuron_view",
+    "next_token",
+    "rotary_turn",
+    "sharpness",
+    "split_and_merge",
+    "sum_and_scale",
+]

@@ -1,0 +1,169 @@
+// Shared by the figures that can be dragged: elements, numbers, and what a reader takes hold of.
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const figure = document.getElementById("figure");
+const SVG = "http://www.w3.org/2000/svg";
+
+// A new element in its parent, of SVG inside an SVG; text is set as text, never as HTML.
+function add(parent, tag, attributes = {}, text = null) {
+  const inSvg = tag === "svg" || parent.namespaceURI === SVG;
+  const element = inSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  set(element, attributes);
+  if (text !== null) element.textContent = text;
+  return parent.appendChild(element);
+}
+
+function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+}
+
+function format(number, digits = 2) {
+  return Number.isFinite(number) ? number.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1").replace("-", "\u2212") : "\u2013";
+}
+
+// Show a number, rounded, and keep it whole in data-value.
+function show(element, number, digits = 2) {
+  element.textContent = format(number, digits);
+  element.dataset.value = number;
+}
+
+// Show a share from 0 to 1 as the length of a bar.
+function stretch(bar, share) {
+  bar.style.width = `${100 * share}%`;
+}
+
+// A table with these columns, and a row for each name: the cells behind it, in the order of the columns.
+function table(parent, columns, names) {
+  const all = add(add(parent, "div", { class: "scroll" }), "table");
+  const head = add(add(all, "thead"), "tr"), body = add(all, "tbody");
+  columns.forEach((text) => (text ? add(head, "th", { scope: "col" }, text) : add(head, "td")));
+  return names.map((name) => {
+    const row = add(body, "tr");
+    add(row, "th", { scope: "row" }, name);
+    return columns.slice(1).map(() => add(row, "td"));
+  });
+}
+
+// Rows of numbers from base64 of float32: what `packed` in figures.py wrote.
+function unpack(text, size) {
+  const flat = new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+  return Array.from({ length: flat.length / size }, (_, row) => [...flat.subarray(row * size, (row + 1) * size)]);
+}
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const dot = (a, b) => sum(a.map((number, i) => number * b[i]));
+
+function softmax(scores) {
+  const most = Math.max(...scores), parts = scores.map((score) => Math.exp(score - most)), total = sum(parts);
+  return parts.map((part) => part / total);
+}
+
+const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
+const percent = (share) => `${Math.round(100 * share)} %`;
+
+function say(text) {
+  document.getElementById("say").textContent = text;
+}
+
+// What a reader takes hold of. Each calls `changed` with what was chosen.
+
+function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) }, changed) {
+  const label = add(parent, "label", {}, name);
+  const input = add(label, "input", { type: "range", min, max, step, value });
+  const output = add(label, "output");
+  input.update = (number = +input.value) => {
+    input.value = number;
+    output.textContent = shown(number, input);
+    input.setAttribute("aria-valuetext", output.textContent);
+  };
+  input.update();
+  input.addEventListener("input", () => { input.update(); changed(+input.value); });
+  return input;
+}
+
+function tick(parent, name, on, changed) {
+  const label = add(parent, "label"), input = add(label, "input", { type: "checkbox" });
+  input.checked = on;
+  label.append(` ${name}`);
+  input.addEventListener("change", () => changed(input.checked));
+  return input;
+}
+
+// One of several names.
+function choice(parent, title, names, chosen, changed) {
+  const group = add(parent, "fieldset");
+  add(group, "legend", {}, title);
+  return names.map((name) => {
+    const label = add(group, "label"), input = add(label, "input", { type: "radio", name: title, value: name });
+    input.checked = name === chosen;
+    label.append(` ${name}`);
+    input.addEventListener("change", () => changed(name));
+    return input;
+  });
+}
+
+// A box for a text of the reader's.
+function typed(parent, name, text, { rows = 1, most }, changed) {
+  const label = add(parent, "label", { class: "typed" }, name);
+  const input = add(label, "textarea", { rows, maxlength: most, spellcheck: "false" }, text);
+  input.addEventListener("input", () => changed(input.value));
+  return input;
+}
+
+// Steps 0 to `last`: back, a slider, on. `last(number, at)` gives it other steps, and goes to one of them.
+function steps(parent, name, last, changed) {
+  const back = add(parent, "button", { type: "button" }, "\u2190 back");
+  const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
+  const on = add(parent, "button", { type: "button" }, "next \u2192");
+  function go(at) {
+    input.update(at);
+    back.disabled = at <= 0;
+    on.disabled = at >= +input.max;
+    changed(at);
+  }
+  [back.disabled, on.disabled] = [true, last <= 0];
+  back.addEventListener("click", () => go(+input.value - 1));
+  on.addEventListener("click", () => go(+input.value + 1));
+  if (window.still) setTimeout(() => go(+input.max)); // a photograph shows how it ends
+  return { go, last(number, at = 0) { input.max = number; go(at); } };
+}
+
+// A point of an SVG that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y
+// upwards, and puts the handle where it then belongs: handle.put([x, y]).
+function handle(svg, name, colour, { size, step, moved }) {
+  const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
+  add(all, "circle", { r: 2 * size, fill: "transparent" }); // as large as a finger needs
+  add(all, "circle", { r: size, fill: colour, class: "dot" });
+  let place = [0, 0];
+  all.put = ([x, y]) => {
+    place = [x, y];
+    set(all, {
+      transform: `translate(${x} ${-y})`, "data-x": x, "data-y": y,
+      "aria-valuenow": x, "aria-valuetext": `${format(x, 1)}, ${format(y, 1)}`,
+    });
+  };
+  const round = (number) => Math.round(number / step) * step;
+  const move = (x, y) => moved([round(x), round(y)]);
+  all.addEventListener("pointerdown", (event) => {
+    all.setPointerCapture(event.pointerId);
+    all.focus();
+    event.preventDefault();
+  });
+  all.addEventListener("pointermove", (event) => {
+    if (!all.hasPointerCapture(event.pointerId)) return;
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    move(at.x, -at.y);
+  });
+  all.addEventListener("keydown", (event) => {
+    const [x, y] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
+    if (x === undefined) return;
+    move(place[0] + x * step, place[1] + y * step);
+    event.preventDefault();
+  });
+  return all;
+}
+
+// Once all is drawn: the theme of the page around, and the frame's height, now and whenever it changes.
+keepTheme();
+new ResizeObserver(() => fitFrame()).observe(document.body);

@@ -1,0 +1,122 @@
+"""`explore`: type a sentence or two and look at their attention. Used in notebook 07."""
+
+import html
+from collections.abc import Iterable
+
+import ipywidgets as widgets
+from IPython.display import display
+
+from views.draw import head_view, model_view, neuron_view
+from views.inputs import check_indices
+from views.models import check_model, tokenize_for_view
+from views.page import View
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SENTENCE = "The animal didn't cross the street because it was too tired."
+LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
+VIEWS = ("head view", "model view", "neuron view")
+WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
+BELOW = "In a running notebook, boxes for your own sentences stand here."
+
+
+def explore(
+    encoder,
+    tokenizer,
+    sentence_a: str = SENTENCE,
+    sentence_b: str | None = None,
+    *,
+    layer: int | None = None,
+    head: int | None = None,
+) -> "SentenceBoxes":
+    """Show boxes for a sentence or two, and draw their attention below anew after every Enter, in a choice of views.
+
+    Models, tokenizers and errors are those of `neuron_view`. `layer` and `head` are shown at first (3 and 1 where the
+    model has them); what a reader chooses in a view stays for the next. What is wrong with a sentence that is typed
+    stands in words under the boxes, and the last view stays; it is `.view`, with a `.save(path)`.
+    """
+    check_model(encoder)
+    L, A = encoder.config.num_hidden_layers, encoder.config.num_attention_heads
+    [layer] = check_indices("layer", [min(LAYER, L - 1) if layer is None else layer], L)
+    [head] = check_indices("head", [min(HEAD, A - 1) if head is None else head], A)
+    return SentenceBoxes(encoder, tokenizer, sentence_a, sentence_b, layer, head)
+
+
+class SentenceBoxes:
+    """What `explore` returns: Jupyter displays it, as widgets where it has them and as its view where not."""
+
+    def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None, layer: int, head: int):
+        self.model = encoder, tokenizer
+        self.layer, self.head = layer, head
+        self.kind = widgets.Dropdown(options=VIEWS, description="View:", **WIDE_ENOUGH)
+        self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self.frame.add_class("keeps-choices")  # where reader.js leaves what is chosen in a view
+        self.draw(sentence_a, sentence_b)  # what it complains about now is the caller's to hear
+        self.sentence_a = sentence_box("Sentence A:", sentence_a, "type, and press Enter")
+        self.sentence_b = sentence_box("Sentence B:", sentence_b or "", "empty for one sentence alone")
+        controls = [self.sentence_a, self.sentence_b, self.kind]
+        for control in controls:
+            control.observe(self.answer, "value")
+        self.box = widgets.VBox([*controls, self.message, self.tokens, self.frame])
+
+    def draw(self, sentence_a: str, sentence_b: str | None) -> None:
+        """Show the chosen view of a text; ValueError, and nothing is changed, where there is none."""
+        text = (*self.model, sentence_a, sentence_b or None)
+        tokens, input_ids, token_type_ids = tokenize_for_view(*text)
+        if (token_type_ids == 0).sum() <= 2:  # [CLS] and [SEP]
+            raise ValueError("sentence A is empty: type a word or more")
+        if self.kind.value == "head view":
+            self.view: View = head_view(*text, layer=self.layer, heads=[self.head])
+        elif self.kind.value == "model view":
+            self.view = model_view(*text)
+        else:
+            self.view = neuron_view(*text, layer=self.layer, head=self.head)
+        self.tokens.value = token_list(tokens, input_ids[0].tolist())
+        self.frame.value = self.view._repr_html_()
+
+    def answer(self, _) -> None:
+        """Draw what is asked for now, or say why not."""
+        self.message.value = '<p role="status">drawing …</p>'
+        try:
+            self.draw(self.sentence_a.value, self.sentence_b.value.strip())
+        except Exception as error:  # of any kind: a widget's traceback goes to a log that no reader opens
+            words = str(error) if isinstance(error, ValueError) else repr(error)
+            self.message.value = alert(f"Not drawn: {words}. Below stands the last view that was.")
+        else:
+            self.message.value = ""
+
+    def __repr__(self) -> str:
+        return f"Boxes for your own sentences, and the attention in them. {self.view!r}"
+
+    def _ipython_display_(self) -> None:
+        # Two outputs, since a page made of a saved notebook prefers widgets even where it cannot show them. The first
+        # is hidden where the second is alive
+        name = f"explore-{self.box.model_id}"
+        self.box.add_class(name)
+        hidden = f"<style>body:has(.{name}) .without-{name} {{ display: none; }}</style>"
+        instead = f'<div class="without-{name}"><p>{BELOW}</p>{self.view._repr_html_()}</div>'
+        display({"text/plain": repr(self), "text/html": hidden + instead}, raw=True)
+        # Written out, since releases of ipywidgets differ in how they display themselves
+        widget = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
+        display({WIDGET: widget}, raw=True)
+
+
+def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
+    """Make a text box that tells of a change when Enter is pressed or the box is left."""
+    options = {"placeholder": placeholder, "continuous_update": False}
+    return widgets.Text(text, description=name, **WIDE_ENOUGH, **options)
+
+
+def alert(text: str) -> str:
+    """Write a paragraph that a screen reader reads out when it appears."""
+    style = "line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, #c62828)"
+    return f'<p role="alert" style="{style}">{html.escape(text)}</p>'
+
+
+def token_list(tokens: Iterable[str], ids: Iterable[int]) -> str:
+    """Write each token with its id beneath, in rows that fit the width."""
+    items = (
+        f"<span>{html.escape(token)}<br><small>{number}</small></span>"
+        for token, number in zip(tokens, ids, strict=True)
+    )
+    style = "display: flex; flex-wrap: wrap; gap: 4px 12px; line-height: 1.3; text-align: center"
+    return f'<div role="group" aria-label="Tokens and their ids" style="{style}">{"".join(items)}</div>'

@@ -1,0 +1,46 @@
+// What a page in a frame takes from the page around it: light or dark, the ground behind it, and room for its height.
+
+const root = document.documentElement;
+
+// Dark where the letters around the frame are light, and, in a saved page, where the reader's system asks for it.
+function isDark() {
+  if (!window.frameElement) return window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const [red, green, blue] = getComputedStyle(window.frameElement).color.match(/[\d.]+/g).map(Number);
+  return red + green + blue > 384;
+}
+
+// The colour behind the frame, if it goes with the letters: a black view would stand out from a dark grey page.
+function groundAround(mode) {
+  for (let around = window.frameElement; around; around = around.parentElement) {
+    const { backgroundColor } = window.parent.getComputedStyle(around);
+    const [red, green, blue, alpha = 1] = backgroundColor.match(/[\d.]+/g).map(Number);
+    if (alpha > 0) return alpha === 1 && (red + green + blue < 384) === (mode === "dark") ? backgroundColor : "";
+  }
+  return "";
+}
+
+// It is looked at now and then: a MutationObserver of what is around the frame does not hear of another style sheet, of a
+// media query, nor of the end of a transition from one colour to the other (all tried).
+function keepTheme(changed = () => {}) {
+  function follow() {
+    const mode = isDark() ? "dark" : "light";
+    root.style.setProperty("--ground", groundAround(mode));
+    if (root.classList.contains(mode)) return;
+    root.classList.remove("auto", "light", "dark");
+    root.classList.add(mode);
+    changed(mode);
+  }
+  follow();
+  setInterval(follow, 500);
+}
+
+// Give the frame, if there is one, this page's height. Once it is drawn, what stands beside the frame is not needed.
+function fitFrame(drawn = true) {
+  const frame = window.frameElement, height = Math.ceil(document.body.getBoundingClientRect().bottom);
+  if (!frame || height <= 0) return;
+  frame.style.height = `${height}px`;
+  if (drawn) frame.nextElementSibling.style.display = "none";
+}
+
+root.classList.toggle("framed", window.parent !== window);
+root.classList.toggle("still", Boolean(window.still)); // for a photograph: nothing to press, nothing to scroll

@@ -1,0 +1,144 @@
+"""The attentions that a view is given, checked and packed."""
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from utils.checks import is_whole
+
+DIGITS = 4  # after the decimal point, in what a view draws
+MOST_NUMBERS = 20_000_000  # weights on a page, which then takes about 120 MB
+NO_WEIGHTS = (
+    "call the model with output_attentions=True; a transformers model returns weights only with the attention "
+    'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
+)
+WAYS = (
+    "pass (encoder, tokenizer, sentence_a, sentence_b=None), or (attention, tokens, sentence_b_start=None), or the "
+    "named attentions and tokens of an encoder–decoder model"
+)
+
+
+class Panel(NamedTuple):
+    """One attention ready to draw: a choice of the view's attention drop-down."""
+
+    weights: Tensor  # (L, A, S, T)
+    left_tokens: list[str]  # S, which attend
+    right_tokens: list[str]  # T, which are attended to
+
+
+def read_panel(
+    attention: Sequence[Tensor],
+    left_tokens: Sequence[str],
+    right_tokens: Sequence[str],
+    *,
+    argument: str = "attention",
+    prettify_tokens: bool = True,
+) -> Panel:
+    """Check an attention, one tensor (1, A, S, T) per layer, with the S tokens that attend and the T attended to.
+
+    ValueError or TypeError, naming the `argument`, if the weights cannot be drawn or the tokens do not fit them.
+    """
+    weights = stack_layers(attention, argument)
+    texts = []
+    for tokens, size in ((left_tokens, weights.size(2)), (right_tokens, weights.size(3))):
+        if isinstance(tokens, str) or not isinstance(tokens, Iterable):
+            raise TypeError(
+                f"tokens must be a list, the {size} tokens of {argument}, got {type(tokens).__name__}: {WAYS}"
+            )
+        text = [prettify(str(token)) if prettify_tokens else str(token) for token in tokens]
+        if len(text) != size:
+            raise ValueError(
+                f"{argument} has {size} positions, but there are {len(text)} tokens: pass the tokens of the same "
+                "input, special tokens such as [CLS] and [SEP] included"
+            )
+        texts.append(text)
+    return Panel(weights, *texts)
+
+
+def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Tensor:
+    """Stack one tensor (1, A, S, T) per layer, on any device and in any precision, to (L, A, S, T) float64.
+
+    ValueError or TypeError, naming the `argument`, for other shapes and for what cannot be attention weights.
+    """
+    if attention is None:  # as a model returns it that was not asked
+        attention = ()
+    if isinstance(attention, str) or not isinstance(attention, Iterable):
+        raise TypeError(f"{argument} must be one tensor per layer, got {type(attention).__name__}: {WAYS}")
+    layers = list(attention)
+    if not layers or any(layer is None for layer in layers):
+        raise ValueError(f"{argument} holds no weights, {tuple(layers)!r:.60}: {NO_WEIGHTS}")
+    layers = [torch.as_tensor(layer) for layer in layers]
+    first = tuple(layers[0].shape)
+    for index, layer in enumerate(layers):
+        if layer.dim() != 4 or layer.shape != first or not layer.numel():
+            raise ValueError(
+                f"layer {index} of {argument} has the shape {tuple(layer.shape)}, layer 0 {first}: pass one tensor "
+                "(1, heads, tokens, tokens) per layer, all alike"
+            )
+    if first[0] != 1:
+        raise ValueError(
+            f"{argument} is of a batch of {first[0]}, and a view shows one text: pass "
+            f"[layer[i : i + 1] for layer in {argument}] for text i, without its padding"
+        )
+    weights = torch.cat([layer.detach().cpu().double() for layer in layers])
+    if not weights.isfinite().all():
+        raise ValueError(f"{argument} holds nan or inf: look for a row of the attention mask that is all 0")
+    if weights.min() < 0 or weights.max() > 1.001:  # half precision rounds
+        raise ValueError(
+            f"{argument} holds numbers from {weights.min():.2f} to {weights.max():.2f}, and weights lie between 0 and "
+            "1: pass what softmax gives, of a model after model.eval()"
+        )
+    return weights
+
+
+def prettify(token: str) -> str:
+    """Remove the marks that byte-pair and SentencePiece vocabularies put at word boundaries (as bertviz does)."""
+    return token.replace("Ġ", " ").replace("▁", " ").replace("</w>", "")
+
+
+def check_indices(argument: str, indices: int | Iterable[int] | None, count: int) -> list[int]:
+    """Return the indices, or all where they are None; ValueError for an index that does not exist, or for none."""
+    if indices is None:
+        return list(range(count))
+    indices = [indices] if isinstance(indices, (Integral, str)) else list(indices)
+    for index in indices:
+        if not is_whole(index) or not 0 <= index < count:
+            raise ValueError(f"{argument} names {index!r}, but there are {count}: use 0 to {count - 1}")
+    if not indices:
+        raise ValueError(f"{argument}=[] names none of the {count}: leave it out for all")
+    return [int(index) for index in indices]
+
+
+def row_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
+    """Find the row that a photograph points at: a word's first place, None for one that this text does not have."""
+    if isinstance(token, str):
+        return tokens.index(token) if token in tokens else None
+    return None if token is None else check_indices("token", [token], len(tokens))[0]
+
+
+def in_ten_thousandths(values: Tensor) -> list:
+    """Turn (L, A, S, …) into lists of whole ten-thousandths, which take half the room; page.js divides them again.
+
+    ValueError for so many that no browser would show the page.
+    """
+    if values.numel() > MOST_NUMBERS:
+        sizes = " × ".join(str(size) for size in values.shape)
+        raise ValueError(
+            f"a view of {sizes} numbers (layers × heads × tokens × tokens) is more than a browser can hold "
+            f"({MOST_NUMBERS:,}): shorten the text, or pass include_layers=[…] where a view has it"
+        )
+    return (values.detach().cpu().double() * 10**DIGITS).round().long().tolist()
+
+
+def describe(name: str | None, layers: int, heads: int, texts: Iterable[list[str]]) -> str:
+    """Tell a reader who cannot see the view the model's name, if known, its sizes and the beginning of each text."""
+    told = {}  # one text may stand on both sides
+    for tokens in texts:
+        text = " ".join(tokens)
+        beginning = text if len(text) <= 60 else f"{text[:60]}…"
+        told[text] = f"{len(tokens)} tokens, “{beginning}”"
+    sizes = f"{layers} layers × {heads} heads on {'; '.join(told.values())}"
+    return f"{name}, {sizes}" if name else sizes

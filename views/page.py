@@ -1,0 +1,190 @@
+"""Pages that show a view of bertviz's without internet, in a frame of a notebook's output or in a file."""
+
+import html
+import importlib.metadata
+import importlib.util
+import json
+import os
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from utils.files import write_file
+
+FOLDER = Path(__file__).parent
+PARTS_OF_A_PAIR = {
+    "aa": "Sentence A -> Sentence A",
+    "bb": "Sentence B -> Sentence B",
+    "ab": "Sentence A -> Sentence B",
+    "ba": "Sentence B -> Sentence A",
+}
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
+)
+INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
+
+
+class Kind(NamedTuple):
+    """One of bertviz's views: its name, its template's name, the width it draws in and how it is used."""
+
+    name: str
+    template: str
+    width: int  # pixels
+    drop_downs: dict[str, str]  # id and label of each that bertviz fills itself
+    help: str
+
+
+HEAD_VIEW = Kind(
+    "Head view",
+    "head_view",
+    340,
+    {"layer": "Layer"},
+    "Hover over a token to follow its lines, over a tile to see its head's, over a line for its weight. Click a tile "
+    "to hide or show its head, double-click it (Shift+Enter) to see that head alone, double-click it again for all.",
+)
+MODEL_VIEW = Kind(
+    "Model view",
+    "model_view",
+    970,
+    {},
+    "Click a cell to enlarge that head and click it again (Escape) to close it. In the enlarged head, hover over a "
+    "token on the left to follow its lines, over a line for its weight.",
+)
+NEURON_VIEW = Kind(
+    "Neuron view",
+    "neuron_view",
+    1050,
+    {"layer": "Layer", "att_head": "Head"},
+    "Hover over a token on the left to follow its lines. Click the + beside it to open its query and the keys: the "
+    "token that was hovered over last is multiplied, and each number is told under the pointer. A − closes them.",
+)
+
+
+@dataclass(frozen=True, repr=False)
+class View:
+    """An interactive view or figure: Jupyter displays it as the last value of a cell, `save` writes it to a file."""
+
+    summary: str
+    page: str
+
+    def __repr__(self) -> str:
+        return f"{self.summary}. {INSTEAD}"
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
+        source = html.escape(self.page, quote=False).replace("'", "&#x27;")
+        summary = html.escape(self.summary)
+        return (
+            f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
+            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {INSTEAD}</p></div>'
+        )
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write a page that any browser opens without internet, whole or not at all, and return its path."""
+        return write_file(path, self.page)
+
+
+def make_view(
+    kind: Kind, panels: dict[str, dict], *, display_mode: str | None, summary: str, **params
+) -> View:
+    """Make a view of these panels, the choices of its drop-down for attention.
+
+    `params` are the others that bertviz's template reads. ValueError for a `display_mode` that does not exist.
+    """
+    if display_mode not in (None, "light", "dark"):
+        raise ValueError(
+            f'display_mode="{display_mode}" does not exist: use "light" or "dark", or None to follow the page around'
+        )
+    params = {
+        "attention": panels,
+        "default_filter": next(iter(panels)),
+        "root_div_id": "view",
+        "display_mode": display_mode or "auto",  # which frame.js decides
+        "width": kind.width,
+        **params,
+    }
+    title = f"{kind.name} of {summary}"
+    title = writable(title)
+    return View(title, build_page(kind, title, params))
+
+
+def build_page(kind: Kind, title: str, params: dict) -> str:
+    """Put bertviz's template, the libraries it needs and the data into page.html, whose policy forbids any request."""
+    return Template(own_text("page.html")).substitute(
+        policy=POLICY,
+        mode=params["display_mode"],
+        template=kind.template,
+        title=html.escape(title),
+        help=kind.help,
+        drop_downs=drop_downs(kind, params),
+        data=json_for_html(params),
+        css=own_text("page.css"),
+        d3=package_text("mpld3", "js/d3.v5.min.js"),
+        frame=own_text("frame.js"),
+        page=own_text("page.js"),
+        canvas=own_text("canvas.js"),
+        reader=own_text("reader.js"),
+        version=importlib.metadata.version("bertviz"),
+        drawing=drawing_code(kind.template),
+    )
+
+
+def drop_downs(kind: Kind, params: dict) -> str:
+    """Build the drop-downs above a drawing: bertviz fills those of the kind, and that for attention is filled here."""
+    controls = [
+        f'<label>{label}: <select id="{name}"></select></label>' for name, label in kind.drop_downs.items()
+    ]
+    choices = {name: name.capitalize() for name in params["attention"]}
+    if params["sentence_b_start"] is not None:
+        choices |= PARTS_OF_A_PAIR
+    if len(choices) > 1:
+        options = [f'<option value="{name}">{html.escape(text)}</option>' for name, text in choices.items()]
+        controls.append(f'<label>Attention: <select id="filter">{"".join(options)}</select></label>')
+    return "".join(controls)
+
+
+def writable(text: str) -> str:
+    """Put a question mark for half a character, which no file holds and no picture shows."""
+    return text.encode(errors="replace").decode()
+
+
+def json_for_html(value) -> str:
+    """Write JSON that is safe inside a <script>: ASCII, and without the < that could end or comment out the element."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def drawing_code(template: str) -> str:
+    """Read bertviz's own drawing code, without the addresses it would fetch libraries from, and apply changes.toml.
+
+    RuntimeError if an old text is not there, or not as often as it is told there.
+    """
+    _, start, code = package_text("bertviz", f"{template}.js").partition("requirejs([")
+    code = start + code
+    for change in tomllib.loads(own_text("changes.toml"))[template]:
+        found, expected = code.count(change["old"]), change.get("times", 1)
+        if found != expected:
+            bertviz = f"bertviz {importlib.metadata.version('bertviz')}"
+            raise RuntimeError(
+                f"{template}.js of {bertviz} has {found} times, not {expected}, what views/changes.toml replaces: "
+                f"{change['old']!r}. pip install bertviz==1.4.1"
+            )
+        code = code.replace(change["old"], change["new"])
+    return code
+
+
+@cache
+def own_text(file: str) -> str:
+    """Read a text file of this folder."""
+    return (FOLDER / file).read_text("utf-8")
+
+
+@cache
+def package_text(package: str, file: str) -> str:
+    """Read a text file of an installed package, which is not imported for it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        raise ModuleNotFoundError(f"the views need {package}: pip install {package}")
+    return (Path(spec.submodule_search_locations[0]) / file).read_text("utf-8")
