@@ -174,7 +174,7 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
 
 
 def within(name: str, value: int, count: int, least: int = 0) -> int:
-    """A number that a reader typed, such as a layer, if it is one of `least` … count - 1; else say so, and the nearest.
+    """A number that a reader typed, such as a layer, if it is from `least` to count - 1; else say so, take the nearest.
 
     What is no whole number at all becomes `least`.
     """
