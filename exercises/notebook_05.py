@@ -34,6 +34,7 @@ NUMBERS = {
     "the shape (2, 3, 5)": (torch.linspace(-4, 4, 30).view(2, 3, 5),),
     "the shape (3,)": (torch.tensor([-2.0, 0.3, 9.0]),),
     "a single number, of the shape ()": (torch.tensor(2.0),),
+    "a single negative number": (torch.tensor(-2.0),),
 }
 
 

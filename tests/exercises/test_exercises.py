@@ -30,11 +30,14 @@ WRONG = [
 NUMBERS = sorted({number for number, *_ in WRONG})
 # Their checks climb to pretrained weights: seconds for each answer, which `make quick` leaves to `make test`.
 LONG = {"3.3", "4.5", "8.2", "9.4"}
+LONG_THREE_TIMES = LONG | {"5.3", "6.4", "11.2"}
+for number in NUMBERS:
+    find_check(number)  # imports its notebook's checks, so that SIZES are all there
 
 
-def marked(cases):
+def marked(cases, long=LONG):
     """The cases as a test's parameters, the long ones marked."""
-    return [pytest.param(*case, marks=[pytest.mark.long] if case[0] in LONG else []) for case in cases]
+    return [pytest.param(*case, marks=[pytest.mark.long] if case[0] in long else []) for case in cases]
 
 
 def printed(capsys, number: str, answer) -> str:
@@ -67,7 +70,8 @@ def test_wrong_answers_get_a_hint_that_names_the_mistake(number, answer, words):
 
 
 @pytest.mark.parametrize(
-    ("number", "answer"), marked([*RIGHT, *((number, answer) for number, answer, _ in WRONG)])
+    ("number", "answer"),
+    marked([*RIGHT, *((number, answer) for number, answer, _ in WRONG)], long=LONG_THREE_TIMES),
 )
 def test_chance_does_not_decide(number, answer):
     def said(seed):
@@ -76,6 +80,7 @@ def test_chance_does_not_decide(number, answer):
     assert said(0) == said(1) == said(2)
 
 
+@pytest.mark.long
 def test_an_answer_cannot_spoil_the_next_ones():
     for number in ("5.3", "6.4"):  # whose parts, made once, an answer may alter
         for answer in [answer for other, answer, _ in WRONG if other == number]:
