@@ -395,7 +395,7 @@ def table(content: bytes):
 # First rows that differ in one place only.
 
 # fmt: off
-COUNTS = ("num_attention_heads", "hidden_size", "num_hidden_layers", "vocab_size", "intermediate_size")
+COUNTS = ("num_attention_heads", "hidden_size", "vocab_size", "intermediate_size")
 CONFIGS = [
     *((field, value, f"{field}={value} must be a whole number of 1 or more") for field in COUNTS for value in (-1, 0)),
     ("max_position_embeddings", 0, "max_position_embeddings=0 must be"),
@@ -407,7 +407,8 @@ CONFIGS = [
     *(("layer_norm_eps", eps, f"layer_norm_eps={eps} must be a number from 0 to 1") for eps in (math.nan, -1.0)),
     *(("initializer_range", std, f"initializer_range={std} must be") for std in (math.nan, math.inf, -0.1)),
     ("pad_token_id", 50, "pad_token_id=50 must be a whole number from 0 to 49"),
-    ("num_hidden_layers", 10**9, "num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"),
+    *(("num_hidden_layers", count, f"num_hidden_layers={count} must be a whole number from 1 to 1,000")
+      for count in (-1, 0, 10**9)),
     ("hidden_act", "silu", 'hidden_act="silu" is not built here: use one of gelu'),
     ("is_decoder", True, "is_decoder=True is not built here: use False"),
     ("add_cross_attention", True, "add_cross_attention=True is not built here: use False"),

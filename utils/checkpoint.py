@@ -17,11 +17,14 @@ from pathlib import Path
 from huggingface_hub import HfApi, snapshot_download
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import AutoTokenizer, BertConfig, BertModel
+from transformers import AutoTokenizer, BertConfig, BertModel, ModernBertConfig
 
 from utils.checks import (
+    MOST_LAYERS,
     check_config,
+    check_modern_config,
     check_no_problems,
+    check_size,
     check_vocabulary_size,
 )
 from utils.files import being_saved, check_sha256, read_whole
@@ -50,6 +53,15 @@ TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "spec
 HUB_SECONDS = 10  # for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
+# the families that are read: their configuration, what looks at it, and what to take instead of another
+FAMILIES = {
+    "bert": (BertConfig, check_config, REMEDY),
+    "modernbert": (
+        ModernBertConfig,
+        check_modern_config,
+        "use a ModernBERT, or TransformerEncoder for a BERT",
+    ),
+}
 
 
 # Which folder
@@ -111,23 +123,25 @@ def reading(what: Path | str) -> Iterator[None]:
         raise ValueError(f"{what} cannot be read ({reason[0].strip()}): fetch or save it again") from error
 
 
-def load_config(checkpoint: str | None = None) -> BertConfig:
-    """A checkpoint's `BertConfig`; ValueError if it is of another family than BERT, or beyond what is built here."""
-    folder = checkpoint_folder(checkpoint)
+def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConfig | ModernBertConfig:
+    """A checkpoint's configuration; ValueError if it is of another family, or beyond what is built here."""
+    folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
     if not (folder / CONFIG).is_file():
-        raise ValueError(f"{folder} holds no {CONFIG}, so it is no checkpoint: {REMEDY}")
+        raise ValueError(f"{folder} holds no {CONFIG}, so it is no checkpoint: {remedy}")
     with reading(folder / CONFIG):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
-        family = settings.get("model_type") if isinstance(settings, dict) else None
-    if family != "bert":
-        raise ValueError(
-            f'{folder} is of the family model_type="{family}", and this series builds "bert": {REMEDY}'
-        )
+        found = settings.get("model_type") if isinstance(settings, dict) else None
+    if found != family:
+        both = f'{folder} is of the family model_type="{found}", and this series builds "{family}"'
+        raise ValueError(f"{both}: {remedy}")
+    check_size(
+        "num_hidden_layers", settings.get("num_hidden_layers", 1), most=MOST_LAYERS
+    )  # before a list is made
     with reading(folder / CONFIG):
-        config = BertConfig.from_dict(
+        config = kind.from_dict(
             {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}
         )
-    check_config(config)
+    check(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
 
@@ -148,10 +162,12 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
     return weights
 
 
-def read_checkpoint(checkpoint: str | None = None) -> tuple[BertConfig, dict[str, Tensor]]:
+def read_checkpoint(
+    checkpoint: str | None = None, family: str = "bert"
+) -> tuple[BertConfig | ModernBertConfig, dict[str, Tensor]]:
     """What `load_config` and `read_weights` give, both of one saving, even while somebody saves into the folder."""
     folder = checkpoint_folder(checkpoint)
-    return read_whole(folder, lambda: (load_config(checkpoint), read_weights(checkpoint)))
+    return read_whole(folder, lambda: (load_config(checkpoint, family), read_weights(checkpoint)))
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -75,8 +75,8 @@ def check_numbers(config, counts: Collection[str]) -> None:
             "the checkpoint holds quantized weights (quantization_config): save the model as float32"
         )
     for field in counts:
-        check_size(field, getattr(config, field))
-    check_size("num_hidden_layers", config.num_hidden_layers, most=MOST_LAYERS)
+        most = MOST_LAYERS if field == "num_hidden_layers" else math.inf
+        check_size(field, getattr(config, field), most=most)
     for field in (*SHARES, "initializer_range"):
         check_up_to(1, field, getattr(config, field, 0))
     if config.pad_token_id is not None:

@@ -3,14 +3,13 @@
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from transformers import AutoConfig, ModernBertConfig
+from transformers import ModernBertConfig
 
 from utils.attention import MultiHeadAttention
-from utils.checkpoint import checkpoint_folder, read_weights, reading
+from utils.checkpoint import read_checkpoint
 from utils.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
-from utils.files import read_whole
 from utils.weights import rename_modern_weight, rename_weights
 
 
@@ -139,14 +138,7 @@ class ModernEncoder(nn.Module):
     @classmethod
     def from_checkpoint(cls, checkpoint: str):
         """Pretrained weights, in evaluation mode: a local folder that transformers saved, or a name on the Hub."""
-        folder = checkpoint_folder(checkpoint)
-
-        def read():
-            with reading(folder):
-                config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-            return config, read_weights(folder)
-
-        config, weights = read_whole(folder, read)
+        config, weights = read_checkpoint(checkpoint, "modernbert")
         encoder = cls(config)
         encoder.load_weights(weights)
         return encoder.eval()

@@ -365,12 +365,13 @@ def test_of_a_model_with_a_head_the_encoder_is_read(kind, tmp_path):
 
 
 def test_a_checkpoint_of_bert_is_refused():
-    with pytest.raises(ValueError, match=r'^model_type="bert" is no ModernBERT: use .* TransformerEncoder$'):
+    words = r'model_type="bert", and this series builds "modernbert": use .* TransformerEncoder for a BERT$'
+    with pytest.raises(ValueError, match=words):
         ModernEncoder.from_checkpoint(None)
 
 
 def test_a_folder_without_configuration_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"cannot be read .*config\.json"):
+    with pytest.raises(ValueError, match=r"holds no config\.json, so it is no checkpoint: use a ModernBERT"):
         ModernEncoder.from_checkpoint(str(tmp_path))
 
 
@@ -458,6 +459,17 @@ def test_what_is_not_built_is_refused(config, message):
 def test_vectors_of_an_odd_size_are_not_turned(size):
     with pytest.raises(ValueError, match=f"^a head of {size} numbers cannot be turned in pairs"):
         rotary(torch.ones(2, size), torch.arange(2), 1e4)
+
+
+def test_a_billion_layers_are_refused_before_a_list_of_them_is_made(folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "deep")
+    settings = json.loads((place / "config.json").read_text("utf-8")) | {"num_hidden_layers": 10**9}
+    del settings["layer_types"]
+    (place / "config.json").write_text(json.dumps(settings), "utf-8")
+    with pytest.raises(
+        ValueError, match="num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"
+    ):
+        ModernEncoder.from_checkpoint(place)
 
 
 def test_a_quantized_checkpoint_is_refused(folder, tmp_path):
