@@ -13,7 +13,16 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import ROOT
-from utils.notebook import NEEDED, compare, finding, largest_difference, other_checkout, place_of, start, within
+from utils.notebook import (
+    NEEDED,
+    compare,
+    finding,
+    largest_difference,
+    other_checkout,
+    place_of,
+    start,
+    within,
+)
 
 
 @pytest.fixture(autouse=True)
