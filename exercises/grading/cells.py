@@ -42,6 +42,7 @@ ATTRIBUTES = {
     ),
     *("tb_frame", "f_back", "f_locals", "f_globals", "f_builtins", "gi_frame", "cr_frame", "ag_frame"),
     *("_getframe", "_current_frames", "currentframe", "walk_tb", "walk_stack", "settrace", "setprofile"),
+    *("getprofile", "_profile_hook"),
     *("__torch_function__", "__torch_dispatch__", "DisableTorchFunction", "DisableTorchFunctionSubclass"),
     *("_pop_mode", "_pop_mode_temporarily", "_pop_torch_function_stack", "_importer", "__eq__", "__ne__"),
 }

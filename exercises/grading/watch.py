@@ -58,9 +58,10 @@ NETWORK = {
     *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
 }
 LOOKS_BEHIND = {
-    *("sys._getframe", "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile"),
-    *("sys.monitoring.register_callback", "gc.get_objects", "gc.get_referrers", "gc.get_referents"),
+    *("sys._getframe", "sys._current_frames", "sys._current_exceptions"),
+    *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
 }
+FOLLOWS = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
 FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "__code__"}
 RUNS_TEXT = {"exec", "compile", "marshal.loads", "code.__new__"}
 ASK_FOR_FRAMES = ("inspect.py", "traceback.py", "logging/__init__.py")  # and hand them on
@@ -100,14 +101,22 @@ class Watch:
         elif event in LOOKS_BEHIND or (event == "object.__getattr__" and arguments[-1] in FRAMES):
             if self.asks(2):
                 self.refuse("looks behind the check")
+        elif event in FOLLOWS:  # a new thread alone may, which gets the profiler below
+            if self.caller().f_code.co_name != "_bootstrap_inner":
+                self.refuse("looks behind the check")
         elif (event in RUNS_TEXT or event.startswith("ctypes.")) and self.asks(1):
             self.noted.append(f"uses {event}")
 
+    def caller(self, depth: int = 2) -> FrameType:
+        """The frame that has brought an event about."""
+        self.looking = True  # or this would be an event, too
+        frame = sys._getframe(depth)
+        self.looking = False
+        return frame
+
     def asks(self, depth: int) -> bool:
         """Whether the student's own lines have brought an event about, directly or by a module that hands frames on."""
-        self.looking = True  # or this would be an event, too
-        frame = sys._getframe(2)
-        self.looking = False
+        frame = self.caller(3)
         if depth == 2 and frame.f_code.co_filename.endswith(ASK_FOR_FRAMES):
             frame = frame.f_back
         return frame is not None and frame.f_code.co_filename in self.files
@@ -247,7 +256,10 @@ def origins(answer, files: set[str], given: set[str], answers: dict) -> list[str
             if ours[id(value)].rpartition(".")[2] not in given:
                 found.append(f"uses {ours[id(value)]}")
         elif isinstance(value, type):
-            if value.__module__ == "__main__" or any(id(base) in ours for base in value.__mro__):
+            methods = [
+                part.__code__.co_filename for part in vars(value).values() if isinstance(part, FunctionType)
+            ]
+            if value.__module__ == "__main__" or files.intersection(methods):
                 waiting += [*value.__bases__, *vars(value).values()]
         elif isinstance(value, (tuple, list, set)):
             waiting += value
@@ -406,6 +418,7 @@ def work(
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader ends this process
     multiprocessing.current_process()._args = ()  # which hold the secret
+    sys.getprofile = lambda: None  # it would give away the `Watch`
     os.chdir(folder)
     tempfile.tempdir, sys.dont_write_bytecode = folder, True
     os.environ["IPYTHONDIR"] = folder
