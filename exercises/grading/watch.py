@@ -256,10 +256,9 @@ def origins(answer, files: set[str], given: set[str], answers: dict) -> list[str
             if ours[id(value)].rpartition(".")[2] not in given:
                 found.append(f"uses {ours[id(value)]}")
         elif isinstance(value, type):
-            methods = [
-                part.__code__.co_filename for part in vars(value).values() if isinstance(part, FunctionType)
-            ]
-            if value.__module__ == "__main__" or files.intersection(methods):
+            methods = [part.__code__ for part in vars(value).values() if isinstance(part, FunctionType)]
+            students = value.__module__ == "__main__" or any(code.co_filename in files for code in methods)
+            if students or any(id(base) in ours for base in value.__mro__):
                 waiting += [*value.__bases__, *vars(value).values()]
         elif isinstance(value, (tuple, list, set)):
             waiting += value
