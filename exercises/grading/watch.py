@@ -78,7 +78,7 @@ class Watch:
     def __init__(self, folder: str, network: bool):
         self.folder, self.network = os.path.realpath(folder), network
         self.students, self.looking, self.noted = False, False, []
-        self.files, self.given, self.answers = set(FROM_TEXT), set(), {}
+        self.files, self.given, self.answers, self.handed = set(FROM_TEXT), set(), {}, set()
         sys.addaudithook(self.hook)
 
     def hook(self, event: str, arguments: tuple) -> None:
@@ -143,8 +143,13 @@ class Watch:
             elif file.startswith("<ipython-input"):
                 if code.co_name == "<module>":
                     self.files.add(file)
-                if any(isinstance(argument, FrameType) for argument in frame.f_locals.values()):
+                arguments = list(frame.f_locals.values())
+                if any(isinstance(argument, FrameType) for argument in arguments):
                     self.refuse("looks behind the check")  # as a signal's handler
+                if (
+                    frame.f_back and frame.f_back.f_code.co_filename not in self.files
+                ):  # the check hands them over
+                    self.handed |= {part.__code__ for part in arguments if isinstance(part, FunctionType)}
         elif event == "return" and file in self.files and poses(value):
             self.noted.append(f"returns a {type(value).__name__} of its own, which is no plain tensor")
 
@@ -156,7 +161,7 @@ class Watch:
                 self.noted.append(f"uses {self.answers[code]}, which it should write")
             return
         name = code.co_qualname.partition(".")[0]
-        if name in self.given or name == "<module>":
+        if name in self.given or name == "<module>" or code in self.handed:
             return
         if name == code.co_qualname:  # a function, perhaps called by way of a library
             while caller and not self.is_known(caller.f_code.co_filename):
@@ -181,6 +186,7 @@ class Watch:
     def student(self, given: set[str], answers: dict) -> Iterator[list[str]]:
         """While the student's code runs; gives the list of what is noted."""
         self.noted, self.given, self.answers, self.files = [], given, answers, set(FROM_TEXT)
+        self.handed = set()
         threading.setprofile(self.profile)
         sys.setprofile(self.profile)
         self.students = True
