@@ -201,7 +201,8 @@ def start_page(readme: Path, places: list[str], explored: bool, taught: bool = F
         "For teachers": ["misconceptions"] * taught,
     }
     for caption, pages in pages_of.items():
-        start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
+        if pages:
+            start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
     return start
 
 

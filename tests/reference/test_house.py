@@ -34,9 +34,9 @@ STANDS_ON = {
     "exercises": ("utils",),
     "explorer": ("utils", "views"),
     "scripts": ("utils",),
-    "records": ("utils",),
     "publish": ("utils", "views", "explorer", "exercises"),
-    "benchmarks": ("utils", "views", "explorer", "publish", "records"),
+    "benchmarks": ("utils", "views", "explorer", "publish"),
+    "records": ("utils", "benchmarks"),
 }
 
 VIEWS = ("inputs", "page", "models", "figures", "draw", "explore")  # on utils, which knows nothing of them
