@@ -42,7 +42,7 @@ def dead_links(folder: Path) -> list[str]:
 
 def test_nothing_but_what_a_student_runs_is_in_it(copy):
     """No solutions, nothing for teachers or for those who change the series, and no history."""
-    folders = {"notebooks", "exercises", "scripts", "utils", ".binder"}
+    folders = {"notebooks", "exercises", "scripts", "utils", "views", ".binder"}
     files = {
         "README.md",
         "Makefile",
