@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import shlex
+import subprocess
 import tomllib
 
 import nbformat
@@ -201,3 +202,11 @@ def test_every_make_command_of_readme_has_a_form_for_windows():
 def test_uv_has_one_version(name):
     (version,) = re.findall(r"^UV := (\S+)$", MAKEFILE, re.M)
     assert set(re.findall(r"uv==[\d.]+", (ROOT / name).read_text("utf-8"))) == {version}
+
+
+def test_the_map_of_the_house_names_every_folder():
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The house")[1].split("Where do I change")[0]
+    named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line}
+    assert named == {folder for folder in folders if not folder.startswith(".")}
