@@ -1,7 +1,7 @@
 """Mark what a class has handed in: `python -m exercises grade notebooks/03_self_attention.ipynb handed_in/*.ipynb`.
 
 Each hand-in is run in a process of its own: the original notebook's cells, with the student's exercise cells in their
-places. It is no sandbox: run the hand-ins of people whom you do not trust in a container.
+places. It is no safe place for programs of people whom you do not trust: run those in a container.
 """
 
 import argparse
@@ -10,7 +10,15 @@ import os
 import sys
 from pathlib import Path
 
-from exercises.grading import Limits, grade, report
+from exercises.grading import grade
+from exercises.grading.process import Allowance
+from exercises.grading.report import report, write_csv, write_feedback
+from exercises.grading.watch import landlock
+
+SANDBOX = """
+While they ran, the kernel (Landlock) let hand-ins write in a folder of their own only, and start no program."""
+NO_SANDBOX = """
+This machine's kernel has no Landlock: only Python held these programs back. TEACHING.md shows a container."""
 
 
 def positive(text: str) -> float:
@@ -18,6 +26,14 @@ def positive(text: str) -> float:
     if not (number := float(text)) > 0:
         raise ValueError
     return number
+
+
+def name_and_number(text: str) -> tuple[str, str]:
+    """A student's name and an exercise, as in "Ada:3.3"."""
+    name, colon, number = text.rpartition(":")
+    if not colon:
+        raise ValueError
+    return name, number
 
 
 def read_options() -> argparse.Namespace:
@@ -34,16 +50,25 @@ def read_options() -> argparse.Namespace:
         "handed_in", nargs="+", help="the students' notebooks; a file's name is a row's name"
     )
     command.add_argument("--csv", type=Path, help="write the table there, for a spreadsheet")
+    command.add_argument("--feedback", type=Path, help="write a text for each student into this folder")
+    command.add_argument(
+        "--accept",
+        type=name_and_number,
+        action="append",
+        default=[],
+        metavar="NAME:3.3",
+        help="believe this answer although it is doubted; again for each",
+    )
     cores = os.cpu_count() or 1
     command.add_argument(
         "--processes", type=int, default=cores, help=f"hand-ins at a time (default: the cores, {cores})"
     )
-    limits = Limits()
+    allowance = Allowance()
     command.add_argument(
-        "--seconds", type=positive, default=limits.seconds, help="for each cell (default: %(default)g)"
+        "--seconds", type=positive, default=allowance.seconds, help="for each cell (default: %(default)g)"
     )
     command.add_argument(
-        "--memory", type=positive, default=limits.gigabytes, help="GB for a hand-in (default: %(default)g)"
+        "--memory", type=positive, default=allowance.gigabytes, help="GB for a hand-in (default: %(default)g)"
     )
     command.add_argument("--network", action="store_true", help="let hand-ins use it; else it is refused")
     options = parser.parse_args()
@@ -68,14 +93,23 @@ def expand(names: list[str]) -> list[Path]:
 def main() -> str | int | None:
     """Grade; return what is wrong, or 1 if a hand-in is not graded, as after an interruption."""
     options = read_options()
-    limits = Limits(options.seconds, options.memory, options.network)
+    allowance = Allowance(options.seconds, options.memory, options.network)
+
+    def save(rows: list) -> None:
+        if options.csv:
+            write_csv(options.csv, rows)
+        if options.feedback:
+            write_feedback(options.feedback, rows)
+
     try:
-        rows = grade(options.notebook, expand(options.handed_in), options.csv, options.processes, limits)
+        paths = expand(options.handed_in)
+        rows = grade(options.notebook, paths, save, options.processes, allowance, options.accept)
     except (OSError, ValueError) as error:
         return str(error)
     print(report(rows))
-    if options.csv:
-        print(f"\nWritten to {options.csv}")
+    print(SANDBOX if landlock() else NO_SANDBOX)
+    for place in filter(None, (options.csv, options.feedback)):
+        print(f"Written to {place}")
     return int(any(verdict.kind == "not graded" for row in rows for verdict in row.verdicts.values()))
 
 

@@ -21,6 +21,7 @@ LEFT_OUT = {
     *("TEACHING.md", "MISCONCEPTIONS.md"),
     # right and wrong answers to all exercises
     *("tests/exercises/cases", "tests/exercises/test_exercises.py", "tests/exercises/test_grading.py"),
+    *("tests/exercises/test_cheats.py", "tests/exercises/hand_ins.py"),
     *("tests/browser", "tests/notebooks", "tests/slow", "tests/tools"),
     ".git",
 }

@@ -4,6 +4,7 @@ The original is notebook 03 without its longest exercise; tests/slow grades all 
 """
 
 import csv
+import functools
 import json
 import multiprocessing
 import re
@@ -13,8 +14,22 @@ from pathlib import Path
 
 import pytest
 
-from exercises import POINTS, __main__, grading, notebook_03
-from exercises.grading import Limits, borrowed, grade, in_place, read_cells, report
+from exercises import POINTS, __main__, find_check, grading, notebook_03
+from exercises.grading import grade
+from exercises.grading.cells import (
+    Answer,
+    Cell,
+    borrowed,
+    in_place,
+    parsed,
+    read_cells,
+    shapes,
+    without_magics,
+)
+from exercises.grading.process import Allowance, Grader, receive
+from exercises.grading.report import Graded, Verdict, report, write_csv, write_feedback
+from exercises.grading.watch import landlock
+from tests.exercises.hand_ins import HEAD, WINDOW
 from tests.helpers import ROOT
 
 pytestmark = pytest.mark.long
@@ -27,7 +42,7 @@ SOFTMAX = 'check("3.4", softmax_by_hand)'
 
 
 def number_of(cell: dict) -> str:
-    return grading.Cell("", "".join(cell["source"])).number
+    return Cell("", "".join(cell["source"])).number
 
 
 def write(path: Path, answers: dict[str, str], change: Callable = lambda cells: cells) -> Path:
@@ -142,8 +157,8 @@ def handed_in(tmp_path_factory) -> Path:
 def graded(handed_in) -> dict:
     """What is said of each."""
     paths = [path for path in sorted(handed_in.glob("*.ipynb")) if path.stem != "original"]
-    limits = Limits(gigabytes=1)
-    rows = grade(handed_in / "original.ipynb", paths, handed_in / "grades.csv", 2, limits)
+    save = functools.partial(write_csv, handed_in / "grades.csv")
+    rows = grade(handed_in / "original.ipynb", paths, save, 2, Allowance(gigabytes=1))
     assert [row.name for row in rows] == [path.stem for path in paths]
     return {row.name: row for row in rows}
 
@@ -170,7 +185,7 @@ def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("lacks", "its cell is missing"),
+        ("lacks", "its cell is missing, or does not call check('3.4', …)"),
         ("does not parse", "does not parse: "),
         ("edits", "it imports exercises; it alters exercises.verdict"),
         ("edits when called", "it alters torch.allclose"),
@@ -196,7 +211,7 @@ def test_what_is_wrong_with_one_exercise_costs_it_alone(graded, name, told):
 
 def test_a_loop_ends_and_costs_its_exercise_alone(handed_in, tmp_path):
     looping = write(tmp_path / "loops.ipynb", softmax("while True: pass"))
-    [row] = grade(handed_in / "original.ipynb", [looping], None, 1, Limits(seconds=6))
+    [row] = grade(handed_in / "original.ipynb", [looping], allowance=Allowance(seconds=6))
     assert words(row, "3.4") == "stopped: does not end within 6 seconds."
     assert [row.points(number) for number in NUMBERS] == [1, 1, 0, 3]
 
@@ -219,13 +234,14 @@ def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
 
 
 def test_what_is_no_notebook_is_told(graded):
-    assert "is no notebook: it cannot be read as JSON" in words(graded["no JSON"], "3.1")
-    assert "has no list of cells" in words(graded["no notebook"], "3.1")
+    assert "is no notebook: it cannot be read as JSON" in " ".join(graded["no JSON"].remarks)
+    assert "has no list of cells" in " ".join(graded["no notebook"].remarks)
+    assert report([graded["no JSON"]]).count("cannot be read as JSON") == 1
     assert graded["no JSON"].total == graded["no notebook"].total == 0
 
 
 def test_the_checks_of_this_process_are_as_they_were(graded):
-    assert notebook_03.expect is grading.find_check("3.1").__globals__["expect"]
+    assert notebook_03.expect is find_check("3.1").__globals__["expect"]
     assert all(graded.values())
 
 
@@ -249,11 +265,12 @@ def test_only_cells_that_the_exercises_need_are_run():
     needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
     others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
     cells = ["one", "two", *needed, *others, "check('3.4', f)", "x = 3"]
-    original = [grading.Cell("", source) for source in cells]
-    steps = in_place(original, {"3.4": "def g():\n    return f()\n\ncheck('3.4', g)"})
-    assert [source for number, source in steps if not number] == ["one", "two", *needed]
-    assert steps[-1] == ("3.4", "def g():\n    return f()\n\ncheck('3.4', g)")
-    assert in_place(original, {}) == [("", "one"), ("", "two")]
+    original = [Cell("", source) for source in cells]
+    answer = Answer(("def g():\n    return f()\n\ncheck('3.4', g)",))
+    steps = in_place(original, {"3.4": answer})
+    assert [source for number, (source,) in steps if not number] == ["one", "two", *needed]
+    assert steps[-1] == ("3.4", answer.sources)
+    assert in_place(original, {}) == [("", ("one",)), ("", ("two",))]
 
 
 @pytest.mark.parametrize(
@@ -263,18 +280,26 @@ def test_only_cells_that_the_exercises_need_are_run():
             "from utils.attention import AttentionHead as MyHead\nMyHead",
             ["imports utils.attention.AttentionHead"],
         ),
+        ("from utils.attention import *", ["imports utils.attention.*"]),
         ("def f():\n    import utils.attention as a\n    return a", ["imports utils.attention"]),
+        (
+            "from utils import search as s\ns",
+            ["imports utils.search"],
+        ),  # a module, not what is given as `search`
         ("import importlib\nimportlib.import_module('utils')", ["uses importlib"]),
+        ("from IPython import get_ipython as g\ng", ["uses IPython", "uses get_ipython"]),
         ("eval('1')", ["uses eval"]),
         ("check.__globals__", ["uses __globals__"]),
         ("%run solutions/03.ipynb", ["uses get_ipython"]),
         ("from utils.attention import AttentionHead", []),  # and not used
         ("from utils.attention import window\nwindow(1)", []),  # which the original has above
-        ("import math, re\nre.compile(math.pi)\nsuper().__init__()", []),
+        ("import math, re\nre.compile(math.pi)\nsuper().__init__()\nhead.eval()", []),
+        ("import sys, os, inspect\nprint(sys.version, os.getcwd(), inspect, sys.__dict__)", []),
+        ("from IPython.display import display\ndisplay(1)", []),
     ],
 )
 def test_what_an_exercise_cell_borrows(source, told):
-    assert borrowed(source, {"window"}) == told
+    assert borrowed(source, {"window", "search"}) == told
 
 
 @pytest.mark.parametrize(
@@ -293,7 +318,7 @@ def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, argume
         Path(f"{name}.ipynb").write_bytes((handed_in / f"{name}.ipynb").read_bytes())
     Path("prose.ipynb").write_text(json.dumps({"cells": []}), "utf-8")
     monkeypatch.setattr(sys, "argv", ["exercises", "grade", *arguments])
-    monkeypatch.setattr(grading.Grader, "run", lambda *anything: pytest.fail("a hand-in was run"))
+    monkeypatch.setattr(Grader, "run", lambda *anything: pytest.fail("a hand-in was run"))
     assert told in str(__main__.main()).replace("\\", "/")
 
 
@@ -302,13 +327,13 @@ def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, argume
 )
 def test_a_message_without_the_secret_ends_the_conversation(forged):
     ours, theirs = multiprocessing.Pipe(duplex=False)
-    assert grading.receive(ours, "real") == {}
+    assert receive(ours, "real") == {}
     theirs.send_bytes(b'{"secret": "real", "number": "3.1"}')
-    assert grading.receive(ours, "real") == {"number": "3.1"}
+    assert receive(ours, "real") == {"number": "3.1"}
     theirs.send_bytes(forged)
-    assert grading.receive(ours, "real") is None
+    assert receive(ours, "real") is None
     theirs.close()
-    assert grading.receive(ours, "real") is None
+    assert receive(ours, "real") is None
 
 
 def test_equal_names_are_told_apart_by_their_folders(tmp_path):
@@ -317,10 +342,78 @@ def test_equal_names_are_told_apart_by_their_folders(tmp_path):
     assert list(grading.named(paths[:1])) == ["03"]
 
 
-def test_a_spreadsheet_takes_no_name_for_a_formula(tmp_path):
-    grading.write_csv(
-        tmp_path / "grades.csv", [grading.Graded("=1+1", {"3.1": grading.Verdict("correct", "correct.")})]
+def test_names_that_look_the_same_all_get_a_row(tmp_path):
+    names = ["Anna Berg", "Anna  Berg", "Anna\u200b Berg", "Anna Berg (2)", "Bo"]
+    paths = [tmp_path / f"{name}.ipynb" for name in names]
+    assert list(grading.named(paths).values()) == paths
+    assert list(grading.named(paths))[::4] == ["Anna Berg", "Bo"]
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("%%time\nx = 1", "\nx = 1"),
+        ("%%capture out\nx = 1", "\nx = 1"),
+        ("%timeit -n 2 -r 3 f(x)\ny = 5 %time", "f(x)\ny = 5 %time"),
+        ("if x:\n    %time y = f(x)\n    %matplotlib inline", "if x:\n    y = f(x)\n    pass"),
+        ("!ls\n%run other.ipynb", "!ls\n%run other.ipynb"),
+    ],
+)
+def test_magics_that_only_measure_or_show_are_taken_away(source, left):
+    assert without_magics(source) == left
+
+
+def test_an_answer_is_known_again_under_other_names():
+    renamed = (
+        HEAD.replace("attention_mask", "padding")
+        .replace("mask =", "hidden =")
+        .replace(" mask\n", " hidden\n")
     )
+    renamed = renamed.replace("super()", "# first\n        super()")
+    told = f'"""A cell of mine."""\n{renamed}'
+    assert parsed(told).body
+    assert shapes(told) == shapes(HEAD) != set()
+    assert not shapes(WINDOW) & shapes(HEAD)
+    assert not shapes("def f(x):\n    y = x + 1\n    return y")  # too short to tell
+    assert not shapes(WINDOW, stub=WINDOW)  # nothing is theirs
+
+
+@pytest.mark.skipif(not landlock(), reason="the kernel has no Landlock")
+def test_what_python_does_not_see_the_kernel_refuses(handed_in, tmp_path):
+    outside = tmp_path / "outside"
+    escapes = {
+        "saves": f"torch.save(torch.zeros(2), {str(outside)!r})",
+        "runs": "import os, shutil\nfrom _posixsubprocess import fork_exec as run\n"
+        f"run([b'/usr/bin/touch', {str(outside)!r}.encode()], [b'/usr/bin/touch'], True, (), None, None, "
+        "-1, -1, -1, -1, -1, -1, *os.pipe(), False, False, -1, None, None, None, -1, None, False)",
+        "fills": "open('much', 'wb').write(bytes(3 * 10**8))",
+    }
+    paths = [
+        write(tmp_path / f"{name}.ipynb", softmax(f"{body}\n{SOLVED['3.4']}"))
+        for name, body in escapes.items()
+    ]
+    saves, _, fills = grade(handed_in / "original.ipynb", paths)
+    assert not outside.exists()
+    assert [row.points("3.4") for row in (saves, fills)] == [0, 0]
+
+
+def test_a_doubted_answer_can_be_accepted_and_told_to_its_author(handed_in, tmp_path):
+    accepted = [("imports", "3.4"), ("imports", "3.5"), ("empty", "3.1")]
+    paths = [handed_in / f"{name}.ipynb" for name in ("imports", "empty")]
+    save = functools.partial(write_feedback, tmp_path / "told")
+    believed, empty = grade(handed_in / "original.ipynb", paths, save, accepted=accepted)
+    assert believed.total == sum(POINTS[number] for number in NUMBERS)
+    assert "3.1 was to be accepted, but it is not doubted" in empty.remarks[0]
+    assert empty.total == 0
+    told = (tmp_path / "told" / "imports.txt").read_text("utf-8")
+    assert told.startswith("imports: 7 of 7 points\n\n3.1 (1 of 1): correct.")
+    assert "imports utils" not in told
+    with pytest.raises(ValueError, match=r"nobody:3\.4 cannot be accepted: there are the names imports"):
+        grade(handed_in / "original.ipynb", paths, accepted=[("nobody", "3.4")])
+
+
+def test_a_spreadsheet_takes_no_name_for_a_formula(tmp_path):
+    write_csv(tmp_path / "grades.csv", [Graded("=1+1", {"3.1": Verdict("correct", "correct.")})])
     assert "\n'=1+1,1,1,1," in (tmp_path / "grades.csv").read_text("utf-8-sig")
 
 
@@ -344,7 +437,7 @@ def test_an_interrupted_grading_keeps_what_it_has(handed_in, tmp_path, monkeypat
 
     monkeypatch.setattr(grading, "tqdm", interrupted)
     paths = [handed_in / f"{name}.ipynb" for name in ("no JSON", "no notebook")]
-    rows = grade(handed_in / "original.ipynb", paths, table, 1, Limits())
+    rows = grade(handed_in / "original.ipynb", paths, functools.partial(write_csv, table))
     kinds = [row.verdicts["3.1"].kind for row in rows]
     assert kinds == ["stopped", "not graded"]
     assert "is no notebook" in table.read_text("utf-8-sig")

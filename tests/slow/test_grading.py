@@ -2,17 +2,25 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
-from exercises import POINTS
-from exercises.grading import Limits, grade, report
+from exercises import POINTS, solved
+from exercises.grading import grade
+from exercises.grading.cells import given_by, read_original
+from exercises.grading.process import IS_THE_ANSWER, QUIET, Allowance
+from exercises.grading.report import report
 from tests.helpers import ROOT
 from tools.student import write_copy
 
+SECONDS = 20  # to try what is given as an answer
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 
@@ -24,9 +32,44 @@ def test_solutions_get_all_points(tmp_path, path):
     for number, cell in enumerate(notebook["cells"]):
         cell["id"] = f"own-{number}"
     (tmp_path / "solved.ipynb").write_text(json.dumps(notebook), "utf-8")
-    [row] = grade(path, [tmp_path / "solved.ipynb"], None, 1, Limits(seconds=300))
+    [row] = grade(path, [tmp_path / "solved.ipynb"], allowance=Allowance(seconds=300))
     assert row.total == sum(POINTS[number] for number in row.verdicts), report([row])
     assert not row.remarks
+
+
+def given_and_right(path: Path) -> dict[str, set[str]]:
+    """By exercise, the functions and classes given above it on the page that its check accepts as they are."""
+    shell, given, found = InteractiveShell.instance(), set(), {}
+    signal.signal(signal.SIGALRM, too_long)
+    for cell in read_original(path):
+        if not cell.number:
+            shell.run_cell(cell.source, silent=True)
+            given |= given_by(cell.source)
+            continue
+        for name in sorted(given & shell.user_ns.keys()):
+            signal.alarm(SECONDS)
+            if solved(cell.number, shell.user_ns[name]):
+                found.setdefault(cell.number, set()).add(name)
+            signal.alarm(0)
+    return found
+
+
+def too_long(number, frame):
+    raise TimeoutError
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no alarm")
+@pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
+def test_what_is_given_and_is_the_answer_is_listed(path, monkeypatch):
+    """A process of its own, since the notebook's cells run in it."""
+    for name, value in QUIET.items():
+        monkeypatch.setenv(name, value)
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        found = pool.submit(given_and_right, path).result()
+    chapter = str(int(path.name[:2]))
+    assert found == {
+        number: names for number, names in IS_THE_ANSWER.items() if number.split(".")[0] == chapter
+    }
 
 
 @pytest.fixture(scope="module")

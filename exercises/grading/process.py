@@ -1,0 +1,277 @@
+"""Runs hand-ins: the original notebook's cells with a student's exercise cells in their places, each in a process.
+
+What a hand-in prints is not believed: the process calls the checks itself (`watch.py`) and tells this one.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from exercises import CORRECT
+from exercises.grading import cells
+from exercises.grading.report import Graded, Verdict
+
+START_UP = 300  # seconds for a process to import what it needs, on a machine that is busy
+STARTS_THREADS = "onnxruntime"  # when it is imported, and a process with threads is not safely forked
+QUIET = {  # of the processes, which share the cores and show nothing
+    "OMP_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "MPLBACKEND": "agg",
+    "DEVICE": "cpu",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+# Given on the page above an exercise, and yet its answer: tests/slow offers every name of every notebook to the checks
+IS_THE_ANSWER = {"9.4": {"embed"}, "9.5": {"recall"}}
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What a hand-in may take: seconds for each cell, gigabytes in all, and whether it may use the network."""
+
+    seconds: float = 60
+    gigabytes: float = 4
+    network: bool = False
+
+
+class Grader:
+    """Marks hand-ins of one notebook, each in processes of its own."""
+
+    def __init__(self, original: Path, allowance: Allowance):
+        self.original, self.allowance = original, allowance
+        self.cells = cells.read_original(original)
+        self.exercises = {cell.number: cell for cell in self.cells if cell.number}
+        modules = [name for cell in self.cells for _, name in cells.imported(cell.source)]
+        self.modules = [
+            *(f"exercises.notebook_{int(number.split('.')[0]):02}" for number in self.exercises),
+            *(name for full in modules for name in (full.rpartition(".")[0], full) if name),
+        ]
+        self.modules = [name for name in dict.fromkeys(self.modules) if STARTS_THREADS not in name]
+        # Linux alone forks safely: there a process begins with all imports done
+        self.context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+        self.stopping = threading.Event()
+
+    @cached_property
+    def published(self) -> dict[str, str]:
+        """What the notebook, its solutions and `utils` show, by its shape."""
+        return cells.published(self.original, self.cells)
+
+    def ungraded(self, name: str, kind: str = "not graded", words: str = "not graded yet.") -> Graded:
+        """A hand-in with one verdict on all exercises."""
+        return Graded(name, {number: Verdict(kind, words) for number in self.exercises})
+
+    def grade(self, hand_ins: dict[str, Path], processes: int) -> Iterator[Graded]:
+        """The hand-ins as they are graded, several at a time; who leaves off early ends the processes."""
+        if self.context.get_start_method() == "forkserver":
+            self.context.set_forkserver_preload(["exercises.grading.watch", *self.modules])
+        with changed_environment(QUIET | ({} if self.allowance.network else OFFLINE)):
+            pool = ThreadPoolExecutor(processes)
+            try:
+                waiting = [pool.submit(self.grade_one, name, path) for name, path in hand_ins.items()]
+                for graded in as_completed(waiting):
+                    yield graded.result()
+            finally:
+                self.stopping.set()
+                pool.shutdown(cancel_futures=True)
+
+    def grade_one(self, name: str, path: Path) -> Graded:
+        """One hand-in; an exercise that ends the process, or alters it, is left out, and the others are run again."""
+        graded = self.ungraded(name)
+        try:
+            handed_in = cells.read_cells(path)
+            cells.expect_chapter(path, handed_in, list(self.exercises))
+        except ValueError as error:
+            graded = self.ungraded(name, "stopped", "stopped: see the remark.")
+            graded.remark(f"{error}.")
+            return graded
+        answers = {}
+        for number, exercise in self.exercises.items():
+            cell = cells.find_answer(exercise, handed_in)
+            if cell is None:
+                words = f"not attempted: its cell is missing, or does not call check({number!r}, …)."
+                graded.verdicts[number] = Verdict("not attempted", words)
+                continue
+            answers[number] = cells.with_helpers(cell, handed_in, self.cells, self.bound(number))
+            graded.shapes[number] = cells.shapes(answers[number].text, exercise.source)
+            if answers[number].below:
+                graded.remark(f"{number} uses a cell that stands below it")
+        left = dict(answers)
+        while left and not self.stopping.is_set():
+            told, at, ended = self.run(cells.in_place(self.cells, left), graded)
+            for number, message in told.items():
+                if graded.verdicts[number].kind == "not graded":
+                    graded.verdicts[number] = self.judge(number, answers[number].text, message)
+            if at is None:
+                break
+            if at not in left:
+                graded.remark(f"{ended} in a cell that is not the student's")
+                break
+            if ended:
+                graded.verdicts[at] = Verdict("stopped", f"stopped: {ended}.")
+            del left[at]
+        for number in graded.shapes:
+            if graded.verdicts[number].kind in ("correct", "look"):
+                graded.same[number] = {
+                    self.published[shape] for shape in graded.shapes[number] & self.published.keys()
+                }
+        return graded
+
+    def above(self, number: str) -> list[cells.Cell]:
+        """The cells of the original that stand above an exercise."""
+        return self.cells[: self.cells.index(self.exercises[number])]
+
+    def bound(self, number: str) -> set[str]:
+        """The names that the original binds above an exercise, by import or by hand."""
+        return set().union(*(cells.bound(cell.source) for cell in self.above(number)))
+
+    def given(self, number: str) -> set[str]:
+        """What an answer may take from the series: what the original imports or defines above, but not the answer."""
+        given = set().union(*(cells.given_by(cell.source) for cell in self.above(number)))
+        return given - IS_THE_ANSWER.get(number, set())
+
+    def judge(self, number: str, source: str, message: dict) -> Verdict:
+        """The verdict on an exercise, of what its process tells and of what its cell imports."""
+        words = message["words"]
+        doubts = cells.borrowed(source, self.given(number)) + message["noted"]
+        if words.startswith(CORRECT) and not doubts:
+            return Verdict("correct", words)
+        if message["claims"] and not words.startswith(CORRECT):
+            doubts.append("prints “correct” itself")
+        if words.startswith("not attempted yet"):  # the rest is for the student, at the notebook
+            words = "not attempted."
+        if doubts:
+            doubts = "; it ".join(dict.fromkeys(doubts))
+            return Verdict("look", f"look at it: it {doubts}. The check says: {words}")
+        return Verdict("not attempted" if words.startswith("not attempted") else "not yet", words)
+
+    def run(self, steps: list[tuple], graded: Graded) -> tuple[dict, str | None, str]:
+        """Run cells in a process: what it tells of each exercise, in which it ended (None: it did not), and how.
+
+        It is believed as long as it tells, between the beginning of one step and of the next, of that exercise once.
+        """
+        secret, told, at, done = secrets.token_hex(), {}, "", False
+        steps = [
+            (number, sources, *map(sorted, (self.given(number), IS_THE_ANSWER.get(number, ()))))
+            if number
+            else (number, sources, (), ())
+            for number, sources in steps
+        ]
+        expected = [number for number, *_ in steps]
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            ours, theirs = self.context.Pipe(duplex=False)
+            arguments = (steps, self.modules, folder, self.allowance.network, theirs, secret)
+            process = self.context.Process(target=run_hand_in, args=arguments, daemon=True)
+            process.start()
+            theirs.close()
+            try:
+                deadline = time.monotonic() + START_UP
+                while True:
+                    if message := receive(ours, secret):
+                        deadline = time.monotonic() + self.allowance.seconds
+                        if "begins" in message:
+                            if done or not expected or message["begins"] != expected.pop(0):
+                                return told, at, FORGED
+                            at = message["begins"]
+                        elif "number" in message:
+                            if message["number"] != at or at in told:
+                                told.pop(at, None)
+                                return told, at, FORGED
+                            told[at] = message
+                        elif "broken" in message:
+                            graded.remark(f"a cell of the original notebook raised {message['broken']}")
+                        elif "failed" in message:
+                            return told, at, f"breaks the grader ({message['failed']})"
+                        elif "spoilt" in message:
+                            return told, at, ""
+                        elif "ends" in message:
+                            if expected:
+                                told.pop(at, None)
+                                return told, at, FORGED
+                            done = True
+                    elif message is None:
+                        process.join(5)
+                        if done:
+                            return told, None, ""
+                        return told, at, f"ends the process ({ending(process.exitcode)})"
+                    elif time.monotonic() > deadline:
+                        return told, at, f"does not end within {self.allowance.seconds:g} seconds"
+                    elif memory(process.pid) > self.allowance.gigabytes * 1e9:
+                        return told, at, f"takes more than {self.allowance.gigabytes:g} GB of memory"
+                    elif self.stopping.is_set():
+                        return told, at, "was interrupted"
+            finally:
+                end(process.pid)
+                process.join()
+                ours.close()
+
+
+FORGED = "tells the grader itself how it was answered"
+
+
+def run_hand_in(*arguments) -> None:
+    """What a process of a hand-in begins with; its imports are its own."""
+    from exercises.grading.watch import work
+
+    work(*arguments)
+
+
+def receive(connection: Connection, secret: str) -> dict | None:
+    """The next message; {} if none has come for a moment, None if there will be none that can be believed."""
+    try:
+        if not connection.poll(0.1):
+            return {}
+        message = json.loads(connection.recv_bytes(2**20))
+    except (EOFError, OSError, ValueError):
+        return None
+    return message if isinstance(message, dict) and message.pop("secret", None) == secret else None
+
+
+def ending(code: int | None) -> str:
+    """How a process ended."""
+    if code is None:
+        return "it broke off the connection"
+    return f"signal {-code}" if code < 0 else f"exit status {code}"
+
+
+def memory(pid: int) -> int:
+    """The bytes that a process holds; 0 once it has ended."""
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).memory_info().rss
+    return 0
+
+
+def end(pid: int) -> None:
+    """Kill a process and those that it has started."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (*process.children(recursive=True), process):
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+
+
+@contextlib.contextmanager
+def changed_environment(variables: dict[str, str]) -> Iterator[None]:
+    """Environment variables for the processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
