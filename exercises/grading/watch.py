@@ -163,8 +163,9 @@ class Watch:
         name = code.co_qualname.partition(".")[0]
         if name in self.given or name == "<module>" or code in self.handed:
             return
-        if name == code.co_qualname:  # a function, perhaps called by way of a library
-            while caller and not self.is_known(caller.f_code.co_filename):
+        if name == code.co_qualname:
+            # a function, perhaps called by way of a library; a check's own may be a hook, which a library calls
+            while file_of("utils", code) and caller and not self.is_known(caller.f_code.co_filename):
                 caller = caller.f_back
         elif not file_of("utils", code) or not self.is_made_by_hand(frame):
             return

@@ -205,7 +205,9 @@ def test_uv_has_one_version(name):
 
 
 def test_the_map_of_the_house_names_every_folder():
-    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The house")[1].split("Where do I change")[0]
+    table = (
+        (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The house")[1].split("Where do I change")[0]
+    )
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line}

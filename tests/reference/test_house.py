@@ -34,7 +34,13 @@ STANDS_ON = {
     "exercises": ("utils",),
     "explorer": ("utils", "views"),
     "scripts": ("utils",),
-    "publish": ("utils", "views", "explorer", "exercises", "tests"),  # the wrong answers of the tests, for a page
+    "publish": (
+        "utils",
+        "views",
+        "explorer",
+        "exercises",
+        "tests",
+    ),  # the wrong answers of the tests, for a page
     "benchmarks": ("utils", "views", "explorer", "publish"),
     "records": ("utils", "benchmarks"),
 }
