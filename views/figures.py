@@ -54,8 +54,6 @@ def attention_in_the_plane(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
         summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {told(names)}",
-        help="Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, "
-        "and the score of that key grows; make the query longer, and the largest weight grows.",
     )
 
 
@@ -73,8 +71,6 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
         summary=f"Sharpness: softmax of the scores of {told(names)}, times a factor",
-        help="Move the factor, or the score of one token. Watch the bars: once one token has more than half of "
-        "the attention, the gradient that is left shrinks with each further bit.",
     )
 
 
@@ -95,8 +91,6 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
         "next_token",
         {"logits": logits, "names": names},
         summary=f"The next token: its shares among {len(names)}, with temperature, top-k and top-p",
-        help="Move the temperature, top-k or top-p. The outline is the share that the model gives; the bar is what is "
-        "left of it. Then draw tokens and compare.",
     )
 
 
@@ -140,8 +134,6 @@ def sum_and_scale(
         {"tables": {key: packed(table) for key, table in tables.items()}, "names": names, "size": H}
         | {"reach": reach, "first": number, "eps": eps},
         summary=f"Word + position + token type, {H} numbers each, and LayerNorm of their sum",
-        help="Choose a word, a position and a token type, and watch the sum. Blue numbers are above zero, orange ones "
-        "below. Click into a strip, or move the slider, to follow one number.",
     )
 
 
@@ -182,9 +174,6 @@ def mask_painter(
             "masks": {name: one.int().tolist() for name, one in masks.items()},
         },
         summary=f"Who may see whom among {told(names)}",
-        help="Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value and "
-        "watch whose average moves. All scores are equal here, so a row that may see n tokens gives each the attention "
-        "weight 1/n.",
     )
 
 
@@ -224,9 +213,6 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         "split_and_merge",
         {"names": names, "heads": int(heads), "size": int(head_size)},
         summary=f"Split into {heads} heads and merge: the vectors of {told(names)}, {H} numbers each",
-        help="Go through the steps and follow one number (click it): 213 is token 2, head 1, place 3. Then choose a "
-        "wrong order: every shape is right, and the numbers are not. In a model a batch stands in front: there it is "
-        "transpose(1, 2).",
     )
 
 
@@ -255,8 +241,6 @@ def longest_match(tokenizer, text: str) -> View:
             "rules": splitting_rules(tokenizer.lowercase),
         },
         summary=f"Longest match, try by try, beginning with “{words[0]:.40}”",
-        help="Type any text and choose one of its words. Then step back and forth through the tries: the longest piece "
-        "comes first, and one character less each time, until a piece is in the vocabulary.",
         before=["tokenizer"],
     )
 
@@ -283,8 +267,6 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
         "merges",
         {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
         summary="Merges: how a vocabulary is learned from texts, pair by pair",
-        help="Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. Change "
-        "the texts, and it begins anew.",
         before=["tokenizer"],
     )
 
@@ -331,9 +313,6 @@ def graph_walk(
             "ef": ef,
         },
         summary=f"A search for {query_name} in a graph of {N} texts",
-        help="Each point is a text, each line a link that the search has followed. Purple points are "
-        "compared in this step, rings mark the texts that are truly nearest. Move the number of candidates, and step "
-        "through the walk. The plane flattens many dimensions into two, so near in the picture is not always near.",
     )
 
 
@@ -381,19 +360,15 @@ def rotary_turn(
         {"query": arrows[0], "key": arrows[1], "names": names, "at": [len(names) // 2, len(names) // 4]}
         | {"pair": pair, "pairs": pairs, "base": base},
         summary="Two positions turn a query and a key: their product depends on the distance only",
-        help="Move the position of the query or the key, with the pointer or the arrow keys: its arrow turns, and the "
-        "product changes. Then tick “move both together”: both arrows turn, and the product stands still. Drag the "
-        "arrows' heads to try others; the last pairs of a head's dimensions hardly turn at all.",
     )
 
 
-def make_figure(name: str, data: dict, *, summary: str, help: str, before: Sequence[str] = ()) -> View:
+def make_figure(name: str, data: dict, *, summary: str, before: Sequence[str] = ()) -> View:
     """Make the page of draggable/NAME.js with this data; `before` names other files that the drawing builds on."""
     title = writable(summary)
     page = Template(own_text("draggable/figure.html")).substitute(
         policy=POLICY,
         title=html.escape(title),
-        help=html.escape(help),
         css=own_text("draggable/figure.css"),
         data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
         frame=own_text("frame.js"),

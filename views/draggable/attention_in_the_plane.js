@@ -1,5 +1,10 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
+explain(
+  "Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, " +
+  "and the score of that key grows; make the query longer, and the largest weight grows.",
+);
+
 const { names, asking } = data, apart = data.values !== null; // whether values are arrows of their own
 const state = { query: data.query, keys: data.keys, values: data.values ?? data.keys, scaled: true, simple: false };
 const most = Math.max(...[state.query, ...state.keys, ...state.values].flat().map(Math.abs));

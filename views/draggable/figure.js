@@ -66,6 +66,11 @@ function say(text) {
   document.getElementById("say").textContent = text;
 }
 
+// How to take hold of the figure, below it.
+function explain(text) {
+  document.getElementById("help").textContent = text;
+}
+
 // What a reader takes hold of. Each calls `changed` with what was chosen.
 
 function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) }, changed) {

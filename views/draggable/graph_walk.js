@@ -1,5 +1,12 @@
 // A search in an HNSW graph, node by node (Malkov and Yashunin 2018, algorithms 2 and 5, as faiss runs them).
 
+explain(
+  "Each point is a text, each line a link that the search has followed. Purple points are compared in " +
+  "this step, rings mark the texts that are truly nearest. Move the number of candidates, and step " +
+  "through the walk. The plane flattens many dimensions into two, so near in the picture is not always " +
+  "near.",
+);
+
 const { names, places, scores, links, entry, query, k } = data, N = names.length; // links[layer][node]: its neighbours
 const nearest = names.map((_, node) => node).sort((a, b) => scores[b] - scores[a]).slice(0, k);
 

@@ -1,5 +1,10 @@
 // How a word is cut into pieces: each piece that is tried as a bar under its letters, from the longest on.
 
+explain(
+  "Type any text and choose one of its words. Then step back and forth through the tries: the longest " +
+  "piece comes first, and one character less each time, until a piece is in the vocabulary.",
+);
+
 const ids = readVocabulary(data.vocabulary), split = makeSplitter(data.rules), SHOWN = 40; // tries, the latest
 const vocabulary = `the vocabulary of ${ids.size.toLocaleString("en")} tokens`;
 const state = { word: "", tries: [], kept: [] };

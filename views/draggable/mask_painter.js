@@ -1,5 +1,11 @@
 // A mask painted cell by cell: who may see whom, and the average of the values that each row may see.
 
+explain(
+  "Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value " +
+  "and watch whose average moves. All scores are equal here, so a row that may see n tokens gives each " +
+  "the attention weight 1/n.",
+);
+
 const { names, masks } = data, MOST = 1000; // the largest value that one can type
 const shown = data.values.map((value) => +value.toPrecision(6)); // 0.1, not float32's 0.10000000149
 const MEANING = {

@@ -1,5 +1,10 @@
 // How a vocabulary is learned: the most frequent pair of neighbouring pieces becomes one piece, again and again.
 
+explain(
+  "Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. " +
+  "Change the texts, and it begins anew.",
+);
+
 const split = makeSplitter(data.rules), SHOWN = 6; // pairs
 let states = [];
 

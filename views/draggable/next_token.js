@@ -1,5 +1,10 @@
 // A decoder's shares for the next token: temperature, then top-k, then top-p, in transformers' order, and draws.
 
+explain(
+  "Move the temperature, top-k or top-p. The outline is the share that the model gives; the bar is what " +
+  "is left of it. Then draw tokens and compare.",
+);
+
 const { logits, names } = data, count = logits.length;
 const order = logits.map((_, i) => i).sort((a, b) => logits[b] - logits[a] || a - b);
 const shown = order.slice(0, count > 13 ? 12 : 13), others = order.slice(shown.length);

@@ -1,5 +1,10 @@
 // One query's scores times a factor: softmax of them, and the gradient that softmax passes back, p (1 − p).
 
+explain(
+  "Move the factor, or the score of one token. Watch the bars: once one token has more than half of the " +
+  "attention, the gradient that is left shrinks with each further bit.",
+);
+
 const { names, size } = data, scores = [...data.scores];
 const reach = Math.ceil(1.25 * Math.max(1, ...scores.map(Math.abs)));
 let factor = 1;

@@ -1,5 +1,11 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
+explain(
+  "Go through the steps and follow one number (click it): 213 is token 2, head 1, place 3. Then choose " +
+  "a wrong order: every shape is right, and the numbers are not. In a model a batch stands in front: " +
+  "there it is transpose(1, 2).",
+);
+
 const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // safe for the colour-blind
 const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };

@@ -1,5 +1,10 @@
 // A token's first vector: word + position + token type, number by number, and LayerNorm of the sum.
 
+explain(
+  "Choose a word, a position and a token type, and watch the sum. Blue numbers are above zero, orange " +
+  "ones below. Click into a strip, or move the slider, to follow one number.",
+);
+
 const { names, reach, first, size } = data, tables = Object.entries(data.tables);
 const read = tables.map(([key, text]) => [key, unpack(text, size)]);
 const { word, position, type, weight, bias } = Object.fromEntries(read);
