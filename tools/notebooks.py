@@ -46,9 +46,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     },
     "12": {
         "attention": ("causal_mask",),
-        "decoder": (
-            *("LayerCache", "TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),
-        ),
+        "decoder": (*("LayerCache", "TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),),
         "generation": ("Writer", "greedy_search", "beam_search"),
     },
     "13": {

@@ -71,7 +71,15 @@ def wrong_program(words: list[str]) -> list[str]:
     if words[0] == "-m":
         module = words[1].replace(".", "/")
         found = [path for path in (ROOT / f"{module}.py", ROOT / module / "__main__.py") if path.exists()]
-        ours = words[1].split(".")[0] in ("tools", "tests", "benchmarks", "records", "exercises", "utils", "scripts")
+        ours = words[1].split(".")[0] in (
+            "tools",
+            "tests",
+            "benchmarks",
+            "records",
+            "exercises",
+            "utils",
+            "scripts",
+        )
         if not ours:
             return []
     else:

@@ -137,7 +137,10 @@ READER = ["utils", "exercises", "notebooks"]
     [
         (READER, ["requirements.txt"]),
         (READER, ["pyproject.toml"]),
-        (["scripts", "tools", "benchmarks", "records", "tests"], ["requirements.txt", "requirements-dev.txt"]),
+        (
+            ["scripts", "tools", "benchmarks", "records", "tests"],
+            ["requirements.txt", "requirements-dev.txt"],
+        ),
     ],
 )
 def test_what_is_imported_is_installed(folders, files):
