@@ -17,6 +17,7 @@ FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p
 # of a page in pixels, and how many of the picture's stand for one of them: the model view's lines need not be sharp
 SIZES = {"head_view": (480, 2), "model_view": (1000, 1.2), "neuron_view": (1080, 2)}
 FIGURE = (760, 2)
+HIGHEST = 900  # of a picture as it is shown, in pixels: a taller page is shown smaller
 DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"
 HTML, PNG, PAGE = "text/html", "image/png", "page"
 
@@ -36,17 +37,20 @@ def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
                 tab.set_content(page)
                 tab.wait_for_function(DRAWN)
                 tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-                png = fewer_colours(tab.screenshot(full_page=True, animations="disabled"))
-            height = round(int.from_bytes(png[20:24]) / scale)
-            return png, {"width": width, "height": height}
+                height = tab.evaluate("document.documentElement.scrollHeight")
+                shot = tab.screenshot(full_page=True, animations="disabled")
+            png = fewer_colours(shot, highest=round(HIGHEST * scale))
+            less = min(1, HIGHEST / height)
+            return png, {"width": round(width * less), "height": round(height * less)}
 
         yield shoot
 
 
-def fewer_colours(png: bytes, colours: int = 128) -> bytes:
-    """The picture in so many colours, a third of the size."""
-    file = io.BytesIO()
-    few = Image.open(io.BytesIO(png)).convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+def fewer_colours(png: bytes, colours: int = 128, highest: int = 10_000) -> bytes:
+    """The picture in so many colours, a third of the size, and smaller if it is higher than so many pixels."""
+    file, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
+    picture.thumbnail((picture.width, highest))
+    few = picture.quantize(colours, dither=Image.Dither.NONE)
     few.save(file, "PNG", optimize=True)
     return file.getvalue()
 

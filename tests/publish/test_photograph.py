@@ -44,7 +44,9 @@ def test_every_saved_view_and_figure_has_a_picture(path):
         if INSTEAD in output.get("data", {}).get("text/plain", ""):
             assert base64.b64decode(output.data[PNG]).startswith(b"\x89PNG")
             assert len(output.metadata[PNG][PAGE]) == 16
-            assert 400 <= output.metadata[PNG]["width"] <= 1100
+            size = output.metadata[PNG]
+            assert 300 <= size["width"] <= 1100
+            assert size["height"] <= 900
 
 
 def test_a_picture_is_taken_once_and_kept_as_long_as_its_page_is_the_same(monkeypatch):
