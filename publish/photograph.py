@@ -14,8 +14,8 @@ from publish.browser import open_browser
 
 # how a view stands in an output: its title and its page, and the words for where frames are dropped
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
-# of a page in pixels, and how many of the picture's stand for one of them: the model view's lines need not be sharp
-SIZES = {"head_view": (480, 2), "model_view": (1000, 1.2), "neuron_view": (1080, 2)}
+# of a page in pixels, and how many of the picture's stand for one of them: fine lines would take much room
+SIZES = {"head_view": (480, 1.5), "model_view": (1000, 1), "neuron_view": (1080, 1.5)}
 FIGURE = (760, 2)
 HIGHEST = 900  # of a picture as it is shown, in pixels: a taller page is shown smaller
 DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"
@@ -46,7 +46,7 @@ def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
         yield shoot
 
 
-def fewer_colours(png: bytes, colours: int = 128, highest: int = 10_000) -> bytes:
+def fewer_colours(png: bytes, colours: int = 64, highest: int = 10_000) -> bytes:
     """The picture in so many colours, a third of the size, and smaller if it is higher than so many pixels."""
     file, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
     picture.thumbnail((picture.width, highest))
