@@ -46,7 +46,7 @@ def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
         yield shoot
 
 
-def fewer_colours(png: bytes, colours: int = 64, highest: int = 10_000) -> bytes:
+def fewer_colours(png: bytes, colours: int = 48, highest: int = 10_000) -> bytes:
     """The picture in so many colours, a third of the size, and smaller if it is higher than so many pixels."""
     file, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
     picture.thumbnail((picture.width, highest))
