@@ -27,7 +27,7 @@ from utils.checks import (
     check_size,
     check_vocabulary_size,
 )
-from utils.files import being_saved, check_sha256, read_whole
+from utils.files import check_sha256, lock_beside, read_whole
 from utils.weights import (
     is_encoder_weight,
     todays_name,
@@ -78,7 +78,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
     folder = Path(name).expanduser()
-    return folder.resolve() if folder.is_dir() or being_saved(folder) else download(name)
+    return folder.resolve() if folder.is_dir() or lock_beside(folder).exists() else download(name)
 
 
 @cache

@@ -15,7 +15,7 @@ from torch.export import Dim
 from utils.batches import device_of, evaluation_mode
 from utils.checks import check_finite_weights, check_size, checked_mask
 from utils.encoder import TransformerEncoder
-from utils.files import write_file
+from utils.files import check_writable, write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
@@ -76,9 +76,7 @@ def export_onnx(
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
     check_finite_weights(dict(model.named_parameters()))
-    if not Path(path).parent.is_dir():  # said before the model is traced, which takes long
-        folder = f"there is no folder {Path(path).parent}"
-        raise OSError(f"{path} could not be saved ({folder}): choose a place that you may write")
+    check_writable(Path(path))  # before the model is traced, which takes long
     return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
 
 
