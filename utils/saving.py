@@ -71,12 +71,7 @@ class SavedModel(nn.Module):
             raise ValueError(
                 "this model was made from a configuration, which has no vocabulary: pass tokenizer="
             )
-        tokenizer = tokenizer or load_tokenizer(self.checkpoint)
-        vocab, lowercase = (
-            read_vocabulary(tokenizer)
-            if hasattr(tokenizer, "backend_tokenizer")
-            else (tokenizer.vocab, tokenizer.lowercase)
-        )
+        vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
         check_vocabulary_size(vocab, self.config.vocab_size)
         weights = {
             official_headed_name(name, self.architecture): weight.to("cpu", dtype).contiguous()

@@ -363,8 +363,6 @@ def test_what_is_no_file_of_onnx(use, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"notes\.onnx"):
         use(path)
     path.write_text("These are notes.")
-    with pytest.raises(
-        ValueError, match=r"notes\.onnx is no model in ONNX: write it again with export_onnx$"
-    ):
+    with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): fetch or save it again$"):
         use(path)
     assert names(tmp_path) == ["notes.onnx"]
