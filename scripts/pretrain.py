@@ -25,7 +25,7 @@ from processes import add_up, in_words, share, start
 from utils.checkpoint import reading
 from utils.checks import check_between, check_size, check_tokenizer
 from utils.datasets import imdb_reviews
-from utils.files import check_writable, left_by_killed, write_file
+from utils.files import check_writable, write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import (
     TINY,
@@ -170,8 +170,6 @@ def read_options() -> tuple[Settings, dict]:
             check_size(f"--{name}", rest[name])
     settings, folder = Settings(**options), rest["folder"].expanduser()
     check_between("--learning-rate", settings.learning_rate, 0, 1, "1e-3 suits this model")
-    for left in left_by_killed(folder / STATE_FILE):
-        left.unlink(missing_ok=True)
     if not (folder / STATE_FILE).is_file() and any(folder.glob("[!.]*")):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
     check_own_folder(folder / CHECKPOINT, TransformerForMaskedLM.architecture)

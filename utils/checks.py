@@ -54,12 +54,6 @@ def check_between(name: str, number, low: float, high: float, usual: str) -> Non
         raise ValueError(f"{name}={number!r:.80} must lie between {low:g} and {high:g}: {usual}")
 
 
-def check_up_to(most: float, name: str, number) -> None:
-    """Refuse what is no number from 0 to `most`; NaN is none."""
-    if not isinstance(number, Real) or not 0 <= number <= most:
-        raise ValueError(f"{name}={number!r:.80} must be a number from 0 to {most:g}")
-
-
 def check_config(config) -> None:
     """Refuse a configuration beyond a BERT encoder with learned positions; the error names the field."""
     for field, built in BUILT.items():
@@ -78,7 +72,9 @@ def check_numbers(config, counts: Collection[str]) -> None:
         most = MOST_LAYERS if field == "num_hidden_layers" else math.inf
         check_size(field, getattr(config, field), most=most)
     for field in (*SHARES, "initializer_range"):
-        check_up_to(1, field, getattr(config, field, 0))
+        share = getattr(config, field, 0)
+        if not isinstance(share, Real) or not 0 <= share <= 1:  # NaN is neither
+            raise ValueError(f"{field}={share!r:.80} must be a number from 0 to 1")
     if config.pad_token_id is not None:
         check_size("pad_token_id", config.pad_token_id, 0, config.vocab_size - 1)
 

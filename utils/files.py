@@ -1,8 +1,9 @@
 """Files that are written whole or not at all, and files that must be what they were."""
 
+import glob
 import hashlib
 import os
-import re
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,11 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
+from filelock import FileLock
 from safetensors import SafetensorError
 
 Found = TypeVar("Found")
 PATIENCE = 100  # times a hundredth of a second that a reader waits for whoever is saving
+TURN = 60  # seconds in which whoever is saving must be done
 
 
 def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
@@ -33,16 +35,11 @@ def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
 def write_file(path: str | os.PathLike, content: str | bytes) -> Path:
     """Write a file beside its place, then move it there, and return its path; OSError where that cannot be."""
     path = Path(path)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # another process may write the same file
-    with saving(path):
-        try:
-            draft.write_bytes(content.encode() if isinstance(content, str) else content)
-            flush(draft)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-    for left in left_by_killed(path):
-        left.unlink(missing_ok=True)
+    with draft_beside(path) as place:
+        draft = place / path.name
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        flush(draft)
+        draft.replace(path)
     return path
 
 
@@ -54,114 +51,85 @@ def new_folder(folder: Path, names: Sequence[str], check: Callable[[Path], None]
     ones are there, but for an instant between two renamings. The folder in which this process stands keeps its place,
     and its files change theirs one by one, the first of `names` last, without which the others are no model.
     """
-    check(folder)
-    with saving(folder):
-        place = new_place(folder)
+    with draft_beside(folder) as place:
+        check(folder)
         draft, old = place / "new", place / "old"
+        draft.mkdir()
+        yield draft
+        for path in draft.iterdir():
+            flush(path)
+        check(folder)
         try:
-            draft.mkdir()
-            yield draft
-            for path in draft.iterdir():
-                flush(path)
-            check(folder)
-            if folder == Path.cwd():
-                move(folder, old, names)
-                move(draft, folder, names[::-1])
-            else:
-                swap(draft, folder, old, names)
+            move(folder, old, names)
+            move(draft, folder, names[::-1])
         except BaseException:
             if (old / names[0]).exists() and not (folder / names[0]).exists():
                 move(old, folder, names[::-1])
             raise
-        finally:
-            remove_place(place, names)
-    for left in left_by_killed(folder, r"\w{8}"):
-        remove_place(left, names)
 
 
-def new_place(folder: Path) -> Path:
-    """An empty folder beside this one, with a name that nobody has, and in it the number of the process."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.{os.getpid()}.", dir=folder.parent))
+@contextmanager
+def draft_beside(path: Path) -> Iterator[Path]:
+    """An empty folder beside a path, for what will take its place, while nobody else has one; it goes at the end.
+
+    So do those that killed processes left, but only once something is in its place again. An error of the system's gets
+    the words that help.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(lock_beside(path), timeout=TURN):
+            try:
+                prefix = f".{path.name}.draft-"
+                with tempfile.TemporaryDirectory(prefix=prefix, dir=path.parent) as place:
+                    yield Path(place)
+                if path.exists():
+                    for left in path.parent.glob(glob.escape(prefix) + "?" * 8):
+                        shutil.rmtree(left, ignore_errors=True)
+            finally:
+                with suppress(OSError):  # Windows removes it when it is released
+                    lock_beside(path).unlink()
+    except (OSError, SafetensorError) as error:
+        remedy = "choose a place that you may write, on a disk with room for it"
+        raise OSError(f"{path} could not be saved ({error}): {remedy}") from error
 
 
-def check_writable(folder: Path) -> None:
-    """OSError where nothing can be written beside a folder, so that it could not be saved."""
-    with saving(folder):
-        new_place(folder).rmdir()
+def lock_beside(path: Path) -> Path:
+    """The file that is there while a path is being saved, and stays if that is killed, but locks nobody out then."""
+    return path.with_name(f".{path.name}.lock")
 
 
-def swap(draft: Path, folder: Path, old: Path, names: Sequence[str]) -> None:
-    """Put the draft in the folder's place; of several processes that do so at once, the last one's stays."""
-    while True:
-        with suppress(FileNotFoundError):
-            folder.rename(old)
-        try:
-            draft.rename(folder)
-            return
-        except OSError:
-            if not folder.exists():
-                raise
-            remove_files(old, names)  # another process came between the two renamings
+def check_writable(path: Path) -> None:
+    """OSError where nothing can be written beside a path, so that it could not be saved."""
+    with draft_beside(path):
+        pass
 
 
 def move(source: Path, target: Path, names: Sequence[str]) -> None:
-    """Move the files of these names that are there into a folder, in this order."""
-    target.mkdir(exist_ok=True)
-    for name in names:
-        with suppress(FileNotFoundError):
-            (source / name).replace(target / name)
-
-
-def remove_files(folder: Path, names: Sequence[str]) -> None:
-    """Remove the files of these names, and the folder if it holds nothing else."""
-    for name in names:
-        with suppress(OSError):
-            (folder / name).unlink()
-    with suppress(OSError):
-        folder.rmdir()
-
-
-def remove_place(place: Path, names: Sequence[str]) -> None:
-    """Remove a draft and what it replaced, and nothing but files of these names."""
-    for part in (place / "new", place / "old", place):
-        remove_files(part, names)
-
-
-def drafts(path: Path, ending: str) -> Iterator[tuple[Path, bool]]:
-    """The drafts beside a file or folder, and whether the process of each, whose number its name holds, is running."""
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.(\d{{1,9}})\.{ending}")
-    for other in path.parent.iterdir() if path.parent.is_dir() else ():
-        if (match := pattern.fullmatch(other.name)) and not other.is_symlink():
-            yield other, psutil.pid_exists(int(match[1]))
-
-
-def left_by_killed(path: Path, ending: str = "tmp") -> list[Path]:
-    """The drafts of a file or folder that processes left when they were killed."""
-    return [draft for draft, running in drafts(path, ending) if not running]
-
-
-def being_saved(folder: Path) -> bool:
-    """Whether another process is saving this folder."""
-    own = f".{folder.name}.{os.getpid()}."
-    return any(running and not draft.name.startswith(own) for draft, running in drafts(folder, r"\w{8}"))
+    """Rename a folder, if it is there; if this process stands in one of the two, move the files of these names."""
+    if Path.cwd() in (source, target):
+        target.mkdir(exist_ok=True)
+        for name in names:
+            with suppress(FileNotFoundError):
+                (source / name).replace(target / name)
+    elif source.exists():
+        source.rename(target)
 
 
 def read_whole(folder: Path, read: Callable[[], Found]) -> Found:
     """What `read` makes of a folder's files, all of one saving: it reads again if they were replaced meanwhile."""
-    for attempt in range(1, PATIENCE + 1):
+    for _ in range(PATIENCE):
         before = state_of(folder)
         try:
             found = read()
         except (OSError, ValueError):
-            settled = state_of(folder) == before and not being_saved(folder)
-            if settled or attempt == PATIENCE:
+            if not lock_beside(folder).exists() and state_of(folder) == before:
                 raise
         else:
             if state_of(folder) == before:
                 return found
         time.sleep(0.01)
-    raise OSError(f"{folder} was being saved whenever it was read: try again once that is over")
+    problem = f"{folder} is being saved, or whoever saved it was killed"
+    raise OSError(f"{problem}: read it again later, or save it again")
 
 
 def state_of(folder: Path) -> list[tuple]:
@@ -176,13 +144,3 @@ def flush(path: Path) -> None:
     """Wait until a file is on the disk, so that it is not renamed before it is there."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-
-
-@contextmanager
-def saving(path: Path) -> Iterator[None]:
-    """An error of the system's gets the words that help."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:
-        remedy = "choose a place that you may write, on a disk with room for it"
-        raise OSError(f"{path} could not be saved ({error}): {remedy}") from error

@@ -29,9 +29,8 @@ def start(seed: int = 0) -> torch.device:
     On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (benchmarks/faults.py).
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    os.environ.setdefault(
-        "KINETO_LOG_LEVEL", "6"
-    )  # else each profile reports its start and its end on stderr
+    # else each profile reports its start and its end on stderr
+    os.environ.setdefault("KINETO_LOG_LEVEL", "6")
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002 - libraries still draw from the global generator
     torch.manual_seed(seed)

@@ -5,6 +5,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,9 +14,10 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from utils.batches import device_of, evaluation_mode
+from utils.checkpoint import reading
 from utils.checks import check_finite_weights, check_size, checked_mask
-from utils.encoder import TransformerEncoder
-from utils.files import write_file
+from utils.encoder import EncoderOutput, TransformerEncoder
+from utils.files import check_writable, write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
@@ -55,30 +57,26 @@ def export_onnx(
     all: OSError where it cannot be. TypeError for what is no such model, ValueError for outputs that it has not, and
     for weights that are not float32 or not finite.
     """
-    kind, names, options = type(model).__name__, ["logits"], {}
+    kind = type(model).__name__
+    options = {
+        "output_hidden_states": output_hidden_states,
+        "output_attentions": output_attentions,
+        "output_queries_keys": output_queries_keys,
+    }
     if isinstance(model, TransformerEncoder):
-        options["output_hidden_states"] = output_hidden_states
-        options["output_attentions"] = output_attentions
-        options["output_queries_keys"] = output_queries_keys
-        given = {"last_hidden_state": True, "hidden_states": output_hidden_states}  # in EncoderOutput's order
-        given |= {
-            "attentions": output_attentions,
-            "queries": output_queries_keys,
-            "keys": output_queries_keys,
-        }
-        names = [name for name, wanted in given.items() if wanted]
+        names = [*compress(EncoderOutput._fields, (True, *options.values(), output_queries_keys))]
     elif not isinstance(getattr(model, "encoder", None), TransformerEncoder) or not hasattr(model, "config"):
         raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
-    elif output_hidden_states or output_attentions or output_queries_keys:
+    elif any(options.values()):
         raise ValueError(f"a {kind} gives logits, and more is asked for: export its .encoder")
+    else:
+        names, options = ["logits"], {}
     check_size("max_position_embeddings", model.config.max_position_embeddings, least=2)
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
     check_finite_weights(dict(model.named_parameters()))
-    if not Path(path).parent.is_dir():  # said before the model is traced, which takes long
-        folder = f"there is no folder {Path(path).parent}"
-        raise OSError(f"{path} could not be saved ({folder}): choose a place that you may write")
+    check_writable(Path(path))  # before the model is traced, which takes long
     return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
 
 
@@ -120,12 +118,9 @@ def quiet_exporter() -> Iterator[None]:
 def read_onnx(path: str | os.PathLike, content: bytes):
     """What a file of ONNX holds, as the package onnx has it; ValueError for no model, and for one in several files."""
     import onnx
-    from google.protobuf.message import DecodeError  # what onnx itself stands on
 
-    try:
+    with reading(path):
         model = onnx.load_from_string(content)
-    except DecodeError as error:
-        raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
     constants = (attribute.t for node in model.graph.node for attribute in node.attribute)
     if any(tensor.external_data for tensor in (*model.graph.initializer, *constants)):
         raise ValueError(f"{path} leaves its numbers in another file: {REMEDY}")
@@ -145,10 +140,8 @@ class OnnxModel:
         options.intra_op_num_threads = torch.get_num_threads()
         content = Path(path).read_bytes()
         read_onnx(path, content)
-        try:
+        with reading(path):
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # a class of its own for each kind of damage, and no common one
-            raise ValueError(f"{path} is no model in ONNX: {REMEDY}") from error
         notes = self.session.get_modelmeta().custom_metadata_map
         if not all(notes.get(name, "").isdecimal() for name in NOTES):
             raise ValueError(f"{path} does not say what its model takes: {REMEDY}")

@@ -20,7 +20,7 @@ from utils.checkpoint import (
     read_checkpoint,
 )
 from utils.checks import check_finite_weights, check_vocabulary_size
-from utils.files import new_folder, read_whole
+from utils.files import new_folder
 from utils.tokenization import read_vocabulary, write_vocabulary
 from utils.weights import HEADS, official_headed_name, rename_headed_weight, rename_weights, todays_name
 
@@ -71,12 +71,7 @@ class SavedModel(nn.Module):
             raise ValueError(
                 "this model was made from a configuration, which has no vocabulary: pass tokenizer="
             )
-        tokenizer = tokenizer or load_tokenizer(self.checkpoint)
-        vocab, lowercase = (
-            read_vocabulary(tokenizer)
-            if hasattr(tokenizer, "backend_tokenizer")
-            else (tokenizer.vocab, tokenizer.lowercase)
-        )
+        vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
         check_vocabulary_size(vocab, self.config.vocab_size)
         weights = {
             official_headed_name(name, self.architecture): weight.to("cpu", dtype).contiguous()
@@ -89,20 +84,17 @@ class SavedModel(nn.Module):
         ) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
+            # safetensors lets nobody but its owner read it
+            (draft / WEIGHTS).chmod((draft / CONFIG).stat().st_mode)
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
 
 
 def check_own_folder(folder: Path, architecture: str) -> None:
-    """Refuse to save where there is anything else than what was saved of the same kind, since it would go."""
-    if folder.exists() and not folder.is_dir():
-        raise FileExistsError(f"{folder} is a file: save into a folder")
-    if folder.is_dir():
-        read_whole(folder, lambda: check_own_files(folder, architecture))
-
-
-def check_own_files(folder: Path, architecture: str) -> None:
-    """Refuse a folder unless it is empty, or holds regular files only, all of a model of this architecture."""
-    found, remedy = sorted(folder.iterdir()), "save into a folder of its own"
+    """Refuse to save where there is anything else than regular files of a model of this architecture: it would go."""
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file: save into a folder")
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    remedy = "save into a folder of its own"
     for path in found:
         if path.name not in MODEL_FILES or path.is_symlink() or not path.is_file():
             raise ValueError(f"{folder} holds {path.name}, which is no file of a model: {remedy}")

@@ -208,10 +208,12 @@ class WordPieceTokenizer:
 
 
 def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
-    """An official tokenizer's vocabulary (token to id) and whether it lowers the case.
+    """A tokenizer's vocabulary (token to id) and whether it lowers the case; ours, or an official one.
 
-    ValueError unless it does what BERT's does, with BERT's five special tokens and no others.
+    ValueError unless that does what BERT's does, with BERT's five special tokens and no others.
     """
+    if isinstance(tokenizer, WordPieceTokenizer):
+        return tokenizer.vocab, tokenizer.lowercase
     settings = json.loads(tokenizer.backend_tokenizer.to_str())
     for part, wanted in TOKENIZER_PARTS.items():
         found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}

@@ -122,12 +122,19 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
 
 
-def test_a_folder_that_is_not_there_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
+def test_a_place_that_cannot_be_written_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
-    message = r"encoder\.onnx could not be saved \(there is no folder .*nowhere\): choose a place that you may write$"
+    (tmp_path / "file").write_text("mine")
+    message = r"encoder\.onnx could not be saved \(.*file.*\): choose a place that you may write"
     with pytest.raises(OSError, match=message):
-        export_onnx(small, tmp_path / "nowhere" / "encoder.onnx")
-    assert names(tmp_path) == []
+        export_onnx(small, tmp_path / "file" / "encoder.onnx")
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_folder_that_is_not_there_is_made(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: b"a model")
+    export_onnx(small, tmp_path / "new" / "encoder.onnx")
+    assert names(tmp_path / "new") == ["encoder.onnx"]
 
 
 @pytest.fixture(scope="module")
@@ -356,8 +363,6 @@ def test_what_is_no_file_of_onnx(use, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"notes\.onnx"):
         use(path)
     path.write_text("These are notes.")
-    with pytest.raises(
-        ValueError, match=r"notes\.onnx is no model in ONNX: write it again with export_onnx$"
-    ):
+    with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): fetch or save it again$"):
         use(path)
     assert names(tmp_path) == ["notes.onnx"]

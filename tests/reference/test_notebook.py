@@ -57,7 +57,7 @@ def test_a_notebook_in_its_own_checkout_or_in_none_is_told_nothing(tmp_path, fol
 @pytest.mark.parametrize("changed", [None, "utils/attention.py", "exercises/notebook_03.py"])
 def test_a_copy_is_another_one_once_its_programs_differ(tmp_path, changed):
     """As a student's copy on a hub, where the series is installed for everybody."""
-    for name in ("utils", "exercises"):
+    for name in ("utils", "views", "exercises"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
     if changed:
         (tmp_path / changed).write_text("# mine")

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
+from filelock import FileLock
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
@@ -28,7 +27,7 @@ from publish import notebooks
 from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
-from utils.files import write_file
+from utils.files import check_writable, write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
@@ -418,6 +417,9 @@ def test_a_saved_folder_can_be_read_by_whom_the_system_lets(tmp_path):
     filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    (tmp_path / "plain" / "file").touch()
+    modes = {path.stat().st_mode for path in (*(tmp_path / "model").iterdir(), tmp_path / "plain" / "file")}
+    assert len(modes) == 1
 
 
 def test_a_classifier_of_transformers_may_be_saved_over(theirs):
@@ -520,20 +522,64 @@ def test_a_save_that_breaks_off_leaves_the_old_model(tmp_path, monkeypatch, mome
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):
-    killed = subprocess.Popen([sys.executable, "-c", ""])
-    killed.wait()
-    left, running = (tmp_path / f".model.{number}.abcd_123" for number in (killed.pid, os.getpid()))
-    for place in (left, running):
+    for name in ("model", "file"):
         for kind in ("new", "old"):
-            (place / kind).mkdir(parents=True)
-            (place / kind / "model.safetensors").write_text("half")
+            (tmp_path / f".{name}.draft-abcd_123" / kind).mkdir(parents=True)
+            (tmp_path / f".{name}.draft-abcd_123" / kind / "model.safetensors").write_text("half")
+        (tmp_path / f".{name}.lock").touch()
+    others = [".model.draft-1.draft-abcd_123", ".model.draft-thesis", ".models.draft-abcd_123"]
+    for other in others:
+        (tmp_path / other).mkdir()
     filled(2.0).save(tmp_path / "model", tiny_tokenizer())
     assert saved_number(tmp_path / "model") == 2
-    assert names(tmp_path) == [running.name, "model"]
-    (tmp_path / f".file.{killed.pid}.tmp").write_text("half")
-    (tmp_path / f".file.{os.getpid()}.tmp").write_text("half")
     write_file(tmp_path / "file", "whole")
-    assert names(tmp_path) == [running.name, "file", "model"]
+    assert names(tmp_path) == sorted([*others, "file", "model"])
+
+
+def test_the_only_model_that_a_killed_process_left_stays_until_another_is_saved(tmp_path, monkeypatch):
+    filled(1.0).save(tmp_path / ".model.draft-abcd_123" / "old", tiny_tokenizer())
+    check_writable(tmp_path / "model")
+    with monkeypatch.context() as patch:
+        break_off(patch, os, "fsync", 1, OSError("input/output error"))
+        with pytest.raises(OSError, match=r"input/output error"):
+            filled(2.0).save(tmp_path / "model", tiny_tokenizer())
+    assert names(tmp_path) == [".model.draft-abcd_123"]
+    assert saved_number(tmp_path / ".model.draft-abcd_123" / "old") == 1
+    filled(2.0).save(tmp_path / "model", tiny_tokenizer())
+    assert names(tmp_path) == ["model"]
+
+
+def test_what_a_killed_process_locked_can_be_read_and_saved(tmp_path):
+    (tmp_path / ".model.lock").touch()
+    with pytest.raises(OSError, match=r"model is being saved, or whoever saved it was killed: read it again"):
+        saved_number(tmp_path / "model")
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    (tmp_path / ".model.lock").touch()
+    assert saved_number(tmp_path / "model") == 1
+    filled(2.0).save(tmp_path / "model", tiny_tokenizer())
+    assert saved_number(tmp_path / "model") == 2
+    assert names(tmp_path) == ["model"]
+
+
+def test_who_waits_too_long_for_another_to_be_done_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr("utils.files.TURN", 0.1)
+    with (
+        FileLock(tmp_path / ".model.lock"),
+        pytest.raises(OSError, match=r"model could not be saved \(.*lock"),
+    ):
+        filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+
+
+@unix_only
+def test_a_folder_is_read_where_nothing_can_be_written(tmp_path):
+    with tempfile.TemporaryDirectory() as folder:  # as in the test of an unwritable folder
+        filled(1.0).save(Path(folder) / "model", tiny_tokenizer())
+        Path(folder).chmod(0o555)
+        (Path(folder) / "model").chmod(0o555)
+        with somebody_else():
+            assert saved_number(Path(folder) / "model") == 1
+        Path(folder).chmod(0o755)
+        (Path(folder) / "model").chmod(0o755)
 
 
 @pytest.mark.parametrize("error", [OSError("input/output error"), KeyboardInterrupt()], ids=repr)
@@ -633,6 +679,6 @@ def test_a_file_where_a_folder_should_be(tmp_path, name):
 
 def test_a_file_in_the_place_of_the_folder(tmp_path):
     (tmp_path / "saved").write_text("mine")
-    with pytest.raises(FileExistsError, match=r"is a file: save into a folder"):
+    with pytest.raises(ValueError, match=r"is a file: save into a folder"):
         filled(1.0).save(tmp_path / "saved", tiny_tokenizer())
     assert (tmp_path / "saved").read_text() == "mine"
