@@ -59,12 +59,12 @@ def test_a_plan_fits_its_clock(plan):
 def test_a_plan_that_does_not_fit_is_told():
     (plan,) = teaching.plans(
         "### 5–9 · [00](../notebooks/00_overview.ipynb)\n| heading | cells | min | do |\n|---|---|---:|---|\n"
-        "| Whose answering machine? | In [3]–[4] | 3 | hover (1 min) |\n| *Wait* | – | 1 | for the last (1 min) |\n"
+        "| Whose answering machine? | In [3] | 3 | hover (1 min) |\n| *Wait* | – | 1 | for the last (1 min) |\n"
     )
     (shown, minutes), (wait, waited) = teaching.rehearse(plan)
-    assert (shown.cells, shown.minutes, wait.is_section, waited) == ("In [3]–[4]", 3, False, 1)
+    assert (shown.cells, shown.minutes, wait.is_section, waited) == ("In [3]", 3, False, 1)
     words = teaching.words(teaching.shown(shown))
-    assert minutes == pytest.approx(1 + words / 130 + 2 * 0.25)
+    assert minutes == pytest.approx(1 + words / 130 + 0.25)
     assert teaching.late(shown, minutes)
     with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
         teaching.section(teaching.read("00").cells, "Whose")
