@@ -23,8 +23,9 @@ import psutil
 
 from exercises import CORRECT
 from exercises.grading import cells
-from exercises.grading.report import Graded, Verdict
+from exercises.grading.report import ALTERS, Graded, Verdict
 
+PATIENCE = 5  # times the seconds of a cell by the clock: on a busy machine a process waits for a core
 START_UP = 300  # seconds for a process to import what it needs, on a machine that is busy
 STARTS_THREADS = "onnxruntime"  # when it is imported, and a process with threads is not safely forked
 QUIET = {  # of the processes, which share the cores and show nothing
@@ -114,7 +115,7 @@ class Grader:
             told, at, ended = self.run(cells.in_place(self.cells, left), graded)
             for number, message in told.items():
                 if graded.verdicts[number].kind == "not graded":
-                    graded.verdicts[number] = self.judge(number, answers[number].text, message)
+                    graded.verdicts[number] = self.judge(message)
             if at is None:
                 break
             if at not in left:
@@ -141,36 +142,31 @@ class Grader:
     def given(self, number: str) -> set[str]:
         """What an answer may take from the series: what the original imports or defines above, but not the answer."""
         given = set().union(*(cells.given_by(cell.source) for cell in self.above(number)))
-        return given - IS_THE_ANSWER.get(number, set())
+        return given - answers_of(number)
 
-    def judge(self, number: str, source: str, message: dict) -> Verdict:
-        """The verdict on an exercise, of what its process tells and of what its cell imports."""
-        words = message["words"]
-        doubts = cells.borrowed(source, self.given(number)) + message["noted"]
-        if words.startswith(CORRECT) and not doubts:
-            return Verdict("correct", words)
-        if message["claims"] and not words.startswith(CORRECT):
-            doubts.append("prints “correct” itself")
+    def judge(self, message: dict) -> Verdict:
+        """The verdict on an exercise, of what its process tells."""
+        words, doubts = message["words"], message["noted"]
         if words.startswith("not attempted yet"):  # the rest is for the student, at the notebook
             words = "not attempted."
+        if message["claims"] and not words.startswith(CORRECT):
+            doubts = [*doubts, "prints “correct” itself"]
         if doubts:
-            doubts = "; it ".join(dict.fromkeys(doubts))
-            return Verdict("look", f"look at it: it {doubts}. The check says: {words}")
-        return Verdict("not attempted" if words.startswith("not attempted") else "not yet", words)
+            return Verdict("look", f"look at it: it {'; it '.join(doubts)}. The check says: {words}")
+        kinds = {CORRECT: "correct", "not attempted": "not attempted"}
+        return Verdict(next((kinds[start] for start in kinds if words.startswith(start)), "not yet"), words)
 
     def run(self, steps: list[tuple], graded: Graded) -> tuple[dict, str | None, str]:
         """Run cells in a process: what it tells of each exercise, in which it ended (None: it did not), and how.
 
-        It is believed as long as it tells, between the beginning of one step and of the next, of that exercise once.
+        It is believed as long as it tells what is expected: of each step, once, that it begins and what came of it.
         """
-        secret, told, at, done = secrets.token_hex(), {}, "", False
+        secret, told, at = secrets.token_hex(), {}, ""
         steps = [
-            (number, sources, *map(sorted, (self.given(number), IS_THE_ANSWER.get(number, ()))))
-            if number
-            else (number, sources, (), ())
+            (number, sources, *(sorted(f(number)) if number else () for f in (self.given, answers_of)))
             for number, sources in steps
         ]
-        expected = [number for number, *_ in steps]
+        expected = [(key, number) for number, *_ in steps for key in ("begins", "number")]
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ours, theirs = self.context.Pipe(duplex=False)
             arguments = (steps, self.modules, folder, self.allowance.network, theirs, secret)
@@ -178,48 +174,63 @@ class Grader:
             process.start()
             theirs.close()
             try:
-                deadline = time.monotonic() + START_UP
+                budget = Budget(process.pid, self.allowance, START_UP)
                 while True:
-                    if message := receive(ours, secret):
-                        deadline = time.monotonic() + self.allowance.seconds
-                        if "begins" in message:
-                            if done or not expected or message["begins"] != expected.pop(0):
-                                return told, at, FORGED
-                            at = message["begins"]
-                        elif "number" in message:
-                            if message["number"] != at or at in told:
-                                told.pop(at, None)
-                                return told, at, FORGED
-                            told[at] = message
-                        elif "broken" in message:
-                            graded.remark(f"a cell of the original notebook raised {message['broken']}")
-                        elif "failed" in message:
-                            return told, at, f"breaks the grader ({message['failed']})"
-                        elif "spoilt" in message:
-                            return told, at, ""
-                        elif "ends" in message:
-                            if expected:
-                                told.pop(at, None)
-                                return told, at, FORGED
-                            done = True
-                    elif message is None:
+                    message = receive(ours, secret)
+                    if message is None:
                         process.join(5)
-                        if done:
-                            return told, None, ""
                         return told, at, f"ends the process ({ending(process.exitcode)})"
-                    elif time.monotonic() > deadline:
-                        return told, at, f"does not end within {self.allowance.seconds:g} seconds"
-                    elif memory(process.pid) > self.allowance.gigabytes * 1e9:
-                        return told, at, f"takes more than {self.allowance.gigabytes:g} GB of memory"
-                    elif self.stopping.is_set():
-                        return told, at, "was interrupted"
+                    if not message:
+                        if over := "was interrupted" if self.stopping.is_set() else budget.exceeded():
+                            return told, at, over
+                        continue
+                    if "ends" in message:
+                        early = "tells the grader itself how it was answered" if expected else ""
+                        ended = message["ends"] or early
+                        return told, at if ended else None, ended
+                    key, number = expected.pop(0) if expected else ("", "")
+                    if message.get(key) != number:
+                        return told, at, "tells the grader itself how it was answered"
+                    if key == "begins":
+                        at, budget = number, Budget(process.pid, self.allowance, self.allowance.seconds)
+                    elif message.get("broken"):
+                        graded.remark(f"a cell of the original notebook raised {message['broken']}")
+                    elif number:
+                        told[number] = message
+                        if any(words.startswith(ALTERS) for words in message["noted"]):
+                            return told, at, ""  # those after it are run in a process of their own
             finally:
                 end(process.pid)
                 process.join()
                 ours.close()
 
 
-FORGED = "tells the grader itself how it was answered"
+class Budget:
+    """What a process may take from now on: seconds of a core, more by the clock, since it may wait for one; memory."""
+
+    def __init__(self, pid: int, allowance: Allowance, seconds: float):
+        self.pid, self.allowance, self.seconds = pid, allowance, seconds
+        self.since, self.used = time.monotonic(), self.cpu_and_memory()[0]
+
+    def cpu_and_memory(self) -> tuple[float, int]:
+        """The seconds that the process has computed, and the bytes that it holds; 0 once it has ended."""
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(self.pid)
+            return sum(process.cpu_times()[:2]), process.memory_info().rss
+        return 0, 0
+
+    def exceeded(self) -> str:
+        """What it takes too much of, or ""."""
+        cpu, memory = self.cpu_and_memory()
+        if cpu - self.used > self.seconds or time.monotonic() - self.since > PATIENCE * self.seconds:
+            return f"does not end within {self.allowance.seconds:g} seconds"
+        much = memory > self.allowance.gigabytes * 1e9
+        return f"takes more than {self.allowance.gigabytes:g} GB of memory" if much else ""
+
+
+def answers_of(number: str) -> set[str]:
+    """What is given above an exercise and yet is its answer."""
+    return IS_THE_ANSWER.get(number, set())
 
 
 def run_hand_in(*arguments) -> None:
@@ -245,13 +256,6 @@ def ending(code: int | None) -> str:
     if code is None:
         return "it broke off the connection"
     return f"signal {-code}" if code < 0 else f"exit status {code}"
-
-
-def memory(pid: int) -> int:
-    """The bytes that a process holds; 0 once it has ended."""
-    with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).memory_info().rss
-    return 0
 
 
 def end(pid: int) -> None:
