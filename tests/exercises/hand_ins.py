@@ -223,3 +223,7 @@ CHEATS = {
         ),
     },
 }
+TELLING = (  # of those for 3.3, whose check takes seconds; tests/slow has all
+    *("star, inherited", "pickle", "read and run", "a frame of the check", "when it is called"),
+    *("one method", "frame of a generator", "frame by a signal"),
+)

@@ -1,4 +1,4 @@
-"""The official solutions, handed in, get all points; the copy for students passes its own tests."""
+"""The official solutions, handed in, get all points, and no cheat does; the copy for students passes its own tests."""
 
 import json
 import os
@@ -18,6 +18,8 @@ from exercises.grading.cells import given_by, read_original
 from exercises.grading.process import IS_THE_ANSWER, QUIET, Allowance
 from exercises.grading.report import report
 from publish.student import write_copy
+from tests.exercises.hand_ins import CHEATS, HONEST
+from tests.exercises.test_cheats import mistakes
 from tests.helpers import ROOT
 
 SECONDS = 20  # to try what is given as an answer
@@ -35,6 +37,10 @@ def test_solutions_get_all_points(tmp_path, path):
     [row] = grade(path, [tmp_path / "solved.ipynb"], allowance=Allowance(seconds=300))
     assert row.total == sum(POINTS[number] for number in row.verdicts), report([row])
     assert not row.remarks
+
+
+def test_no_right_answer_is_accused_and_no_cheat_gets_points_without_a_mark(tmp_path):
+    assert not mistakes(tmp_path, HONEST, CHEATS)
 
 
 def given_and_right(path: Path) -> dict[str, set[str]]:
