@@ -78,8 +78,7 @@ def read_cells(path: Path) -> list[Cell]:
 
 def without_magics(source: str) -> str:
     """A cell without `%%time`, `%timeit`, `%matplotlib` and the like; what they measure stays."""
-    source = LINE.sub(r"\1", WHOLE.sub("", source))
-    return IDLE.sub(r"\1pass", source)
+    return IDLE.sub(r"\1pass", LINE.sub(r"\1", WHOLE.sub("", source)))
 
 
 def read_original(path: Path) -> list[Cell]:
@@ -275,4 +274,4 @@ def published(original: Path, cells: Sequence[Cell]) -> dict[str, str]:
     with contextlib.suppress(ValueError):  # a student's copy has no solutions
         solutions = read_cells(root / "notebooks" / "solutions" / f"{original.stem[:2]}_solutions.ipynb")
         pages += [("the solution", cell.source) for cell in solutions if cell.number]
-    return {shape: whose for whose, source in pages for shape in shapes(source)}
+    return {look: whose for whose, source in pages for look in shapes(source)}

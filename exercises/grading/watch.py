@@ -10,7 +10,6 @@ import importlib
 import io
 import json
 import multiprocessing
-import operator
 import os
 import re
 import signal
@@ -19,9 +18,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -36,29 +36,24 @@ UTILS, HERE = str(ROOT / "utils") + os.sep, str(Path(__file__).resolve().parent)
 LIBRARIES = ("builtins", "math", "numpy", "torch", "torch.nn", "torch.nn.functional", "torch.linalg")
 MOST_WORDS = 1000  # letters of a verdict: an error's text may be a whole tensor
 MOST_WRITTEN = 200_000_000  # bytes of a file
+# Given on the page above an exercise, and yet its answer: tests/slow offers every name of every notebook to the checks
+IS_THE_ANSWER = {"9.4": {"embed"}, "9.5": {"recall"}}
 SAYS_CORRECT = re.compile(r"Exercise\s+[\d.]+:\s+correct")
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # events of Python's audit hooks, as its documentation lists them
-CHANGES = {
-    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink"),
-    *("os.truncate", "os.utime", "sqlite3.connect"),
-}
-PROGRAMS = {
-    *("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
-    *("os.startfile", "os.kill", "os.killpg", "signal.pthread_kill"),
-}
-NETWORK = {
-    *("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"),
-    *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
-}
-LOOKS_BEHIND = {
-    *("sys._getframe", "sys._current_frames", "sys._current_exceptions"),
-    *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
-}
-FOLLOWS = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
+NETWORK = re.compile(r"socket\.(connect|bind|sendto|sendmsg|getaddrinfo|gethostby.*)")
+PROGRAMS = re.compile(
+    r"subprocess\.Popen|os\.(system|exec|fork.*|posix_spawn|spawn|startfile|kill.*)|signal\.pthread_kill"
+)
+CHANGES = re.compile(
+    r"os\.(remove|rename|rmdir|mkdir|chmod|chown|link|symlink|truncate|utime)|sqlite3\.connect"
+)
+LOOKS_BEHIND = re.compile(
+    r"sys\.(_getframe|_current_.*|settrace|setprofile|monitoring\..*)|gc\.get_(objects|referrers|referents)"
+)
+RUNS_TEXT = re.compile(r"exec|compile|marshal\.loads|code\.__new__|ctypes\..*")
 FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "__code__"}
-RUNS_TEXT = {"exec", "compile", "marshal.loads", "code.__new__"}
 # what code that was made from a text has for a file, and what Python's own such code is called
 FROM_TEXT = {"<string>", "<timeit-src>", "<console>", "<input>"}
 NO_STUDENTS = ("__create_fn__", "<lambda>")  # of dataclasses and of named tuples
@@ -83,42 +78,38 @@ class Watch:
 
     def hook(self, event: str, arguments: tuple) -> None:
         """Raise PermissionError for what is refused."""
-        if event in NETWORK and not self.network:
+        if not self.network and NETWORK.fullmatch(event):
             self.refuse("uses the network")
         if not self.students or self.looking:
             return
-        if event in PROGRAMS:
+        if PROGRAMS.fullmatch(event):
             self.refuse("starts or signals a process")
-        if event == "open":
+        elif event == "open":
             path, _, flags = arguments
             if isinstance(flags, int) and flags & WRITING:
                 self.inside(path, "writes")
             elif str(path).endswith(".ipynb") or re.match(r"/proc/.*mem$", str(path)):
                 self.inside(path, "reads")
-        elif event in CHANGES:
+        elif CHANGES.fullmatch(event):
             for path in arguments:
                 self.inside(path, "changes")
-        elif event in LOOKS_BEHIND or (event == "object.__getattr__" and arguments[-1] in FRAMES):
+        elif (event == "object.__getattr__" and arguments[-1] in FRAMES) or LOOKS_BEHIND.fullmatch(event):
             if self.is_asked(ASK_FOR_FRAMES):
                 self.refuse("looks behind the check")
-        elif event in FOLLOWS:  # a new thread alone may, which gets the tracer below
-            if self.caller().f_code.co_name != "_bootstrap_inner":
-                self.refuse("looks behind the check")
-        elif (event in RUNS_TEXT or event.startswith("ctypes.")) and self.is_asked():
+        elif RUNS_TEXT.fullmatch(event) and self.is_asked():
             self.noted.append(f"uses {event}")
-
-    def caller(self, depth: int = 2) -> FrameType:
-        """The frame that has brought an event about."""
-        self.looking = True  # or this would be an event, too
-        frame = sys._getframe(depth)
-        self.looking = False
-        return frame
 
     def is_asked(self, through: tuple[str, ...] = ("nothing",)) -> bool:
         """Whether the student's own lines have brought an event about, directly or by one of these modules."""
-        frame = self.caller(3)
+        self.looking = True  # or this would be an event, too
+        frame = sys._getframe(2)
         if frame.f_code.co_filename.endswith(through):
             frame = frame.f_back
+        self.looking = False
+        return self.is_students(frame)
+
+    def is_students(self, frame: FrameType | None) -> bool:
+        """Whether a frame runs lines of the student's cells."""
         return frame is not None and frame.f_code.co_filename in self.files
 
     def inside(self, path, does: str) -> None:
@@ -147,21 +138,21 @@ class Watch:
             arguments = list(frame.f_locals.values())
             if any(isinstance(argument, FrameType) for argument in arguments):
                 self.refuse("looks behind the check")  # as a signal's handler
-            if caller and caller.f_code.co_filename not in self.files:
+            if not self.is_students(caller):
                 self.handed |= {part.__code__ for part in arguments if isinstance(part, FunctionType)}
             frame.f_trace_lines = False
             return self.trace
-        by_student = caller is not None and caller.f_code.co_filename in self.files
         if code in self.answers:
-            if by_student:
+            if self.is_students(caller):
                 self.noted.append(f"uses {self.answers[code]}, which it should write")
         elif file.startswith(HOMES):
             if not file.startswith(HERE) and self.is_borrowed(frame):
-                self.noted.append(f"uses {module_of(code)}.{code.co_qualname.partition('.')[0]}")
+                module = ".".join(Path(file).relative_to(ROOT).with_suffix("").parts)
+                self.noted.append(f"uses {module}.{code.co_qualname.partition('.')[0]}")
         elif file in FROM_TEXT:
             if self.judging and not code.co_qualname.startswith(NO_STUDENTS):
                 self.noted.append(f"is made from a text: {code.co_qualname}")
-        elif by_student and code.co_name == "get_ipython":
+        elif code.co_name == "get_ipython" and self.is_students(caller):
             self.noted.append("uses get_ipython")
         return None
 
@@ -177,21 +168,20 @@ class Watch:
         in_utils = code.co_filename.startswith(UTILS)
         if name != code.co_qualname:
             first = frame.f_locals.get(next(iter(code.co_varnames), ""))
-            if not in_utils or "<locals>" in code.co_qualname:
+            kinds = (first if isinstance(first, type) else type(first)).__mro__
+            if (
+                not in_utils
+                or "<locals>" in code.co_qualname
+                or self.given & {kind.__name__ for kind in kinds}
+            ):
                 return False
-            if not is_ours(first if isinstance(first, type) else type(first)):
-                return True
-            if code.co_name != "__init__":
-                return False
+            if not is_ours(kinds[0]) or code.co_name != "__init__":
+                return not is_ours(kinds[0])
         # perhaps called by way of a library; a check's own function may be a hook, which a library calls
-        while in_utils and caller and not self.is_known(caller.f_code.co_filename):
+        while in_utils and caller and not caller.f_code.co_filename.startswith((*HOMES, "<ipython-input")):
             caller = caller.f_back
-        answers = in_utils and caller is not None and caller.f_code is exercises.call.__code__
-        return answers or (caller is not None and caller.f_code.co_filename in self.files)
-
-    def is_known(self, file: str) -> bool:
-        """Whether a file is the student's or ours, no library's."""
-        return file.startswith((*HOMES, "<ipython-input"))
+        is_the_answer = in_utils and caller is not None and caller.f_code is exercises.call.__code__
+        return is_the_answer or self.is_students(caller)
 
     @contextlib.contextmanager
     def student(self, given: set[str], answers: dict) -> Iterator[list[str]]:
@@ -208,11 +198,6 @@ class Watch:
             threading.settrace(None)
 
 
-def module_of(code: CodeType) -> str:
-    """The module of code of ours, such as "utils.attention"."""
-    return ".".join(Path(code.co_filename).relative_to(ROOT).with_suffix("").parts)
-
-
 def poses(value) -> bool:
     """Whether a value is of a class of the student's that can lie to a check: a tensor, or with an == of its own."""
     kind = type(value)
@@ -220,19 +205,6 @@ def poses(value) -> bool:
         return False
     lies = "__eq__" in vars(kind) and not hasattr(kind, "__dataclass_fields__")
     return isinstance(value, torch.Tensor) or lies or "__getattribute__" in vars(kind)
-
-
-def with_bases(names: set[str]) -> set[str]:
-    """The names, and those of the base classes of what they name in our modules."""
-    kinds = [value for module in our_modules() for value in vars(module).values() if isinstance(value, type)]
-    return names | {
-        base.__name__ for kind in kinds if kind.__name__ in names for base in kind.__mro__ if is_ours(base)
-    }
-
-
-def our_modules() -> list[ModuleType]:
-    """Those that are imported."""
-    return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
 
 
 def is_ours(owner: ModuleType | type) -> bool:
@@ -245,7 +217,7 @@ class Kept:
     """What checks, reference code and torch hold before a hand-in has run, to tell what it alters."""
 
     def __init__(self):
-        ours = our_modules()
+        ours = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
         kinds = [value for module in ours for value in vars(module).values() if isinstance(value, type)]
         layers = [value for value in vars(torch.nn).values() if isinstance(value, type)]
         libraries = [sys.modules[name] for name in LIBRARIES if name in sys.modules]
@@ -257,42 +229,34 @@ class Kept:
         found = {}
         for owner in self.owners:
             for name, value in list(vars(owner).items()):
-                if not name.startswith("_"):
-                    found[owner, name] = [value]
                 if isinstance(value, FunctionType):
                     found[owner, name] = [value, value.__code__, value.__defaults__, value.__kwdefaults__]
-                elif is_ours(owner) and isinstance(value, (dict, list)) and not name.startswith("_"):
-                    found[owner, name] += [*value, *value.values()] if isinstance(value, dict) else value
+                elif not name.startswith("_"):
+                    found[owner, name] = [value]
+                    if is_ours(owner) and isinstance(value, (dict, list)):
+                        found[owner, name] += [*value, *value.values()] if isinstance(value, dict) else value
         return found
 
     def altered(self) -> list[str]:
         """The names of what is no longer the same, such as "exercises.CHECKS"; in what is ours new ones count, too."""
-        now = self.now()
-        return [
-            f"{owner.__name__}.{name}"
-            for owner, name in self.before | now
-            if not same(self.before.get((owner, name)), now.get((owner, name)), is_ours(owner))
-        ]
+        now, changed = self.now(), []
+        for key in self.before | now:
+            if key not in self.before:  # libraries, and packages of ours, gain names by import
+                same = not is_ours(key[0]) or isinstance(now[key][0], ModuleType)
+            else:
+                parts = zip_longest(self.before[key], now.get(key, ()), fillvalue=self)
+                same = all(before is after for before, after in parts)
+            if not same:
+                changed.append(f"{key[0].__name__}.{key[1]}")
+        return changed
 
 
-def same(before: list | None, now: list | None, ours: bool) -> bool:
-    """Whether a name means the very objects that it meant; libraries, and packages of ours, gain names by import."""
-    if before is None:
-        return not ours or isinstance(now[0], ModuleType)
-    return now is not None and len(before) == len(now) and all(map(operator.is_, before, now))
-
-
-def settings() -> tuple:
-    """Of torch's settings those that an answer may change."""
-    return torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_default_device()
-
-
-def put_back(before: tuple) -> None:
-    """Give torch these settings again."""
-    torch.set_default_dtype(before[0])
-    torch.set_grad_enabled(before[1])
-    if torch.get_default_device() != before[2]:
-        torch.set_default_device(before[2])
+def put_back(dtype: torch.dtype, gradients: bool, device: torch.device) -> None:
+    """Give torch its settings again, which an answer may have changed."""
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(gradients)
+    if torch.get_default_device() != device:
+        torch.set_default_device(device)
 
 
 def landlock() -> int:
@@ -334,8 +298,8 @@ def work(
 ) -> None:
     """Run the cells in a folder of their own, and tell the grader of each; this process ends with it.
 
-    A step is the number of an exercise, or "" for a cell of the original notebook, its sources, the names that are
-    given above it, and those of them that are the answer. Each message is JSON and holds the secret.
+    A step is the number of an exercise, or "" for a cell of the original notebook, its sources, and the names that
+    are given above it. Each message is JSON and holds the secret.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader ends this process
     multiprocessing.current_process()._args = ()  # which hold the secret
@@ -368,7 +332,7 @@ def run_steps(steps: Sequence[tuple], folder: str, network: bool, say: Callable)
     exercises.check = lambda number, answer: answers.__setitem__(str(number), answer)
     shell, watch, kept = InteractiveShell.instance(), Watch(folder, network), Kept()
     altered, decide, restore = kept.altered, judge, put_back  # of these, too, a hand-in could alter the names
-    for number, sources, given, forbidden in steps:
+    for number, sources, given in steps:
         say(begins=number)
         if not number:
             with caught_output():
@@ -378,18 +342,18 @@ def run_steps(steps: Sequence[tuple], folder: str, network: bool, say: Callable)
             continue
         answers.clear()
         shell.user_ns["check"] = exercises.check
-        given = with_bases({"check", "solved", *given})
-        written = {name: shell.user_ns.get(name) for name in forbidden}
-        written = {value.__code__: name for name, value in written.items() if isinstance(value, FunctionType)}
-        before = settings()
+        to_write = {name: shell.user_ns.get(name) for name in IS_THE_ANSWER.get(number, ())}
+        written = {part.__code__: name for name, part in to_write.items() if isinstance(part, FunctionType)}
+        given = {"check", "solved", *given} - to_write.keys()
+        settings = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_default_device()
         with caught_output() as printed, watch.student(given, written) as noted:
             for source in sources:
                 run = shell.run_cell(source, silent=True)
-            restore(before)
+            restore(*settings)
             changes = altered()
             watch.judging = True
             words = decide(checks[number], answers, number, run)
-        restore(before)
+        restore(*settings)
         answer = answers.get(number)
         if getattr(answer, "__code__", None) in written:
             noted.append(f"uses {written[answer.__code__]}, which it should write")

@@ -15,8 +15,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from exercises import POINTS, solved
 from exercises.grading import grade
 from exercises.grading.cells import given_by, read_original
-from exercises.grading.process import IS_THE_ANSWER, QUIET, Allowance
+from exercises.grading.process import QUIET, Allowance
 from exercises.grading.report import report
+from exercises.grading.watch import IS_THE_ANSWER
 from publish.student import write_copy
 from tests.exercises.hand_ins import CHEATS, HONEST
 from tests.exercises.test_cheats import mistakes
