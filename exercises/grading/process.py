@@ -201,7 +201,7 @@ class Grader:
 
 
 def exceeded(pid: int, allowance: Allowance, seconds: float, since: tuple[float, float]) -> str:
-    """What a process takes too much of, or "": memory, or seconds of a core; by the clock more, as it may have to wait."""
+    """What a process takes too much of, or "": memory, or seconds, which are a core's, since it may wait for one."""
     with contextlib.suppress(psutil.Error):
         if psutil.Process(pid).memory_info().rss > allowance.gigabytes * 1e9:
             return f"takes more than {allowance.gigabytes:g} GB of memory"

@@ -124,12 +124,12 @@ class Watch:
         self.noted.append(words)
         raise PermissionError(f"refused while grading: it {words}")
 
-    def trace(self, frame: FrameType, event: str, value) -> Callable | None:
+    def trace(self, frame: FrameType, event: str, value):
         """Note a call, or what one of the student's functions returns."""
         if event != "call":
             if event == "return" and poses(value):
                 self.noted.append(f"returns a {type(value).__name__} of its own, which is no plain tensor")
-            return None
+            return self.trace
         code, caller = frame.f_code, frame.f_back
         file = code.co_filename
         if code.co_name == "<module>" and file.startswith("<ipython-input"):
