@@ -1,4 +1,4 @@
-"""What is right is not accused, however odd, and what cheats gets no point without a mark: notebooks 03 and 09."""
+"""What is right is not accused, however odd, and what cheats gets no point without a mark: notebook 03."""
 
 import json
 from itertools import zip_longest
@@ -101,16 +101,3 @@ def test_who_has_the_same_is_told_whatever_the_names(rows):
     assert rows["copied"].same["3.3"] == {"neighbour"}
     assert "same as: 3.3: copied" in report([rows["neighbour"]])
     assert rows["copied"].points("3.3") == 3
-
-
-def test_what_is_given_but_is_the_answer_counts_as_borrowed(tmp_path):
-    takes = {"9.4": "my_embed = embed", "9.5": "recall_at_k = recall"}
-    calls = {
-        "9.4": "def my_embed(*all_of_it):\n    return embed(*all_of_it)",
-        "9.5": "from utils import search as s\nrecall_at_k = lambda f, e: recall(f, e)",
-    }
-    paths = [hand_in(tmp_path / f"{i}.ipynb", answers, "09") for i, answers in enumerate((takes, calls))]
-    for row in grade(original("09"), paths, processes=2):
-        assert row.total == 0, report([row])
-        assert "embed" in row.verdicts["9.4"].words
-        assert "recall" in row.verdicts["9.5"].words

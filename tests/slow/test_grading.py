@@ -20,7 +20,7 @@ from exercises.grading.report import report
 from exercises.grading.watch import IS_THE_ANSWER
 from publish.student import write_copy
 from tests.exercises.hand_ins import CHEATS, HONEST
-from tests.exercises.test_cheats import mistakes
+from tests.exercises.test_cheats import hand_in, mistakes, original
 from tests.helpers import ROOT
 
 SECONDS = 20  # to try what is given as an answer
@@ -42,6 +42,19 @@ def test_solutions_get_all_points(tmp_path, path):
 
 def test_no_right_answer_is_accused_and_no_cheat_gets_points_without_a_mark(tmp_path):
     assert not mistakes(tmp_path, HONEST, CHEATS)
+
+
+def test_what_is_given_but_is_the_answer_counts_as_borrowed(tmp_path):
+    takes = {"9.4": "my_embed = embed", "9.5": "recall_at_k = recall"}
+    calls = {
+        "9.4": "def my_embed(*all_of_it):\n    return embed(*all_of_it)",
+        "9.5": "from utils import search as s\nrecall_at_k = lambda f, e: recall(f, e)",
+    }
+    paths = [hand_in(tmp_path / f"{i}.ipynb", answers, "09") for i, answers in enumerate((takes, calls))]
+    for row in grade(original("09"), paths, processes=2):
+        assert row.total == 0, report([row])
+        assert "embed" in row.verdicts["9.4"].words
+        assert "recall" in row.verdicts["9.5"].words
 
 
 def given_and_right(path: Path) -> dict[str, set[str]]:
