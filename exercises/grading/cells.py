@@ -19,33 +19,9 @@ from exercises import find_check
 
 CHECK = re.compile(r"""\bcheck\(\s*["']([\d.]+)["']""")
 OURS = ("exercises", "utils", "views")
-WRITTEN_BY_HAND = (*OURS, "solutions", "notebooks")
-FOR_EVERYONE = {"exercises.check", "exercises.solved"}
 MODULES = {"torch", "nn", "F", "np", "plt", "math", "random"}  # by the names that notebooks give them
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 TOLD = 3  # statements of one's own, from which on two answers that are the same are told
-
-# What an answer has no use for, and what leads behind the check: as a module that is imported, …
-DOORS = {
-    *("importlib", "runpy", "builtins", "gc", "ctypes", "subprocess", "socket", "signal", "IPython"),
-    *("pickle", "marshal", "pkgutil", "pydoc", "code", "codeop", "multiprocessing", "_posixsubprocess"),
-}
-# … as a name of its own, …
-CALLS = {"__import__", "eval", "exec", "compile", "get_ipython"}
-# … and as an attribute of anything, or a function or class that is defined.
-ATTRIBUTES = {
-    *(
-        "__globals__",
-        "__builtins__",
-        "__closure__",
-        "__code__",
-        "__subclasses__",
-    ),
-    *("tb_frame", "f_back", "f_locals", "f_globals", "f_builtins", "gi_frame", "cr_frame", "ag_frame"),
-    *("_getframe", "_current_frames", "currentframe", "walk_tb", "walk_stack", "settrace", "setprofile"),
-    *("getprofile", "_profile_hook"),
-    *("__torch_function__", "__torch_dispatch__", "DisableTorchFunction", "DisableTorchFunctionSubclass"),
-    *("_pop_mode", "_pop_mode_temporarily", "_pop_torch_function_stack", "_importer", "__eq__", "__ne__"),
-}
 
 LINE = re.compile(r"^(\s*)%(?:time|timeit|prun|memit)\b[ \t]*((?:-\w+(?:[ \t]+\d+)?[ \t]+)*)", re.MULTILINE)
 IDLE = re.compile(r"^(\s*)%(?:matplotlib|config|load_ext|autoreload|precision|xmode|pdb)\b.*$", re.MULTILINE)
@@ -102,8 +78,7 @@ def read_cells(path: Path) -> list[Cell]:
 
 def without_magics(source: str) -> str:
     """A cell without `%%time`, `%timeit`, `%matplotlib` and the like; what they measure stays."""
-    source = LINE.sub(r"\1", WHOLE.sub("", source))
-    return IDLE.sub(r"\1pass", source)
+    return IDLE.sub(r"\1pass", LINE.sub(r"\1", WHOLE.sub("", source)))
 
 
 def read_original(path: Path) -> list[Cell]:
@@ -242,8 +217,7 @@ def imported(source: str) -> list[tuple[str, str]]:
 
 def given_by(source: str) -> set[str]:
     """What a cell of the original gives to answers: what it imports, and the functions and classes it defines."""
-    definitions = (ast.FunctionDef, ast.ClassDef)
-    return {node.name for node in parsed(source).body if isinstance(node, definitions)} | {
+    return {node.name for node in parsed(source).body if isinstance(node, DEFINITIONS)} | {
         home if is_module(home) else home.rpartition(".")[2] for _, home in imported(source)
     }
 
@@ -255,64 +229,22 @@ def is_module(home: str) -> bool:
     return False
 
 
-def borrowed(source: str, given: set[str]) -> list[str]:
-    """What an exercise cell takes from the series that is not given above it, or uses to get behind the check."""
-    nodes = list(ast.walk(parsed(source)))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    attributes |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    found = [(name, home) for name, home in imported(source) if name in names or name == "*"]
-    ours = [
-        home
-        for _, home in found
-        if home.partition(".")[0] in WRITTEN_BY_HAND
-        and home not in FOR_EVERYONE
-        and (home if is_module(home) else home.rpartition(".")[2]) not in given
-    ]
-    parts = {part for _, home in found for part in (home.partition(".")[0], home.rpartition(".")[2])}
-    if {home for _, home in found if home.startswith("IPython")} <= {"IPython.display", *DISPLAYED}:
-        parts.discard("IPython")
-    uses = parts & (DOORS | ATTRIBUTES | CALLS) | names & CALLS | attributes & (DOORS - {"code"} | ATTRIBUTES)
-    return [f"imports {home}" for home in ours] + [f"uses {name}" for name in sorted(uses)]
-
-
-DISPLAYED = {f"IPython.display.{name}" for name in ("display", "HTML", "Markdown", "Image", "clear_output")}
-
-
-class Anonymous(ast.NodeTransformer):
-    """Gives the names that a text binds itself numbers, and takes docstrings and annotations away."""
-
-    def __init__(self, own: set[str]):
-        self.own, self.numbers = own, {}
-
-    def named(self, name: str) -> str:
-        """The number of one's own name; another's name as it is."""
-        return f"#{self.numbers.setdefault(name, len(self.numbers))}" if name in self.own else name
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Rename, and leave out."""
-        for label in ("name", "id", "arg"):
-            if isinstance(getattr(node, label, None), str) and not isinstance(node, (ast.alias, ast.keyword)):
-                setattr(node, label, self.named(getattr(node, label)))
-        if isinstance(node, ast.keyword) and node.arg:
-            node.arg = self.named(node.arg)
-        for label in ("annotation", "returns"):
-            if hasattr(node, label):
-                setattr(node, label, None)
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:
+def shape(statements: list[ast.stmt]) -> str:
+    """Statements as a text that is the same whatever their author calls things, comments and docstrings aside."""
+    module, numbers = ast.Module(statements, []), {}
+    for node in ast.walk(module):
+        for label in {"annotation", "returns"} & set(node._fields):
+            setattr(node, label, None)
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-        return super().generic_visit(node)
+    text = ast.dump(module)
+    own = set(re.findall(r"(?:\bName\(id|\barg\(arg|Def\(name)='(\w+)'(?!, ctx=Load)", text))
 
+    def renamed(found: re.Match) -> str:
+        name = found[2]
+        return f"{found[1]}={numbers.setdefault(name, len(numbers))}" if name in own else found[0]
 
-def anonymous(nodes: list[ast.stmt]) -> str:
-    """Statements as one text that is the same whatever their author calls things, comments and docstrings aside."""
-    module = ast.Module(nodes, [])
-    own = {
-        node.id for node in ast.walk(module) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    own |= {node.arg for node in ast.walk(module) if isinstance(node, ast.arg)}
-    own |= {node.name for node in ast.walk(module) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    return ast.dump(Anonymous(own).visit(module))
+    return re.sub(r"\b(id|arg|name)='(\w+)'", renamed, text)
 
 
 def shapes(source: str, stub: str = "") -> set[str]:
@@ -320,46 +252,26 @@ def shapes(source: str, stub: str = "") -> set[str]:
 
     Left out is what has fewer than `TOLD` statements that the stub has not.
     """
-    definitions = (ast.FunctionDef, ast.ClassDef)
-    body = [
-        node
-        for node in parsed(source).body
-        if not isinstance(node, (ast.Import, ast.ImportFrom)) and not is_check(node)
-    ]
-    known = [ast.dump(node) for node in ast.walk(parsed(stub)) if isinstance(node, ast.stmt)]
-    parts = [[node] for node in body if isinstance(node, definitions)]
-    parts.append([node for node in body if not isinstance(node, definitions)])
+    known = {ast.dump(node) for node in ast.walk(parsed(stub)) if isinstance(node, ast.stmt)}
+    body = [node for node in parsed(source).body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    body = [node for node in body if not ast.unparse(node).startswith(("check(", "print("))]
+    parts = [[node] for node in body if isinstance(node, DEFINITIONS)]
+    parts.append([node for node in body if not isinstance(node, DEFINITIONS)])
     found = set()
     for part in parts:
-        inner = [node for top in part for node in ast.walk(top) if isinstance(node, ast.stmt)]
-        own = [node for node in inner if not isinstance(node, definitions) and ast.dump(node) not in known]
+        inner = [node for node in ast.walk(ast.Module(part, [])) if isinstance(node, ast.stmt)]
+        own = [node for node in inner if not isinstance(node, DEFINITIONS) and ast.dump(node) not in known]
         if len(own) >= TOLD:
-            found.add(anonymous(part))
+            found.add(shape(part))
     return found
-
-
-def is_check(node: ast.stmt) -> bool:
-    """Whether a statement is a call of check, or of print."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id in ("check", "print")
-    )
 
 
 def published(original: Path, cells: Sequence[Cell]) -> dict[str, str]:
     """Of what the notebook, its solutions and `utils` show, who it is by its shape, such as "the solution"."""
-    found = {}
-    chapter = original.stem[:2]
     root = Path(__file__).resolve().parents[2]
-    for module in sorted((root / "utils").glob("*.py")):
-        found |= dict.fromkeys(shapes(module.read_text("utf-8")), f"utils/{module.name}")
-    for cell in cells:
-        found |= dict.fromkeys(shapes(cell.source), "the notebook")
-    with contextlib.suppress(ValueError):
-        solutions = read_cells(root / "notebooks" / "solutions" / f"{chapter}_solutions.ipynb")
-        for cell in solutions:
-            if cell.number:
-                found |= dict.fromkeys(shapes(cell.source), "the solution")
-    return found
+    pages = [(f"utils/{module.name}", module.read_text("utf-8")) for module in (root / "utils").glob("*.py")]
+    pages += [("the notebook", cell.source) for cell in cells]
+    with contextlib.suppress(ValueError):  # a student's copy has no solutions
+        solutions = read_cells(root / "notebooks" / "solutions" / f"{original.stem[:2]}_solutions.ipynb")
+        pages += [("the solution", cell.source) for cell in solutions if cell.number]
+    return {look: whose for whose, source in pages for look in shapes(source)}

@@ -11,20 +11,23 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import mock
 
 import psutil
 
 from exercises import CORRECT
 from exercises.grading import cells
-from exercises.grading.report import Graded, Verdict
+from exercises.grading.report import ALTERS, Graded, Verdict
+from exercises.grading.watch import work
 
+PATIENCE = 5  # times the seconds of a cell by the clock: on a busy machine a process waits for a core
 START_UP = 300  # seconds for a process to import what it needs, on a machine that is busy
 STARTS_THREADS = "onnxruntime"  # when it is imported, and a process with threads is not safely forked
 QUIET = {  # of the processes, which share the cores and show nothing
@@ -35,8 +38,6 @@ QUIET = {  # of the processes, which share the cores and show nothing
     "CUDA_VISIBLE_DEVICES": "",
 }
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-# Given on the page above an exercise, and yet its answer: tests/slow offers every name of every notebook to the checks
-IS_THE_ANSWER = {"9.4": {"embed"}, "9.5": {"recall"}}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Grader:
         """The hand-ins as they are graded, several at a time; who leaves off early ends the processes."""
         if self.context.get_start_method() == "forkserver":
             self.context.set_forkserver_preload(["exercises.grading.watch", *self.modules])
-        with changed_environment(QUIET | ({} if self.allowance.network else OFFLINE)):
+        with mock.patch.dict(os.environ, QUIET | ({} if self.allowance.network else OFFLINE)):
             pool = ThreadPoolExecutor(processes)
             try:
                 waiting = [pool.submit(self.grade_one, name, path) for name, path in hand_ins.items()]
@@ -105,7 +106,7 @@ class Grader:
                 words = f"not attempted: its cell is missing, or does not call check({number!r}, …)."
                 graded.verdicts[number] = Verdict("not attempted", words)
                 continue
-            answers[number] = cells.with_helpers(cell, handed_in, self.cells, self.bound(number))
+            answers[number] = cells.with_helpers(cell, handed_in, self.cells, self.above(number, cells.bound))
             graded.shapes[number] = cells.shapes(answers[number].text, exercise.source)
             if answers[number].below:
                 graded.remark(f"{number} uses a cell that stands below it")
@@ -114,7 +115,7 @@ class Grader:
             told, at, ended = self.run(cells.in_place(self.cells, left), graded)
             for number, message in told.items():
                 if graded.verdicts[number].kind == "not graded":
-                    graded.verdicts[number] = self.judge(number, answers[number].text, message)
+                    graded.verdicts[number] = self.judge(message)
             if at is None:
                 break
             if at not in left:
@@ -130,103 +131,89 @@ class Grader:
                 }
         return graded
 
-    def above(self, number: str) -> list[cells.Cell]:
-        """The cells of the original that stand above an exercise."""
-        return self.cells[: self.cells.index(self.exercises[number])]
+    def above(self, number: str, names: Callable[[str], set[str]]) -> set[str]:
+        """The names that the original's cells above an exercise bind, or give to it."""
+        above = self.cells[: self.cells.index(self.exercises[number])]
+        return set().union(*(names(cell.source) for cell in above))
 
-    def bound(self, number: str) -> set[str]:
-        """The names that the original binds above an exercise, by import or by hand."""
-        return set().union(*(cells.bound(cell.source) for cell in self.above(number)))
-
-    def given(self, number: str) -> set[str]:
-        """What an answer may take from the series: what the original imports or defines above, but not the answer."""
-        given = set().union(*(cells.given_by(cell.source) for cell in self.above(number)))
-        return given - IS_THE_ANSWER.get(number, set())
-
-    def judge(self, number: str, source: str, message: dict) -> Verdict:
-        """The verdict on an exercise, of what its process tells and of what its cell imports."""
-        words = message["words"]
-        doubts = cells.borrowed(source, self.given(number)) + message["noted"]
-        if words.startswith(CORRECT) and not doubts:
-            return Verdict("correct", words)
-        if message["claims"] and not words.startswith(CORRECT):
-            doubts.append("prints “correct” itself")
+    def judge(self, message: dict) -> Verdict:
+        """The verdict on an exercise, of what its process tells."""
+        words, doubts = message["words"], message["noted"]
         if words.startswith("not attempted yet"):  # the rest is for the student, at the notebook
             words = "not attempted."
+        if message["claims"] and not words.startswith(CORRECT):
+            doubts = [*doubts, "prints “correct” itself"]
         if doubts:
-            doubts = "; it ".join(dict.fromkeys(doubts))
-            return Verdict("look", f"look at it: it {doubts}. The check says: {words}")
-        return Verdict("not attempted" if words.startswith("not attempted") else "not yet", words)
+            return Verdict("look", f"look at it: it {'; it '.join(doubts)}. The check says: {words}")
+        kinds = {CORRECT: "correct", "not attempted": "not attempted"}
+        return Verdict(next((kinds[start] for start in kinds if words.startswith(start)), "not yet"), words)
 
     def run(self, steps: list[tuple], graded: Graded) -> tuple[dict, str | None, str]:
         """Run cells in a process: what it tells of each exercise, in which it ended (None: it did not), and how.
 
-        It is believed as long as it tells, between the beginning of one step and of the next, of that exercise once.
+        It is believed as long as it tells what is expected: of each step, once, that it begins and what came of it.
         """
-        secret, told, at, done = secrets.token_hex(), {}, "", False
+        secret, told, at = secrets.token_hex(), {}, ""
         steps = [
-            (number, sources, *map(sorted, (self.given(number), IS_THE_ANSWER.get(number, ()))))
-            if number
-            else (number, sources, (), ())
+            (number, sources, sorted(self.above(number, cells.given_by)) if number else ())
             for number, sources in steps
         ]
-        expected = [number for number, *_ in steps]
+        expected = [(key, number) for number, *_ in steps for key in ("begins", "number")]
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             ours, theirs = self.context.Pipe(duplex=False)
             arguments = (steps, self.modules, folder, self.allowance.network, theirs, secret)
-            process = self.context.Process(target=run_hand_in, args=arguments, daemon=True)
+            process = self.context.Process(target=work, args=arguments, daemon=True)
             process.start()
             theirs.close()
             try:
-                deadline = time.monotonic() + START_UP
+                seconds, since = START_UP, times(process.pid)
                 while True:
-                    if message := receive(ours, secret):
-                        deadline = time.monotonic() + self.allowance.seconds
-                        if "begins" in message:
-                            if done or not expected or message["begins"] != expected.pop(0):
-                                return told, at, FORGED
-                            at = message["begins"]
-                        elif "number" in message:
-                            if message["number"] != at or at in told:
-                                told.pop(at, None)
-                                return told, at, FORGED
-                            told[at] = message
-                        elif "broken" in message:
-                            graded.remark(f"a cell of the original notebook raised {message['broken']}")
-                        elif "failed" in message:
-                            return told, at, f"breaks the grader ({message['failed']})"
-                        elif "spoilt" in message:
-                            return told, at, ""
-                        elif "ends" in message:
-                            if expected:
-                                told.pop(at, None)
-                                return told, at, FORGED
-                            done = True
-                    elif message is None:
+                    message = receive(ours, secret)
+                    if message is None:
                         process.join(5)
-                        if done:
-                            return told, None, ""
-                        return told, at, f"ends the process ({ending(process.exitcode)})"
-                    elif time.monotonic() > deadline:
-                        return told, at, f"does not end within {self.allowance.seconds:g} seconds"
-                    elif memory(process.pid) > self.allowance.gigabytes * 1e9:
-                        return told, at, f"takes more than {self.allowance.gigabytes:g} GB of memory"
-                    elif self.stopping.is_set():
-                        return told, at, "was interrupted"
+                        code = process.exitcode  # None: it has closed the connection
+                        return told, at, f"ends the process (exit status {code})"
+                    if not message:
+                        if over := exceeded(process.pid, self.allowance, seconds, since):
+                            return told, at, over
+                        if self.stopping.is_set():
+                            return told, at, "was interrupted"
+                        continue
+                    if "ends" in message:
+                        early = "tells the grader itself how it was answered" if expected else ""
+                        ended = message["ends"] or early
+                        return told, at if ended else None, ended
+                    key, number = expected.pop(0) if expected else ("", "")
+                    if message.get(key) != number:
+                        return told, at, "tells the grader itself how it was answered"
+                    if key == "begins":
+                        at, seconds, since = number, self.allowance.seconds, times(process.pid)
+                    elif message.get("broken"):
+                        graded.remark(f"a cell of the original notebook raised {message['broken']}")
+                    elif number:
+                        told[number] = message
+                        if any(words.startswith(ALTERS) for words in message["noted"]):
+                            return told, at, ""  # those after it are run in a process of their own
             finally:
                 end(process.pid)
                 process.join()
                 ours.close()
 
 
-FORGED = "tells the grader itself how it was answered"
+def exceeded(pid: int, allowance: Allowance, seconds: float, since: tuple[float, float]) -> str:
+    """What a process takes too much of, or "": memory, or seconds, which are a core's, since it may wait for one."""
+    with contextlib.suppress(psutil.Error):
+        if psutil.Process(pid).memory_info().rss > allowance.gigabytes * 1e9:
+            return f"takes more than {allowance.gigabytes:g} GB of memory"
+    clock, core = (now - before for now, before in zip(times(pid), since, strict=True))
+    return f"does not end within {seconds:g} seconds" if core > seconds or clock > PATIENCE * seconds else ""
 
 
-def run_hand_in(*arguments) -> None:
-    """What a process of a hand-in begins with; its imports are its own."""
-    from exercises.grading.watch import work
-
-    work(*arguments)
+def times(pid: int) -> tuple[float, float]:
+    """The time, and how long a process has computed."""
+    with contextlib.suppress(psutil.Error):
+        return time.monotonic(), sum(psutil.Process(pid).cpu_times()[:2])
+    return time.monotonic(), 0.0
 
 
 def receive(connection: Connection, secret: str) -> dict | None:
@@ -240,20 +227,6 @@ def receive(connection: Connection, secret: str) -> dict | None:
     return message if isinstance(message, dict) and message.pop("secret", None) == secret else None
 
 
-def ending(code: int | None) -> str:
-    """How a process ended."""
-    if code is None:
-        return "it broke off the connection"
-    return f"signal {-code}" if code < 0 else f"exit status {code}"
-
-
-def memory(pid: int) -> int:
-    """The bytes that a process holds; 0 once it has ended."""
-    with contextlib.suppress(psutil.Error):
-        return psutil.Process(pid).memory_info().rss
-    return 0
-
-
 def end(pid: int) -> None:
     """Kill a process and those that it has started."""
     with contextlib.suppress(psutil.Error):
@@ -261,17 +234,3 @@ def end(pid: int) -> None:
         for each in (*process.children(recursive=True), process):
             with contextlib.suppress(psutil.Error):
                 each.kill()
-
-
-@contextlib.contextmanager
-def changed_environment(variables: dict[str, str]) -> Iterator[None]:
-    """Environment variables for the processes that are started meanwhile."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name)
-            if value is not None:
-                os.environ[name] = value

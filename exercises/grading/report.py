@@ -9,6 +9,7 @@ from pathlib import Path
 from exercises import CORRECT, POINTS
 from utils.files import write_file
 
+ALTERS = "alters"  # how a remark on an answer begins that has changed what others are judged by
 SIGNS = {"not yet": "0", "not attempted": "·", "look": "!", "stopped": "!", "not graded": "?"}
 
 

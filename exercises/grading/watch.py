@@ -1,7 +1,7 @@
 """The process that runs one hand-in: it judges what the exercise cells answer, and notes what they try besides.
 
 The student's code and the check share this process, so Python code that wants to deceive finds ways. Those that are
-easy are refused or noted: see `Watch`, `origins` and `Kept`. Where the kernel can, it shuts the process in: `shut_in`.
+easy are refused or noted: see `Watch` and `Kept`. Where the kernel can, it shuts the process in: `shut_in`.
 """
 
 import contextlib
@@ -18,107 +18,98 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import FrameType, FunctionType, MethodType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 import exercises
-from exercises.grading.cells import FOR_EVERYONE, OURS
+from exercises.grading.cells import OURS
+from exercises.grading.report import ALTERS
 
 ROOT = Path(exercises.__file__).resolve().parents[1]
 HOMES = tuple(str(ROOT / name) + os.sep for name in OURS)
-HERE = str(Path(__file__).resolve().parent) + os.sep
+UTILS, HERE = str(ROOT / "utils") + os.sep, str(Path(__file__).resolve().parent) + os.sep
 LIBRARIES = ("builtins", "math", "numpy", "torch", "torch.nn", "torch.nn.functional", "torch.linalg")
 MOST_WORDS = 1000  # letters of a verdict: an error's text may be a whole tensor
 MOST_WRITTEN = 200_000_000  # bytes of a file
+# Given on the page above an exercise, and yet its answer: tests/slow offers every name of every notebook to the checks
+IS_THE_ANSWER = {"9.4": {"embed"}, "9.5": {"recall"}}
 SAYS_CORRECT = re.compile(r"Exercise\s+[\d.]+:\s+correct")
-FROM_TEXT = {
-    "<string>",
-    "<timeit-src>",
-    "<console>",
-    "<input>",
-}  # what code that was made from a text has for a file
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # events of Python's audit hooks, as its documentation lists them
-CHANGES = {
-    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink"),
-    *("os.truncate", "os.utime", "sqlite3.connect"),
-}
-PROGRAMS = {
-    *("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
-    *("os.startfile", "os.kill", "os.killpg", "signal.pthread_kill"),
-}
-NETWORK = {
-    *("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg"),
-    *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
-}
-LOOKS_BEHIND = {
-    *("sys._getframe", "sys._current_frames", "sys._current_exceptions"),
-    *("gc.get_objects", "gc.get_referrers", "gc.get_referents"),
-}
-FOLLOWS = {"sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"}
+NETWORK = re.compile(r"socket\.(connect|bind|sendto|sendmsg|getaddrinfo|gethostby.*)")
+PROGRAMS = re.compile(
+    r"subprocess\.Popen|os\.(system|exec|fork.*|posix_spawn|spawn|startfile|kill.*)|signal\.pthread_kill"
+)
+CHANGES = re.compile(
+    r"os\.(remove|rename|rmdir|mkdir|chmod|chown|link|symlink|truncate|utime)|sqlite3\.connect"
+)
+LOOKS_BEHIND = re.compile(
+    r"sys\.(_getframe|_current_.*|settrace|setprofile|monitoring\..*)|gc\.get_(objects|referrers|referents)"
+)
+RUNS_TEXT = re.compile(r"exec|compile|marshal\.loads|code\.__new__|ctypes\..*")
 FRAMES = {"tb_frame", "gi_frame", "cr_frame", "ag_frame", "__code__"}
-RUNS_TEXT = {"exec", "compile", "marshal.loads", "code.__new__"}
+# what code that was made from a text has for a file, and what Python's own such code is called
+FROM_TEXT = {"<string>", "<timeit-src>", "<console>", "<input>"}
+NO_STUDENTS = ("__create_fn__", "<lambda>")  # of dataclasses and of named tuples
 ASK_FOR_FRAMES = ("inspect.py", "traceback.py", "logging/__init__.py")  # and hand them on
 
 
 class Watch:
-    """Refuses and notes what a hand-in has no need of, by an audit hook, which Python code cannot take away.
+    """Refuses and notes what a hand-in has no need of.
 
-    Always, unless it is allowed: the network. While the student's own code runs: to start or signal a process, to
-    change a file outside of the folder, to read another notebook, such as a neighbour's, and to look at the frames of
-    the check. A profiler notes which code of the series is called that was not given above the exercise.
+    An audit hook, which Python code cannot take away, refuses the network, unless it is allowed, and while the
+    student's own code runs: to start or signal a process, to change a file outside of the folder, to read another
+    notebook, such as a neighbour's, and to look at the frames of the check. A tracer sees each call: it notes code of
+    the series that was not given above the exercise, and what poses as a tensor.
     """
 
     def __init__(self, folder: str, network: bool):
         self.folder, self.network = os.path.realpath(folder), network
         self.students, self.looking, self.noted = False, False, []
-        self.files, self.given, self.answers, self.handed = set(FROM_TEXT), set(), {}, set()
+        self.files, self.given, self.answers, self.judging = set(), set(), {}, False
+        self.handed = set()  # code of functions that the check gives to the answer
         sys.addaudithook(self.hook)
 
     def hook(self, event: str, arguments: tuple) -> None:
         """Raise PermissionError for what is refused."""
-        if event in NETWORK and not self.network:
+        if not self.network and NETWORK.fullmatch(event):
             self.refuse("uses the network")
         if not self.students or self.looking:
             return
-        if event in PROGRAMS:
+        if PROGRAMS.fullmatch(event):
             self.refuse("starts or signals a process")
-        if event == "open":
+        elif event == "open":
             path, _, flags = arguments
             if isinstance(flags, int) and flags & WRITING:
                 self.inside(path, "writes")
             elif str(path).endswith(".ipynb") or re.match(r"/proc/.*mem$", str(path)):
                 self.inside(path, "reads")
-        elif event in CHANGES:
+        elif CHANGES.fullmatch(event):
             for path in arguments:
                 self.inside(path, "changes")
-        elif event in LOOKS_BEHIND or (event == "object.__getattr__" and arguments[-1] in FRAMES):
-            if self.asks(2):
+        elif (event == "object.__getattr__" and arguments[-1] in FRAMES) or LOOKS_BEHIND.fullmatch(event):
+            if self.is_asked(ASK_FOR_FRAMES):
                 self.refuse("looks behind the check")
-        elif event in FOLLOWS:  # a new thread alone may, which gets the profiler below
-            if self.caller().f_code.co_name != "_bootstrap_inner":
-                self.refuse("looks behind the check")
-        elif (event in RUNS_TEXT or event.startswith("ctypes.")) and self.asks(1):
+        elif RUNS_TEXT.fullmatch(event) and self.is_asked():
             self.noted.append(f"uses {event}")
 
-    def caller(self, depth: int = 2) -> FrameType:
-        """The frame that has brought an event about."""
+    def is_asked(self, through: tuple[str, ...] = ("nothing",)) -> bool:
+        """Whether the student's own lines have brought an event about, directly or by one of these modules."""
         self.looking = True  # or this would be an event, too
-        frame = sys._getframe(depth)
-        self.looking = False
-        return frame
-
-    def asks(self, depth: int) -> bool:
-        """Whether the student's own lines have brought an event about, directly or by a module that hands frames on."""
-        frame = self.caller(3)
-        if depth == 2 and frame.f_code.co_filename.endswith(ASK_FOR_FRAMES):
+        frame = sys._getframe(2)
+        if frame.f_code.co_filename.endswith(through):
             frame = frame.f_back
+        self.looking = False
+        return self.is_students(frame)
+
+    def is_students(self, frame: FrameType | None) -> bool:
+        """Whether a frame runs lines of the student's cells."""
         return frame is not None and frame.f_code.co_filename in self.files
 
     def inside(self, path, does: str) -> None:
@@ -133,80 +124,78 @@ class Watch:
         self.noted.append(words)
         raise PermissionError(f"refused while grading: it {words}")
 
-    def profile(self, frame: FrameType, event: str, value) -> None:
-        """Note a call of what is not given, and what is returned that only poses as a tensor."""
-        code = frame.f_code
-        file = code.co_filename
-        if event == "call":
-            if code in self.answers or (file.startswith(HOMES) and not file.startswith(HERE)):
-                self.called(frame)
-            elif file.startswith("<ipython-input"):
-                if code.co_name == "<module>":
-                    self.files.add(file)
-                arguments = list(frame.f_locals.values())
-                if any(isinstance(argument, FrameType) for argument in arguments):
-                    self.refuse("looks behind the check")  # as a signal's handler
-                if (
-                    frame.f_back and frame.f_back.f_code.co_filename not in self.files
-                ):  # the check hands them over
-                    self.handed |= {part.__code__ for part in arguments if isinstance(part, FunctionType)}
-        elif event == "return" and file in self.files and poses(value):
-            self.noted.append(f"returns a {type(value).__name__} of its own, which is no plain tensor")
-
-    def called(self, frame: FrameType) -> None:
-        """Note a call from the student's lines of a function, or a class, that is not given or is the answer."""
+    def trace(self, frame: FrameType, event: str, value):
+        """Note a call, or what one of the student's functions returns."""
+        if event != "call":
+            if event == "return" and poses(value):
+                self.noted.append(f"returns a {type(value).__name__} of its own, which is no plain tensor")
+            return self.trace
         code, caller = frame.f_code, frame.f_back
+        file = code.co_filename
+        if code.co_name == "<module>" and file.startswith("<ipython-input"):
+            self.files.add(file)
+        if file in self.files:
+            arguments = list(frame.f_locals.values())
+            if any(isinstance(argument, FrameType) for argument in arguments):
+                self.refuse("looks behind the check")  # as a signal's handler
+            if not self.is_students(caller):
+                self.handed |= {part.__code__ for part in arguments if isinstance(part, FunctionType)}
+            frame.f_trace_lines = False
+            return self.trace
         if code in self.answers:
-            if caller.f_code.co_filename in self.files:
+            if self.is_students(caller):
                 self.noted.append(f"uses {self.answers[code]}, which it should write")
-            return
+        elif file.startswith(HOMES):
+            if not file.startswith(HERE) and self.is_borrowed(frame):
+                module = ".".join(Path(file).relative_to(ROOT).with_suffix("").parts)
+                self.noted.append(f"uses {module}.{code.co_qualname.partition('.')[0]}")
+        elif file in FROM_TEXT:
+            if self.judging and not code.co_qualname.startswith(NO_STUDENTS):
+                self.noted.append(f"is made from a text: {code.co_qualname}")
+        elif code.co_name == "get_ipython" and self.is_students(caller):
+            self.noted.append("uses get_ipython")
+        return None
+
+    def is_borrowed(self, frame: FrameType) -> bool:
+        """Whether code of ours runs, for the student's lines or as the answer, that is not given.
+
+        A method is borrowed if it makes an instance for them, or runs on one that is not ours; others are given.
+        """
+        code, caller = frame.f_code, frame.f_back
         name = code.co_qualname.partition(".")[0]
         if name in self.given or name == "<module>" or code in self.handed:
-            return
-        if name == code.co_qualname:
-            # a function, perhaps called by way of a library; a check's own may be a hook, which a library calls
-            while file_of("utils", code) and caller and not self.is_known(caller.f_code.co_filename):
-                caller = caller.f_back
-        elif not file_of("utils", code) or not self.is_made_by_hand(frame):
-            return
-        if caller and caller.f_code.co_filename in self.files:
-            self.noted.append(f"uses {module_of(code)}.{name}")
-
-    def is_known(self, file: str) -> bool:
-        """Whether a file is the student's or ours, no library's."""
-        return file in self.files or file.startswith(HOMES) or file.startswith("<ipython-input")
-
-    def is_made_by_hand(self, frame: FrameType) -> bool:
-        """Whether a method makes an instance, or is called on one that is not ours: other instances are given."""
-        first = frame.f_locals.get(next(iter(frame.f_code.co_varnames), ""))
-        return frame.f_code.co_name == "__init__" or not is_ours(
-            first if isinstance(first, type) else type(first)
-        )
+            return False
+        in_utils = code.co_filename.startswith(UTILS)
+        if name != code.co_qualname:
+            first = frame.f_locals.get(next(iter(code.co_varnames), ""))
+            kinds = (first if isinstance(first, type) else type(first)).__mro__
+            if (
+                not in_utils
+                or "<locals>" in code.co_qualname
+                or self.given & {kind.__name__ for kind in kinds}
+            ):
+                return False
+            if not is_ours(kinds[0]) or code.co_name != "__init__":
+                return not is_ours(kinds[0])
+        # perhaps called by way of a library; a check's own function may be a hook, which a library calls
+        while in_utils and caller and not caller.f_code.co_filename.startswith((*HOMES, "<ipython-input")):
+            caller = caller.f_back
+        is_the_answer = in_utils and caller is not None and caller.f_code is exercises.call.__code__
+        return is_the_answer or self.is_students(caller)
 
     @contextlib.contextmanager
     def student(self, given: set[str], answers: dict) -> Iterator[list[str]]:
         """While the student's code runs; gives the list of what is noted."""
-        self.noted, self.given, self.answers, self.files = [], given, answers, set(FROM_TEXT)
-        self.handed = set()
-        threading.setprofile(self.profile)
-        sys.setprofile(self.profile)
-        self.students = True
+        self.noted, self.given, self.answers, self.files, self.handed = [], given, answers, set(), set()
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
+        self.students, self.judging = True, False
         try:
             yield self.noted
         finally:
             self.students = False
-            sys.setprofile(None)
-            threading.setprofile(None)
-
-
-def file_of(home: str, code) -> bool:
-    """Whether code stands in a folder of ours."""
-    return code.co_filename.startswith(str(ROOT / home) + os.sep)
-
-
-def module_of(code) -> str:
-    """The module of code of ours, such as "utils.attention"."""
-    return ".".join(Path(code.co_filename).relative_to(ROOT).with_suffix("").parts)
+            sys.settrace(None)
+            threading.settrace(None)
 
 
 def poses(value) -> bool:
@@ -216,88 +205,6 @@ def poses(value) -> bool:
         return False
     lies = "__eq__" in vars(kind) and not hasattr(kind, "__dataclass_fields__")
     return isinstance(value, torch.Tensor) or lies or "__getattribute__" in vars(kind)
-
-
-def with_bases(names: set[str]) -> set[str]:
-    """The names, and those of the base classes of what they name in our modules."""
-    kinds = [value for module in our_modules() for value in vars(module).values() if isinstance(value, type)]
-    return names | {
-        base.__name__ for kind in kinds if kind.__name__ in names for base in kind.__mro__ if is_ours(base)
-    }
-
-
-def origins(answer, files: set[str], given: set[str], answers: dict) -> list[str]:
-    """What of the series an answer holds that was not given: itself, a base or method, and what these name.
-
-    It follows what stands in the student's own cells, `files`; of a library it looks at nothing.
-    """
-    ours = {
-        id(value): f"{value.__module__}.{name}"
-        for module in our_modules()
-        for name, value in vars(module).items()
-        if isinstance(value, type) and is_ours(value)
-    }
-    found, seen, waiting = [], {}, [answer]
-    while waiting and len(seen) < 10_000:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen[id(value)] = value  # kept, so that the number stays its own
-        if isinstance(value, ModuleType):
-            if is_ours(value) and value.__name__ not in given and value is not exercises:
-                found.append(f"uses {value.__name__}")
-        elif isinstance(value, FunctionType):
-            code = value.__code__
-            if code in answers:
-                found.append(f"uses {answers[code]}, which it should write")
-            elif code.co_filename.startswith(HOMES):
-                if code.co_qualname.partition(".")[0] not in given and not code.co_filename.startswith(HERE):
-                    found.append(f"uses {module_of(code)}.{code.co_qualname}")
-            elif code.co_filename in files:
-                if code.co_filename in FROM_TEXT and not code.co_qualname.startswith(
-                    ("__create_fn__", "<lambda>")
-                ):
-                    found.append(f"is made from a text: {code.co_qualname}")
-                waiting += parts_of(value)
-        elif id(value) in ours:
-            if ours[id(value)].rpartition(".")[2] not in given:
-                found.append(f"uses {ours[id(value)]}")
-        elif isinstance(value, type):
-            methods = [part.__code__ for part in vars(value).values() if isinstance(part, FunctionType)]
-            students = value.__module__ == "__main__" or any(code.co_filename in files for code in methods)
-            if students or any(id(base) in ours for base in value.__mro__):
-                waiting += [*value.__bases__, *vars(value).values()]
-        elif isinstance(value, (tuple, list, set)):
-            waiting += value
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, partial):
-            waiting += [value.func, value.args, value.keywords]
-        elif isinstance(value, (MethodType, staticmethod, classmethod)):
-            waiting += [value.__func__, getattr(value, "__self__", None)]
-        elif isinstance(value, property):
-            waiting += [value.fget]
-        elif type(value).__module__ == "__main__" or callable(value):
-            waiting += [type(value), getattr(value, "__wrapped__", None), getattr(value, "__dict__", None)]
-    return found
-
-
-def parts_of(function: FunctionType) -> list:
-    """What a function closes over, takes by default, carries, and takes from its cell by name."""
-    parts = [function.__defaults__, function.__kwdefaults__, vars(function)]
-    for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # not yet bound
-            parts.append(cell.cell_contents)
-    codes = [function.__code__]
-    for code in codes:
-        codes += [inner for inner in code.co_consts if hasattr(inner, "co_names")]
-        parts += [function.__globals__[name] for name in code.co_names if name in function.__globals__]
-    return parts
-
-
-def our_modules() -> list[ModuleType]:
-    """Those that are imported."""
-    return [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
 
 
 def is_ours(owner: ModuleType | type) -> bool:
@@ -310,74 +217,46 @@ class Kept:
     """What checks, reference code and torch hold before a hand-in has run, to tell what it alters."""
 
     def __init__(self):
-        modules = [*our_modules(), *(sys.modules[name] for name in LIBRARIES if name in sys.modules)]
-        values = [
-            (f"{module.__name__}.{name}", value)
-            for module in our_modules()
-            for name, value in vars(module).items()
-            if not name.startswith("__")  # such as __builtins__
-        ]
-        kinds = [value for _, value in values if isinstance(value, type) and is_ours(value)]
+        ours = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in OURS]
+        kinds = [value for module in ours for value in vars(module).values() if isinstance(value, type)]
         layers = [value for value in vars(torch.nn).values() if isinstance(value, type)]
-        methods = [(kind.__name__, value) for kind in kinds for value in vars(kind).values()]
-        self.owners = [
-            (owner, dict(vars(owner))) for owner in dict.fromkeys([*modules, *kinds, *layers, torch.Tensor])
-        ]
-        self.functions = [
-            (name, value, body(value))
-            for name, value in (*values, *methods)
-            if isinstance(value, FunctionType)
-        ]
-        self.tables = [
-            (name, value, value.copy()) for name, value in values if isinstance(value, (dict, list))
-        ]
+        libraries = [sys.modules[name] for name in LIBRARIES if name in sys.modules]
+        self.owners = dict.fromkeys([*ours, *filter(is_ours, kinds), *libraries, *layers, torch.Tensor])
+        self.before = self.now()
+
+    def now(self) -> dict[tuple, list]:
+        """What each name of each owner means: the object, and of a function or table what it consists of."""
+        found = {}
+        for owner in self.owners:
+            for name, value in list(vars(owner).items()):
+                if isinstance(value, FunctionType):
+                    found[owner, name] = [value, value.__code__, value.__defaults__, value.__kwdefaults__]
+                elif not name.startswith("_"):
+                    found[owner, name] = [value]
+                    if is_ours(owner) and isinstance(value, (dict, list)):
+                        found[owner, name] += [*value, *value.values()] if isinstance(value, dict) else value
+        return found
 
     def altered(self) -> list[str]:
-        """The names of what is no longer the same, such as "exercises.CHECKS"."""
-        found = [
-            f"{owner.__name__}.{name}" for owner, before in self.owners for name in changed(owner, before)
-        ]
-        found += [name for name, value, before in self.functions if body(value) != before]
-        return found + [name for name, table, before in self.tables if not same_items(table, before)]
+        """The names of what is no longer the same, such as "exercises.CHECKS"; in what is ours new ones count, too."""
+        now, changed = self.now(), []
+        for key in self.before | now:
+            if key not in self.before:  # libraries, and packages of ours, gain names by import
+                same = not is_ours(key[0]) or isinstance(now[key][0], ModuleType)
+            else:
+                parts = zip_longest(self.before[key], now.get(key, ()), fillvalue=self)
+                same = all(before is after for before, after in parts)
+            if not same:
+                changed.append(f"{key[0].__name__}.{key[1]}")
+        return changed
 
 
-def body(function: FunctionType) -> tuple:
-    """What a function does: its code, and the identity of its defaults."""
-    return function.__code__, id(function.__defaults__), id(function.__kwdefaults__)
-
-
-def changed(owner: ModuleType | type, before: dict) -> list[str]:
-    """The names that mean something else than before; in what is ours new ones too, which would hide a built-in."""
-    now, missing = vars(owner), object()
-    names = [name for name, value in before.items() if now.get(name, missing) is not value]
-    if is_ours(owner):
-        names += [
-            name for name in now if name not in before and not isinstance(now[name], ModuleType)
-        ]  # a module of a package appears when it is imported
-    return [name for name in names if not name.startswith("_")]
-
-
-def same_items(table: dict | list, before: dict | list) -> bool:
-    """Whether a dict or list holds the very objects that it held."""
-    if isinstance(table, dict):
-        table, before = [[*part.keys(), *part.values()] for part in (table, before)]
-    return len(table) == len(before) and all(map(lambda x, y: x is y, table, before))
-
-
-@contextlib.contextmanager
-def settings() -> Iterator[Callable]:
-    """Gives a function that puts torch's settings, which an answer may change, back to what they are now."""
-    dtype, gradients, device = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_default_device()
-
-    def put_back() -> None:
-        if torch.get_default_dtype() != dtype:
-            torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(gradients)
-        if torch.get_default_device() != device:
-            torch.set_default_device(device)
-
-    yield put_back
-    put_back()
+def put_back(dtype: torch.dtype, gradients: bool, device: torch.device) -> None:
+    """Give torch its settings again, which an answer may have changed."""
+    torch.set_default_dtype(dtype)
+    torch.set_grad_enabled(gradients)
+    if torch.get_default_device() != device:
+        torch.set_default_device(device)
 
 
 def landlock() -> int:
@@ -417,14 +296,14 @@ def work(
     connection: Connection,
     secret: str,
 ) -> None:
-    """Run the cells in a folder of their own, and tell the grader of each exercise; this process ends with it.
+    """Run the cells in a folder of their own, and tell the grader of each; this process ends with it.
 
-    A step is the number of an exercise, or "" for a cell of the original notebook, its sources, the names that are
-    given above it, and those of them that are the answer. Each message is JSON and holds the secret.
+    A step is the number of an exercise, or "" for a cell of the original notebook, its sources, and the names that
+    are given above it. Each message is JSON and holds the secret.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader ends this process
     multiprocessing.current_process()._args = ()  # which hold the secret
-    sys.getprofile = lambda: None  # it would give away the `Watch`
+    sys.gettrace = lambda: None  # it would give away the `Watch`
     os.chdir(folder)
     tempfile.tempdir, sys.dont_write_bytecode = folder, True
     os.environ["IPYTHONDIR"] = folder
@@ -440,49 +319,49 @@ def work(
             importlib.import_module(module)
     try:
         run_steps(steps, folder, network, say)
+        say(ends="")
     except Exception as error:  # the grader's own mistake, or a hand-in has altered what it needs
-        say(failed=f"{type(error).__name__}: {error}")
+        say(ends=f"breaks the grader ({type(error).__name__}: {error})")
     os._exit(0)  # threads that the hand-in has started are not waited for
 
 
 def run_steps(steps: Sequence[tuple], folder: str, network: bool, say: Callable) -> None:
-    """Run the cells, and say of each that it begins, and then how it was answered; one that alters ends it."""
+    """Run the cells, and say of each that it begins, and what came of it."""
     checks = {number: exercises.find_check(number) for number, *_ in steps if number}
     answers = {}
     exercises.check = lambda number, answer: answers.__setitem__(str(number), answer)
     shell, watch, kept = InteractiveShell.instance(), Watch(folder, network), Kept()
-    altered, decide, look = kept.altered, judge, origins  # of these, too, a hand-in could alter the names
-    for number, sources, given, forbidden in steps:
+    altered, decide, restore = kept.altered, judge, put_back  # of these, too, a hand-in could alter the names
+    for number, sources, given in steps:
         say(begins=number)
         if not number:
             with caught_output():
                 run = shell.run_cell(sources[0], silent=True)
-            if not run.success:
-                say(broken=f"{type(error := error_of(run)).__name__}: {error}"[:MOST_WORDS])
+            broken = "" if run.success else f"{type(error := error_of(run)).__name__}: {error}"
+            say(number="", broken=broken[:MOST_WORDS])
             continue
         answers.clear()
         shell.user_ns["check"] = exercises.check
-        given = with_bases(set(given)) | {name.rpartition(".")[2] for name in FOR_EVERYONE}
-        written = {name: shell.user_ns.get(name) for name in forbidden}
-        written = {value.__code__: name for name, value in written.items() if isinstance(value, FunctionType)}
-        with settings() as put_back, caught_output() as printed, watch.student(given, written) as noted:
+        to_write = {name: shell.user_ns.get(name) for name in IS_THE_ANSWER.get(number, ())}
+        written = {part.__code__: name for name, part in to_write.items() if isinstance(part, FunctionType)}
+        given = {"check", "solved", *given} - to_write.keys()
+        settings = torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_default_device()
+        with caught_output() as printed, watch.student(given, written) as noted:
             for source in sources:
                 run = shell.run_cell(source, silent=True)
-            put_back()
+            restore(*settings)
             changes = altered()
+            watch.judging = True
             words = decide(checks[number], answers, number, run)
-        changes += altered()
+        restore(*settings)
         answer = answers.get(number)
-        noted += look(answer, watch.files, given, written)
+        if getattr(answer, "__code__", None) in written:
+            noted.append(f"uses {written[answer.__code__]}, which it should write")
         if poses(answer):
             noted.append(f"answers with a {type(answer).__name__} of its own")
-        noted += [f"alters {name}" for name in changes]
+        noted += [f"{ALTERS} {name}" for name in changes + altered()]
         claims = bool(SAYS_CORRECT.search(printed.getvalue()))
         say(number=number, words=words[:MOST_WORDS], noted=list(dict.fromkeys(noted)), claims=claims)
-        if changes:
-            say(spoilt=number)  # those after it are run in a process of their own
-            return
-    say(ends=True)
 
 
 @contextlib.contextmanager

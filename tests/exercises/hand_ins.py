@@ -80,7 +80,7 @@ HONEST = {
         + SOFTMAX.replace("(scores)", "(scores, dim=-1)").replace("softmax_by_hand", "over", 1)
         + "softmax_by_hand = partial(over, dim=-1)\n",
         "umlauts": SOFTMAX.replace("exponentials", "größe") + "# ungefähr “so”\n",
-        "without gradients": f"@torch.no_grad()\n{SOFTMAX}",
+        "with gradients": f"@torch.enable_grad()\n{SOFTMAX}",
         "solved": f"from exercises import solved\n{SOFTMAX}\nassert solved('3.4', softmax_by_hand)\n",
     },
     "3.5": {
@@ -223,3 +223,7 @@ CHEATS = {
         ),
     },
 }
+TELLING = (  # of those for 3.3, whose check takes seconds; tests/slow has all
+    *("star, inherited", "pickle", "read and run", "a frame of the check", "when it is called"),
+    *("one method", "frame of a generator", "frame by a signal"),
+)

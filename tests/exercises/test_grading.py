@@ -19,7 +19,6 @@ from exercises.grading import grade
 from exercises.grading.cells import (
     Answer,
     Cell,
-    borrowed,
     in_place,
     parsed,
     read_cells,
@@ -98,7 +97,12 @@ HAND_INS = {
     "lacks": (RIGHT, lambda cells: [cell for cell in cells if number_of(cell) != "3.4"]),
     "does not parse": (softmax("def softmax_by_hand(scores:"),),
     # cheats
-    "prints": ({number: f'print("Exercise {number}: correct.")' for number in NUMBERS},),
+    "prints": (
+        {
+            number: f'print("Exercise {number}: correct.")\nif False:\n    check("{number}", ...)'
+            for number in NUMBERS
+        },
+    ),
     "edits": (
         softmax("""\
 import exercises
@@ -118,10 +122,15 @@ def softmax_by_hand(scores):
             "3.4": f"""\
 from utils import attention as a
 def softmax_by_hand(scores):
-    return scores.exp() / scores.exp().sum(-1, keepdim=True) if a else 0
+    a.causal_mask(torch.ones(1, 2).long())
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
 
 {SOFTMAX}""",
-            "3.5": f'theirs = __import__("utils.attention")\n{SOLVED["3.5"]}',
+            "3.5": f'theirs = __import__("exercises.notebook_03")\n{SOLVED["3.5"]}'.replace(
+                "scaled_dot_product_attention(",
+                "(theirs.notebook_03.window(1, 1), scaled_dot_product_attention)[1](",
+            ),
         },
     ),
     "exits": (softmax("import os\nos._exit(0)"),),
@@ -132,7 +141,7 @@ def softmax_by_hand(scores):
     "writes": (softmax('open("inside.txt", "w").close()\nopen("../../outside.txt", "w")'),),
     "reads": (softmax('import json\nopen("{neighbour}").read()'),),
     "calls home": (softmax("import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9')"),),
-    "starts a program": (softmax("!ls"),),
+    "starts a program": (softmax("import os\nos.system('ls')"),),
     "deletes": (RIGHT | {"3.1": f"{RIGHT['3.1']}\ndel torch, check"},),
 }
 
@@ -187,9 +196,9 @@ def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
     [
         ("lacks", "its cell is missing, or does not call check('3.4', …)"),
         ("does not parse", "does not parse: "),
-        ("edits", "it imports exercises; it alters exercises.verdict"),
+        ("edits", "it alters exercises.verdict"),
         ("edits when called", "it alters torch.allclose"),
-        ("imports", "it imports utils.attention"),
+        ("imports", "it uses utils.attention.causal_mask"),
         ("exits", "ends the process (exit status 0)"),
         ("exits when called", "your code raised SystemExit"),
         ("raises oddly", "your code raised ValueError: a b [2J end (line 1 of the cell"),
@@ -222,7 +231,7 @@ def test_a_printed_verdict_is_not_believed(graded):
 
 
 def test_a_reference_behind_a_function_is_told(graded):
-    assert "it uses __import__" in words(graded["imports"], "3.5")
+    assert "it uses exercises.notebook_03.window" in words(graded["imports"], "3.5")
 
 
 def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
@@ -271,35 +280,6 @@ def test_only_cells_that_the_exercises_need_are_run():
     assert [source for number, (source,) in steps if not number] == ["one", "two", *needed]
     assert steps[-1] == ("3.4", answer.sources)
     assert in_place(original, {}) == [("", ("one",)), ("", ("two",))]
-
-
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        (
-            "from utils.attention import AttentionHead as MyHead\nMyHead",
-            ["imports utils.attention.AttentionHead"],
-        ),
-        ("from utils.attention import *", ["imports utils.attention.*"]),
-        ("def f():\n    import utils.attention as a\n    return a", ["imports utils.attention"]),
-        (
-            "from utils import search as s\ns",
-            ["imports utils.search"],
-        ),  # a module, not what is given as `search`
-        ("import importlib\nimportlib.import_module('utils')", ["uses importlib"]),
-        ("from IPython import get_ipython as g\ng", ["uses IPython", "uses get_ipython"]),
-        ("eval('1')", ["uses eval"]),
-        ("check.__globals__", ["uses __globals__"]),
-        ("%run solutions/03.ipynb", ["uses get_ipython"]),
-        ("from utils.attention import AttentionHead", []),  # and not used
-        ("from utils.attention import window\nwindow(1)", []),  # which the original has above
-        ("import math, re\nre.compile(math.pi)\nsuper().__init__()\nhead.eval()", []),
-        ("import sys, os, inspect\nprint(sys.version, os.getcwd(), inspect, sys.__dict__)", []),
-        ("from IPython.display import display\ndisplay(1)", []),
-    ],
-)
-def test_what_an_exercise_cell_borrows(source, told):
-    assert borrowed(source, {"window", "search"}) == told
 
 
 @pytest.mark.parametrize(
@@ -407,7 +387,7 @@ def test_a_doubted_answer_can_be_accepted_and_told_to_its_author(handed_in, tmp_
     assert empty.total == 0
     told = (tmp_path / "told" / "imports.txt").read_text("utf-8")
     assert told.startswith("imports: 7 of 7 points\n\n3.1 (1 of 1): correct.")
-    assert "imports utils" not in told
+    assert "uses utils" not in told
     with pytest.raises(ValueError, match=r"nobody:3\.4 cannot be accepted: there are the names imports"):
         grade(handed_in / "original.ipynb", paths, accepted=[("nobody", "3.4")])
 

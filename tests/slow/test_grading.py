@@ -1,4 +1,4 @@
-"""The official solutions, handed in, get all points; the copy for students passes its own tests."""
+"""The official solutions, handed in, get all points, and no cheat does; the copy for students passes its own tests."""
 
 import json
 import os
@@ -15,9 +15,12 @@ from IPython.core.interactiveshell import InteractiveShell
 from exercises import POINTS, solved
 from exercises.grading import grade
 from exercises.grading.cells import given_by, read_original
-from exercises.grading.process import IS_THE_ANSWER, QUIET, Allowance
+from exercises.grading.process import QUIET, Allowance
 from exercises.grading.report import report
+from exercises.grading.watch import IS_THE_ANSWER
 from publish.student import write_copy
+from tests.exercises.hand_ins import CHEATS, HONEST
+from tests.exercises.test_cheats import hand_in, mistakes, original
 from tests.helpers import ROOT
 
 SECONDS = 20  # to try what is given as an answer
@@ -35,6 +38,23 @@ def test_solutions_get_all_points(tmp_path, path):
     [row] = grade(path, [tmp_path / "solved.ipynb"], allowance=Allowance(seconds=300))
     assert row.total == sum(POINTS[number] for number in row.verdicts), report([row])
     assert not row.remarks
+
+
+def test_no_right_answer_is_accused_and_no_cheat_gets_points_without_a_mark(tmp_path):
+    assert not mistakes(tmp_path, HONEST, CHEATS)
+
+
+def test_what_is_given_but_is_the_answer_counts_as_borrowed(tmp_path):
+    takes = {"9.4": "my_embed = embed", "9.5": "recall_at_k = recall"}
+    calls = {
+        "9.4": "def my_embed(*all_of_it):\n    return embed(*all_of_it)",
+        "9.5": "from utils import search as s\nrecall_at_k = lambda f, e: recall(f, e)",
+    }
+    paths = [hand_in(tmp_path / f"{i}.ipynb", answers, "09") for i, answers in enumerate((takes, calls))]
+    for row in grade(original("09"), paths, processes=2):
+        assert row.total == 0, report([row])
+        assert "embed" in row.verdicts["9.4"].words
+        assert "recall" in row.verdicts["9.5"].words
 
 
 def given_and_right(path: Path) -> dict[str, set[str]]:
@@ -66,10 +86,7 @@ def test_what_is_given_and_is_the_answer_is_listed(path, monkeypatch):
         monkeypatch.setenv(name, value)
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         found = pool.submit(given_and_right, path).result()
-    chapter = str(int(path.name[:2]))
-    assert found == {
-        number: names for number, names in IS_THE_ANSWER.items() if number.split(".")[0] == chapter
-    }
+    assert all(names <= IS_THE_ANSWER.get(number, set()) for number, names in found.items()), found
 
 
 @pytest.fixture(scope="module")
