@@ -344,7 +344,7 @@ def test_every_slide_fits_and_can_be_read_from_the_back_row(page, path, seminar,
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     assert page.locator("img:not([alt])").count() == 0
     walked = page.evaluate(WALK)
-    assert not seminar or 8 <= len(walked) <= 12
+    assert not seminar or 8 <= len(walked) <= 14  # a saved view is a picture, with a slide of its own
     for slide in walked:
         assert slide["down"] <= 1, slide
         assert slide["right"] <= 1, slide
