@@ -130,7 +130,9 @@ def expect_dropout(answer) -> None:
     expect((blank != blank[:1]).any(), f"All texts lose the same numbers: {whole}")
     expect((blank != blank[:, :1]).any(), f"A text loses all of its numbers or none: {whole}")
     share = blank[pooled.abs() > 1e-3].float().mean().item()
-    fixed = f"With classifier_dropout=0.5 it drops about {round(10 * share) * 10} %: take head_dropout(config)."
+    fixed = (
+        f"With classifier_dropout=0.5 it drops about {round(10 * share) * 10} %: take head_dropout(config)."
+    )
     expect(abs(share - 0.5) < 0.1, fixed)
     expect(
         close(dropped[~blank], 2 * pooled[~blank], 1e-4),

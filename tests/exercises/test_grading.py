@@ -289,7 +289,10 @@ def test_only_cells_that_the_exercises_need_are_run():
         (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
         (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
         (["original.ipynb", "."], ". is a folder: name its notebooks"),
-        (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
+        (
+            ["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"],
+            "grades.csv could not be saved",
+        ),
     ],
 )
 def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, arguments, told):

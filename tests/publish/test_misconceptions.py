@@ -1,12 +1,14 @@
 """The page of common misconceptions has every wrong answer, and Sphinx makes it without a warning."""
 
+import importlib
+
 import nbformat
 import pytest
 
 pytest.importorskip("sphinx", reason="make site installs what this needs: requirements-dev.txt")
 
 from publish import website
-from publish.misconceptions import cell, page
+from publish.misconceptions import cell, page, written
 from tests.exercises.cases.notebook_05 import WRONG
 from tests.exercises.misconceptions import hint_of
 
@@ -38,3 +40,11 @@ def test_a_site_with_readme_and_this_page_has_no_warning(text, tmp_path):
     assert made.count("<table") >= len(WRONG)
     assert 'href="notebooks/05_encoder_layer.html"' in made
     assert 'href="misconceptions.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("chapter", [f"notebook_{number:02}" for number in range(15)])
+def test_each_wrong_answer_is_found_as_it_is_written(chapter):
+    wrong = importlib.import_module(f"tests.exercises.cases.{chapter}").WRONG
+    assert {key: len(texts) for key, texts in written(chapter).items()} == {
+        key: len(answers) for key, answers in wrong.items()
+    }

@@ -236,7 +236,9 @@ WRONG = {
         (lambda w, q, k: None, "return"),
     ],
     "7.4": [
-        *[((head, 1, 1, 1), "whose two shares differ") for head in NAMED_HEADS],
+        (((0, 2), 1, 1, 1), "whose two shares differ"),
+        (((1, 9), 1, 1, 1), "whose two shares differ"),
+        (((2, 11), 1, 1, 1), "whose two shares differ"),
         ((CHOSEN, SHARES[0], 0.0, SHARES[2]), "one token before"),
         ((CHOSEN, 0.123, 1.0, SHARES[2]), "for together"),
         ((CHOSEN, SHARES[0], 1.0, 0.123), "for strangers"),
