@@ -16,11 +16,6 @@ def ranked(link):
 
 IT_HEADS, PLAYED_HEADS, MACHINE_HEADS = ranked(IT), ranked(PLAYED), ranked(MACHINE)
 BEST_IT, BEST_PLAYED, BEST_MACHINE = IT_HEADS[0], PLAYED_HEADS[0], MACHINE_HEADS[0]
-NAMED_HEADS = [
-    (0, 2),
-    (1, 9),
-    (2, 11),
-]  # as many strangers as collocations: the page shows it for two of them
 CHOSEN = (0, 4)
 SHARES = [share_found(*CHOSEN, strangers=False), 1.0, share_found(*CHOSEN, strangers=True)]
 NUMBERS = five_numbers()
