@@ -3,6 +3,14 @@
 Each is the source of one exercise cell without its last line, `check(…)`.
 """
 
+import json
+from itertools import zip_longest
+from pathlib import Path
+
+from exercises.grading import grade
+from exercises.grading.cells import Cell
+from tests.helpers import ROOT
+
 HEAD = """\
 class MyHead(nn.Module):
     def __init__(self, hidden_size, head_size):
@@ -227,3 +235,47 @@ TELLING = (  # of those for 3.3, whose check takes seconds; tests/slow has all
     *("star, inherited", "pickle", "read and run", "a frame of the check", "when it is called"),
     *("one method", "frame of a generator", "frame by a signal"),
 )
+
+
+def number_of(cell: dict) -> str:
+    return Cell("", "".join(cell["source"])).number if cell["cell_type"] == "code" else ""
+
+
+def original(chapter: str) -> Path:
+    return next((ROOT / "notebooks").glob(f"{chapter}_*.ipynb"))
+
+
+def hand_in(path: Path, answers: dict[str, str], chapter: str = "03", below: str = "") -> Path:
+    """The notebook with these answers, each above its line that checks it; a cell of one's own at the end."""
+    content = json.loads(original(chapter).read_text("utf-8"))
+    for cell in content["cells"]:
+        if (number := number_of(cell)) in answers:
+            check = "".join(cell["source"]).splitlines()[-1]
+            cell["source"] = f"{answers[number]}\n\n{check}"
+    if below:
+        content["cells"].append(
+            {"cell_type": "code", "id": "own", "metadata": {}, "outputs": [], "source": below}
+        )
+    path.write_text(json.dumps(content), "utf-8")
+    return path
+
+
+def mistakes(folder: Path, honest: dict[str, dict], cheats: dict[str, dict]) -> list[str]:
+    """Which odd answers are not correct, and which cheats have no mark; a notebook holds one for each exercise."""
+    answers = {}
+    for kind, cases in (("honest", honest), ("cheat", cheats)):
+        columns = [[(number, name) for name in cases[number]] for number in cases]
+        for place, row in enumerate(zip_longest(*columns)):
+            answers[f"{kind} {place}"] = dict(filter(None, row))
+    every = {number: HONEST.get(number, {}) | CHEATS.get(number, {}) for number in HONEST}
+    paths = [
+        hand_in(folder / f"{row}.ipynb", {number: every[number][name] for number, name in names.items()})
+        for row, names in answers.items()
+    ]
+    right = {"honest": ("correct",), "cheat": ("look", "stopped", "not yet")}
+    return [
+        f"{number} {name}: {row.verdicts[number].kind}: {row.verdicts[number].words}"
+        for row in grade(original("03"), paths, processes=2)
+        for number, name in answers[row.name].items()
+        if row.verdicts[number].kind not in right[row.name.split()[0]]
+    ]

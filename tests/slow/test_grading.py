@@ -19,8 +19,7 @@ from exercises.grading.process import QUIET, Allowance
 from exercises.grading.report import report
 from exercises.grading.watch import IS_THE_ANSWER
 from publish.student import write_copy
-from tests.exercises.hand_ins import CHEATS, HONEST
-from tests.exercises.test_cheats import hand_in, mistakes, original
+from tests.exercises.hand_ins import CHEATS, HONEST, hand_in, mistakes, original
 from tests.helpers import ROOT
 
 SECONDS = 20  # to try what is given as an answer
