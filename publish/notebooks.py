@@ -14,6 +14,7 @@ from traitlets.config import Config
 
 from publish.photograph import photograph
 from utils.files import write_file
+from views.page import INSTEAD  # a view that lives says where it does
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -139,19 +140,29 @@ def main_line(notebook) -> list:
 def minutes(notebook) -> tuple[int, int]:
     """How long the main line of a notebook takes to read, and with its exercises, rounded to five minutes.
 
-    130 words or 12 lines of open code a minute, and 12 minutes an exercise; tables and sources are left out.
+    A minute for 130 words or 12 lines of open code, 2 for a view or figure that lives, 0.7 for a still picture, 1.5 for
+    a prediction, 0.5 for a line to change and 12 for an exercise; tables and sources are left out.
     """
-    words = lines = exercises = 0
+    read = exercises = 0
     for cell in main_line(notebook):
         text = [line for line in cell.source.splitlines() if line.strip()]
         if "exercise" in cell.metadata.get("tags", []):
             exercises += 1
         elif cell.cell_type == "code":
-            lines += 0 if is_folded(cell) else len(text)
+            lives, still = pictures(cell)
+            read += 0 if is_folded(cell) else len(text) / 12
+            read += 2 * lives + 0.7 * still + 1.5 * tells_the_answer(cell) + 0.5 * cell.source.count("# change me")
         elif not cell.source.startswith(("### Exercise", "**Sources")):
-            words += sum(len(line.split()) for line in text if not line.startswith("|"))
-    read = words / 130 + lines / 12
-    return 5 * round(read / 5), 5 * round((read + 12 * exercises) / 5)
+            read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
+            read += 0.7 * cell.source.count("![")
+    return round(read), 5 * round((read + 12 * exercises) / 5)
+
+
+def pictures(cell) -> tuple[int, int]:
+    """How many of a code cell's saved outputs live in a running notebook, and how many are still pictures."""
+    shown = [output.data for output in cell.outputs if "image/png" in output.get("data", {})]
+    lives = sum(INSTEAD in data.get("text/plain", "") for data in shown)
+    return lives, len(shown) - lives
 
 
 def without_progress(cell) -> list:
