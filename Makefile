@@ -56,6 +56,11 @@ ALLOW_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 CHECK_PYTHON = @$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(not (3, 11) <= v < (3, 15) and \
 	"Python 3.11 to 3.14 is needed, and this is %d.%d: add PYTHON=python3.13 to the command, or another that you have" % v)'
 
+# A reader's own parts run in their notebooks, and never in what is checked, measured or published.
+ifneq ($(MAKECMDGOALS),lab)
+export MINE := off
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help cpu-torch lab clean
 

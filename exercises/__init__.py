@@ -25,6 +25,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
+PARTS: dict[
+    str, str
+] = {}  # the exercises whose answers are parts of the reader's BERT, each with that part's name
 SIZES: dict[
     str, tuple[Callable, dict[str, tuple]]
 ] = {}  # a check that tries several sizes, and these, by name
@@ -53,16 +56,22 @@ class NotAttempted(Exception):  # noqa: N818
     """The stub's `...` is still there."""
 
 
-def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None) -> Callable:
+def exercise(
+    number: str, points: int = 1, sizes: dict[str, tuple] | None = None, part: str | None = None
+) -> Callable:
     """Register a check function: it takes the answer, raises `Hint` if it is wrong, may return a closing remark.
 
     Points say how hard the exercise is: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
     With `sizes`, further arguments by a name such as "H = 18 and 3 heads", the function is run with each in turn.
+    With `part`, a name of `exercises.parts.PARTS`, a right answer has to hold wherever BERT calls it, and is kept.
     """
 
     def register(function: Callable) -> Callable:
         CHECKS[number] = at_every_size(function, sizes) if sizes else function
         POINTS[number] = points
+        if part:
+            PARTS[number] = part
+            CHECKS[number] = as_part(CHECKS[number], part)
         if sizes:
             SIZES[number] = function, sizes
         return function
@@ -90,8 +99,34 @@ def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
     return check_answer
 
 
+def as_part(check_answer: Callable, name: str) -> Callable:
+    """A check whose right answers hold wherever BERT calls them, too."""
+
+    def check_part(answer):
+        from exercises.trials import try_part  # which stands on this module
+
+        remark = check_answer(answer)
+        try_part(name, answer)
+        return remark
+
+    return check_part
+
+
+def keep_part(number: str, answer) -> str:
+    """Keep a right answer that is a part of BERT, and say so; "" for any other exercise, and where parts are off."""
+    if number not in PARTS:
+        return ""
+    from exercises.keeping import keep  # which stands on this module
+
+    with settled_chance(0):
+        return keep(PARTS[number], answer)
+
+
 def check(number: str, answer) -> None:
-    """Print one line on the answer to exercise `number`, such as "3.1"; nothing the reader's code does raises here."""
+    """Print one line on the answer to exercise `number`, such as "3.1"; nothing the reader's code does raises here.
+
+    A right answer that is a part of BERT is kept, and runs in `exercises.parts.my_encoder()` from then on.
+    """
     try:
         check_answer = find_check(number)
     except ValueError as error:
@@ -99,6 +134,8 @@ def check(number: str, answer) -> None:
     else:
         said = verdict(check_answer, answer, tries=TRIES[str(number)])
         TRIES[str(number)] += said.startswith(WRONG)
+        if said.startswith(CORRECT):
+            said = f"{said} {keep_part(str(number), answer)}".rstrip()
         print(f"Exercise {number}: {said}")
 
 
@@ -195,7 +232,11 @@ def guard(answer):
     if isinstance(answer, type):
         return answer
 
-    return lambda *arguments, **options: call(answer, *arguments, **options)
+    def guarded(*arguments, **options):
+        return call(answer, *arguments, **options)
+
+    guarded.itself = answer  # for what may return None
+    return guarded
 
 
 def finished(answer: Callable) -> str:

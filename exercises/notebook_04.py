@@ -82,7 +82,7 @@ def named_tensor(B: int, S: int, H: int) -> torch.Tensor:
     return torch.arange(B * S * H).reshape(B, S, H) / 4
 
 
-@exercise("4.2", points=2, sizes=BLOCKS)
+@exercise("4.2", points=2, sizes=BLOCKS, part="split_heads")
 def split_heads(answer, B: int, S: int, A: int, D: int):
     """(B, S, H) to (B, A, S, D)."""
     x = named_tensor(B, S, A * D)
@@ -152,7 +152,7 @@ def predict_shapes(answer):
 MODELS = {"the pretrained model": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 
 
-@exercise("4.5", points=3, sizes=MODELS)
+@exercise("4.5", points=3, sizes=MODELS, part="multi_head_attention")
 def write_the_forward_pass(answer, hidden_size: int = 0, num_heads: int = 0):
     """The answer computes output and weights of every layer of an official model, padding included."""
     expect_function(answer)

@@ -54,7 +54,7 @@ RUNTIME = Package(
     "1.30.0",
     "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ==",
 )
-SENTENCE = "time flies like an arrow"  # of notebooks/images/encoder.svg
+SENTENCE = "time flies like an arrow"  # of exercises/encoder.svg
 EXAMPLES = (  # for a reader to start with, of the series
     ("fruit flies like a banana", ""),
     ("the bark of a palm tree is very rough", ""),

@@ -4,6 +4,7 @@ import argparse
 import ast
 import copy
 import itertools
+import os
 import sys
 from pathlib import Path
 
@@ -115,7 +116,9 @@ def run(notebook, folder: Path, timeout: int = 3600) -> None:
     """
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
-    NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute()
+    NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
+        env=os.environ | {"MINE": "off"}  # not a reader's parts
+    )
 
 
 def is_folded(cell) -> bool:
@@ -151,7 +154,12 @@ def minutes(notebook) -> tuple[int, int]:
         elif cell.cell_type == "code":
             lives, still = pictures(cell)
             read += 0 if is_folded(cell) else len(text) / 12
-            read += 2 * lives + 0.7 * still + 1.5 * tells_the_answer(cell) + 0.5 * cell.source.count("# change me")
+            read += (
+                2 * lives
+                + 0.7 * still
+                + 1.5 * tells_the_answer(cell)
+                + 0.5 * cell.source.count("# change me")
+            )
         elif not cell.source.startswith(("### Exercise", "**Sources")):
             read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
             read += 0.7 * cell.source.count("![")

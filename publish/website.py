@@ -18,6 +18,7 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from tqdm.auto import tqdm
 
+from exercises.parts import DRAWING
 from publish.badges import current, link_to
 from publish.notebooks import (
     NOTEBOOKS,
@@ -116,6 +117,8 @@ def read_for_readers(path: Path, above_boxes: str = ""):
                 if WIDGET in data:
                     data.pop(WIDGET)
                     data["text/html"] = above_boxes + data["text/html"]
+                if "image/svg+xml" in data:  # the drawing of parts, whose links lead to notebooks
+                    data.pop("text/html", None)
             describe_pictures(cell, heading)
         else:
             heading = [heading, *HEADING.findall(cell.source)][-1]
@@ -224,6 +227,8 @@ def lay_out(
     for folder in (source / "notebooks" / "solutions", views):
         folder.mkdir(parents=True)
     shutil.copytree(images, source / "notebooks" / "images")
+    (source / DRAWING.parent.name).mkdir()
+    shutil.copy(DRAWING, source / DRAWING.parent.name)
     places = {
         path: f"notebooks/{'solutions/' if path.stem.endswith('_solutions') else ''}{path.name}"
         for path in copies

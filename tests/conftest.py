@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ["MINE"] = "off"  # what is checked is the series, not what its maintainer has written as a reader
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -55,6 +55,8 @@ class MultiHeadAttention(nn.Module):
     `config` is a transformers `BertConfig`, here and in the other parts of the encoder.
     """
 
+    compute_attention_weights = staticmethod(compute_attention_weights)
+
     def __init__(self, config):
         super().__init__()
         H = config.hidden_size
@@ -89,7 +91,7 @@ class MultiHeadAttention(nn.Module):
         B, _, S, _ = query.shape
         dropout_p = self.dropout_p if self.training else 0.0
         if output_attentions:
-            attention_weights = compute_attention_weights(query, key, mask)  # (B, A, S, T)
+            attention_weights = self.compute_attention_weights(query, key, mask)  # (B, A, S, T)
             context = F.dropout(attention_weights, dropout_p) @ value  # (B, A, S, D)
         else:
             attention_weights = None

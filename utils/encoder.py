@@ -9,7 +9,7 @@ from utils.checkpoint import read_checkpoint
 from utils.checks import check_config, checked_mask
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
-from utils.weights import rename_weights
+from utils.weights import rename_weight, rename_weights
 
 
 class EncoderOutput(NamedTuple):
@@ -24,6 +24,8 @@ class EncoderOutput(NamedTuple):
 
 class TransformerEncoder(nn.Module):
     """BERT's encoder without its pooler (Devlin et al. 2019); `norm_first` makes it the textbook's pre-LN variant."""
+
+    rename_weight = staticmethod(rename_weight)
 
     def __init__(self, config: BertConfig, norm_first: bool = False):
         """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
@@ -45,7 +47,7 @@ class TransformerEncoder(nn.Module):
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
         """Copy a Hugging Face `BertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
-        self.load_state_dict(rename_weights(state_dict, self.state_dict()))
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), self.rename_weight))
 
     def forward(
         self,

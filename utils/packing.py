@@ -46,18 +46,22 @@ def encode_packed(
 ) -> Tensor:
     """The encoder's last_hidden_state (B, S, H) of a padded batch, whose padding skips the layers and comes out as 0.
 
-    The layers get the real tokens of all texts as one row (1, N, H). ValueError for a bad mask, and for an encoder
-    whose attention is not torch's fused one, which alone knows here where a text ends. TypeError for an encoder whose
-    layers count positions, as ModernBERT's do: in the row they would not begin anew with each text.
+    The layers get the real tokens of all texts as one row (1, N, H); an encoder with methods exchanged for a reader's
+    own gets the padded batch, with the same result. ValueError for a bad mask, and for an encoder whose attention is
+    not torch's fused one, which alone knows here where a text ends. TypeError for an encoder whose layers count
+    positions, as ModernBERT's do: in the row they would not begin anew with each text.
     """
     if not isinstance(encoder, TransformerEncoder):
         kind = type(encoder).__name__
         raise TypeError(f"a {kind} cannot be packed: pass a TransformerEncoder, or pad its texts")
     checked_mask(input_ids, attention_mask, token_type_ids, encoder.config)
-    embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
     if attention_mask is None:
         attention_mask = torch.ones_like(input_ids)
     real = attention_mask != 0  # (B, S)
+    if has_exchanged_methods(encoder):
+        padded = encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return padded.masked_fill(~real[:, :, None], 0)
+    embedded = encoder.embeddings(input_ids, token_type_ids)  # (B, S, H)
     packed = embedded[real][None]  # (1, N, H)
     with TextBoundaries(real.sum(dim=1).tolist()) as boundaries:
         for layer in encoder.layers:
@@ -68,3 +72,12 @@ def encode_packed(
             f"{fused}, so texts were mixed: pad them, as encoder(input_ids, attention_mask) does"
         )
     return torch.zeros_like(embedded).masked_scatter(real[:, :, None], packed)
+
+
+def has_exchanged_methods(model: torch.nn.Module) -> bool:
+    """Whether a module of the model has, of its own, another function in the place of a method of its class."""
+    return any(
+        callable(value) and hasattr(type(module), name)
+        for module in model.modules()
+        for name, value in vars(module).items()
+    )

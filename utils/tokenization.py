@@ -147,6 +147,8 @@ def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
 class WordPieceTokenizer:
     """BERT's tokenizer: text to tokens, ids and padded batches, and back (Devlin et al. 2019, section 3)."""
 
+    word_pieces = staticmethod(word_pieces)
+
     def __init__(self, vocab: dict[str, int], lowercase: bool = True):
         """`vocab` maps token to id; ValueError where a special token is missing or two tokens share an id."""
         check_vocabulary(vocab)
@@ -163,7 +165,7 @@ class WordPieceTokenizer:
         tokens = []
         for part in split_special_tokens(text):
             words = [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part, self.lowercase))
-            tokens += [piece for word in words for piece in word_pieces(word, self.vocab)]
+            tokens += [piece for word in words for piece in self.word_pieces(word, self.vocab)]
         return tokens
 
     def ids_of(self, text: str) -> list[int]:

@@ -35,6 +35,7 @@ QUIET = {  # of the processes, which share the cores and show nothing
     "TOKENIZERS_PARALLELISM": "false",
     "MPLBACKEND": "agg",
     "DEVICE": "cpu",
+    "MINE": "off",
     "CUDA_VISIBLE_DEVICES": "",
 }
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}

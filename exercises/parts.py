@@ -1,0 +1,303 @@
+"""What a reader has written runs the model: `check` keeps a right part, and `my_encoder()` puts it in its place.
+
+A part is a function with the finished one's name; the class around it, with its parameters, is ours. Parts lie as one
+file each in `mine/`, in the root of the series, or where there is no such root in the folder of the kernel: MINE=folder
+says another place, MINE=off leaves all parts out.
+"""
+
+import functools
+import html
+import inspect
+import os
+import re
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from utils.attention import MultiHeadAttention
+from utils.checkpoint import read_checkpoint
+from utils.checks import check_shapes, checked_mask
+from utils.classifier import TransformerForSequenceClassification
+from utils.embeddings import Embeddings
+from utils.encoder import EncoderOutput, TransformerEncoder
+from utils.encoder_layer import FeedForward, TransformerEncoderLayer
+from utils.tokenization import MAX_CHARACTERS_PER_WORD, WordPieceTokenizer
+
+ROOT = Path(__file__).resolve().parents[1]
+DRAWING = Path(__file__).with_name("encoder.svg")
+
+
+# How a part is called: with the arguments that the finished method takes, and it gives what that returns
+
+
+def tokenizers_word_pieces(part: Callable) -> Callable:
+    """A part cuts words of any length; a word that is too long is [UNK] at once, as in the official tokenizer."""
+    return lambda word, vocab: ["[UNK]"] if len(word) > MAX_CHARACTERS_PER_WORD else part(word, vocab)
+
+
+def embeddings_forward(part: Callable) -> Callable:
+    """A part gets token types in any case."""
+
+    def forward(self, input_ids, token_type_ids=None):
+        if token_type_ids is None:
+            token_type_ids = input_ids.new_zeros(input_ids.shape)
+        check_shapes(input_ids, token_type_ids, self.position_embeddings.num_embeddings)
+        return part(self, input_ids, token_type_ids)
+
+    return forward
+
+
+def heads_of(part: Callable) -> Callable:
+    """A part gets the number of heads."""
+    return lambda self, x: part(x, self.num_heads)
+
+
+def with_weights(part: Callable) -> Callable:
+    """A part returns attention weights in any case: they go where nobody asked for them."""
+
+    def forward(self, hidden_states, attention_mask=None, output_attentions=False):
+        hidden_states, weights = part(self, hidden_states, attention_mask)
+        return hidden_states, weights if output_attentions else None
+
+    return forward
+
+
+def encoder_forward(part: Callable) -> Callable:
+    """A part gets a mask and token types in any case, and returns all hidden states and attention weights."""
+
+    def forward(
+        self,
+        input_ids,
+        attention_mask=None,
+        token_type_ids=None,
+        *,
+        output_attentions=False,
+        output_hidden_states=False,
+        output_queries_keys=False,
+    ):
+        attention_mask = checked_mask(input_ids, attention_mask, token_type_ids, self.config)
+        if attention_mask is None:
+            attention_mask = input_ids.new_ones(input_ids.shape)
+        if token_type_ids is None:
+            token_type_ids = input_ids.new_zeros(input_ids.shape)
+        stream, attentions = part(self, input_ids, attention_mask, token_type_ids)
+        pairs = ()
+        if output_queries_keys:
+            pairs = [layer.project(x) for layer, x in zip(self.layers, stream[:-1], strict=True)]
+        queries, keys = zip(*pairs, strict=True) if pairs else (None, None)
+        return EncoderOutput(
+            stream[-1],
+            tuple(stream) if output_hidden_states else None,
+            tuple(attentions) if output_attentions else None,
+            queries,
+            keys,
+        )
+
+    return forward
+
+
+def attend_with_weights(self, query, key, value, mask, output_attentions):
+    """`MultiHeadAttention.attend` by the way with weights, the only one on which a reader's weights are used."""
+    output, weights = type(self).attend(self, query, key, value, mask, output_attentions=True)
+    return output, weights if output_attentions else None
+
+
+def as_it_is(part: Callable) -> Callable:
+    """A part has the signature of the finished one."""
+    return part
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of BERT that a reader writes: where it belongs, and how it is called there."""
+
+    title: str
+    notebook: str
+    kind: type
+    method: str
+    adapt: Callable[[Callable], Callable] = as_it_is
+
+
+PARTS = {
+    "word_pieces": Part(
+        "words to pieces", "01_tokenization", WordPieceTokenizer, "word_pieces", tokenizers_word_pieces
+    ),
+    "embeddings": Part("the embeddings", "02_embeddings", Embeddings, "forward", embeddings_forward),
+    "attention_weights": Part(
+        "the attention weights", "03_self_attention", MultiHeadAttention, "compute_attention_weights"
+    ),
+    "split_heads": Part(
+        "splitting into heads", "04_multi_head_attention", MultiHeadAttention, "split_heads", heads_of
+    ),
+    "multi_head_attention": Part(
+        "multi-head attention", "04_multi_head_attention", MultiHeadAttention, "forward", with_weights
+    ),
+    "feed_forward": Part("the feed-forward network", "05_encoder_layer", FeedForward, "forward"),
+    "encoder_layer": Part("the layer", "05_encoder_layer", TransformerEncoderLayer, "forward", with_weights),
+    "encoder": Part("the stack", "06_encoder", TransformerEncoder, "forward", encoder_forward),
+    "rename_weight": Part("the weights' names", "06_encoder", TransformerEncoder, "rename_weight"),
+}
+STATIC = ("word_pieces", "attention_weights", "rename_weight")  # functions that get no `self`
+
+
+def put(name: str, function: Callable, target) -> None:
+    """Give one model, or one tokenizer, this part; every other stays as it is."""
+    part = PARTS[name]
+    adapted = part.adapt(function)
+    for module in target.modules() if isinstance(target, nn.Module) else [target]:
+        if type(module) is part.kind:
+            setattr(module, part.method, adapted if name in STATIC else types.MethodType(adapted, module))
+            if name == "attention_weights":
+                module.attend = types.MethodType(attend_with_weights, module)
+
+
+# Where parts lie
+
+
+def folder() -> Path | None:
+    """The folder of the reader's parts; None for MINE=off."""
+    chosen = os.environ.get("MINE", "")
+    if chosen.lower() == "off":
+        return None
+    if chosen:
+        return Path(chosen).expanduser()
+    return (ROOT if (ROOT / "notebooks").is_dir() else Path.cwd()) / "mine"
+
+
+def kept() -> dict[str, Path]:
+    """The files of the parts that the reader has, by name, in the order of the notebooks."""
+    where = folder()
+    return {name: where / f"{name}.py" for name in PARTS if where and (where / f"{name}.py").is_file()}
+
+
+def load(path: Path, text: str | None = None) -> Callable:
+    """The part that a file, or its text before it is written, holds."""
+    names = {"__name__": f"mine.{path.stem}"}
+    try:
+        exec(compile(path.read_text("utf-8") if text is None else text, str(path), "exec"), names)
+        return names["part"]
+    except Exception as error:
+        told(error, path)
+        raise
+
+
+def told(error: Exception, path: Path) -> None:
+    """Add to an error whose part it came from, and how to go on without."""
+    if not getattr(error, "__notes__", None):
+        lines = [
+            frame for frame in inspect.getinnerframes(error.__traceback__) if frame.filename == str(path)
+        ]
+        where = f", line {lines[-1].lineno}" if lines else ""
+        error.add_note(
+            f"This happened in your part {path}{where}. Solve its exercise again, or delete the file: then ours runs "
+            "in its place. MINE=off leaves all your parts out."
+        )
+
+
+def with_a_note(function: Callable, path: Path) -> Callable:
+    """The function, whose errors tell where it lies."""
+
+    @functools.wraps(function)
+    def run(*arguments, **options):
+        try:
+            return function(*arguments, **options)
+        except Exception as error:
+            told(error, path)
+            raise
+
+    return run
+
+
+def with_parts(target):
+    """The model or tokenizer, with the reader's parts in it."""
+    for name, path in kept().items():
+        put(name, with_a_note(load(path), path), target)
+    return target
+
+
+def tell(names: Iterator[str]) -> None:
+    """Print which parts are the reader's, if any are."""
+    if titles := [PARTS[name].title for name in names]:
+        print(f"With your own code in it: {', '.join(titles)}.")
+
+
+def my_tokenizer(checkpoint: str | None = None) -> WordPieceTokenizer:
+    """The tokenizer of a checkpoint, with the reader's `word_pieces` in it; without one, it is the finished one."""
+    tell(name for name in kept() if PARTS[name].kind is WordPieceTokenizer)
+    return with_parts(WordPieceTokenizer.from_checkpoint(checkpoint))
+
+
+def my_encoder(checkpoint: str | None = None) -> TransformerEncoder:
+    """The pretrained encoder, in evaluation mode, with the reader's parts in it; without any, the finished one."""
+    tell(name for name in kept() if PARTS[name].kind is not WordPieceTokenizer)
+    config, weights = read_checkpoint(checkpoint)
+    encoder = with_parts(TransformerEncoder(config))
+    encoder.load_bert_weights(weights)
+    return encoder.eval()
+
+
+def my_classifier(
+    checkpoint: str | None = None, num_labels: int | None = 2
+) -> TransformerForSequenceClassification:
+    """A classifier on the pretrained encoder, its last layer untrained, with the reader's parts in the encoder.
+
+    With `num_labels=None` it is the classifier that was saved in `checkpoint`, whole.
+    """
+    tell(name for name in kept() if PARTS[name].kind is not WordPieceTokenizer)
+    classifier = TransformerForSequenceClassification.from_checkpoint(checkpoint, num_labels)
+    with_parts(classifier.encoder)
+    return classifier
+
+
+# The drawing
+
+
+class Drawing:
+    """The encoder, the reader's parts in colour; each box leads to its notebook."""
+
+    def __init__(self, names: list[str]):
+        self.names = names
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self.names)} of the {len(PARTS)} parts of this BERT are your own code"]
+        for number, (name, part) in enumerate(PARTS.items(), start=1):
+            whose = "yours" if name in self.names else "ours"
+            lines.append(f"{number}  {part.title:<26}{whose:<7}{part.notebook}")
+        return "\n".join(lines)
+
+    def svg(self) -> str:
+        """The drawing of README, in which what is not the reader's has no colour."""
+        text = DRAWING.read_text("utf-8")
+        for name in PARTS:
+            if name not in self.names:
+                blank = rf'(<rect id="{name}"[^>]*?) fill="[^"]*"'
+                text = re.sub(blank, r'\1 fill="#ffffff" stroke-dasharray="4 4"', text)
+        return text
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        svg, links = self.svg(), []
+        width, height = (int(number) for number in re.search(r'viewBox="0 0 (\d+) (\d+)"', svg).groups())
+        boxes = re.findall(r'<rect id="(\w+)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', svg)
+        for name, *sizes in sorted(
+            boxes, key=lambda box: -int(box[3]) * int(box[4])
+        ):  # a box in a box lies on top
+            part, (x, y, w, h) = PARTS[name], map(int, sizes)
+            place = f"left:{100 * x / width:.2f}%;top:{100 * y / height:.2f}%;"
+            place += f"width:{100 * w / width:.2f}%;height:{100 * h / height:.2f}%"
+            whose = "your code" if name in self.names else "not yet yours"
+            label = html.escape(f"{part.title}, {whose}: notebook {part.notebook}")
+            links.append(
+                f'<a href="{part.notebook}.ipynb" title="{label}" aria-label="{label}" '
+                f'style="position:absolute;{place}"></a>'
+            )
+        page = f'<div style="position:relative;max-width:{width}px">{svg}{"".join(links)}</div>'
+        page = page.replace(f'width="{width}" height="{height}"', 'style="width:100%;height:auto"', 1)
+        return {"text/plain": repr(self), "text/html": page, "image/svg+xml": svg}
+
+
+def show_parts() -> Drawing:
+    """The encoder as a drawing, with the parts that the reader has written in colour, each a link to its notebook."""
+    return Drawing(list(kept()))

@@ -1,0 +1,228 @@
+"""What a part must stand before the model is run with it: what it may meet in later notebooks, beside ours."""
+
+import copy
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig, BertModel
+
+from exercises import CUT_OFF, Hint, close, expect, expect_gradients
+from exercises.parts import PARTS, put
+from utils.attention import compute_attention_weights
+from utils.tokenization import word_pieces
+from utils.weights import rename_weight
+
+SIZES = {"H = 12 and 3 heads": (12, 3), "H = 20 and 5 heads": (20, 5)}
+KINDS = {"float32": torch.float32, "float64": torch.float64}
+VOCAB = (
+    "fly",
+    "flies",
+    "fl",
+    "##ies",
+    "##y",
+    "##ing",
+    "f",
+    "##l",
+    "##i",
+    "##e",
+    "##s",
+    "##n",
+    "##g",
+    "l",
+    "é",
+)
+WORDS = (
+    "flies",
+    "flying",
+    "fly",
+    "flyies",
+    "lies",
+    "f",
+    "é",
+    "flé",
+    "x",
+    "flix",
+    "nf",
+    "flieslies",
+    "lgnies",
+)
+
+
+def try_part(name: str, function: Callable) -> None:
+    """Raise a `Hint` unless the function does what ours does, wherever it may be called from."""
+    {"word_pieces": try_word_pieces, "rename_weight": try_rename_weight}.get(name, try_on_tensors)(
+        name, function
+    )
+
+
+def fails(situation: str, problem: str) -> Hint:
+    """The hint for a part that is right in the exercise, and not everywhere."""
+    return Hint(f"Right so far, but as a part of BERT it has to hold {situation} too, and there {problem}")
+
+
+def try_word_pieces(name: str, function: Callable) -> None:
+    """Words of known and unknown pieces, beside ours."""
+    vocab = {piece: number for number, piece in enumerate(VOCAB)}
+    for word in WORDS:
+        given = dict(vocab)
+        found, wanted = function(word, given), word_pieces(word, vocab)
+        expect(given == vocab, "Your function alters the vocabulary: work on a copy of what you need.")
+        if list(found) != wanted:
+            raise fails(
+                f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"gives {found}, not {wanted}."
+            )
+
+
+def try_rename_weight(name: str, function: Callable) -> None:
+    """All names of a model of twelve layers, and those that old checkpoints hold beside them, beside ours."""
+    with torch.device("meta"):
+        names = [
+            *BertModel(BertConfig()).state_dict(),
+            "embeddings.position_ids",
+            "embeddings.token_type_ids",
+        ]
+    function = getattr(function, "itself", function)  # which may return None
+    for official in names:
+        if function(official) != rename_weight(official):
+            raise fails(
+                f"for {official}", f"it gives {function(official)!r}, not {rename_weight(official)!r}."
+            )
+
+
+def try_on_tensors(name: str, function: Callable) -> None:
+    """Sizes, kinds of numbers, masks, gradients and training: the outputs of a module without and with the part."""
+    for size, (H, A) in SIZES.items():
+        for kind, dtype in KINDS.items():
+            for training in (False, True):
+                module = frame(name, H, A, dtype, training)
+                cases = list(inputs(name, H, A, dtype))
+                wanted = [outputs(name, module, case) for _, case in cases]
+                put(name, function, module)
+                mode = "while the model is trained" if training else "in evaluation"
+                for (situation, case), right in zip(cases, wanted, strict=True):
+                    compare(name, module, case, right, f"{situation} ({size}, {kind}, {mode})")
+
+
+def compare(name: str, module: nn.Module, case: tuple, right: list[Tensor], situation: str) -> None:
+    """A `Hint` unless one input gives the right outputs and gradients, and stays as it is."""
+    before = [item.clone() if isinstance(item, Tensor) else item for item in case]
+    try:
+        found = outputs(name, module, case)
+    except Hint:
+        raise
+    except Exception as error:
+        raise fails(situation, f"it raises {type(error).__name__}: {error}.") from error
+    for item, was in zip(case, before, strict=True):
+        same = not isinstance(item, Tensor) or torch.equal(item, was)
+        expect(same, "Your function alters what it is given: work on new tensors, so that the caller's stay.")
+    if len(found) != len(right):
+        raise fails(situation, f"{len(found)} tensors come back, not {len(right)}.")
+    for theirs, ours in zip(found, right, strict=True):
+        if not isinstance(theirs, Tensor) or theirs.shape != ours.shape:
+            shape = tuple(theirs.shape) if isinstance(theirs, Tensor) else f"a {type(theirs).__name__}"
+            raise fails(situation, f"it gives {shape}, not {tuple(ours.shape)}.")
+        if theirs.dtype != ours.dtype:
+            raise fails(situation, f"it gives {theirs.dtype}: take the kind of numbers from what is given.")
+        if not close(theirs, ours, 1e-4 if ours.dtype == torch.float32 else 1e-9):
+            raise fails(situation, "the numbers differ.")
+    sources = [
+        item for item in (*case, *module.parameters()) if isinstance(item, Tensor) and item.requires_grad
+    ]
+    expect_gradients(found[0], right[0], sources, CUT_OFF)
+
+
+def frame(name: str, H: int, A: int, dtype: torch.dtype, training: bool) -> nn.Module:
+    """The finished module around a part, with random parameters: biases and gains, too, differ from 0 and 1."""
+    dropout = 0.0 if training else 0.5
+    config = BertConfig(
+        **{"hidden_size": H, "num_attention_heads": A, "intermediate_size": 2 * H, "num_hidden_layers": 2},
+        **{"vocab_size": 31, "max_position_embeddings": 16, "hidden_dropout_prob": dropout},
+        attention_probs_dropout_prob=dropout,
+    )
+    module = PARTS[name].kind(config).to(dtype).train(training)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, dtype=dtype))
+    return module
+
+
+def masks(B: int, S: int) -> Iterator[tuple[str, Tensor | None]]:
+    """No mask, and masks that hide tokens at the end, at the beginning and in the middle."""
+    yield "without a mask", None
+    for where, hidden in (
+        ("at the end", slice(S - 2, S)),
+        ("at the beginning", slice(0, 2)),
+        ("in the middle", slice(1, 2)),
+    ):
+        mask = torch.ones(B, S, dtype=torch.long)
+        mask[0, hidden] = 0
+        yield f"with padding {where}", mask
+
+
+def inputs(name: str, H: int, A: int, dtype) -> Iterator[tuple[str, tuple]]:
+    """What a part may be given, each with the words for it."""
+    for situation, (B, S) in {"for a batch of three": (3, 5), "for a batch of one": (1, 4)}.items():
+        stream = torch.randn(B, S, H, dtype=dtype, requires_grad=True)
+        ids, types = torch.randint(1, 31, (B, S)), torch.randint(0, 2, (B, S))
+        if name == "attention_weights":
+            yield from queries_and_keys(situation, B, S, H // A, A, dtype)
+        elif name in ("split_heads", "feed_forward"):
+            yield situation, (stream,)
+        elif name == "embeddings":
+            yield situation, (ids, types)
+        else:
+            for masked, mask in masks(B, S):
+                yield f"{situation} {masked}", (ids, mask, types) if name == "encoder" else (stream, mask)
+
+
+def queries_and_keys(situation: str, B: int, S: int, D: int, A: int, dtype) -> Iterator[tuple[str, tuple]]:
+    """Queries and keys of one text, of two texts, of one head; masks of padding, of the past, and of both kinds."""
+    query, key = (torch.randn(B, A, S, D, dtype=dtype, requires_grad=True) for _ in range(2))
+    other = torch.randn(B, A, S + 2, D, dtype=dtype, requires_grad=True)
+    yield f"{situation} without a mask", (query, key, None)
+    yield f"{situation} with keys of another text", (query, other, None)
+    yield f"{situation} with one matrix of queries and one of keys", (query[0, 0], key[0, 0], None)
+    causal = torch.ones(S, S).tril()
+    yield f"{situation} with a causal mask of 1.0 and 0.0", (query, key, causal)
+    for _, mask in list(masks(B, S))[1:]:
+        yield f"{situation} with a mask of padding", (query, key, mask[:, None, None])
+        yield f"{situation} with a mask of True and False", (query, key, mask[:, None, None] != 0)
+
+
+def outputs(name: str, module, case: tuple) -> list[Tensor]:
+    """What the module makes of an input, all that it returns."""
+    part = PARTS[name]
+    if name in ("attention_weights", "split_heads"):
+        return [getattr(module, part.method)(*case)]
+    if name in ("multi_head_attention", "encoder_layer"):
+        return list(module(*case, output_attentions=True))
+    if name == "encoder":
+        found = module(*case, output_attentions=True, output_hidden_states=True)
+        return [found.last_hidden_state, *found.hidden_states, *found.attentions]
+    return [module(*case)]
+
+
+def races(name: str, function: Callable) -> tuple[Callable, Callable]:
+    """Two functions to time, ours and the part, on an input of some size."""
+    if name == "word_pieces":
+        vocab = {piece: number for number, piece in enumerate(VOCAB)}
+        return tuple(
+            lambda cut=cut: [cut(word, vocab) for word in 20 * WORDS] for cut in (word_pieces, function)
+        )
+    if name == "rename_weight":
+        names = [f"encoder.layer.{number}.attention.self.query.weight" for number in range(200)]
+        return tuple(lambda rename=rename: [*map(rename, names)] for rename in (rename_weight, function))
+    if name == "attention_weights":
+        query = torch.randn(4, 4, 64, 24)
+        return tuple(
+            lambda weigh=weigh: weigh(query, query, None) for weigh in (compute_attention_weights, function)
+        )
+    ours = frame(name, 96, 4, torch.float32, training=False)
+    ids = torch.randint(1, 31, (4, 16))
+    case = {"embeddings": (ids, 0 * ids), "encoder": (ids,)}.get(name, (torch.randn(4, 16, 96),))
+    theirs = copy.deepcopy(ours)
+    put(name, function, theirs)
+    return tuple(
+        torch.no_grad()(lambda module=module: outputs(name, module, case)) for module in (ours, theirs)
+    )

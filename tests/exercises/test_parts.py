@@ -1,0 +1,277 @@
+"""A reader's parts: kept when they are right, and then what the model runs on; no other model changes."""
+
+import copy
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+import exercises
+from exercises import Hint
+from exercises.keeping import keep, races, standing_alone
+from exercises.parts import PARTS, kept, my_classifier, my_encoder, my_tokenizer, put, show_parts
+from exercises.trials import try_part
+from tests.exercises.parts import RIGHT, WRONG
+from tests.helpers import ROOT, TINY
+from utils.encoder import TransformerEncoder
+from utils.packing import encode_packed
+from utils.search import embed
+
+TEXTS = ["I called Ian. I got his answering machine.", "time flies", "a"]
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """An empty folder of parts."""
+    monkeypatch.setenv("MINE", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+@torch.inference_mode()
+def states(encoder, batch):
+    """All hidden states of the real tokens, then the attention weights of the first text."""
+    found = encoder(**batch, output_hidden_states=True, output_attentions=True)
+    real = batch["attention_mask"].bool()
+    return [state[real] for state in found.hidden_states], [weights[0] for weights in found.attentions]
+
+
+def expect_the_same(encoder, finished, batch):
+    for ours, theirs in zip(states(encoder, batch), states(finished, batch), strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_plain_part_holds_everywhere(name):
+    try_part(name, RIGHT[name])
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG, ids=lambda item: getattr(item, "__name__", item))
+def test_a_part_that_is_wrong_somewhere_is_refused(name, wrong):
+    with pytest.raises(Hint):
+        try_part(name, wrong)
+
+
+@pytest.mark.parametrize("chosen", [*PARTS, "all", "half"])
+def test_the_model_runs_on_the_parts_and_gives_the_same(mine, encoder, tokenizer, chosen):
+    names = {"all": list(PARTS), "half": list(PARTS)[::2]}.get(chosen, [chosen])
+    for name in names:
+        assert keep(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
+    assert list(kept()) == names
+    batch = my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
+    assert torch.equal(batch["input_ids"], tokenizer(TEXTS, ["Yes.", "No, it does not.", "b"])["input_ids"])
+    expect_the_same(my_encoder(), encoder, batch)
+
+
+def test_the_reader_s_code_is_what_runs(tokenizer):
+    """Each part is called, and every other model stays without."""
+    called = []
+
+    def noted(name):
+        return lambda *given: called.append(name) or RIGHT[name](*given)
+
+    finished = TransformerEncoder(BertConfig(**TINY)).eval()
+    ids = torch.tensor([[1, 2, 3]])
+    before = finished(ids).last_hidden_state
+    own = copy.deepcopy(finished)
+    for name in RIGHT.keys() - {"multi_head_attention", "word_pieces"}:
+        put(name, noted(name), own)
+    torch.testing.assert_close(own(ids).last_hidden_state, before)
+    own.load_bert_weights(BertModel(BertConfig(**TINY), add_pooling_layer=False).state_dict())
+    put(
+        "multi_head_attention", noted("multi_head_attention"), own
+    )  # it runs instead of those that are its parts
+    own(ids)
+    cuts = copy.copy(tokenizer)
+    put("word_pieces", noted("word_pieces"), cuts)
+    cuts.tokenize("flies")
+    assert set(called) == set(PARTS)
+    called.clear()
+    finished(ids)
+    tokenizer.tokenize("flies")
+    assert not called
+
+
+def all_parts() -> None:
+    for name, part in RIGHT.items():
+        keep(name, part)
+
+
+def test_copies_hooks_training_and_saving_work_as_ever(mine, encoder):
+    all_parts()
+    mine_, ids = my_encoder(), torch.tensor([[101, 2051, 102]])
+    assert mine_.state_dict().keys() == encoder.state_dict().keys()
+    twin = copy.deepcopy(mine_)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.zero_()
+    assert mine_(ids).last_hidden_state.abs().sum() > 0  # a copy's methods belong to the copy
+    assert twin(ids).last_hidden_state.abs().sum() == 0
+    seen = []
+    mine_.layers[1].attention.register_forward_hook(lambda *call: seen.append(call[2][0].shape))
+    mine_(ids)
+    assert seen == [(1, 3, 384)]
+    classifier = my_classifier(num_labels=3)
+    torch.nn.functional.cross_entropy(classifier.train()(ids), torch.tensor([2])).backward()
+    assert all(p.grad is not None for name, p in classifier.named_parameters() if "token_type" not in name)
+
+
+def test_what_needs_more_than_a_part_gives_goes_the_plain_way(mine, encoder, tokenizer):
+    all_parts()
+    batch, own = tokenizer(TEXTS), my_encoder()
+    torch.testing.assert_close(
+        encode_packed(own, **batch), encode_packed(encoder, **batch), rtol=1e-4, atol=1e-5
+    )
+    torch.testing.assert_close(
+        embed(TEXTS, own, tokenizer), embed(TEXTS, encoder, tokenizer), rtol=1e-4, atol=1e-5
+    )
+    queries = own(**batch, output_queries_keys=True).queries
+    torch.testing.assert_close(
+        queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4
+    )
+
+
+def test_a_part_that_is_spoiled_breaks_its_own_rung(mine, encoder, tokenizer):
+    all_parts()
+    path = mine / "encoder_layer.py"
+    path.write_text(path.read_text("utf-8").replace("hidden_states + ", "1.01 * hidden_states + "), "utf-8")
+    ours, theirs = states(my_encoder(), tokenizer(TEXTS)), states(encoder, tokenizer(TEXTS))
+    same = [torch.allclose(a, b, atol=1e-4) for a, b in zip(ours[0], theirs[0], strict=True)]
+    assert same == [True, False, False, False, False, False, False]
+
+
+def test_an_error_in_a_part_names_its_file_and_the_way_out(mine):
+    keep("feed_forward", RIGHT["feed_forward"])
+    path = mine / "feed_forward.py"
+    path.write_text(path.read_text("utf-8").replace("self.activation", "self.activatoin"), "utf-8")
+    with pytest.raises(AttributeError) as raised:
+        my_encoder()(torch.tensor([[101, 102]]))
+    (note,) = raised.value.__notes__
+    assert str(path) in note
+    assert "line " in note
+    assert "MINE=off" in note
+    path.write_text("def forward(", "utf-8")
+    with pytest.raises(SyntaxError) as raised:
+        my_encoder()
+    assert "delete the file" in raised.value.__notes__[0]
+
+
+def test_off_keeps_nothing_and_uses_nothing(mine, monkeypatch, capsys):
+    all_parts()
+    monkeypatch.setenv("MINE", "off")
+    assert not kept()
+    assert keep("word_pieces", RIGHT["word_pieces"]) == ""
+    assert "forward" not in vars(my_encoder().embeddings)
+    assert capsys.readouterr().out == ""
+    assert str(show_parts()).startswith("0 of the 9 parts")
+
+
+# What `check` keeps, and what it says
+
+
+def run_cells(folder, *cells: str) -> str:
+    """What cells of a notebook print, run as a kernel runs them."""
+    code = "from IPython.core.interactiveshell import InteractiveShell as Shell\nshell = Shell.instance()\n"
+    code += "\n".join(f"shell.run_cell({cell!r}, store_history=True)" for cell in cells)
+    variables = os.environ | {
+        "MINE": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
+    )
+    return done.stdout
+
+
+@pytest.mark.long
+def test_a_cell_s_answer_is_kept_with_what_it_takes_from_other_cells(tmp_path):
+    first = "import torch.nn.functional as Fn\nimport math\nFACTOR = 1\nwide = {}\nscale = __import__('torch').ones(2)"
+    helper = "def halves(x, num_heads):\n    return x.chunk(num_heads, dim=-1)"
+    good = """
+from exercises import check
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    import torch
+    \"\"\"My own.\"\"\"
+    return FACTOR * torch.stack(halves(x, num_heads), dim=1)
+check("4.2", split_heads)"""
+    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, good)
+    assert "correct." in said
+    assert "part 4 of 9" in said
+    text = (tmp_path / "split_heads.py").read_text("utf-8")
+    assert "def halves" in text
+    assert "FACTOR = 1" in text
+    uses_x = good.replace("FACTOR *", "scale[0] *")
+    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, uses_x)
+    assert "uses scale, of type Tensor, from another cell" in said
+    wrong = good.replace("dim=1", "dim=2")
+    said = run_cells(tmp_path, f"from torch import Tensor\n{first}", helper, wrong)
+    assert "not yet" in said
+    assert (tmp_path / "split_heads.py").read_text("utf-8") == text
+
+
+def test_the_same_part_again_replaces_the_older_and_no_other_file_is_written(mine):
+    keep("split_heads", RIGHT["split_heads"])
+    (mine / "notes.txt").write_text("mine", "utf-8")
+    keep("split_heads", RIGHT["split_heads"])
+    assert sorted(path.name for path in mine.iterdir()) == ["notes.txt", "split_heads.py"]
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("", "utf-8")
+    monkeypatch.setenv("MINE", str(tmp_path / "file"))
+    assert "set MINE to a folder that can be written" in keep("split_heads", RIGHT["split_heads"])
+
+
+def test_what_is_no_function_of_a_cell_is_right_and_not_kept(mine):
+    assert "defined with def" in keep("split_heads", lambda x, num_heads: RIGHT["split_heads"](x, num_heads))
+    assert "defined with def" in keep("split_heads", torch.chunk)
+    assert not mine.exists()
+
+
+def test_a_slow_part_is_told_and_kept(mine, monkeypatch):
+    def sleep(*arguments):
+        time.sleep(0.05)
+
+    monkeypatch.setattr("exercises.keeping.races", lambda *given: (lambda: time.sleep(0.001), sleep))
+    assert "times as slow as ours" in keep("split_heads", RIGHT["split_heads"])
+    assert (mine / "split_heads.py").exists()
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_both_sides_of_a_race_do_the_same_work(name):
+    ours, theirs = (run() for run in races(name, RIGHT[name]))
+    for one, other in zip(ours, theirs, strict=True):
+        if isinstance(one, torch.Tensor):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+        else:
+            assert one == other
+
+
+def test_the_text_of_a_part_runs_alone():
+    text = standing_alone(RIGHT["multi_head_attention"], "a title")
+    assert text.index("def attention_weights") < text.index("def multi_head_attention")
+    assert "import math" in text
+    assert text.startswith("# a title\n")
+
+
+def test_the_drawing_colours_the_reader_s_parts_and_leads_to_notebooks(mine):
+    for name in ("word_pieces", "encoder_layer"):
+        keep(name, RIGHT[name])
+    drawn = show_parts()._repr_mimebundle_()
+    assert drawn["image/svg+xml"].count("stroke-dasharray") == len(PARTS) - 2
+    assert drawn["text/html"].count("<a href=") == len(PARTS)
+    for part in PARTS.values():
+        assert f'href="{part.notebook}.ipynb"' in drawn["text/html"]
+        assert (ROOT / "notebooks" / f"{part.notebook}.ipynb").exists()
+    assert drawn["text/plain"].startswith("2 of the 9 parts")
+
+
+def test_every_part_has_an_exercise():
+    for number in range(15):
+        exercises.find_check(f"{number}.1")
+    assert sorted(exercises.PARTS.values()) == sorted(PARTS)
