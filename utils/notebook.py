@@ -124,12 +124,30 @@ def spell(tolerance: float) -> str:
     return f"{tolerance:g}".replace("e-0", "e-")
 
 
-def reveal(prediction, actual) -> None:
-    """Print what came out, and beside it what the reader had predicted; None is no prediction."""
+PREDICTED: dict[str, tuple] = {}  # what was asked: what the reader predicted, and what came out
+
+
+def reveal(prediction, actual, asked: str = "") -> None:
+    """Print what came out, and beside it what the reader had predicted; None is no prediction.
+
+    With what was `asked`, in a few words, `predictions()` lists it again at the end.
+    """
     if prediction is None:
         print(f"{actual}; you predicted nothing: write it above and run both cells again")
-    else:
-        print(f"{actual}; you predicted {prediction}" + (", and so it is" * agrees(prediction, actual)))
+        return
+    print(f"{actual}; you predicted {prediction}" + (", and so it is" * agrees(prediction, actual)))
+    if asked:
+        PREDICTED[asked] = prediction, actual
+
+
+def predictions() -> None:
+    """Print what the reader predicted in this notebook, each beside what came out."""
+    for asked, (prediction, actual) in PREDICTED.items():
+        print(f"{asked}: you predicted {prediction}, and it is {actual}")
+    if not PREDICTED:
+        print(
+            "You predicted nothing so far: type a guess where it says prediction = None, and run the cells again"
+        )
 
 
 def agrees(prediction, actual) -> bool:

@@ -20,6 +20,7 @@ from utils.notebook import (
     largest_difference,
     other_checkout,
     place_of,
+    predictions,
     reveal,
     start,
     within,
@@ -245,3 +246,19 @@ def test_a_prediction_that_is_wrong_or_of_another_kind_gets_no_verdict(predictio
 def test_no_prediction_is_told_so(capsys):
     reveal(None, 0.5)
     assert capsys.readouterr().out == "0.5; you predicted nothing: write it above and run both cells again\n"
+
+
+def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
+    monkeypatch.setattr("utils.notebook.PREDICTED", {})
+    predictions()
+    assert capsys.readouterr().out.startswith("You predicted nothing so far")
+    reveal(None, 0.5, "the share")
+    reveal(0.4, 0.5, "the share")
+    reveal(0.5, 0.5, "the share")
+    reveal(3, 7, "how many")
+    capsys.readouterr()
+    predictions()
+    assert capsys.readouterr().out.splitlines() == [
+        "the share: you predicted 0.5, and it is 0.5",
+        "how many: you predicted 3, and it is 7",
+    ]

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import ragged_batch, shaken, tiny_tokenizer
+from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
 from utils.notebook import largest_difference
 from utils.packing import TextBoundaries, encode_packed
@@ -119,11 +120,9 @@ def test_the_mode_ends_with_its_block(small):
 
 
 def test_an_attention_that_is_not_fused_is_refused(small, monkeypatch):
-    for layer in small.layers:
-        forward = layer.attention.forward
-        monkeypatch.setattr(
-            layer.attention, "forward", lambda states, mask, _, forward=forward: forward(states, mask, True)
-        )
+    forward = MultiHeadAttention.forward
+    with_weights = lambda self, states, mask, _: forward(self, states, mask, True)  # noqa: E731
+    monkeypatch.setattr(MultiHeadAttention, "forward", with_weights)
     message = (
         r"^0 of 2 layers used torch's fused attention, so texts were mixed: "
         r"pad them, as encoder\(input_ids, attention_mask\) does$"
