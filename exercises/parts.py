@@ -1,8 +1,7 @@
 """What a reader has written runs the model: `check` keeps a right part, and `my_encoder()` puts it in its place.
 
 A part is a function with the finished one's name; the class around it, with its parameters, is ours. Parts lie as one
-file each in `mine/`, in the root of the series, or where there is no such root in the folder of the kernel: MINE=folder
-says another place, MINE=off leaves all parts out.
+file each in `mine/`, beside the folder of notebooks: MINE=folder says another place, MINE=off leaves all parts out.
 """
 
 import functools
@@ -28,6 +27,7 @@ from utils.tokenization import MAX_CHARACTERS_PER_WORD, WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 DRAWING = Path(__file__).with_name("encoder.svg")
+A_NOTEBOOK = "01_tokenization.ipynb"  # a folder of notebooks that holds it is that of the series
 
 
 # How a part is called: with the arguments that the finished method takes, and it gives what that returns
@@ -158,13 +158,20 @@ def put(name: str, function: Callable, target) -> None:
 
 
 def folder() -> Path | None:
-    """The folder of the reader's parts; None for MINE=off."""
+    """The folder of the reader's parts; None for MINE=off.
+
+    It is `mine` in the copy of the series that the kernel stands in, as on a hub, where all share one installation;
+    else in the copy that runs, as for a notebook that lies elsewhere; else, or where these cannot be written, in the
+    kernel's folder.
+    """
     chosen = os.environ.get("MINE", "")
     if chosen.lower() == "off":
         return None
     if chosen:
         return Path(chosen).expanduser()
-    return (ROOT if (ROOT / "notebooks").is_dir() else Path.cwd()) / "mine"
+    here = Path.cwd()
+    places = [place for place in (here, *here.parents, ROOT) if (place / "notebooks" / A_NOTEBOOK).is_file()]
+    return next((place for place in places if os.access(place, os.W_OK)), here) / "mine"
 
 
 def kept() -> dict[str, Path]:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +14,17 @@ from transformers import BertConfig, BertModel
 import exercises
 from exercises import Hint
 from exercises.keeping import keep, races, standing_alone
-from exercises.parts import PARTS, kept, my_classifier, my_encoder, my_tokenizer, put, show_parts
+from exercises.parts import (
+    A_NOTEBOOK,
+    PARTS,
+    folder,
+    kept,
+    my_classifier,
+    my_encoder,
+    my_tokenizer,
+    put,
+    show_parts,
+)
 from exercises.trials import try_part
 from tests.exercises.parts import RIGHT, WRONG
 from tests.helpers import ROOT, TINY
@@ -158,6 +169,30 @@ def test_an_error_in_a_part_names_its_file_and_the_way_out(mine):
     with pytest.raises(SyntaxError) as raised:
         my_encoder()
     assert "delete the file" in raised.value.__notes__[0]
+
+
+def test_where_parts_lie(tmp_path, monkeypatch):
+    monkeypatch.delenv("MINE")
+    copy_of_the_series = tmp_path / "encoder" / "notebooks" / "solutions"
+    copy_of_the_series.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert folder() == ROOT / "mine"  # a notebook that lies anywhere
+    (copy_of_the_series.parent / A_NOTEBOOK).touch()
+    monkeypatch.chdir(copy_of_the_series)
+    assert folder() == tmp_path / "encoder" / "mine"
+    monkeypatch.setattr(
+        os, "access", lambda *_: False
+    )  # as where a hub's series belongs to its administrator
+    assert folder() == copy_of_the_series / "mine"
+    monkeypatch.undo()
+    monkeypatch.delenv("MINE")
+    monkeypatch.setattr("exercises.parts.ROOT", tmp_path / "site-packages")  # as on Colab
+    monkeypatch.chdir(tmp_path)
+    assert folder() == tmp_path / "mine"
+    monkeypatch.setenv("MINE", "~/mine")
+    assert folder() == Path.home() / "mine"
+    monkeypatch.setenv("MINE", "OFF")
+    assert folder() is None
 
 
 def test_off_keeps_nothing_and_uses_nothing(mine, monkeypatch, capsys):

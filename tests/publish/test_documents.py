@@ -23,7 +23,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 TARGETS = set(" ".join(re.findall(r"^([a-z][a-z -]*):", MAKEFILE, re.M)).split())
 # what a recipe passes on to the notebooks, beside the variables of the Makefile
-VARIABLES = set(re.findall(r"^([A-Z_]+) *[?:]?=", MAKEFILE, re.M)) | {"CHECKPOINT", "DEVICE"}
+VARIABLES = set(re.findall(r"^([A-Z_]+) *[?:]?=", MAKEFILE, re.M)) | {"CHECKPOINT", "DEVICE", "MINE"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 PYTHON = re.compile(r"(?:\.venv[/\\](?:bin|Scripts)[/\\])?(?:python3?|py)(?:\.exe)?")
