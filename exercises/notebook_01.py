@@ -7,8 +7,77 @@ import torch
 from exercises import Hint, exercise, expect, expect_function, from_text
 from utils.tokenization import word_pieces
 
+TOY = "time like fl f ##l ##y ##ies"
+CUT = (  # words, and the tokens of their vocabulary: longest first, ## behind the first piece, nothing kept of [UNK]
+    *((word, TOY) for word in ("time", "flies", "fly", "flip", "timely", "f", "x")),
+    ("flies", "flie fl ##ies"),
+    ("ies", "##ies ##i"),
+    ("flies", "fl ies f"),
+    ("abcdef", "abc ab ##d ##e ##f ##cdef"),
+    ("lala", "la ##la ##lala"),
+)
 
-@exercise("1.1")
+
+class Vocabulary(dict):
+    """A vocabulary that is asked so often only by a loop without an end."""
+
+    asked = 0
+
+    def __contains__(self, piece) -> bool:
+        self.asked += 1
+        hint = "It looks up pieces without an end: where nothing fits, or at the end of the word, it has to return."
+        expect(self.asked < 2000, hint)
+        return super().__contains__(piece)
+
+    def get(self, piece, default=None):
+        """The id of a piece, or the default."""
+        return super().get(piece, default) if piece in self else default
+
+
+@exercise("1.1", points=3, part="word_pieces")
+def cut_a_word(answer):
+    """The answer cuts a word by the longest match from the left: chosen words, and 300 random ones."""
+    expect_function(answer)
+    for word, tokens in (*CUT, *random_words()):
+        vocab = {token: token_id for token_id, token in enumerate(["[UNK]", *tokens.split()])}
+        given, wanted = Vocabulary(vocab), word_pieces(word, vocab)
+        pieces = list_of_strings(answer(word, given))
+        check_longest_match(word, vocab, pieces, wanted)
+        expect(given == vocab, "It changes the vocabulary that it was given.")
+    return "The longest piece first, at every place."
+
+
+def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wanted: list[str]) -> None:
+    """Raise `Hint` unless the pieces are the wanted ones."""
+    told = f"{word!r} from the pieces {' '.join(vocab).removeprefix('[UNK] ')}"
+    known = all(piece in vocab for piece in pieces)
+    bare = [piece.removeprefix("##") for piece in pieces]
+    marks = [piece.startswith("##") for piece in pieces] == [False] + [True] * (len(pieces) - 1)
+    builds = known and marks and "".join(bare) == word
+    if wanted == ["[UNK]"]:
+        greedy = "the longest piece is taken and never given back, and then nothing fits, so BERT says [UNK]."
+        expect(not builds, f"{told}: {greedy} You return {pieces}.")
+        lost = 'at some place nothing fits, so the *whole* word becomes ["[UNK]"], the pieces before it included.'
+        expect(pieces == wanted, f"{told}: {lost} You return {pieces}.")
+        return
+    expect(
+        pieces != ["[UNK]"],
+        f"{told}: {wanted} build it, but you return [UNK]. Does the piece that you look up have ## in front, behind "
+        "the first one and only there? Is the whole rest tried first, and a single letter last?",
+    )
+    unmarked = len(pieces) > 1 and "".join(bare) == word and not marks
+    rule = "a piece that continues a word begins with ##, the first one does not."
+    expect(not unmarked, f"{told}: {rule} You return {pieces}.")
+    expect(known, f"{told}: {pieces} holds a piece that is not in `vocab`.")
+    expect(builds, f"{told}: {pieces} does not spell the word.")
+    for found, longest in zip(pieces, wanted, strict=False):
+        longer = (
+            f"{told}: you take {found}, but {longest} fits there too, and is longer. You return {pieces}."
+        )
+        expect(found == longest, longer)
+
+
+@exercise("1.2")
 def shape_of_a_batch(answer):
     """The answer is the shape of a batch of two pairs: 9 and 8 ids."""
     shape = two_numbers(answer)
@@ -26,7 +95,7 @@ def shape_of_a_batch(answer):
     return "Row 1 has 9 ids; row 2 has 8 and one [PAD]."
 
 
-@exercise("1.2")
+@exercise("1.3")
 def count_the_ones(answer):
     """The answer is how many ones the attention mask and the token types of the same batch hold."""
     mask, types = two_numbers(answer)
@@ -41,7 +110,7 @@ def count_the_ones(answer):
     return "9 + 8 real tokens, and (1 + 1) + (3 + 1) of them in the second texts."
 
 
-@exercise("1.3", points=2)
+@exercise("1.4", points=2)
 def pad_on_the_left(answer):
     """The answer pads lists of ids on the left and returns ids and mask."""
     expect_function(answer)
@@ -83,7 +152,7 @@ def pad_on_the_left(answer):
     return "Ids and mask agree on where the text begins."
 
 
-@exercise("1.4", points=3)
+@exercise("1.5", points=3)
 def undo_greed(answer):
     """The answer finds a split into the fewest pieces of the vocabulary, for chosen words and for 300 random ones."""
     expect_function(answer)

@@ -39,18 +39,18 @@ figure.append(document.getElementById("say"));
 const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
 
 // The words of the text, and the one that is written at the moment.
-function read(text) {
+function read(text, at = Infinity) {
   const all = split(text), written = split(text.slice(0, box.selectionStart)).length - 1;
   words.replaceChildren();
-  open(all[Math.max(0, written)] ?? "");
+  open(all[Math.max(0, written)] ?? "", at);
   if (all.length) choice(words, "Word", [...new Set(all)], state.word, open);
 }
 
-function open(word) {
+function open(word, at = Infinity) {
   const found = findTries(word, ids, data.rules);
   Object.assign(state, { word, tries: found, kept: word ? keepPieces(word, found) : [] });
   tries.style.height = `${34 + 19 * found.length}px`; // from the first step on, so that nothing below moves
-  stepper.last(found.length, found.length); // all of it, from where a reader may step back
+  stepper.last(found.length, Math.min(at, found.length)); // all of it, from where a reader may step back
 }
 
 function draw(at) {
@@ -112,4 +112,4 @@ function tell(last, count, finished) {
     `They were found in ${tries.length} tries, from the left, the longest first.`;
 }
 
-read(data.text);
+read(data.text, 1); // the first try, from where a reader steps on

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from tests.exercises import parts
 from utils.tokenization import word_pieces
 
 
@@ -168,14 +169,125 @@ def empties_the_vocabulary(word, vocab):
     return pieces
 
 
+def cut_letter_by_letter(word, vocab):
+    pieces = []
+    while word:
+        size = len(word)
+        while size and ("##" if pieces else "") + word[:size] not in vocab:
+            size -= 1
+        if not size:
+            return ["[UNK]"]
+        pieces.append(("##" if pieces else "") + word[:size])
+        word = word[size:]
+    return pieces
+
+
+def cut_recursive(word, vocab, prefix=""):
+    for end in range(len(word), 0, -1):
+        if prefix + word[:end] in vocab:
+            rest = cut_recursive(word[end:], vocab, "##") if word[end:] else []
+            return ["[UNK]"] if "[UNK]" in rest else [prefix + word[:end], *rest]
+    return ["[UNK]"]
+
+
+def cut_through_the_list(word, vocab):
+    """Looks through the whole vocabulary at each place: right, and slow."""
+    rest, pieces = word, ()
+    while rest != "##":
+        rest = "##" + rest.removeprefix("##") if pieces else rest
+        fitting = [piece for piece in vocab if rest.startswith(piece) and piece != "##"]
+        if rest == "##" or not fitting:
+            break
+        pieces += (max(fitting, key=len),)
+        rest = "##" + rest[len(pieces[-1]) :]
+    return pieces if "".join(piece.removeprefix("##") for piece in pieces) == word else ("[UNK]",)
+
+
+def cut_shortest_first(word, vocab):
+    pieces, start = [], 0
+    while start < len(word):
+        ends = range(start + 1, len(word) + 1)
+        end = next((e for e in ends if ("##" if start else "") + word[start:e] in vocab), None)
+        if end is None:
+            return ["[UNK]"]
+        pieces.append(("##" if start else "") + word[start:end])
+        start = end
+    return pieces
+
+
+def cut_without_marks_in_the_vocabulary(word, vocab):
+    pieces, rest = [], word
+    while rest:
+        end = next((e for e in range(len(rest), 0, -1) if rest[:e] in vocab), None)
+        if end is None:
+            return ["[UNK]"]
+        pieces.append(rest[:end])
+        rest = rest[end:]
+    return pieces
+
+
+def cut_and_keep(word, vocab, unknown=("[UNK]",)):
+    """Keeps the pieces before the place where nothing fits."""
+    pieces, start = [], 0
+    while start < len(word):
+        prefix = "##" if start else ""
+        end = next((e for e in range(len(word), start, -1) if prefix + word[start:e] in vocab), None)
+        if end is None:
+            return [*pieces, *unknown]
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces
+
+
+def cut_for_ever(word, vocab):
+    pieces, start = [], 0
+    while start < len(word):
+        for end in range(len(word), start, -1):
+            if ("##" if start else "") + word[start:end] in vocab:
+                pieces.append(("##" if start else "") + word[start:end])
+                start = end
+                break
+    return pieces
+
+
+def cut_never_a_single_letter(word, vocab):
+    pieces, start = [], 0
+    while start < len(word):
+        prefix = "##" if start else ""
+        end = next((e for e in range(len(word), start + 1, -1) if prefix + word[start:e] in vocab), None)
+        if end is None:
+            return ["[UNK]"]
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces
+
+
 RIGHT = {
-    "1.1": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0]), "(2, 9)", "2, 9"],
-    "1.2": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0), "(17, 6)"],
-    "1.3": [pad_left_lists, pad_left_flip, pad_left_arrays, pad_left_torch],
-    "1.4": [fewest_by_cuts, fewest_recursive],
+    "1.1": [cut_letter_by_letter, cut_recursive, cut_through_the_list, parts.word_pieces],
+    "1.2": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0]), "(2, 9)", "2, 9"],
+    "1.3": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0), "(17, 6)"],
+    "1.4": [pad_left_lists, pad_left_flip, pad_left_arrays, pad_left_torch],
+    "1.5": [fewest_by_cuts, fewest_recursive],
 }
 WRONG = {
     "1.1": [
+        (word_pieces, "the series' own word_pieces"),
+        (cut_shortest_first, "is longer"),
+        (fewest_by_cuts, "never given back"),
+        (cut_without_marks_in_the_vocabulary, "have ## in front"),
+        (
+            lambda word, vocab: [piece.removeprefix("##") for piece in word_pieces(word, vocab)],
+            "begins with ##",
+        ),
+        (cut_and_keep, "whole* word"),
+        (lambda word, vocab: cut_and_keep(word, vocab, ()), "whole* word"),
+        (lambda word, vocab: " ".join(word_pieces(word, vocab)), "list of strings"),
+        (cut_for_ever, "without an end"),
+        (cut_never_a_single_letter, "a single letter last"),
+        (lambda word, vocab: [word], "not in `vocab`"),
+        (lambda word, vocab: word_pieces(word, vocab)[:1], "does not spell"),
+    ],
+    "1.2": [
         ((2, 7), "special tokens"),
         ((2, 6), "special tokens"),
         ((2, 8), "[SEP] of its own"),
@@ -187,7 +299,7 @@ WRONG = {
         (9, "two whole numbers"),
         ((2, float("nan")), "two whole numbers"),
     ],
-    "1.2": [
+    "1.3": [
         ((18, 6), "is padding a real token"),
         ((12, 6), "special tokens too"),
         ((17, 4), "closes the second text"),
@@ -197,7 +309,7 @@ WRONG = {
         ((6, 17), "wrong order"),
         ((17,), "two whole numbers"),
     ],
-    "1.3": [
+    "1.4": [
         (pad_right, "padded on the right"),
         (right_mask, "padding on the right"),
         (inverted_mask, "upside down"),
@@ -214,7 +326,7 @@ WRONG = {
         ),
         (pads_the_rows_themselves, "changes the rows"),
     ],
-    "1.4": [
+    "1.5": [
         (word_pieces, "the series' own word_pieces"),
         (lambda word, vocab: word_pieces(word, vocab), "still greedy"),
         (any_way, "are enough"),
