@@ -7,7 +7,18 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    CUT_OFF,
+    Hint,
+    as_number,
+    as_shape,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+    expect_tensor,
+)
 from exercises.arrays import expect_trainable
 from utils.checkpoint import load_config
 from utils.embeddings import Embeddings
@@ -132,6 +143,7 @@ def write_embeddings(answer, B: int, S: int, H: int):
     )
     unchanged = given[0].equal(ids) and given[1].equal(types)
     expect(unchanged, "It changes the ids or types that it was given: work on new tensors.")
+    expect_gradients(result, right, list(module.parameters()), CUT_OFF)
     trained = answer(module.train(), ids.repeat(4, 1), types.repeat(4, 1))
     kept, last = trained != 0, "Dropout does not show in training. It is the last step, after LayerNorm."
     expect(not kept.all(), last)

@@ -215,7 +215,7 @@ WRONG = {
             ),
             "shape",
         ),
-        (embed(norm=lambda self, x: self.layer_norm(x.detach())), "gradients"),
+        (embed(norm=lambda self, x: self.layer_norm(x.detach())), "no detach"),
         (lambda self, ids, types: embed()(self, ids, types.zero_()), "taken as 0"),
         (Embeddings.forward, "the series' own Embeddings.forward"),
     ],
