@@ -5,10 +5,23 @@ from unittest import mock
 
 import torch
 from torch.nn import functional as F
+from transformers import BertConfig
 
-from exercises import Hint, as_number, as_shape, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    CUT_OFF,
+    Hint,
+    as_number,
+    as_shape,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+    expect_tensor,
+)
 from exercises.arrays import expect_trainable
 from utils.checkpoint import load_config
+from utils.embeddings import Embeddings
 
 
 @exercise("2.1")
@@ -75,6 +88,137 @@ def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
     expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
 
 
+@exercise("2.3")
+def scale_of_survivors(answer):
+    """The answer is 1 / (1 - 0.2)."""
+    factor = as_number(answer)
+    expect(
+        not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more."
+    )
+    expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
+    expect(
+        not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation."
+    )
+    expect(not close(factor, 1.2), "0.8 of the entries times 1.2 add up to 0.96: a little more is needed.")
+    expect(not close(factor, 5.0), "1 / p it is not: think of the share that survives, 1 - p.")
+    expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
+
+
+BATCHES = {  # B, S, H
+    "2 texts of 5 tokens and H = 8": (2, 5, 8),
+    "3 texts of 4 tokens and H = 6": (3, 4, 6),
+    "1 text of 1 token and H = 4": (1, 1, 4),
+}
+
+
+@exercise("2.4", points=3, sizes=BATCHES, part="embeddings")
+def write_embeddings(answer, B: int, S: int, H: int):
+    """The answer is the forward of `Embeddings`: three rows added, then LayerNorm, then dropout."""
+    expect_function(answer)
+    config = BertConfig(vocab_size=31, hidden_size=H, num_attention_heads=1, max_position_embeddings=40)
+    config.hidden_dropout_prob = 0.5
+    generator = torch.Generator().manual_seed(3)
+    module = Embeddings(config).eval()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    ids = torch.randint(1, 31, (B, S), generator=generator)
+    types = (torch.arange(S) >= S // 2).long().repeat(B, 1)
+    given = ids.clone(), types.clone()
+    try:
+        result = answer(module, *given)
+    except RuntimeError as error:
+        expect("must match" not in str(error), f"{error}: take the position rows of the first S tokens only.")
+        raise
+    result = expect_tensor(result, (B, S, H), dtype=torch.float32)
+    right = module(ids, types)
+    for hint, wrong in wrong_embeddings(module, ids, types).items():
+        expect(close(wrong, right) or not close(result, wrong, 1e-4), hint)
+    expect(
+        right.count_nonzero() == result.count_nonzero(),
+        "Some numbers are 0 although the model is in evaluation: call self.dropout, which knows the mode.",
+    )
+    expect(
+        close(result, right, 1e-4), "Add three rows for each token, then self.layer_norm, then self.dropout."
+    )
+    unchanged = given[0].equal(ids) and given[1].equal(types)
+    expect(unchanged, "It changes the ids or types that it was given: work on new tensors.")
+    expect_gradients(result, right, list(module.parameters()), CUT_OFF)
+    trained = answer(module.train(), ids.repeat(4, 1), types.repeat(4, 1))
+    kept, last = trained != 0, "Dropout does not show in training. It is the last step, after LayerNorm."
+    expect(not kept.all(), last)
+    expect(
+        close(trained[kept], 2 * right.repeat(4, 1, 1)[kept], 1e-4),
+        "In training, self.dropout comes last, and once.",
+    )
+    return "It is the first thing that BERT does with your text."
+
+
+def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
+    """Hints for the usual mistakes, each with what it gives in evaluation."""
+    word, kind = module.word_embeddings(ids), module.token_type_embeddings(types)
+    table, norm, (B, S) = module.position_embeddings.weight, module.layer_norm, ids.shape
+    place, whole = table[:S], word + kind + table[:S]
+    norms = norm(word) + norm(place) + norm(kind)
+    return {
+        "The positions are missing: row 0 for the first token, row 1 for the second, and so on.": norm(
+            word + kind
+        ),
+        "The token types are missing: there is a third table, self.token_type_embeddings.": norm(
+            word + place
+        ),
+        "The words are missing: self.word_embeddings(input_ids).": norm(place + kind),
+        "Only the words are here: add the position and the token type.": norm(word),
+        "LayerNorm is missing: this is the sum.": whole,
+        "This is the sum without γ and β: call self.layer_norm, which has them.": F.layer_norm(
+            whole, [whole.size(-1)]
+        ),
+        "Each table is normalised on its own: add first, and normalise the sum.": norms,
+        "LayerNorm comes after all three are added.": norm(word + place) + kind,
+        "The first position is 0, and this starts with 1.": norm(word + kind + table[1 : S + 1]),
+        "Each token gets position 0; token s should get row s.": norm(word + kind + table[0]),
+        "This takes the position by the id; token s should get row s.": norm(
+            word + kind + table[ids % len(table)]
+        ),
+        "This goes by the place in the batch; positions count tokens.": norm(word + kind + table[:B, None]),
+        "All token types are taken as 0: pass token_type_ids to their table.": norm(
+            word + place + module.token_type_embeddings.weight[0]
+        ),
+        "This is normalised twice.": norm(norm(whole)),
+    }
+
+
+@exercise("2.5")
+def parameters_of_embeddings(answer):
+    """The answer counts the parameters in the embeddings of bert-base-uncased."""
+    H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
+    count, wanted = as_number(answer), words + positions + types + 2 * H
+    hints = {
+        wanted
+        - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
+        wanted
+        - H: "768 are missing, one row. LayerNorm has two vectors, a scale and a shift; there are two token "
+        "types; and [PAD] has a row like every other token.",
+        wanted / 2: "That is half of it, as for our checkpoint's H = 384. bert-base-uncased has H = 768.",
+        words: "These are the word vectors; the other two tables and LayerNorm are missing.",
+        wanted - positions: "The position table is missing.",
+        wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
+        wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
+        wanted
+        - 2 * H
+        + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
+        wanted / 1e6: "Write the whole number, not millions.",
+    }
+    for wrong, hint in hints.items():
+        expect(abs(count - wrong) > 0.01, hint)
+    expect(
+        count == wanted,
+        "Three tables and a LayerNorm have parameters: how many rows has each table, and how long is a row?",
+        "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
+    )
+    return "That is a fifth of bert-base's 110 million parameters."
+
+
 NORMS = ("layer_norm", "rms_norm")  # what nn.LayerNorm and nn.RMSNorm call
 
 
@@ -90,7 +234,7 @@ VECTORS = {  # (B, S, H) and eps
 }
 
 
-@exercise("2.3", points=2, sizes=VECTORS)
+@exercise("2.6", points=2, sizes=VECTORS)
 def rms_norm(answer, shape: tuple[int, int, int], eps: float):
     """The answer divides by the root mean square of the last axis, then scales."""
     expect_function(answer)
@@ -114,7 +258,7 @@ def rms_norm(answer, shape: tuple[int, int, int], eps: float):
 
 
 def scaled_by_root(x, weight, eps):
-    """What exercise 2.3 asks for."""
+    """What exercise 2.6 asks for."""
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
@@ -152,50 +296,3 @@ def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
         * weight,
         f"This takes one mean for the whole tensor; {over}": x / (x.square().mean() + eps).sqrt() * weight,
     }
-
-
-@exercise("2.4")
-def scale_of_survivors(answer):
-    """The answer is 1 / (1 - 0.2)."""
-    factor = as_number(answer)
-    expect(
-        not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more."
-    )
-    expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
-    expect(
-        not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation."
-    )
-    expect(not close(factor, 1.2), "0.8 of the entries times 1.2 add up to 0.96: a little more is needed.")
-    expect(not close(factor, 5.0), "1 / p it is not: think of the share that survives, 1 - p.")
-    expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
-
-
-@exercise("2.5")
-def parameters_of_embeddings(answer):
-    """The answer counts the parameters in the embeddings of bert-base-uncased."""
-    H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
-    count, wanted = as_number(answer), words + positions + types + 2 * H
-    hints = {
-        wanted
-        - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
-        wanted
-        - H: "768 are missing, one row. LayerNorm has two vectors, a scale and a shift; there are two token "
-        "types; and [PAD] has a row like every other token.",
-        wanted / 2: "That is half of it, as for our checkpoint's H = 384. bert-base-uncased has H = 768.",
-        words: "These are the word vectors; the other two tables and LayerNorm are missing.",
-        wanted - positions: "The position table is missing.",
-        wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
-        wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
-        wanted
-        - 2 * H
-        + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
-        wanted / 1e6: "Write the whole number, not millions.",
-    }
-    for wrong, hint in hints.items():
-        expect(abs(count - wrong) > 0.01, hint)
-    expect(
-        count == wanted,
-        "Three tables and a LayerNorm have parameters: how many rows has each table, and how long is a row?",
-        "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
-    )
-    return "That is a fifth of bert-base's 110 million parameters."

@@ -27,10 +27,71 @@ from exercises.attention import (
     official_model,
     wrong_weights,
 )
-from utils.attention import scaled_dot_product_attention
+from utils.attention import compute_attention_weights, scaled_dot_product_attention
+
+SCORES = {
+    "scores (4, 4)": ((4, 4),),
+    "scores (2, 3, 5)": ((2, 3, 5),),
+    "scores (2, 2, 3, 4)": ((2, 2, 3, 4),),
+}
 
 
-@exercise("3.1")
+@exercise("3.1", points=2, sizes=SCORES)
+def softmax_over_keys(answer, shape: tuple[int, ...]):
+    """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
+    expect_function(answer)
+    scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
+    with Without("This calls torch's softmax: write it yourself, from exp and sum.", "softmax", "scaled_dot"):
+        result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
+    for hint, wrong in wrong_softmaxes(scores).items():
+        expect(not close(result, wrong), hint)
+    expect(
+        close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum."
+    )
+    for rows, name in EXTREMES.items():
+        large = torch.tensor(rows).repeat(*shape[:-2], 1, 1)
+        result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
+        expect(
+            result.isfinite().all(),
+            f"Right for small scores, but {name} give nan: subtract each row's own largest score, always.",
+        )
+        expect(close(result, large.softmax(-1), 1e-3), f"Right for small scores, but not for {name}.")
+    expect_trainable(answer, lambda scores: scores.softmax(-1), scores)
+    return "Subtracting the largest score changes nothing but the overflow."
+
+
+def wrong_softmaxes(scores) -> dict[str, torch.Tensor]:
+    """Hints for the usual mistakes, each with what it gives; nothing for those that fail at this shape."""
+    exponentials, largest = scores.exp(), scores.amax(-1, keepdim=True)
+    shifted = (scores - largest).exp()
+    found = {
+        "These are the exponentials. Divide each row by its sum.": exponentials,
+        "These are softmax over the columns: sum over dim=-1.": scores.softmax(-2),
+        "All weights together sum to 1, but each row should: sum over dim=-1 only.": exponentials
+        / exponentials.sum(),
+    }
+    if scores.dim() == 2:
+        sums = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
+        largest_kept = "Each column loses the largest score of a row: use keepdim=True for the maximum, too."
+        crossed = (scores - scores.amax(-1)).exp()
+        found[sums] = exponentials / exponentials.sum(-1)
+        found[f"{sums} The maximum has it already."] = shifted / shifted.sum(-1)
+        found[largest_kept] = crossed / crossed.sum(-1, keepdim=True)
+        found[f"{largest_kept} So does the sum."] = crossed / crossed.sum(-1)
+    return found
+
+
+EXTREMES = {
+    ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
+    ((-1000.0, -1001.0), (0.0, 1.0)): "scores of −1,000",
+    ((1000.0, 999.0), (-1000.0, -1001.0)): "rows of 1,000 and of −1,000 together",
+    ((88.5, 88.5, 88.5), (0.0, 0.0, 1.0)): "scores of 88, whose exponentials sum to more than a float holds,",
+    ((1000.0, -1000.0, 0.0), (0.0, -1000.0, 1000.0)): "scores of 1,000 and of −1,000 in one row",
+    ((2.0, -torch.inf, 1.0), (-torch.inf, 0.0, -torch.inf)): "masked scores, −∞,",
+}
+
+
+@exercise("3.2")
 def shapes_of_attention(answer):
     """The answer is the shape of the attention weights and of the context, as lists, tuples or torch.Size."""
     weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
@@ -48,7 +109,7 @@ def shapes_of_attention(answer):
     return "The size of query and key is summed away."
 
 
-@exercise("3.2")
+@exercise("3.3")
 def spread_of_dot_products(answer):
     """The answer is the standard deviation of the dot product for D = 64 before and after scaling: 8 and 1."""
     before, after = (as_number(number, "Each answer") for number in pair_of(answer))
@@ -59,10 +120,77 @@ def spread_of_dot_products(answer):
     return "The scores have the same spread for every D."
 
 
+QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the scores
+    "D = 32 and a batch of 2": ((2, 4, 32), (2, 4, 32), (2, 1, 4)),
+    "D = 5 and 6 keys": ((2, 4, 5), (2, 6, 5), (2, 1, 6)),
+    "one text, without a batch": ((3, 8), (3, 8), (1, 3)),
+    "a batch of 2 with 3 heads": ((2, 3, 4, 6), (2, 3, 4, 6), (2, 1, 1, 4)),
+}
+
+
+@exercise("3.4", points=3, sizes=QUERIES, part="attention_weights")
+def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
+    """The answer gives the attention weights (…, S, T) of query (…, S, D) and key (…, T, D), with a mask or without."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(3)
+    query, key = (2 * torch.randn(shape, generator=generator) for shape in (queries, keys))
+    mask = torch.ones(masks, dtype=torch.long)
+    mask[..., 1] = 0  # hides one key of every text, and of the first text another one
+    mask[(0,) * (len(masks) - 1)][-1] = 0
+    shape = (*queries[:-1], keys[-2])
+    try:
+        result = run_once(answer, (query, key), torch.clone)
+    except RuntimeError as error:
+        sizes = "must match" in str(error) or "Expected size" in str(error)
+        expect(not sizes, f"{error}: exchange the last two dimensions of the key, and no others.")
+        raise
+    result = expect_tensor(result, shape, "The attention weights", query.dtype)
+    right = compute_attention_weights(query, key)
+    for hint, wrong in wrong_weights(query, key, 384, 12):
+        expect(close(wrong, right) or not close(result, wrong, 1e-4), hint)
+    expect(
+        close(result, right, 1e-4),
+        "They are the softmax, over the keys, of query · keyᵀ / √D. Which step differs?",
+    )
+    fits = f"With a mask of shape {masks}, which fits the scores as it is, the result"
+    result = run_once(answer, (query, key, mask), torch.clone)
+    result = expect_tensor(result, shape, fits, query.dtype)
+    for hint, wrong in wrong_masks(query, key, mask):
+        expect(not close(result, wrong.nan_to_num(), 1e-4), hint)
+    expect(not result.isnan().any(), "With a mask the weights hold nan, as 0 × ∞ and ∞ − ∞ give.")
+    expect(
+        close(result, compute_attention_weights(query, key, mask), 1e-4),
+        "Right without a mask. With one, a score becomes −∞ where the mask is 0, before the softmax.",
+    )
+    states, padded = low_scores(queries[-1], queries[-1])
+    hides_padding(answer(torch.ones_like(states), states, padded[:, None, :]))
+    expect_trainable(answer, compute_attention_weights, query, key)
+    return "It is the formula, for one head and for twelve."
+
+
+def wrong_masks(query, key, mask):
+    """Pairs of a hint and the attention weights of a typical mistake with the mask."""
+    scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5
+    yield "The mask does not show in the weights.", scores.softmax(-1)
+    yield (
+        "It hides the keys that may be seen: 1 says yes, 0 says no.",
+        scores.masked_fill(mask != 0, -torch.inf).softmax(-1),
+    )
+    yield (
+        "The weights are set to 0 after the softmax, so the rows do not sum to 1: mask the scores.",
+        scores.softmax(-1) * mask,
+    )
+    yield "A masked score of 0 still gets a weight, e⁰ = 1: use −inf.", (scores * mask).softmax(-1)
+    yield (
+        "The mask is added to the scores: that makes a key 2.7 times as likely, and hides none. Use −inf.",
+        (scores + mask).softmax(-1),
+    )
+
+
 HEADS = {"the pretrained head": (), "H = 18 and D = 6": (18, 3), "H = 20 and D = 4": (20, 5)}
 
 
-@exercise("3.3", points=3, sizes=HEADS)
+@exercise("3.5", points=3, sizes=HEADS)
 def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     """The answer is the class: with an official head's weights it gives its weights and context, padding included."""
     expect(
@@ -165,68 +293,6 @@ def official_head(reference, ids, mask, layer: int, index: int, D: int):
     return output.hidden_states[layer], output.attentions[layer][:, index], context
 
 
-SCORES = {
-    "scores (4, 4)": ((4, 4),),
-    "scores (2, 3, 5)": ((2, 3, 5),),
-    "scores (2, 2, 3, 4)": ((2, 2, 3, 4),),
-}
-
-
-@exercise("3.4", points=2, sizes=SCORES)
-def softmax_over_keys(answer, shape: tuple[int, ...]):
-    """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
-    expect_function(answer)
-    scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
-    with Without("This calls torch's softmax: write it yourself, from exp and sum.", "softmax", "scaled_dot"):
-        result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
-    for hint, wrong in wrong_softmaxes(scores).items():
-        expect(not close(result, wrong), hint)
-    expect(
-        close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum."
-    )
-    for rows, name in EXTREMES.items():
-        large = torch.tensor(rows).repeat(*shape[:-2], 1, 1)
-        result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
-        expect(
-            result.isfinite().all(),
-            f"Right for small scores, but {name} give nan: subtract each row's own largest score, always.",
-        )
-        expect(close(result, large.softmax(-1), 1e-3), f"Right for small scores, but not for {name}.")
-    expect_trainable(answer, lambda scores: scores.softmax(-1), scores)
-    return "Subtracting the largest score changes nothing but the overflow."
-
-
-def wrong_softmaxes(scores) -> dict[str, torch.Tensor]:
-    """Hints for the usual mistakes, each with what it gives; nothing for those that fail at this shape."""
-    exponentials, largest = scores.exp(), scores.amax(-1, keepdim=True)
-    shifted = (scores - largest).exp()
-    found = {
-        "These are the exponentials. Divide each row by its sum.": exponentials,
-        "These are softmax over the columns: sum over dim=-1.": scores.softmax(-2),
-        "All weights together sum to 1, but each row should: sum over dim=-1 only.": exponentials
-        / exponentials.sum(),
-    }
-    if scores.dim() == 2:
-        sums = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
-        largest_kept = "Each column loses the largest score of a row: use keepdim=True for the maximum, too."
-        crossed = (scores - scores.amax(-1)).exp()
-        found[sums] = exponentials / exponentials.sum(-1)
-        found[f"{sums} The maximum has it already."] = shifted / shifted.sum(-1)
-        found[largest_kept] = crossed / crossed.sum(-1, keepdim=True)
-        found[f"{largest_kept} So does the sum."] = crossed / crossed.sum(-1)
-    return found
-
-
-EXTREMES = {
-    ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
-    ((-1000.0, -1001.0), (0.0, 1.0)): "scores of −1,000",
-    ((1000.0, 999.0), (-1000.0, -1001.0)): "rows of 1,000 and of −1,000 together",
-    ((88.5, 88.5, 88.5), (0.0, 0.0, 1.0)): "scores of 88, whose exponentials sum to more than a float holds,",
-    ((1000.0, -1000.0, 0.0), (0.0, -1000.0, 1000.0)): "scores of 1,000 and of −1,000 in one row",
-    ((2.0, -torch.inf, 1.0), (-torch.inf, 0.0, -torch.inf)): "masked scores, −∞,",
-}
-
-
 WINDOWS = {
     "S = 5, D = 8 and reach = 1": (((1, 1, 1, 0, 1), (1, 0, 1, 1, 0)), 8, 1),
     "S = 7, D = 4 and reach = 2": (((1, 0, 1, 1, 0, 1, 1),) * 3, 4, 2),
@@ -234,7 +300,7 @@ WINDOWS = {
 }
 
 
-@exercise("3.5", points=3, sizes=WINDOWS)
+@exercise("3.6", points=3, sizes=WINDOWS)
 def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int, reach: int):
     """The answer returns context and weights of attention to unmasked keys at most `reach` places away."""
     expect_function(answer)
@@ -268,7 +334,7 @@ def two_tensors(result):
 
 
 def attend_within(query, key, value, attention_mask, reach):
-    """What exercise 3.5 asks for."""
+    """What exercise 3.6 asks for."""
     mask = attention_mask[:, None, :].bool() & window(query.size(1), reach)
     return scaled_dot_product_attention(query, key, value, mask)
 

@@ -40,7 +40,7 @@ SPREAD = "before_scaling, after_scaling = 8, 1\n"
 SHAPES = "weights_shape, context_shape = (2, 7, 5), (2, 7, 32)\n"
 
 HONEST = {
-    "3.1": {
+    "3.2": {
         "import sys": f"import sys\nprint(sys.version, sys.maxsize)\n{SHAPES}",
         "import os": f"import os\nprint(os.getcwd(), os.path.join('a', 'b'), os.cpu_count())\n{SHAPES}",
         "a note kept": f"with open('notes.txt', 'w') as file:\n    file.write('7 × 5')\n{SHAPES}",
@@ -53,7 +53,7 @@ HONEST = {
         "an error looked at": "import traceback\ntry:\n    torch.zeros(2) @ torch.zeros(3)\nexcept RuntimeError:\n"
         f"    traceback.print_exc()\n{SHAPES}",
     },
-    "3.2": {
+    "3.3": {
         "another default dtype": f"torch.set_default_dtype(torch.float64)\n{SPREAD}",
         "measured": "torch.manual_seed(0)\nq, k = torch.randn(2, 4000, 64)\nprint((q * k).sum(-1).std())\n"
         f"torch.set_grad_enabled(False)\n{SPREAD}",
@@ -65,7 +65,7 @@ HONEST = {
         "after_scaling = before_scaling / np.sqrt(64)\n",
         "a timer": f"import time, timeit\nprint(timeit.timeit(lambda: 8 * 8, number=10), time.time())\n{SPREAD}",
     },
-    "3.3": {
+    "3.5": {
         "%%time": f"%%time\n{HEAD}",
         "inspect": f"import inspect\n{HEAD}\nprint(inspect.signature(MyHead), inspect.getsource(MyHead.forward))\n",
         "__dict__": f"{HEAD}\nprint(MyHead(4, 2).__dict__, vars(MyHead(4, 2)), MyHead.__name__)\n",
@@ -80,7 +80,7 @@ HONEST = {
         + HEAD.replace("nn.Linear(hidden_size, head_size)", "nn.Linear(Sizes(hidden_size, 0).H, head_size)"),
         "compiled for speed": f"import re\nre.compile('x')\n{HEAD}\nMyHead.forward.author = 'me'\n",
     },
-    "3.4": {
+    "3.1": {
         "%time": f"{SOFTMAX}\n%time softmax_by_hand(torch.zeros(2, 2))\n",
         "%timeit": f"{SOFTMAX}\n%timeit -n 2 -r 2 softmax_by_hand(torch.zeros(2, 2))\n",
         "decorated": f"import functools\n@functools.wraps(abs)\n{SOFTMAX}",
@@ -89,9 +89,9 @@ HONEST = {
         + "softmax_by_hand = partial(over, dim=-1)\n",
         "umlauts": SOFTMAX.replace("exponentials", "größe") + "# ungefähr “so”\n",
         "with gradients": f"@torch.enable_grad()\n{SOFTMAX}",
-        "solved": f"from exercises import solved\n{SOFTMAX}\nassert solved('3.4', softmax_by_hand)\n",
+        "solved": f"from exercises import solved\n{SOFTMAX}\nassert solved('3.1', softmax_by_hand)\n",
     },
-    "3.5": {
+    "3.6": {
         "%%time": f"%%time\n{WINDOW}",
         "in float64": WINDOW.replace("window_attention", "inner")
         + "def window_attention(*all_of_them):\n    return inner(*all_of_them)\n",
@@ -111,7 +111,7 @@ TAKE_SAY = """\
     while frame:
         if "say" in frame.f_locals:
             say = frame.f_locals["say"]
-            for number in ("3.1", "3.2", "3.3", "3.4", "3.5"):
+            for number in ("3.2", "3.3", "3.5", "3.1", "3.6"):
                 say(number=number, words="correct.", noted=[], claims=False)
             say(ends=True)
         frame = frame.f_back
@@ -142,7 +142,7 @@ class MyHead(nn.Module):
 RAISE = "def raised():\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n        return e\n\n"
 
 CHEATS = {
-    "3.3": {
+    "3.5": {
         "star": "from utils.attention import *\nMyHead = AttentionHead\n",
         "star, inherited": "from utils.attention import *\nclass MyHead(AttentionHead):\n    pass\n",
         "pickle": 'import pickle\nMyHead = pickle.loads(b"cutils.attention\\nAttentionHead\\n.")\n',
@@ -194,7 +194,7 @@ CHEATS = {
         "text = (Path(utils.__file__).parent / 'attention.py').read_text()\n"
         "timeit.timeit('kept.append(AttentionHead)', text, number=1, globals={'kept': kept})\nMyHead = kept[0]\n",
     },
-    "3.4": {
+    "3.1": {
         "forged by frames": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n"
         f"    frame = e.__traceback__.tb_frame\n{TAKE_SAY}\nsoftmax_by_hand = abs\n",
         "a lying tensor": "class Liar(Tensor):\n    @classmethod\n"
@@ -218,20 +218,20 @@ CHEATS = {
         "    secret = item if isinstance(item, str) and len(item) == 64 else secret\n"
         "    pipe = item if hasattr(item, 'send_bytes') else pipe\n"
         "if pipe:\n    import json, os\n"
-        "    for n in ('3.1', '3.2', '3.3', '3.4', '3.5'):\n"
+        "    for n in ('3.2', '3.3', '3.5', '3.1', '3.6'):\n"
         "        pipe.send_bytes(json.dumps(dict(secret=secret, number=n, words='correct.', noted=[], "
         "claims=False)).encode())\n"
         "    pipe.send_bytes(json.dumps(dict(secret=secret, ends=True)).encode())\n"
         "    os._exit(0)\nsoftmax_by_hand = abs\n",
     },
-    "3.5": {
+    "3.6": {
         "its check's own": "theirs = torch.sys.modules['exer' 'cises.notebook_03']\n"
         + WINDOW.replace(
             "near = (places[:, None] - places).abs() <= reach", "near = theirs.window(len(places), reach)"
         ),
     },
 }
-TELLING = (  # of those for 3.3, whose check takes seconds; tests/slow has all
+TELLING = (  # of those for 3.5, whose check takes seconds; tests/slow has all
     *("star, inherited", "pickle", "read and run", "a frame of the check", "when it is called"),
     *("one method", "frame of a generator", "frame by a signal"),
 )

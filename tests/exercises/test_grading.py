@@ -32,12 +32,12 @@ from tests.exercises.hand_ins import HEAD, WINDOW
 from tests.helpers import ROOT
 
 pytestmark = pytest.mark.long
-NUMBERS = ["3.1", "3.2", "3.4", "3.5"]
-LONG = "3.3"
+NUMBERS = ["3.2", "3.3", "3.1", "3.6"]
+LONG = "3.5"
 CONTENT = json.loads(next((ROOT / "notebooks").glob("03_*.ipynb")).read_text("utf-8"))
 SOLVED = {cell.number: cell.source for cell in read_cells(ROOT / "notebooks/solutions/03_solutions.ipynb")}
 RIGHT = {number: SOLVED[number] for number in NUMBERS}
-SOFTMAX = 'check("3.4", softmax_by_hand)'
+SOFTMAX = 'check("3.1", softmax_by_hand)'
 
 
 def number_of(cell: dict) -> str:
@@ -54,8 +54,8 @@ def write(path: Path, answers: dict[str, str], change: Callable = lambda cells: 
 
 
 def softmax(body: str) -> dict[str, str]:
-    """All right, but for 3.4, where this is done."""
-    return RIGHT | {"3.4": f"{body}\n\n{SOFTMAX}"}
+    """All right, but for 3.1, where this is done."""
+    return RIGHT | {"3.1": f"{body}\n\n{SOFTMAX}"}
 
 
 def moved(cells: list[dict]) -> list[dict]:
@@ -66,8 +66,8 @@ def moved(cells: list[dict]) -> list[dict]:
 def answered_below(cells: list[dict]) -> list[dict]:
     """The cells of the exercises as handed out, and the answers in new ones below them."""
     added = {"cell_type": "code", "id": "added", "metadata": {}, "outputs": [], "execution_count": None}
-    number = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.1")
-    return [*cells[: number + 1], added | {"source": RIGHT["3.1"]}, *cells[number + 1 :]]
+    number = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.2")
+    return [*cells[: number + 1], added | {"source": RIGHT["3.2"]}, *cells[number + 1 :]]
 
 
 def with_a_function_above(cells: list[dict]) -> list[dict]:
@@ -75,26 +75,26 @@ def with_a_function_above(cells: list[dict]) -> list[dict]:
     own = [
         "def largest(x):\n    return x.amax(dim=-1, keepdim=True)",
         "1 / 0",
-        'print("Exercise 3.4: correct.")',
+        'print("Exercise 3.1: correct.")',
     ]
     added = [
         {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
         for source in own
     ]
-    place = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.4")
+    place = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.1")
     return [*cells[:place], *added, *cells[place:]]
 
 
-OWN_FUNCTION = SOLVED["3.4"].replace("scores.amax(dim=-1, keepdim=True)", "largest(scores)")
-PARTLY = {"3.1": RIGHT["3.1"], "3.2": RIGHT["3.2"].replace("64**0.5", "64", 1)}
+OWN_FUNCTION = SOLVED["3.1"].replace("scores.amax(dim=-1, keepdim=True)", "largest(scores)")
+PARTLY = {"3.2": RIGHT["3.2"], "3.3": RIGHT["3.3"].replace("64**0.5", "64", 1)}
 HAND_INS = {
     "right": (RIGHT,),
     "partly": (PARTLY,),
     "empty": ({},),
     "moved": (RIGHT, moved),
     "below": ({}, answered_below),
-    "own function": (RIGHT | {"3.4": OWN_FUNCTION}, with_a_function_above),
-    "lacks": (RIGHT, lambda cells: [cell for cell in cells if number_of(cell) != "3.4"]),
+    "own function": (RIGHT | {"3.1": OWN_FUNCTION}, with_a_function_above),
+    "lacks": (RIGHT, lambda cells: [cell for cell in cells if number_of(cell) != "3.1"]),
     "does not parse": (softmax("def softmax_by_hand(scores:"),),
     # cheats
     "prints": (
@@ -106,7 +106,7 @@ HAND_INS = {
     "edits": (
         softmax("""\
 import exercises
-exercises.CHECKS["3.4"] = exercises.verdict = lambda *anything: "correct."
+exercises.CHECKS["3.1"] = exercises.verdict = lambda *anything: "correct."
 exercises.notebook_03.expect = lambda *anything: None
 softmax_by_hand = abs"""),
     ),
@@ -119,7 +119,7 @@ def softmax_by_hand(scores):
     "imports": (
         RIGHT
         | {
-            "3.4": f"""\
+            "3.1": f"""\
 from utils import attention as a
 def softmax_by_hand(scores):
     a.causal_mask(torch.ones(1, 2).long())
@@ -127,7 +127,7 @@ def softmax_by_hand(scores):
     return e / e.sum(-1, keepdim=True)
 
 {SOFTMAX}""",
-            "3.5": f'theirs = __import__("exercises.notebook_03")\n{SOLVED["3.5"]}'.replace(
+            "3.6": f'theirs = __import__("exercises.notebook_03")\n{SOLVED["3.6"]}'.replace(
                 "scaled_dot_product_attention(",
                 "(theirs.notebook_03.window(1, 1), scaled_dot_product_attention)[1](",
             ),
@@ -142,7 +142,7 @@ def softmax_by_hand(scores):
     "reads": (softmax('import json\nopen("{neighbour}").read()'),),
     "calls home": (softmax("import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9')"),),
     "starts a program": (softmax("import os\nos.system('ls')"),),
-    "deletes": (RIGHT | {"3.1": f"{RIGHT['3.1']}\ndel torch, check"},),
+    "deletes": (RIGHT | {"3.2": f"{RIGHT['3.2']}\ndel torch, check"},),
 }
 
 
@@ -183,10 +183,10 @@ def test_right_hand_ins_get_all_points(graded):
 
 
 def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
-    assert graded["partly"].total == POINTS["3.1"]
-    assert "64 is the variance" in words(graded["partly"], "3.2")
-    assert "not attempted" in words(graded["partly"], "3.4")
-    assert graded["below"].total == POINTS["3.1"]
+    assert graded["partly"].total == POINTS["3.2"]
+    assert "64 is the variance" in words(graded["partly"], "3.3")
+    assert "not attempted" in words(graded["partly"], "3.1")
+    assert graded["below"].total == POINTS["3.2"]
     assert graded["empty"].total == 0
     assert {verdict.kind for verdict in graded["empty"].verdicts.values()} == {"not attempted"}
 
@@ -194,7 +194,7 @@ def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("lacks", "its cell is missing, or does not call check('3.4', …)"),
+        ("lacks", "its cell is missing, or does not call check('3.1', …)"),
         ("does not parse", "does not parse: "),
         ("edits", "it alters exercises.verdict"),
         ("edits when called", "it alters torch.allclose"),
@@ -212,16 +212,16 @@ def test_a_part_that_is_right_counts_and_a_hint_is_told(graded):
 )
 def test_what_is_wrong_with_one_exercise_costs_it_alone(graded, name, told):
     row = graded[name]
-    assert told in words(row, "3.4"), words(row, "3.4")
+    assert told in words(row, "3.1"), words(row, "3.1")
     points = {number: row.points(number) for number in NUMBERS}
-    others = {} if name == "imports" else {"3.5": POINTS["3.5"]}
-    assert points == {"3.1": 1, "3.2": 1, "3.4": 0, "3.5": 0} | others
+    others = {} if name == "imports" else {"3.6": POINTS["3.6"]}
+    assert points == {"3.2": 1, "3.3": 1, "3.1": 0, "3.6": 0} | others
 
 
 def test_a_loop_ends_and_costs_its_exercise_alone(handed_in, tmp_path):
     looping = write(tmp_path / "loops.ipynb", softmax("while True: pass"))
     [row] = grade(handed_in / "original.ipynb", [looping], allowance=Allowance(seconds=6))
-    assert words(row, "3.4") == "stopped: does not end within 6 seconds."
+    assert words(row, "3.1") == "stopped: does not end within 6 seconds."
     assert [row.points(number) for number in NUMBERS] == [1, 1, 0, 3]
 
 
@@ -231,12 +231,12 @@ def test_a_printed_verdict_is_not_believed(graded):
 
 
 def test_a_reference_behind_a_function_is_told(graded):
-    assert "it uses exercises.notebook_03.window" in words(graded["imports"], "3.5")
+    assert "it uses exercises.notebook_03.window" in words(graded["imports"], "3.6")
 
 
 def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
-    assert graded["deletes"].points("3.1")
-    assert graded["deletes"].points("3.5") == 0
+    assert graded["deletes"].points("3.2")
+    assert graded["deletes"].points("3.6") == 0
     assert "original notebook raised NameError: name 'torch' is not defined" in " ".join(
         graded["deletes"].remarks
     )
@@ -250,7 +250,7 @@ def test_what_is_no_notebook_is_told(graded):
 
 
 def test_the_checks_of_this_process_are_as_they_were(graded):
-    assert notebook_03.expect is find_check("3.1").__globals__["expect"]
+    assert notebook_03.expect is find_check("3.2").__globals__["expect"]
     assert all(graded.values())
 
 
@@ -266,19 +266,19 @@ def test_the_table_and_the_csv_say_the_same(handed_in, graded):
         assert [row[f"{number} told"] for number in NUMBERS] == [
             words(graded[name], number) for number in NUMBERS
         ]
-    assert rows["imports"]["look at"] == "3.4 3.5"
+    assert rows["imports"]["look at"] == "3.1 3.6"
     assert sorted(path.suffix for path in handed_in.iterdir()) == [".csv"] + [".ipynb"] * (len(rows) + 1)
 
 
 def test_only_cells_that_the_exercises_need_are_run():
     needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
     others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
-    cells = ["one", "two", *needed, *others, "check('3.4', f)", "x = 3"]
+    cells = ["one", "two", *needed, *others, "check('3.1', f)", "x = 3"]
     original = [Cell("", source) for source in cells]
-    answer = Answer(("def g():\n    return f()\n\ncheck('3.4', g)",))
-    steps = in_place(original, {"3.4": answer})
+    answer = Answer(("def g():\n    return f()\n\ncheck('3.1', g)",))
+    steps = in_place(original, {"3.1": answer})
     assert [source for number, (source,) in steps if not number] == ["one", "two", *needed]
-    assert steps[-1] == ("3.4", answer.sources)
+    assert steps[-1] == ("3.1", answer.sources)
     assert in_place(original, {}) == [("", ("one",)), ("", ("two",))]
 
 
@@ -306,13 +306,13 @@ def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, argume
 
 
 @pytest.mark.parametrize(
-    "forged", [b"correct", b'{"number": "3.4"}', b'{"secret": "guessed", "number": "3.4"}', b"[1]"]
+    "forged", [b"correct", b'{"number": "3.1"}', b'{"secret": "guessed", "number": "3.1"}', b"[1]"]
 )
 def test_a_message_without_the_secret_ends_the_conversation(forged):
     ours, theirs = multiprocessing.Pipe(duplex=False)
     assert receive(ours, "real") == {}
-    theirs.send_bytes(b'{"secret": "real", "number": "3.1"}')
-    assert receive(ours, "real") == {"number": "3.1"}
+    theirs.send_bytes(b'{"secret": "real", "number": "3.2"}')
+    assert receive(ours, "real") == {"number": "3.2"}
     theirs.send_bytes(forged)
     assert receive(ours, "real") is None
     theirs.close()
@@ -372,31 +372,31 @@ def test_what_python_does_not_see_the_kernel_refuses(handed_in, tmp_path):
         "fills": "open('much', 'wb').write(bytes(3 * 10**8))",
     }
     paths = [
-        write(tmp_path / f"{name}.ipynb", softmax(f"{body}\n{SOLVED['3.4']}"))
+        write(tmp_path / f"{name}.ipynb", softmax(f"{body}\n{SOLVED['3.1']}"))
         for name, body in escapes.items()
     ]
     saves, _, fills = grade(handed_in / "original.ipynb", paths)
     assert not outside.exists()
-    assert [row.points("3.4") for row in (saves, fills)] == [0, 0]
+    assert [row.points("3.1") for row in (saves, fills)] == [0, 0]
 
 
 def test_a_doubted_answer_can_be_accepted_and_told_to_its_author(handed_in, tmp_path):
-    accepted = [("imports", "3.4"), ("imports", "3.5"), ("empty", "3.1")]
+    accepted = [("imports", "3.1"), ("imports", "3.6"), ("empty", "3.2")]
     paths = [handed_in / f"{name}.ipynb" for name in ("imports", "empty")]
     save = functools.partial(write_feedback, tmp_path / "told")
     believed, empty = grade(handed_in / "original.ipynb", paths, save, accepted=accepted)
     assert believed.total == sum(POINTS[number] for number in NUMBERS)
-    assert "3.1 was to be accepted, but it is not doubted" in empty.remarks[0]
+    assert "3.2 was to be accepted, but it is not doubted" in empty.remarks[0]
     assert empty.total == 0
     told = (tmp_path / "told" / "imports.txt").read_text("utf-8")
-    assert told.startswith("imports: 7 of 7 points\n\n3.1 (1 of 1): correct.")
+    assert told.startswith("imports: 7 of 7 points\n\n3.2 (1 of 1): correct.")
     assert "uses utils" not in told
     with pytest.raises(ValueError, match=r"nobody:3\.4 cannot be accepted: there are the names imports"):
-        grade(handed_in / "original.ipynb", paths, accepted=[("nobody", "3.4")])
+        grade(handed_in / "original.ipynb", paths, accepted=[("nobody", "3.1")])
 
 
 def test_a_spreadsheet_takes_no_name_for_a_formula(tmp_path):
-    write_csv(tmp_path / "grades.csv", [Graded("=1+1", {"3.1": Verdict("correct", "correct.")})])
+    write_csv(tmp_path / "grades.csv", [Graded("=1+1", {"3.2": Verdict("correct", "correct.")})])
     assert "\n'=1+1,1,1,1," in (tmp_path / "grades.csv").read_text("utf-8-sig")
 
 
@@ -421,6 +421,6 @@ def test_an_interrupted_grading_keeps_what_it_has(handed_in, tmp_path, monkeypat
     monkeypatch.setattr(grading, "tqdm", interrupted)
     paths = [handed_in / f"{name}.ipynb" for name in ("no JSON", "no notebook")]
     rows = grade(handed_in / "original.ipynb", paths, functools.partial(write_csv, table))
-    kinds = [row.verdicts["3.1"].kind for row in rows]
+    kinds = [row.verdicts["3.2"].kind for row in rows]
     assert kinds == ["stopped", "not graded"]
     assert "is no notebook" in table.read_text("utf-8-sig")

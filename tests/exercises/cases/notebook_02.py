@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from utils.checkpoint import load_config
+from utils.embeddings import Embeddings
 
 H, V = load_config().hidden_size, load_config().vocab_size
 
@@ -64,6 +65,19 @@ def in_place(words, table):
     return words
 
 
+def embed(
+    word=lambda self, ids: self.word_embeddings(ids),
+    place=lambda self, ids: self.position_embeddings.weight[: ids.size(1)],
+    kind=lambda self, types: self.token_type_embeddings(types),
+    norm=lambda self, x: self.layer_norm(x),
+    last=lambda self, x: self.dropout(x),
+):
+    """The forward of `Embeddings`, a step of which the cases below get wrong."""
+    return lambda self, ids, types: last(
+        self, norm(self, word(self, ids) + place(self, ids) + kind(self, types))
+    )
+
+
 RIGHT = {
     "2.1": [
         (4, 9, H),
@@ -81,14 +95,18 @@ RIGHT = {
         lambda words, table: words + table[: words.shape[1]].unsqueeze(0),
         lambda words, table: torch.stack([row + table[: len(row)] for row in words]),
     ],
-    "2.3": [
-        token_by_token,
-        in_numpy,
-        lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w,
-        lambda x, w, eps: torch.einsum("bsh,h->bsh", x * root(x, eps) ** -1, w),
-        lambda x, w, eps: w * x / (x.norm(dim=-1, keepdim=True) ** 2 / x.shape[-1] + eps) ** 0.5,
+    "2.3": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25), "5/4", "1,25"],
+    "2.4": [
+        embed(),
+        embed(place=lambda self, ids: self.position_embeddings(torch.arange(ids.size(1)))),
+        embed(
+            norm=lambda self, x: F.layer_norm(
+                x, x.shape[-1:], self.layer_norm.weight, self.layer_norm.bias, 1e-12
+            )
+        ),
+        embed(last=lambda self, x: F.dropout(x, self.dropout.p, self.training)),
+        embed(kind=lambda self, types: self.token_type_embeddings.weight[types]),
     ],
-    "2.4": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25), "5/4", "1,25"],
     "2.5": [
         23_837_184,
         23_837_184.0,
@@ -98,6 +116,13 @@ RIGHT = {
         np.array([23_837_184]),
         "23,837,184",
         "23,837,184 parameters",
+    ],
+    "2.6": [
+        token_by_token,
+        in_numpy,
+        lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w,
+        lambda x, w, eps: torch.einsum("bsh,h->bsh", x * root(x, eps) ** -1, w),
+        lambda x, w, eps: w * x / (x.norm(dim=-1, keepdim=True) ** 2 / x.shape[-1] + eps) ** 0.5,
     ],
 }
 
@@ -135,6 +160,82 @@ WRONG = {
         (lambda words, table: torch.cat([words, table[:5].expand_as(words)], -1), "shape"),
     ],
     "2.3": [
+        (0.8, "survives"),
+        (0.2, "zero"),
+        (1, "evaluation"),
+        (1.2, "0.96"),
+        (5, "1 - p"),
+        (2, "mean"),
+        (float("nan"), "mean"),
+        (torch.ones(3), "shape"),
+    ],
+    "2.4": [
+        (embed(place=lambda self, ids: 0), "positions are missing"),
+        (embed(kind=lambda self, types: 0), "token types are missing"),
+        (embed(word=lambda self, ids: 0), "words are missing"),
+        (embed(place=lambda self, ids: 0, kind=lambda self, types: 0), "Only the words"),
+        (embed(norm=lambda self, x: x), "LayerNorm is missing"),
+        (embed(norm=lambda self, x: F.layer_norm(x, x.shape[-1:])), "without γ and β"),
+        (embed(norm=lambda self, x: self.layer_norm(self.layer_norm(x))), "normalised twice"),
+        (embed(last=lambda self, x: x), "Dropout does not show"),
+        (
+            embed(norm=lambda self, x: self.layer_norm(self.dropout(x)), last=lambda self, x: x),
+            "the last step, after LayerNorm",
+        ),
+        (embed(last=lambda self, x: F.dropout(x, 0.5)), "although the model is in evaluation"),
+        (embed(last=lambda self, x: F.dropout(x, 0.1, self.training)), "self.dropout comes last"),
+        (embed(last=lambda self, x: self.dropout(self.dropout(x))), "and once"),
+        (
+            embed(place=lambda self, ids: self.position_embeddings.weight[1 : ids.size(1) + 1]),
+            "starts with 1",
+        ),
+        (embed(place=lambda self, ids: self.position_embeddings.weight[0]), "gets position 0"),
+        (embed(place=lambda self, ids: self.position_embeddings(ids)), "the position by the id"),
+        (
+            embed(place=lambda self, ids: self.position_embeddings.weight[: len(ids), None]),
+            "place in the batch",
+        ),
+        (embed(place=lambda self, ids: self.position_embeddings.weight), "the first S tokens only"),
+        (
+            embed(place=lambda self, ids: self.position_embeddings.weight[:5]),
+            "but not for 3 texts of 4 tokens",
+        ),
+        (embed(kind=lambda self, types: self.token_type_embeddings.weight[0]), "taken as 0"),
+        (
+            lambda self, ids, types: self.dropout(
+                self.layer_norm(self.word_embeddings(ids))
+                + self.layer_norm(self.position_embeddings.weight[: ids.size(1)])
+                + self.layer_norm(self.token_type_embeddings(types))
+            ),
+            "Each table is normalised on its own",
+        ),
+        (
+            lambda self, ids, types: torch.cat(
+                [self.word_embeddings(ids), self.token_type_embeddings(types)], -1
+            ),
+            "shape",
+        ),
+        (embed(norm=lambda self, x: self.layer_norm(x.detach())), "no detach"),
+        (lambda self, ids, types: embed()(self, ids, types.zero_()), "taken as 0"),
+        (Embeddings.forward, "the series' own Embeddings.forward"),
+    ],
+    "2.5": [
+        (23_835_648, "token types"),
+        (23_836_416, "two vectors"),
+        (23_440_896, "word vectors"),
+        (23_443_968, "position"),
+        (23_442_432, "position"),
+        (23_835_650, "2 · H"),
+        (23_834_112, "token-type"),
+        (23.837184, "millions"),
+        (109_482_240, "how many rows has each table"),
+        ((30_522 + 512 + 2 + 2) * 384, "H = 384"),
+        (23_836_416, "[PAD] has a row"),
+        ("23 million", "the text “23 million”"),
+        ((30_522, 768), "tuple"),
+        (True, "bool"),
+    ],
+    "2.6": [
         (by_module, "torch's own norm"),
         (by_layer_norm, "torch's own norm"),
         (lambda x, w, eps: F.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
@@ -161,31 +262,5 @@ WRONG = {
         (lambda x, w, eps: x.mean(-1), "shape"),
         (lambda x, w, eps: x.softmax(-1), "mean of squares"),
         (lambda x, w, eps: x.tolist(), "torch tensor"),
-    ],
-    "2.4": [
-        (0.8, "survives"),
-        (0.2, "zero"),
-        (1, "evaluation"),
-        (1.2, "0.96"),
-        (5, "1 - p"),
-        (2, "mean"),
-        (float("nan"), "mean"),
-        (torch.ones(3), "shape"),
-    ],
-    "2.5": [
-        (23_835_648, "token types"),
-        (23_836_416, "two vectors"),
-        (23_440_896, "word vectors"),
-        (23_443_968, "position"),
-        (23_442_432, "position"),
-        (23_835_650, "2 · H"),
-        (23_834_112, "token-type"),
-        (23.837184, "millions"),
-        (109_482_240, "how many rows has each table"),
-        ((30_522 + 512 + 2 + 2) * 384, "H = 384"),
-        (23_836_416, "[PAD] has a row"),
-        ("23 million", "the text “23 million”"),
-        ((30_522, 768), "tuple"),
-        (True, "bool"),
     ],
 }

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.attention import AttentionHead
+from utils.attention import AttentionHead, compute_attention_weights
 
 
 def double_sum(scores):
@@ -163,6 +163,33 @@ def mask_altered(query, key, value, attention_mask, reach):
     return attend()(query, key, value, attention_mask, reach)
 
 
+def formula(
+    scale=lambda query: query.size(-1) ** -0.5,
+    masked=lambda scores, mask: scores.masked_fill(mask == 0, -torch.inf),
+    dim=-1,
+):
+    """The attention weights, a step of which the cases below get wrong."""
+
+    def weights(query, key, attention_mask=None):
+        scores = query @ key.transpose(-2, -1) * scale(query)
+        return (scores if attention_mask is None else masked(scores, attention_mask)).softmax(dim)
+
+    return weights
+
+
+def by_einsum_over_d(query, key, attention_mask=None):
+    scores = torch.einsum("...sd,...td->...st", query, key) / query.shape[-1] ** 0.5
+    if attention_mask is not None:
+        scores = scores.masked_fill(attention_mask.bool().logical_not(), -torch.inf)
+    exponentials = (scores - scores.amax(-1, keepdim=True)).exp()
+    return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+def weights_set_to_0(query, key, attention_mask=None):
+    weights = formula()(query, key)
+    return weights if attention_mask is None else weights * attention_mask
+
+
 class ByEinsum(nn.Module):
     """A right head, written otherwise."""
 
@@ -271,28 +298,6 @@ class IgnoresTheMask(Head):
 
 RIGHT = {
     "3.1": [
-        ((2, 7, 5), (2, 7, 32)),
-        ([2, 7, 5], [2, 7, 32]),
-        [torch.Size([2, 7, 5]), torch.Size([2, 7, 32])],
-        (torch.tensor([2, 7, 5]), np.array([2, 7, 32])),
-        ("(2, 7, 5)", "torch.Size([2, 7, 32])"),
-    ],
-    "3.2": [
-        (8, 1),
-        [8.0, 1.0],
-        (64**0.5, np.float32(1)),
-        (torch.tensor(8.0), torch.tensor(1)),
-        torch.tensor([8.0, 1.0]),
-        np.array([8, 1]),
-    ],
-    "3.3": [
-        Head,
-        ByEinsum,
-        wrong_head(masked=hide_with(torch.finfo(torch.float32).min)),
-        wrong_head(masked=lambda self, scores, mask: scores + (1.0 - mask[:, None]) * -1e4),
-        wrong_head(masked=lambda self, scores, mask: torch.where(mask[:, None] > 0, scores, -torch.inf)),
-    ],
-    "3.4": [
         lambda scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
         double_sum,
         largest_in_numpy,
@@ -300,7 +305,40 @@ RIGHT = {
         lambda scores: largest_in_numpy(scores.numpy()),
         by_hand(lambda scores: scores.amax(-1, keepdim=True)),
     ],
+    "3.2": [
+        ((2, 7, 5), (2, 7, 32)),
+        ([2, 7, 5], [2, 7, 32]),
+        [torch.Size([2, 7, 5]), torch.Size([2, 7, 32])],
+        (torch.tensor([2, 7, 5]), np.array([2, 7, 32])),
+        ("(2, 7, 5)", "torch.Size([2, 7, 32])"),
+    ],
+    "3.3": [
+        (8, 1),
+        [8.0, 1.0],
+        (64**0.5, np.float32(1)),
+        (torch.tensor(8.0), torch.tensor(1)),
+        torch.tensor([8.0, 1.0]),
+        np.array([8, 1]),
+    ],
+    "3.4": [
+        formula(),
+        formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -1e9)),
+        formula(masked=lambda scores, mask: scores.masked_fill(~mask.bool(), torch.finfo(scores.dtype).min)),
+        formula(masked=lambda scores, mask: torch.where(mask > 0, scores, -torch.inf)),
+        formula(masked=lambda scores, mask: scores + mask.to(scores.dtype).log()),
+        lambda query, key, mask=None: formula()(
+            query * query.size(-1) ** -0.25, key * query.size(-1) ** 0.25, mask
+        ),
+        by_einsum_over_d,
+    ],
     "3.5": [
+        Head,
+        ByEinsum,
+        wrong_head(masked=hide_with(torch.finfo(torch.float32).min)),
+        wrong_head(masked=lambda self, scores, mask: scores + (1.0 - mask[:, None]) * -1e4),
+        wrong_head(masked=lambda self, scores, mask: torch.where(mask[:, None] > 0, scores, -torch.inf)),
+    ],
+    "3.6": [
         attend(),
         attend(hidden=-1e9),
         with_a_loop,
@@ -314,6 +352,49 @@ RIGHT = {
 
 WRONG = {
     "3.1": [
+        (lambda scores: scores.exp() / scores.exp().sum(-2, keepdim=True), "columns"),
+        (lambda scores: scores.exp(), "exponentials"),
+        (lambda scores: scores.exp() / scores.exp().sum(), "each row should"),
+        (lambda scores: scores.exp() / scores.exp().sum(-1), "keepdim"),
+        (lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True), "1,000 give nan"),
+        (lambda scores: scores.softmax(-1), "torch's softmax"),
+        (partial(F.softmax, dim=-1), "torch's softmax"),
+        (lambda scores: torch.ops.aten._softmax(scores, -1, False), "torch's softmax"),
+        (without_keeping(sums=True), "The maximum has it already"),
+        (without_keeping(largest=True), "keepdim=True for the maximum"),
+        (without_keeping(sums=True, largest=True), "So does the sum"),
+        (lambda scores: double_sum(scores).double(), "the next layer would refuse it"),
+        (lambda scores: double_sum(scores).detach(), "no detach"),
+        (lambda scores: nn.Softmax(dim=-1)(scores), "torch's softmax"),
+        (lambda scores: scores.log_softmax(-1).exp(), "torch's softmax"),
+        (by_hand(lambda scores: scores.max()), "own largest"),
+        (by_hand(lambda scores: scores.amax(-1, keepdim=True).clamp(min=0)), "−1,000 give nan"),
+        (
+            by_hand(
+                lambda scores: scores.amax(-1, keepdim=True) * (scores.amax(-1, keepdim=True).abs() > 100)
+            ),
+            "scores of 88",
+        ),
+        (by_hand(lambda scores: scores.mean(-1, keepdim=True)), "in one row give nan"),
+        (lambda s: by_hand(lambda s: s.mean(-1, keepdim=True))(s.double()).float(), "in one row give nan"),
+        (by_hand(lambda scores: scores.amin(-1, keepdim=True)), "in one row give nan"),
+        (by_hand(lambda scores: scores.median(-1, keepdim=True).values), "in one row give nan"),
+        (by_hand(lambda scores: scores[..., :1]), "in one row give nan"),
+        (by_hand(lambda scores: scores[..., -1:]), "in one row give nan"),
+        (
+            by_hand(
+                lambda scores: scores.isinf().any(-1, keepdim=True) * scores + scores.amax(-1, keepdim=True)
+            ),
+            "masked scores",
+        ),
+        (by_fused_attention, "torch's softmax"),
+        (in_place, "alters what it is given"),
+        (lambda scores: scores / scores.sum(-1, keepdim=True), "rows are not right"),
+        (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),
+        (lambda scores: double_sum(scores).tolist(), "torch tensor"),
+        (lambda scores: double_sum(scores)[0], "shape"),
+    ],
+    "3.2": [
         (((2, 5, 7), (2, 7, 32)), "row for each query"),
         (((2, 7, 7), (2, 7, 32)), "keys are 5"),
         (((2, 64, 64), (2, 7, 32)), "sums the 64 away"),
@@ -324,7 +405,7 @@ WRONG = {
         ((2, 7, 5), "two answers"),
         (("(2, 7, 5)", "32"), "a shape"),
     ],
-    "3.2": [
+    "3.3": [
         ((64, 1), "variance"),
         ((1, 1), "variances add up"),
         ((8, 8), "as well"),
@@ -332,7 +413,45 @@ WRONG = {
         ((8, "one"), "a number"),
         (8, "two answers"),
     ],
-    "3.3": [
+    "3.4": [
+        (formula(scale=lambda query: 1), "not scaled"),
+        (formula(scale=lambda query: 384**-0.5), "divided by √H"),
+        (formula(scale=lambda query: 1 / query.size(-1)), "by its root"),
+        (formula(scale=lambda query: query.size(-1) ** 0.5), "multiplied by √D"),
+        (formula(scale=lambda query: 32**-0.5), "but not for D = 5 and 6 keys"),
+        (formula(scale=lambda query: 0.1), "Which step differs?"),
+        (formula(dim=-2), "over the queries"),
+        (formula(dim=1), "over the queries"),
+        (formula(dim=0), "over the texts of the batch"),
+        (formula(dim=2), "but not for one text, without a batch"),
+        (lambda query, key, mask=None: formula()(key, query, mask), "exchanged"),
+        (
+            lambda query, key, mask=None: query @ key.mT / query.size(-1) ** 0.5,
+            "softmax over the keys is missing",
+        ),
+        (lambda query, key, mask=None: (query @ key).softmax(-1), "the last two dimensions"),
+        (lambda query, key, mask=None: (query @ key.permute(2, 1, 0)).softmax(-1), "the last two dimensions"),
+        (formula(masked=lambda scores, mask: scores), "does not show"),
+        (formula(masked=lambda scores, mask: scores * mask), "e⁰ = 1"),
+        (formula(masked=lambda scores, mask: scores + mask), "hides none"),
+        (formula(masked=lambda scores, mask: scores + (1 - mask) * -torch.inf), "hold nan"),
+        (formula(masked=lambda scores, mask: scores.masked_fill(mask == 1, -torch.inf)), "1 says yes"),
+        (formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -10.0)), "−∞"),
+        (formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -20.0)), "with −inf"),
+        (formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -100.0)), "with −inf"),
+        (
+            formula(masked=lambda scores, mask: scores.masked_fill(mask[:, None] == 0, -torch.inf)),
+            "which fits the scores as it is",
+        ),
+        (weights_set_to_0, "after the softmax"),
+        (lambda query, key, mask=None: formula()(query, key, mask).detach(), "no detach"),
+        (
+            lambda query, key, mask=None: formula()(query, key, mask).double(),
+            "the next layer would refuse it",
+        ),
+        (compute_attention_weights, "the series' own compute_attention_weights"),
+    ],
+    "3.5": [
         (wrong_head(scale=lambda self, query: 1), "not scaled"),
         (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "divided by √H"),
         (wrong_head(scale=lambda self, query: 1 / query.size(-1)), "by its root"),
@@ -386,50 +505,7 @@ WRONG = {
         (OnlyContext, "returns two tensors"),
         (Head(8, 4), "the class itself"),
     ],
-    "3.4": [
-        (lambda scores: scores.exp() / scores.exp().sum(-2, keepdim=True), "columns"),
-        (lambda scores: scores.exp(), "exponentials"),
-        (lambda scores: scores.exp() / scores.exp().sum(), "each row should"),
-        (lambda scores: scores.exp() / scores.exp().sum(-1), "keepdim"),
-        (lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True), "1,000 give nan"),
-        (lambda scores: scores.softmax(-1), "torch's softmax"),
-        (partial(F.softmax, dim=-1), "torch's softmax"),
-        (lambda scores: torch.ops.aten._softmax(scores, -1, False), "torch's softmax"),
-        (without_keeping(sums=True), "The maximum has it already"),
-        (without_keeping(largest=True), "keepdim=True for the maximum"),
-        (without_keeping(sums=True, largest=True), "So does the sum"),
-        (lambda scores: double_sum(scores).double(), "the next layer would refuse it"),
-        (lambda scores: double_sum(scores).detach(), "no detach"),
-        (lambda scores: nn.Softmax(dim=-1)(scores), "torch's softmax"),
-        (lambda scores: scores.log_softmax(-1).exp(), "torch's softmax"),
-        (by_hand(lambda scores: scores.max()), "own largest"),
-        (by_hand(lambda scores: scores.amax(-1, keepdim=True).clamp(min=0)), "−1,000 give nan"),
-        (
-            by_hand(
-                lambda scores: scores.amax(-1, keepdim=True) * (scores.amax(-1, keepdim=True).abs() > 100)
-            ),
-            "scores of 88",
-        ),
-        (by_hand(lambda scores: scores.mean(-1, keepdim=True)), "in one row give nan"),
-        (lambda s: by_hand(lambda s: s.mean(-1, keepdim=True))(s.double()).float(), "in one row give nan"),
-        (by_hand(lambda scores: scores.amin(-1, keepdim=True)), "in one row give nan"),
-        (by_hand(lambda scores: scores.median(-1, keepdim=True).values), "in one row give nan"),
-        (by_hand(lambda scores: scores[..., :1]), "in one row give nan"),
-        (by_hand(lambda scores: scores[..., -1:]), "in one row give nan"),
-        (
-            by_hand(
-                lambda scores: scores.isinf().any(-1, keepdim=True) * scores + scores.amax(-1, keepdim=True)
-            ),
-            "masked scores",
-        ),
-        (by_fused_attention, "torch's softmax"),
-        (in_place, "alters what it is given"),
-        (lambda scores: scores / scores.sum(-1, keepdim=True), "rows are not right"),
-        (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),
-        (lambda scores: double_sum(scores).tolist(), "torch tensor"),
-        (lambda scores: double_sum(scores)[0], "shape"),
-    ],
-    "3.5": [
+    "3.6": [
         (attend(scale=False), "not scaled"),
         (attend(padding=False, windowed=False), "No mask"),
         (attend(windowed=False), "beyond its reach"),
