@@ -184,7 +184,6 @@ EDITS = {
         [
             ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
             ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
-            ("slope = torch.tensor(0.2)", "slope = torch.tensor(-1e20)"),
             ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],
@@ -192,14 +191,12 @@ EDITS = {
             ('my_sentence = "time flies like an arrow"', 'my_sentence = "I"'),
             ('watch("the spring in the mattress broke", "spring")', 'watch("spring, spring, SPRING", "Spring")'),
             (BARKS, 'pair = "one text"'),
-            ("slope = torch.tensor(0.2)", "slope = 0"),
             ("prediction = None", "prediction = (0.12, 0.95)"),
         ],
         [
             ('my_sentence = "time flies like an arrow"', 'my_sentence = "北京 🙂 " * 300'),
             ('watch("the spring in the mattress broke", "spring")', 'watch("", "")'),
             (BARKS, 'pair = ["a", "b " * 600, ""]'),
-            ("slope = torch.tensor(0.2)", "slope = 3"),
             ("prediction = None", 'prediction = "little"'),
         ],
     ],
