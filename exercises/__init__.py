@@ -395,7 +395,7 @@ def expect_gradients(result, wanted: Tensor, sources: Sequence[Tensor], hint: st
     )
     for ours, official in zip(found, right, strict=True):
         if official is not None:
-            near = 1e-3 * official.norm() + 1e-6
+            near = 1e-3 * official.norm() + 1e-5  # the gradient of a key's bias is 0, and rounding
             expect(ours is not None and (ours - official).norm() <= near, hint)
 
 

@@ -5,7 +5,6 @@ import torch
 
 from exercises import (
     Hint,
-    as_number,
     as_shape,
     call,
     climb,
@@ -17,6 +16,9 @@ from exercises import (
 )
 from exercises.arrays import expect_trainable, run_on_copies, run_once
 from exercises.attention import batch_for, expect_nothing_on_padding, official_model, wrong_weights
+from utils.attention import compute_attention_weights
+
+NO_VIEW = "view refuses, since transpose left the numbers apart in memory: use reshape."
 
 
 def run(function, *arguments):
@@ -25,10 +27,7 @@ def run(function, *arguments):
     try:
         return run_on_copies(function, *arguments)
     except RuntimeError as error:
-        if "view size is not compatible" in str(error):
-            raise Hint(
-                "view refuses, since transpose left the numbers apart in memory: use reshape."
-            ) from error
+        expect("view size is not compatible" not in str(error), NO_VIEW)
         fixed = (
             f"The numbers do not fit these sizes ({error}): a head's size is D = H / A, from what is given."
         )
@@ -174,13 +173,22 @@ def write_the_forward_pass(answer, hidden_size: int = 0, num_heads: int = 0):
 
 def run_block(answer, parts, *arguments):
     """The output and the weights that the reader's forward returns for copies of the arguments, or a `Hint`."""
-    return returned_pair(run_once(lambda *given: call(answer, parts, *given), arguments, torch.clone))
+    try:
+        return returned_pair(run_once(lambda *given: call(answer, parts, *given), arguments, torch.clone))
+    except RuntimeError as error:
+        expect("view size is not compatible" not in str(error), NO_VIEW)
+        expect(len(arguments) == 1 or "must match the size of tensor" not in str(error), NARROW_MASK)
+        raise
 
 
+NARROW_MASK = (
+    "The mask (B, S) does not fit the scores (B, A, S, S): give it a dimension of size 1 for the heads and one for "
+    "the queries, (B, 1, 1, S)."
+)
 FORWARD_HINTS = {
-    "weights of layer 0": "They are softmax(query · keyᵀ / √D) in each head: view(B, S, A, D), then transpose(1, 2).",
+    "weights of layer 0": "They are softmax(query · keyᵀ / √D) in each head: split queries and keys into heads first.",
     "output of layer 0": "The weights are right. Multiply them with the values, exchange heads and tokens again, "
-    "join the heads with reshape, and apply attention.output.",
+    "join the heads with reshape, and apply self.output.",
     "weights of layer 0, padded": "The mask (B, S) hides keys, in every head and from every query: give it the shape "
     "(B, 1, 1, S), and set hidden scores to −inf before the softmax.",
     "output of layer 0, padded": "The padded weights are right; what happens to them on the way to the output?",
@@ -188,7 +196,9 @@ FORWARD_HINTS = {
 
 
 class Parts(torch.nn.Module):
-    """What the reader's forward gets: four layers and the number of heads, without a forward of its own."""
+    """What the reader's forward gets: all of a MultiHeadAttention that a part may use, without a forward of its own."""
+
+    compute_attention_weights = staticmethod(compute_attention_weights)
 
     def __init__(self, hidden_size: int, num_heads: int):
         super().__init__()
@@ -197,6 +207,10 @@ class Parts(torch.nn.Module):
         )
         self.num_heads = num_heads
         self.requires_grad_(False)
+
+    def split_heads(self, x: torch.Tensor) -> torch.Tensor:
+        """(B, S, H) to (B, A, S, D)."""
+        return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
     def load(self, layer) -> None:
         """Take over the weights of an official layer's attention."""
@@ -265,31 +279,3 @@ def wrong_block_weights(parts, stream):
     query, key = (linear(stream).view(B, S, -1, A).permute(0, 3, 1, 2) for linear in (parts.query, parts.key))
     strided = (query @ key.transpose(-2, -1) / (H / A) ** 0.5).softmax(-1)
     yield "A head got every A-th coordinate; its coordinates should be neighbours: view(B, S, A, D).", strided
-
-
-@exercise("4.6")
-def count_parameters(answer):
-    """Parameters of one attention block of BERT-base: 4 (H² + H)."""
-    count = as_number(answer)
-    H, A = 768, 12
-    D, right = H // A, 4 * (H * H + H)
-    hints = {
-        4 * H * H: "The biases are missing: each of the four linear maps has one of 768 numbers.",
-        3 * (H * H + H): "The output projection is missing: it is a linear map from H to H too.",
-        3 * H * H: "The biases and the output projection are missing.",
-        3 * (H * H + H) + H * H: "The output projection has a bias too.",
-        12
-        * right: "That is twelve times too much: one block is asked for, not all layers, and its heads share the "
-        "four matrices.",
-        4 * (384 * 384 + 384): "That is a block of our checkpoint, with H = 384. BERT-base has H = 768.",
-        A * 3 * (H * H + H) + H * H + H: "Each head projects to D = H / A numbers, not to H.",
-        3 * (H * D + D) + H * H + H: "These are the projections of one head; there are twelve.",
-        3 * (H * D + D): "That is one head; count all twelve and the output projection.",
-    }
-    expect(count not in hints, hints.get(count))
-    expect(
-        count == right,
-        "How many linear maps has the block, and what does each of them hold?",
-        "Four linear maps from H to H: how many weights and biases has one of them?",
-    )
-    return "The number of heads does not matter."

@@ -1,6 +1,5 @@
 """Checks for the exercises of notebook 05."""
 
-import contextlib
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cache
@@ -14,7 +13,6 @@ from exercises import (
     CUT_OFF,
     Hint,
     Without,
-    as_number,
     as_positions,
     climb,
     close,
@@ -30,6 +28,57 @@ from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import TransformerEncoderLayer
 
+STREAMS = {f"a stream of the shape {shape}": (shape,) for shape in ((2, 3, 8), (5, 6), (3, 1, 5))}
+
+
+@exercise("5.1", points=2, sizes=STREAMS)
+def residual_step(answer, shape: tuple[int, ...]):
+    """The answer adds a sublayer's change to the stream, and normalises the sum."""
+    expect_function(answer)
+    generator = torch.Generator().manual_seed(4)
+    size = shape[-1]
+    stream = (torch.randn(shape, generator=generator) * 3 + 1).requires_grad_()
+    weight, gain, shift = learned = [
+        torch.randn(*sizes, generator=generator).requires_grad_()
+        for sizes in ((size, size), (size,), (size,))
+    ]
+
+    def sublayer(x: Tensor) -> Tensor:
+        return torch.tanh(x @ weight)
+
+    def norm(x: Tensor) -> Tensor:
+        return F.layer_norm(x, (size,), gain, shift)
+
+    post, given = norm(stream + sublayer(stream)), stream.detach().clone()
+    result = expect_tensor(answer(given, sublayer, norm), shape, dtype=stream.dtype)
+    wrong = {
+        "The residual connection is missing: add the stream to what the sublayer made.": norm(
+            sublayer(stream)
+        ),
+        "Only the change is normalised: LayerNorm has to see the sum, stream + change.": stream
+        + norm(sublayer(stream)),
+        "LayerNorm is missing: the sum has to be normalised.": stream + sublayer(stream),
+        "LayerNorm stands before the sublayer: normalise the sum, and nothing else.": stream
+        + sublayer(norm(stream)),
+        "LayerNorm stands before the sublayer, too: the sublayer reads the stream as it is.": norm(
+            stream + sublayer(norm(stream))
+        ),
+        "The stream is normalised before the sum: add the stream as it is.": norm(
+            norm(stream) + sublayer(stream)
+        ),
+        "The sum is normalised twice: once is enough.": norm(post),
+        "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
+            F.layer_norm(stream + sublayer(stream), (size,))
+        ),
+    }
+    for hint, values in wrong.items():
+        expect(not close(result, values), hint)
+    expect(close(result, post), "First the sum of stream and change, then LayerNorm.", "It is LN(x + f(x)).")
+    expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
+    expect_gradients(answer(stream, sublayer, norm), post, [stream, *learned], CUT_OFF)
+    return "Both halves of BERT's layer are this step."
+
+
 NUMBERS = {
     "the shape (2, 3, 5)": (torch.linspace(-4, 4, 30).view(2, 3, 5),),
     "the shape (3,)": (torch.tensor([-2.0, 0.3, 9.0]),),
@@ -38,7 +87,7 @@ NUMBERS = {
 }
 
 
-@exercise("5.1", points=2, sizes=NUMBERS)
+@exercise("5.2", points=2, sizes=NUMBERS)
 def gelu_by_hand(answer, x: Tensor):
     """The answer is the exact GELU, for a tensor of any shape."""
     expect_function(answer)
@@ -69,7 +118,80 @@ def gelu_by_hand(answer, x: Tensor):
     expect_trainable(answer, F.gelu, x)
 
 
-@exercise("5.2")
+NETWORKS = {
+    "H = 6, I = 10 and GELU": (6, 10, nn.GELU),
+    "H = 4, I = 7 and ReLU": (4, 7, nn.ReLU),
+    "H = 5, I = 20 and tanh": (5, 20, nn.Tanh),
+}
+
+
+class Network(nn.Module):
+    """What the reader's forward gets: the parts of a feed-forward network, without a forward of its own."""
+
+    def __init__(self, hidden_size: int, width: int, activation: type):
+        super().__init__()
+        self.intermediate, self.output = nn.Linear(hidden_size, width), nn.Linear(width, hidden_size)
+        self.activation = activation()
+
+
+@exercise("5.3", points=3, sizes=NETWORKS, part="feed_forward")
+def write_the_network(answer, hidden_size: int, width: int, activation: type):
+    """The answer widens each vector, applies the activation, and maps the result back."""
+    expect_function(answer)
+    network = Network(hidden_size, width, activation)
+    states = 2 * torch.randn(2, 3, hidden_size)
+    given = states.clone()
+    try:
+        result = answer(network, given)
+    except RuntimeError as error:
+        order = f"The sizes do not fit ({error}): first self.intermediate, H to I, then self.output, I to H."
+        expect("cannot be multiplied" not in str(error), order)
+        raise
+    wide = network.intermediate(states)
+    shape = tuple(getattr(result, "shape", ()))
+    expect(
+        shape != (2, 3, width), "These are the I numbers in the middle: map them back to H with self.output."
+    )
+    result = expect_tensor(result, states.shape, dtype=states.dtype)
+    expect(torch.equal(given, states), "It writes into the hidden states it was given: work on new tensors.")
+    right = network.output(network.activation(wide))
+    wrong = {
+        "The activation is missing: without it, the two matrices are the same as one.": network.output(wide),
+        "The activation stands at the end: it belongs between the two maps.": network.activation(
+            network.output(wide)
+        ),
+        "There is a second activation at the end: only the numbers in the middle go through it.": network.activation(
+            right
+        ),
+        "The activation stands at the beginning: it belongs between the two maps.": network.output(
+            network.intermediate(network.activation(states))
+        ),
+        "This returns the sum with what came in: the network gives the change alone, and the layer adds it.": states
+        + right,
+    }
+    for hint, values in wrong.items():
+        expect(not close(result, values), hint)
+    if activation is not nn.GELU:
+        named = close(result, network.output(F.gelu(wide)))
+        expect(
+            not named,
+            "This calls GELU by its name: the configuration may say another, so call self.activation.",
+        )
+    expect(
+        close(result, right),
+        "Widen with self.intermediate, then self.activation, then back with self.output.",
+    )
+    ours = states.clone().requires_grad_()
+    expect_gradients(
+        answer(network, ours),
+        network.output(network.activation(network.intermediate(ours))),
+        [ours, *network.parameters()],
+        CUT_OFF,
+    )
+    return "Each token went through it alone."
+
+
+@exercise("5.4")
 def who_notices(answer):
     """The answer is a pair of position lists: what changes after a FeedForward and after a whole layer."""
     expect(
@@ -95,10 +217,11 @@ def who_notices(answer):
 LAYERS = {"the pretrained layers": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 
 
-@exercise("5.3", points=2, sizes=LAYERS)
+@exercise("5.5", points=3, sizes=LAYERS, part="encoder_layer")
 def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
     """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the official layers."""
     expect_function(answer)
+    answer = states_of(answer)
     layers, single, batch, mask = deepcopy(
         official_layers(hidden_size, num_heads)
     )  # an answer may alter them
@@ -108,7 +231,7 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
             "layer 0, padded batch": "Hand the attention_mask to attention: padding must not be read.",
             "all layers in a row": "Each layer alone was right: does yours remember anything between calls?",
             "in training, with dropout": "Dropout belongs on what attention and feed-forward network add, "
-            "each time before the sum: layer.dropout(…).",
+            "each time before the sum: self.dropout(…).",
         }
         climb(rungs(answer, layers, single, batch, mask), hints)
     states = single[0].clone().requires_grad_()
@@ -134,6 +257,24 @@ def official_layers(
     with torch.no_grad():
         states = [reference(**inputs, output_hidden_states=True).hidden_states for inputs in (single, batch)]
     return encoder.eval().layers, *states, batch["attention_mask"]
+
+
+def states_of(answer: Callable) -> Callable:
+    """The reader's forward with the new hidden states alone, once it has returned a pair whose weights are right."""
+
+    def forward(layer, states, mask):
+        result = answer(layer, states, mask)
+        pair = isinstance(result, (tuple, list)) and len(result) == 2
+        expect(pair, "Return two things: the new hidden states, and the attention weights.")
+        states, weights = result
+        asked = "The attention weights are None: attention gives them if it is asked, with True as its third argument."
+        expect(weights is not None, asked)
+        swapped = getattr(states, "ndim", 0) == 4
+        expect(not swapped, "The two are exchanged: first the new hidden states (B, S, H), then the weights.")
+        expect(getattr(weights, "ndim", 0) == 4, "The attention weights, returned second, are (B, A, S, S).")
+        return states
+
+    return forward
 
 
 def rungs(answer: Callable, layers, single, batch, mask) -> Iterator[tuple[str, Tensor, Tensor]]:
@@ -172,17 +313,13 @@ def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None
         try:
             result, again = answer(layer, given, mask), answer(layer, states.clone(), mask)
         except TypeError as error:
-            pair = "layer.attention returns a pair, what it adds and the weights: go on with the first of it"
+            pair = "self.attention returns a pair, what it adds and the weights: take the two apart"
             expect("tuple" not in str(error), f"{pair} ({error}).")
             raise
-    expect(
-        not isinstance(result, (tuple, list)),
-        "It returns several things: return the new hidden states alone.",
-    )
     result = expect_tensor(result, states.shape, "The new hidden states")
     expect(
         close(result, again),
-        "It drops in evaluation mode too, as F.dropout does unless told otherwise: use layer.dropout(…).",
+        "It drops in evaluation mode too, as F.dropout does unless told otherwise: use self.dropout(…).",
     )
     expect(
         torch.equal(given, states), "It writes into the hidden states it was given: use x + …, not x += …."
@@ -203,10 +340,10 @@ def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None
         "The residual connection around the feed-forward network is missing.": norm2(network(middle)),
         "Both residual connections are missing.": norm2(network(bare)),
         "Both LayerNorms are missing.": summed + network(summed),
-        "The LayerNorm after attention is missing: layer.attention_norm.": norm2(summed + network(summed)),
-        "The LayerNorm at the end is missing: layer.feed_forward_norm.": middle + network(middle),
+        "The LayerNorm after attention is missing: self.attention_norm.": norm2(summed + network(summed)),
+        "The LayerNorm at the end is missing: self.feed_forward_norm.": middle + network(middle),
         "The two LayerNorms have changed places.": norm1(swapped + network(swapped)),
-        "The same LayerNorm stands in both places: the second one is layer.feed_forward_norm.": again,
+        "The same LayerNorm stands in both places: the second one is self.feed_forward_norm.": again,
         "The feed-forward network has to read what attention made of the stream.": norm2(
             middle + network(states)
         ),
@@ -223,114 +360,3 @@ def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None
 def refuse(*arguments, **options):
     """What stands in the place of the finished forward: a `Hint`."""
     raise Hint("This calls the finished layer: write what it does, with its parts.")
-
-
-@exercise("5.4")
-def parameters_of_a_layer(answer):
-    """The answer is the number of parameters of one bert-base layer."""
-    H, A, width = 768, 12, 3072
-    attention, network, norms = 4 * (H * H + H), (H * width + width) + (width * H + H), 2 * 2 * H
-    biases = 4 * H + width + H + 2 * H  # the LayerNorms' biases too
-    wrong = {
-        attention + network: "The two LayerNorms are missing: each has a weight and a bias of size H.",
-        attention + network + norms // 2: "Almost: there are two LayerNorms, each with a weight and a bias.",
-        attention + network + norms - biases: "The biases are missing.",
-        attention + network + norms - biases + 2 * H: "The biases of the linear maps are missing.",
-        attention + network - biases + 2 * H: "Biases and LayerNorms are missing.",
-        A * attention + network + norms: "The heads share the four H × H maps; do not count these 12 times.",
-        attention
-        + norms
-        + H * width
-        + width: "The feed-forward network has two maps: the way back is missing.",
-        attention - H * H - H + network + norms: "Attention has four maps: query, key, value and output.",
-        attention + norms + 2 * H * A + A + H: "The width is I = 3072, not the number of heads.",
-        attention: "That is attention alone.",
-        network: "That is the feed-forward network alone.",
-        12 * (attention + network + norms): "That is twelve layers: count one.",
-        1_774_464: "That is a layer of our checkpoint, with H = 384 and I = 1536. bert-base has H = 768, I = 3072.",
-    }
-    value = as_number(answer, "The count")
-    if value in wrong:
-        raise Hint(wrong[value])
-    expect(
-        value == attention + network + norms,
-        "Which six linear maps has the layer, and which two LayerNorms? Write down what each holds, and add.",
-        "Count 4 maps H → H, one H → I, one I → H, each with a bias as long as its output, and 2 LayerNorms.",
-    )
-    return "Two thirds of them are in the feed-forward network."
-
-
-STREAMS = {f"a stream of the shape {shape}": (shape,) for shape in ((2, 3, 8), (5, 6), (3, 1, 5))}
-
-
-@exercise("5.5", points=2, sizes=STREAMS)
-def residual_step(answer, shape: tuple[int, ...]):
-    """The answer adds a sublayer's change to the stream, with LayerNorm after it or before the sublayer."""
-    expect_function(answer)
-    generator = torch.Generator().manual_seed(4)
-    size = shape[-1]
-    stream = (torch.randn(shape, generator=generator) * 3 + 1).requires_grad_()
-    weight, gain, shift = learned = [
-        torch.randn(*sizes, generator=generator).requires_grad_()
-        for sizes in ((size, size), (size,), (size,))
-    ]
-
-    def sublayer(x: Tensor) -> Tensor:
-        return torch.tanh(x @ weight)
-
-    def norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (size,), gain, shift)
-
-    post, pre = norm(stream + sublayer(stream)), stream + sublayer(norm(stream))
-    given = stream.detach().clone()
-    result = expect_tensor(answer(given, sublayer, norm, False), shape, "The post-LN result", stream.dtype)
-    normalised = norm(stream)
-    expect(
-        not close(result, pre),
-        "With norm_first=False it is post-LN: normalise the sum. You have pre-LN there.",
-    )
-    wrong = {
-        "The residual connection is missing: add the stream to what the sublayer made.": norm(
-            sublayer(stream)
-        ),
-        "Only the change is normalised: LayerNorm has to see the sum, stream + change.": stream
-        + norm(sublayer(stream)),
-        "LayerNorm is missing in the post-LN branch.": stream + sublayer(stream),
-        "Post-LN normalises once, after the sum: the sublayer reads the stream as it is.": norm(pre),
-        "The sum is normalised twice: once is enough.": norm(post),
-        "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
-            F.layer_norm(stream + sublayer(stream), (size,))
-        ),
-    }
-    for hint, values in wrong.items():
-        expect(not close(result, values), hint)
-    expect(close(result, post), "In post-LN the sum comes first, then LayerNorm.", "Post-LN is LN(x + f(x)).")
-    first = expect_tensor(answer(given, sublayer, norm, True), shape, "The pre-LN result", stream.dtype)
-    wrong = {
-        "norm_first=True makes no difference in yours: it should give pre-LN.": post,
-        "In pre-LN the residual connection is missing: add the stream.": sublayer(normalised),
-        "In pre-LN the stream itself stays untouched: only what the sublayer reads is normalised.": normalised
-        + sublayer(normalised),
-        "In pre-LN LayerNorm stands before the sublayer, and not after the sum again.": norm(pre),
-        "In pre-LN LayerNorm comes before the sublayer: f(LN(x)), not LN(f(x)).": stream
-        + norm(sublayer(stream)),
-        "In pre-LN the stream is normalised twice before the sublayer: once is enough.": stream
-        + sublayer(norm(normalised)),
-        "In pre-LN, too, call the `norm` that is given, which has learned a weight and a bias.": stream
-        + sublayer(F.layer_norm(stream, (size,))),
-    }
-    for hint, values in wrong.items():
-        expect(not close(first, values), hint)
-    expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
-    unnormalised = (
-        "In pre-LN the sublayer reads the normalised stream, and its change is added to the stream."
-    )
-    expect(close(first, pre), unnormalised, "Pre-LN is x + f(LN(x)).")
-    with contextlib.suppress(
-        TypeError
-    ):  # a function that has to be told, norm_first without a default, will do
-        unsaid = answer(given, sublayer, norm)
-        expect(close(unsaid, post), "Called without norm_first it should be post-LN: the default is False.")
-    for norm_first, right in ((False, post), (True, pre)):
-        expect_gradients(answer(stream, sublayer, norm, norm_first), right, [stream, *learned], CUT_OFF)
-    return "Two lines that decide whether BERT's weights mean anything."

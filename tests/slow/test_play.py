@@ -13,7 +13,6 @@ FIRST_PAIR = '("Time flies like an arrow", "fruit flies like a banana")'
 GROUPS = '"monday tuesday friday three four five dog cat horse red blue green"'
 SENTENCES = 'sentences = ["I called Ian. I got his answering machine.", "time flies like an arrow"]'
 FLIES = 'flies = ["time flies like an arrow", "fruit flies like a banana"]'
-ARROW = 'arrow, banana = "time flies like an arrow", "fruit flies like a banana"'
 BARKS = 'pair = ["the bark of a palm tree is very rough", "time flies like an arrow"]'
 IAN = 'sentence = "I called Ian. I got his answering machine."'
 IAN_PAIR = 'pair = ("I called Ian.", "I got his answering machine.")'
@@ -163,7 +162,6 @@ EDITS = {
     "04_multi_head_attention": [
         [
             ('my_layer = "The hungry cat chased a small mouse."', 'my_layer = "Ça va? 你好 😀"'),
-            ('"fruit flies like a banana"', '"my old aunt bakes good bread every single day"'),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 24, 3"),
             ("prediction = None", "prediction = 0.5"),
         ],
@@ -171,7 +169,7 @@ EDITS = {
             ("The hungry cat chased a small mouse.", "An old sailor told a long story."),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 8, 3"),
             ('["time", "flies", "away"], heads=2', '["hello", "world"], heads=3'),
-            (ARROW, 'arrow, banana = "hi", ""'),
+            ('my_layer = "An old sailor told a long story.", "cat", 2', 'my_layer = "", "cat", -1'),
         ],
         [
             ("The hungry cat chased a small mouse.", "hi"),
@@ -182,14 +180,14 @@ EDITS = {
         [
             ("The hungry cat chased a small mouse.", "The cat saw the cat 🙂"),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 6, 6"),
-            (ARROW, 'arrow, banana = "She put the key on a table.", "He took it."'),
+            ('my_layer = "The cat saw the cat 🙂", "cat", 2', 'my_layer = "word " * 600 + "end", "end", "two"'),
+            ("shared = HeadByHeadAttention(8, 2)", "shared = HeadByHeadAttention(12, 3)\nshared.heads[1].key = shared.heads[0].key"),
         ],
     ],
     "05_encoder_layer": [
         [
             ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
             ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
-            ("slope = torch.tensor(0.2)", "slope = torch.tensor(-1e20)"),
             ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],
@@ -197,14 +195,12 @@ EDITS = {
             ('my_sentence = "time flies like an arrow"', 'my_sentence = "I"'),
             ('watch("the spring in the mattress broke", "spring")', 'watch("spring, spring, SPRING", "Spring")'),
             (BARKS, 'pair = "one text"'),
-            ("slope = torch.tensor(0.2)", "slope = 0"),
             ("prediction = None", "prediction = (0.12, 0.95)"),
         ],
         [
             ('my_sentence = "time flies like an arrow"', 'my_sentence = "北京 🙂 " * 300'),
             ('watch("the spring in the mattress broke", "spring")', 'watch("", "")'),
             (BARKS, 'pair = ["a", "b " * 600, ""]'),
-            ("slope = torch.tensor(0.2)", "slope = 3"),
             ("prediction = None", 'prediction = "little"'),
         ],
     ],

@@ -18,27 +18,46 @@ class ByModule(torch.nn.Module):
         return gelu(x)
 
 
-def post_only(stream, sublayer, norm, norm_first=False):
-    return norm(stream + sublayer(stream))
+def in_place(stream, sublayer, norm):
+    stream += sublayer(stream)
+    return norm(stream)
 
 
-def swapped(stream, sublayer, norm, norm_first=False):
-    return post_only(stream, sublayer, norm) if norm_first else stream + sublayer(norm(stream))
+def forward(self, hidden_states, attention_mask=None):
+    change, weights = self.attention(hidden_states, attention_mask, True)
+    hidden_states = self.attention_norm(hidden_states + self.dropout(change))
+    return self.feed_forward_norm(hidden_states + self.dropout(self.feed_forward(hidden_states))), weights
 
 
-def in_one_expression(x, f, ln, norm_first=False):
-    return x + f(ln(x)) if norm_first else ln(x + f(x))
+def with_weights(part):
+    """A layer that gives the right weights beside what the part makes of the states."""
+    return lambda layer, states, mask=None: (
+        part(layer, states, mask),
+        layer.attention(states, mask, True)[1],
+    )
 
 
-def by_position(x, f, ln, norm_first):
-    return x + f(ln(x)) if norm_first else ln(x + f(x))
+def by_residual_step(self, hidden_states, attention_mask=None):
+    def step(stream, sublayer, norm):
+        return norm(stream + self.dropout(sublayer(stream)))
+
+    change, weights = self.attention(hidden_states, attention_mask, True)
+    hidden_states = step(hidden_states, lambda _: change, self.attention_norm)
+    return step(hidden_states, self.feed_forward, self.feed_forward_norm), weights
 
 
-def in_place(stream, sublayer, norm, norm_first=False):
-    if norm_first:
-        stream += sublayer(norm(stream))
-        return stream
-    return norm(stream + sublayer(stream))
+def in_two_lines(self, hidden_states):
+    wide = self.activation(self.intermediate(hidden_states))
+    return self.output(wide)
+
+
+def by_products(self, hidden_states):
+    wide = hidden_states @ self.intermediate.weight.T + self.intermediate.bias
+    return F.linear(self.activation(wide), self.output.weight, self.output.bias)
+
+
+def token_by_token(self, hidden_states):
+    return torch.stack([in_two_lines(self, states) for states in hidden_states.unbind(1)], dim=1)
 
 
 def layer(layer, hidden_states, attention_mask):
@@ -111,21 +130,26 @@ def layer_dropping_the_pair(layer, states, mask):
     return layer.feed_forward_norm(states + layer.dropout(layer.feed_forward(states)))
 
 
-def in_steps(stream, sublayer, norm, norm_first=False):
-    change = sublayer(norm(stream) if norm_first else stream)
-    total = torch.add(change, stream)
-    return total if norm_first else norm(total)
+def in_steps(stream, sublayer, norm):
+    change = sublayer(stream)
+    return norm(torch.add(change, stream))
 
 
 RIGHT = {
     "5.1": [
+        in_steps,
+        lambda x, f, ln: ln(x + f(x)),
+        lambda stream, sublayer, norm: norm(sublayer(stream) + stream),
+    ],
+    "5.2": [
         lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
         lambda x: 0.5 * x * (1 + torch.erf(x * 2**-0.5)),
         lambda x: gelu(x).numpy(),
         ByModule(),
         lambda x: x * torch.special.ndtr(x),
     ],
-    "5.2": [
+    "5.3": [in_two_lines, by_products, token_by_token],
+    "5.4": [
         ([3], range(6)),
         ((3,), {0, 1, 2, 3, 4, 5}),
         [torch.tensor([3]), torch.arange(6)],
@@ -134,20 +158,33 @@ RIGHT = {
         ([False, False, False, True, False, False], torch.ones(6, dtype=torch.bool)),
         ([3], "all"),
     ],
-    "5.3": [layer, layer_by_half, a_layer()],
-    "5.4": [
-        7_087_872,
-        7_087_872.0,
-        torch.tensor(7_087_872),
-        np.int64(7_087_872),
-        "7,087,872 parameters",
-        "7 087 872",
-        12 * 768**2 + 13 * 768,
+    "5.5": [
+        forward,
+        by_residual_step,
+        with_weights(layer),
+        with_weights(layer_by_half),
+        with_weights(a_layer()),
     ],
-    "5.5": [in_one_expression, in_steps, by_position],
 }
 WRONG = {
     "5.1": [
+        (lambda x, f, ln: x + f(ln(x)), "LayerNorm stands before the sublayer: normalise the sum"),
+        (lambda x, f, ln: ln(f(x)), "residual connection is missing"),
+        (lambda x, f, ln: x + ln(f(x)), "has to see the sum"),
+        (lambda x, f, ln: x + f(x), "LayerNorm is missing"),
+        (lambda x, f, ln: ln(x + f(ln(x))), "reads the stream as it is"),
+        (lambda x, f, ln: ln(ln(x) + f(x)), "before the sum"),
+        (lambda x, f, ln: ln(ln(x + f(x))), "twice"),
+        (in_place, "writes into the stream"),
+        (lambda x, f, ln: F.layer_norm(x + f(x), x.shape[-1:]), "call the `norm` that is given"),
+        (lambda x, f, ln: ln(2 * x + f(x)), "First the sum"),
+        (lambda x, f, ln: ln(x + f(x)).detach(), "no detach"),
+        (torch.no_grad()(lambda x, f, ln: ln(x + f(x))), "no torch.no_grad()"),
+        (lambda x, f, ln: ln(x + f(x).detach()), "no detach"),
+        (lambda x, f, ln: ln(x.detach() + f(x)), "no detach"),
+        (lambda x, f, ln: ln(x + f(x)).double(), "the next layer would refuse it"),
+    ],
+    "5.2": [
         (torch.relu, "ReLU"),
         (lambda x: F.gelu(x, approximate="tanh"), "tanh form"),
         (lambda x: x * torch.sigmoid(1.702 * x), "sigmoid"),
@@ -170,7 +207,21 @@ WRONG = {
         (lambda x: gelu(x.double()), "the next layer would refuse it"),
         (lambda x: torch.stack([gelu(row) for row in x]), "a single number"),
     ],
-    "5.2": [
+    "5.3": [
+        (lambda self, x: self.output(self.intermediate(x)), "The activation is missing"),
+        (lambda self, x: self.activation(self.output(self.intermediate(x))), "stands at the end"),
+        (lambda self, x: self.activation(in_two_lines(self, x)), "a second activation"),
+        (lambda self, x: self.output(self.intermediate(self.activation(x))), "stands at the beginning"),
+        (lambda self, x: x + in_two_lines(self, x), "the layer adds it"),
+        (lambda self, x: self.output(F.gelu(self.intermediate(x))), "so call self.activation"),
+        (lambda self, x: self.output(self.intermediate(x).relu()), "Widen with self.intermediate"),
+        (lambda self, x: self.activation(self.intermediate(x)), "map them back to H"),
+        (lambda self, x: self.intermediate(self.activation(self.output(x))), "The sizes do not fit"),
+        (lambda self, x: in_two_lines(self, x).detach(), "no detach"),
+        (lambda self, x: in_two_lines(self, x.mean(1, keepdim=True)), "shape"),
+        (lambda self, x: in_two_lines(self, x.mul_(1.5)), "writes into the hidden states"),
+    ],
+    "5.4": [
         (([3], [3]), "has attention in it"),
         (([3], [3, 4, 5]), "no causal mask"),
         ((range(6), range(6)), "each position alone"),
@@ -185,87 +236,48 @@ WRONG = {
         (([2], range(6)), "read position 3"),
         ([3], "two lists"),
     ],
-    "5.3": [
-        (pre_ln, "This is pre-LN"),
-        (a_layer(residual=(0, 1)), "around attention is missing"),
-        (a_layer(residual=(1, 0)), "around the feed-forward network is missing"),
-        (a_layer(residual=(0, 0)), "Both residual connections"),
-        (a_layer(norms=(None, None)), "Both LayerNorms are missing"),
-        (a_layer(norms=(None, "feed_forward_norm")), "after attention is missing"),
-        (a_layer(norms=("attention_norm", None)), "at the end is missing"),
-        (a_layer(norms=("feed_forward_norm", "attention_norm")), "changed places"),
-        (a_layer(norms=("attention_norm", "attention_norm")), "in both places"),
-        (a_layer(reads="input"), "has to read what attention made"),
-        (a_layer(reads="adds to the input"), "not to the layer's input"),
-        (a_layer(masked=False), "“layer 0, padded batch” differs"),
-        (a_layer(dropout=False), "“in training, with dropout” differs"),
-        (a_layer(dropout="sum"), "“in training, with dropout” differs"),
-        (lambda block, x, mask: block.attention_norm(x + block.attention(x, mask)[0]), "half alone"),
-        (lambda block, x, mask: block.feed_forward_norm(x + block.feed_forward(x)), "Attention is missing"),
-        (lambda block, x, mask: block(x, mask)[0], "calls the finished layer"),
-        (lambda block, x, mask: block.forward(x, mask)[0], "calls the finished layer"),
-        (lambda block, x, mask: (layer(block, x, mask), None), "hidden states alone"),
-        (lambda block, x, mask: layer(block, x, mask)[0], "shape"),
-        (lambda block, x, mask: layer(block, x, mask) + 1, "“layer 0, one sentence” differs"),
-        (layer_in_place, "writes into the hidden states"),
-        (lambda block, x, mask: type(block).forward(block, x, mask)[0], "calls the finished layer"),
+    "5.5": [
+        (with_weights(pre_ln), "This is pre-LN"),
+        (with_weights(a_layer(residual=(0, 1))), "around attention is missing"),
+        (with_weights(a_layer(residual=(1, 0))), "around the feed-forward network is missing"),
+        (with_weights(a_layer(residual=(0, 0))), "Both residual connections"),
+        (with_weights(a_layer(norms=(None, None))), "Both LayerNorms are missing"),
+        (with_weights(a_layer(norms=(None, "feed_forward_norm"))), "after attention is missing"),
+        (with_weights(a_layer(norms=("attention_norm", None))), "at the end is missing"),
+        (with_weights(a_layer(norms=("feed_forward_norm", "attention_norm"))), "changed places"),
+        (with_weights(a_layer(norms=("attention_norm", "attention_norm"))), "in both places"),
+        (with_weights(a_layer(reads="input")), "has to read what attention made"),
+        (with_weights(a_layer(reads="adds to the input")), "not to the layer's input"),
+        (with_weights(a_layer(masked=False)), "“layer 0, padded batch” differs"),
+        (with_weights(a_layer(dropout=False)), "“in training, with dropout” differs"),
+        (with_weights(a_layer(dropout="sum")), "“in training, with dropout” differs"),
         (
-            lambda block, x, mask: TransformerEncoderLayer.forward(block, x, mask)[0],
+            with_weights(lambda block, x, mask: block.attention_norm(x + block.attention(x, mask)[0])),
+            "half alone",
+        ),
+        (
+            with_weights(lambda block, x, mask: block.feed_forward_norm(x + block.feed_forward(x))),
+            "Attention is missing",
+        ),
+        (lambda block, x, mask: block(x, mask, True), "calls the finished layer"),
+        (lambda block, x, mask: block.forward(x, mask, True), "calls the finished layer"),
+        (with_weights(lambda block, x, mask: layer(block, x, mask)[0]), "shape"),
+        (with_weights(lambda block, x, mask: layer(block, x, mask) + 1), "“layer 0, one sentence” differs"),
+        (with_weights(layer_in_place), "writes into the hidden states"),
+        (lambda block, x, mask: type(block).forward(block, x, mask, True), "calls the finished layer"),
+        (
+            lambda block, x, mask: TransformerEncoderLayer.forward(block, x, mask, True),
             "calls the finished layer",
         ),
-        (lambda block, x, mask: layer(block, x, mask).detach(), "gradients do not get back"),
-        (layer_without_gradient, "gradients do not get back"),
-        (layer_with_detached_residual, "gradients do not get back"),
-        (layer_that_always_drops, "in evaluation mode too"),
-        (layer_with_the_pair, "returns a pair"),
-        (layer_dropping_the_pair, "returns a pair"),
-    ],
-    "5.4": [
-        (7_084_800, "LayerNorms are missing"),
-        (7_086_336, "two LayerNorms"),
-        (12 * 768**2, "Biases and LayerNorms"),
-        (12 * 4 * (768**2 + 768) + 2 * 768 * 3072 + 3072 + 768 + 4 * 768, "12 times"),
-        (4 * (768**2 + 768) + 4 * 768 + 768 * 3072 + 3072, "two maps"),
-        (4 * (768**2 + 768) + 4 * 768 + 2 * 768 * 12 + 12 + 768, "number of heads"),
-        (4 * (768**2 + 768), "attention alone"),
-        ("about 7 million", "a number"),
-        (7_000_000, "Which six linear maps"),
-        (1_774_464, "H = 384"),
-        (12 * 7_087_872, "twelve layers"),
-    ],
-    "5.5": [
-        (swapped, "post-LN"),
-        (post_only, "makes no difference"),
-        (lambda x, f, ln, norm_first=False: ln(f(x)), "residual connection is missing"),
-        (lambda x, f, ln, norm_first=False: x + ln(f(x)), "has to see the sum"),
-        (lambda x, f, ln, norm_first=False: x + f(x), "LayerNorm is missing"),
-        (lambda x, f, ln, norm_first=False: ln(x + f(ln(x))), "once"),
-        (lambda x, f, ln, norm_first=False: ln(x) + f(ln(x)) if norm_first else ln(x + f(x)), "untouched"),
-        (
-            lambda x, f, ln, norm_first=False: f(ln(x)) if norm_first else ln(x + f(x)),
-            "In pre-LN the residual",
-        ),
-        (lambda x, f, ln, norm_first=False: x + ln(f(x)) if norm_first else ln(x + f(x)), "f(LN(x))"),
-        (in_place, "writes into the stream"),
-        (
-            lambda x, f, ln, norm_first=False: (
-                x + f(ln(x)) if norm_first else F.layer_norm(x + f(x), x.shape[-1:])
-            ),
-            "call the `norm` that is given",
-        ),
-        (
-            lambda x, f, ln, norm_first=False: (
-                x + f(F.layer_norm(x, x.shape[-1:])) if norm_first else ln(x + f(x))
-            ),
-            "In pre-LN, too, call the `norm`",
-        ),
-        (lambda x, f, ln, norm_first=False: x + f(ln(x)) if norm_first else ln(ln(x + f(x))), "twice"),
-        (lambda x, f, ln, norm_first=False: x + f(ln(ln(x))) if norm_first else ln(x + f(x)), "twice before"),
-        (lambda x, f, ln, norm_first=True: x + f(ln(x)) if norm_first else ln(x + f(x)), "the default is"),
-        (lambda *given: in_one_expression(*given).detach(), "no detach"),
-        (torch.no_grad()(lambda *given: in_one_expression(*given)), "no torch.no_grad()"),
-        (lambda x, f, ln, first=False: in_one_expression(x, lambda y: f(y).detach(), ln, first), "no detach"),
-        (lambda x, f, ln, first=False: in_one_expression(x.detach(), f, ln, first), "no detach"),
-        (lambda *given: in_one_expression(*given).double(), "the next layer would refuse it"),
+        (with_weights(lambda block, x, mask: layer(block, x, mask).detach()), "gradients do not get back"),
+        (with_weights(layer_without_gradient), "gradients do not get back"),
+        (with_weights(layer_with_detached_residual), "gradients do not get back"),
+        (with_weights(layer_that_always_drops), "in evaluation mode too"),
+        (with_weights(layer_with_the_pair), "returns a pair"),
+        (with_weights(layer_dropping_the_pair), "returns a pair"),
+        (layer, "Return two things"),
+        (lambda block, x, mask: (layer(block, x, mask), None), "weights are None"),
+        (lambda *given: forward(*given)[::-1], "exchanged"),
+        (lambda *given: (layer(*given), layer(*given)), "returned second"),
     ],
 }
