@@ -250,7 +250,8 @@ def damage(path: Path, how) -> bool:
     """Damage all copies in a notebook; whether there were any to damage so."""
     notebook, names, before = read(path), own(path), sources(path)
     for cell in notebook.cells:
-        for name, node in reversed(notebooks.definitions(cell.source) if cell.cell_type == "code" else []):
+        ours = cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", [])
+        for name, node in reversed(notebooks.definitions(cell.source) if ours else []):
             if name in names:
                 cell.source = "\n".join(how(cell.source.split("\n"), node))
     nbformat.write(notebook, path)
