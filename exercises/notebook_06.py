@@ -8,13 +8,13 @@ from unittest import mock
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig
+from transformers import BertConfig, BertModel
 
 from exercises import (
     CUT_OFF,
     Hint,
+    NotAttempted,
     as_number,
-    as_shape,
     climb,
     close,
     exercise,
@@ -22,20 +22,18 @@ from exercises import (
     expect_function,
     expect_gradients,
     expect_tensor,
+    holds_stub,
 )
 from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
+from utils.weights import rename_weight
 
-DISTILBERT_LAYER = {
-    "attention.q_lin": "attention.query",
-    "attention.k_lin": "attention.key",
-    "attention.v_lin": "attention.value",
-    "attention.out_lin": "attention.output",
-    "sa_layer_norm": "attention_norm",
-    "ffn.lin1": "feed_forward.intermediate",
-    "ffn.lin2": "feed_forward.output",
-    "output_layer_norm": "feed_forward_norm",
-}
+OLD_IDS = ("position_ids", "token_type_ids")  # what old checkpoints keep beside the embeddings' weights
+TOY_INPUT = (
+    torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]),
+    torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]),
+    torch.tensor([[0, 0, 0, 1, 1], [0] * 5]),
+)  # ids, mask, token types
 
 
 def toy_encoder(layers: int = 3) -> TransformerEncoder:
@@ -48,7 +46,47 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
     )
 
 
-@exercise("6.1")
+@exercise("6.1", points=3, part="encoder")
+def loop_through_the_layers(answer):
+    """The answer is the forward of an encoder: all hidden states, and all attention weights."""
+    expect_function(answer)
+    name_the_mistake(lambda *given: pair_of(answer(*given))[0], shared=False)
+    name_the_mistake_in_weights(answer)
+    encoder, inputs = deepcopy(ladder(shared=False))  # an answer may alter the encoder
+    with torch.no_grad():
+        climb(rungs(lambda *given: pair_of(answer(*given))[0], encoder, inputs), {})
+    return "One text, a pair and a padded batch: equal to the official model after every layer."
+
+
+def pair_of(value) -> tuple:
+    """What a forward returned, the hidden states and the attention weights; a `Hint` if it is no such pair."""
+    hint = (
+        "Return two lists, as in `return states, attentions`: the hidden states, and the attention weights."
+    )
+    expect(isinstance(value, tuple | list) and len(value) == 2, hint)
+    expect(not any(isinstance(item, Tensor) for item in value), hint)
+    return tuple(value)
+
+
+def name_the_mistake_in_weights(answer: Callable) -> None:
+    """Raise a `Hint` unless the second of what a right forward returns is each layer's attention weights, on a toy."""
+    ids, mask, types = TOY_INPUT
+    encoder = toy_encoder()
+    wanted = encoder(ids, mask, types, output_attentions=True).attentions
+    attentions = as_states(pair_of(answer(encoder, ids, mask, types))[1], 3)
+    expect(
+        not any(weights is None for weights in attentions),
+        "The attention weights are None: a layer gives them if you ask, layer(state, attention_mask, True).",
+    )
+    many = f"There are {len(attentions)} tensors of attention weights for 3 layers: one of each layer."
+    expect(len(attentions) == len(wanted), many)
+    for number, (weights, right) in enumerate(zip(attentions, wanted, strict=True)):
+        weights = expect_tensor(weights, right.shape, f"The attention weights of layer {number}")
+        hint = f"The attention weights of layer {number} are not its own: keep the second of what it returns."
+        expect(close(weights, right), hint)
+
+
+@exercise("6.2")
 def parameters_of_an_encoder(answer):
     """How many parameters an encoder with V = 100, P = 20, T = 2, H = 10, A = 2, I = 30 and L = 3 has."""
     number = as_number(answer, "The answer")
@@ -78,59 +116,49 @@ def parameters_of_an_encoder(answer):
     return "The number of heads plays no part."
 
 
-@exercise("6.2")
-def what_the_encoder_returns(answer):
-    """How many hidden states 4 layers return, and the shape of the attention weights of one."""
-    two = isinstance(answer, (tuple, list)) and len(answer) == 2
-    expect(two, "Give the number of hidden states and the shape of attentions[0].")
-    number, shape = as_number(answer[0], "The number of states"), as_shape(answer[1], "The shape")
-    expect(number != 4, "One more than there are layers: what enters the first layer is kept too.")
-    expect(number == 5, "hidden_states holds the embeddings and the result of each layer.")
-    wrong = {
-        (3, 5, 16): "This is the shape of a hidden state; attention weights are token by token.",
-        (3, 8, 5, 2): "This is the shape of a query or key; the weights are (B, A, S, S).",
-        (4, 3, 8, 5, 5): "These are the weights of all layers stacked; attentions[0] is one layer's.",
-        (8, 5, 5): "Where are the three texts? The batch comes first.",
-        (3, 5, 5): "Each head has weights of its own: put the heads after the batch.",
-        (8, 3, 5, 5): "Batch first, then heads.",
-        (3, 4, 5, 5): "The second size is the number of heads, not of layers.",
-        (3, 16, 5, 5): "The second size is the number of heads, not H.",
-    }
-    expect(shape not in wrong, wrong.get(shape, ""))
-    expect(shape == (3, 8, 5, 5), "For each text and head, one weight for each pair of tokens: (B, A, S, S).")
-    return ""
-
-
-@exercise("6.3", points=3)
-def rename_distilbert(answer):
-    """A DistilBERT weight's name under our names."""
+@exercise("6.3", points=3, part="rename_weight")
+def rename_the_official_weights(answer):
+    """Our name for each of a `BertModel`'s weights, None for what our encoder does without."""
     expect_function(answer)
-    tables = ("word_embeddings.weight", "position_embeddings.weight")
-    wanted = {f"embeddings.{name}": f"embeddings.{name}" for name in tables}
-    wanted |= {f"embeddings.LayerNorm.{kind}": f"embeddings.layer_norm.{kind}" for kind in ("weight", "bias")}
-    for layer in range(6):
-        for theirs, ours in DISTILBERT_LAYER.items():
-            for kind in ("weight", "bias"):
-                wanted[f"transformer.layer.{layer}.{theirs}.{kind}"] = f"layers.{layer}.{ours}.{kind}"
+    rename = getattr(answer, "itself", answer)  # a guarded function may not return None
+    wanted = {name: rename_weight(name) for name in official_names()}
     homes = set(wanted.values())
     for theirs, ours in wanted.items():
-        name = answer(theirs)
+        name = rename(theirs)
+        if holds_stub(name):
+            raise NotAttempted
+        if ours is None:
+            expect(
+                name is None, f"{theirs} became {name!r}, and our encoder has no such weight: return None."
+            )
+            continue
+        kind = type(name).__name__
+        expect(name is not None, f"For {theirs} it returns None: does it end with `return`?")
+        expect(isinstance(name, str), f"It should return a string, but it returns something of type {kind}.")
         expect(
-            isinstance(name, str),
-            f"It should return a string, but it returns something of type {type(name).__name__}.",
+            "attention.feed_forward" not in name,
+            f"{theirs} became {name}: “output.dense” and “output.LayerNorm” are also the ends of longer names, "
+            "so replace the longer ones first.",
         )
         expect(name == ours or name != theirs, f"{theirs} is returned unchanged.")
         expect(name == ours or name not in homes, f"{theirs} became {name}, which is another weight's place.")
         expect(name == ours, f"{theirs} became {name}, and our encoder has no such weight.")
-    return "DistilBERT's weights fit our encoder; only token types are missing, which it does without."
+    return "Every name of a model of twelve layers finds its place."
+
+
+@cache
+def official_names() -> list[str]:
+    """The names of a `BertModel` of twelve layers, and those that old checkpoints hold beside them."""
+    with torch.device("meta"):
+        return [*BertModel(BertConfig()).state_dict(), *(f"embeddings.{name}" for name in OLD_IDS)]
 
 
 @exercise("6.4", points=3)
 def share_one_layer(answer):
     """The answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
-    name_the_mistake(answer)
-    encoder, inputs = deepcopy(ladder_of_one_layer())  # an answer may alter the encoder
+    name_the_mistake(answer, shared=True)
+    encoder, inputs = deepcopy(ladder(shared=True))  # an answer may alter the encoder
     with torch.no_grad():
         climb(rungs(answer, encoder, inputs), {"embeddings": "Hand the token types to encoder.embeddings."})
     return "One text, a pair and a padded batch: equal to the official model with one layer in all places."
@@ -153,10 +181,12 @@ def as_states(value, layers: int) -> list[Tensor]:
     return states
 
 
-def name_the_mistake(answer: Callable) -> None:
-    """Raise a `Hint` that names it if the answer is one of the usual wrong forwards, on two toys."""
-    ids, types = torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]), torch.tensor([[0, 0, 0, 1, 1], [0] * 5])
-    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+def name_the_mistake(answer: Callable, shared: bool) -> None:
+    """Raise a `Hint` that names it if the answer is one of the usual wrong forwards, on two toys.
+
+    With `shared`, a right one uses the first layer in every round, else each layer in its own.
+    """
+    ids, mask, types = TOY_INPUT
     encoder, two_layers = toy_encoder(), toy_encoder(layers=2)
     untouched = deepcopy(encoder)
     for layer in encoder.layers:
@@ -167,7 +197,7 @@ def name_the_mistake(answer: Callable) -> None:
     expect_untouched(encoder, untouched)
     start, (wanted, variants) = (
         encoder.embeddings(ids, types),
-        reference_states(encoder, ids, mask, types),
+        reference_states(encoder, ids, mask, types, shared),
     )
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
@@ -183,7 +213,8 @@ def name_the_mistake(answer: Callable) -> None:
             if number == 0
             else f"The state after round {number} is off"
         )
-        hint = f"{place}: call layers[0] on what the round before returned, with the mask."
+        which = "layers[0]" if shared else "each layer"
+        hint = f"{place}: call {which} on what the round before returned, with the mask."
         expect(close(state, right), hint)
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
@@ -205,36 +236,50 @@ def refuse(*arguments, **options):
     raise Hint("This calls the finished encoder: write what it does, with its embeddings and layers.")
 
 
-def reference_states(encoder, ids, mask, types) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
-    """All states of an encoder that uses its first layer each time, and by hint those of the usual wrong ways."""
-    first, last = encoder.layers[0], encoder.layers[-1]
-    start, untyped = encoder.embeddings(ids, types), encoder.embeddings(ids)
-    ways = [[start], [start], [start], [start], [start], [untyped], [encoder.embeddings.word_embeddings(ids)]]
-    wanted, unmasked, parallel, own, of_the_last, without_types, words_only = ways
-    for layer in encoder.layers:
-        wanted.append(first(wanted[-1], mask)[0])
-        unmasked.append(first(unmasked[-1])[0])
-        parallel.append(first(start, mask)[0])
-        own.append(layer(own[-1], mask)[0])
-        of_the_last.append(last(of_the_last[-1], mask)[0])
-        without_types.append(first(without_types[-1], mask)[0])
-        words_only.append(first(words_only[-1], mask)[0])
-    return wanted, {
-        "Padding is not masked: give the attention mask in every round.": unmasked,
-        "Every round got the embeddings: give each what the one before returned.": parallel,
-        "These are the states of the ordinary encoder: call encoder.layers[0] in every round.": own,
-        "This is the last layer, used again and again: use encoder.layers[0].": of_the_last,
+def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
+    """All states of an encoder that uses its layers as asked for, and by hint those of the usual wrong ways."""
+    own = range(len(encoder.layers))
+    first, last = [0] * len(own), [len(own) - 1] * len(own)
+    which, start, untyped = first if shared else own, encoder.embeddings(ids, types), encoder.embeddings(ids)
+
+    def states(start, layers=which, mask=mask) -> list[Tensor]:
+        found = [start]
+        for number in layers:
+            found.append(encoder.layers[number](found[-1], mask)[0])
+        return found
+
+    wanted = states(start)
+    variants = {
+        "Padding is not masked: give the attention mask in every round.": states(start, mask=None),
+        "Every round got the embeddings: give each what the one before returned.": [
+            start,
+            *(encoder.layers[number](start, mask)[0] for number in which),
+        ],
         "The order is turned: the embeddings come first, the last round's result last.": wanted[::-1],
-        "The token types are missing: encoder.embeddings(input_ids, token_type_ids).": without_types,
-        "These are word vectors alone: encoder.embeddings adds positions and token types.": words_only,
+        "The token types are missing: encoder.embeddings(input_ids, token_type_ids).": states(untyped),
+        "These are word vectors alone: encoder.embeddings adds positions and token types.": states(
+            encoder.embeddings.word_embeddings(ids)
+        ),
+    }
+    if shared:
+        return wanted, variants | {
+            "These are the states of the ordinary encoder: call encoder.layers[0] in every round.": states(
+                start, own
+            ),
+            "This is the last layer, used again and again: use encoder.layers[0].": states(start, last),
+        }
+    return wanted, variants | {
+        "This is the first layer, used again and again: call each layer in its turn.": states(start, first),
+        "This is the last layer, used again and again: call each layer in its turn.": states(start, last),
+        "The layers come in the wrong order: begin with layer 0.": states(start, own[::-1]),
     }
 
 
 @cache
-def ladder_of_one_layer() -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
-    """A pretrained encoder; and one text, a pair, a padded batch, each with the official states of its first layer.
+def ladder(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
+    """A pretrained encoder; and one text, a pair, a padded batch, each with the states of the official model.
 
-    The official model has its first layer in all places.
+    With `shared`, that has its first layer in all places.
     """
     official, tokenizer = load_reference_model(), load_tokenizer()
     texts = ["time flies like an arrow", "the bark of a palm tree is very rough", "I called Ian."]
@@ -245,7 +290,8 @@ def ladder_of_one_layer() -> tuple[TransformerEncoder, list[tuple[dict[str, Tens
     )
     encoder = TransformerEncoder(official.config)
     encoder.load_bert_weights(official.state_dict())
-    official.encoder.layer = nn.ModuleList([official.encoder.layer[0]] * len(encoder.layers))
+    if shared:
+        official.encoder.layer = nn.ModuleList([official.encoder.layer[0]] * len(encoder.layers))
     with torch.no_grad():
         states = [official(**each, output_hidden_states=True).hidden_states for each in inputs]
     return encoder.eval(), list(zip(inputs, states, strict=True))

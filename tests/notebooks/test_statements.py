@@ -159,10 +159,15 @@ def test_the_gradients_of_03():
 
 
 def test_the_numbers_of_the_ladder(tokenizer):
-    batches = [(IAN,), ("I called Ian.", "I got his answering machine.")]
-    texts = ["the bark of a palm tree is very rough", "time flies like an arrow", "dogs bark"]
-    real = sum(int(tokenizer(*texts)["attention_mask"].sum()) for texts in (*batches, (texts,)))
-    says("06_encoder", f"Our three inputs have {real} real tokens", f"{real * 384:,} for our three inputs")
+    first = ["I called Ian.", "time flies like an arrow", "dogs bark"]
+    second = ["I got his answering machine.", "fruit flies like a banana", "so do seals"]
+    real = int(tokenizer(first, second)["attention_mask"].sum())
+    says(
+        "06_encoder",
+        f"Our three pairs have {real} real tokens",
+        f"{real} × 384 numbers",
+        f"{real * 384:,} in each",
+    )
 
 
 def test_the_ids_of_the_drawings(tokenizer):

@@ -16,7 +16,10 @@ FLIES = 'flies = ["time flies like an arrow", "fruit flies like a banana"]'
 BARKS = 'pair = ["the bark of a palm tree is very rough", "time flies like an arrow"]'
 IAN = 'sentence = "I called Ian. I got his answering machine."'
 IAN_PAIR = 'pair = ("I called Ian.", "I got his answering machine.")'
-TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an arrow", "dogs bark"]'
+LADDER = """\
+I called Ian. | I got his answering machine.
+time flies like an arrow | fruit flies like a banana
+dogs bark | so do seals"""
 IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
 
 # by notebook: rounds of edits, each the text that stands there and what is typed instead
@@ -181,7 +184,10 @@ EDITS = {
             ("The hungry cat chased a small mouse.", "The cat saw the cat 🙂"),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 6, 6"),
             ('my_layer = "The cat saw the cat 🙂", "cat", 2', 'my_layer = "word " * 600 + "end", "end", "two"'),
-            ("shared = HeadByHeadAttention(8, 2)", "shared = HeadByHeadAttention(12, 3)\nshared.heads[1].key = shared.heads[0].key"),
+            (
+                "shared = HeadByHeadAttention(8, 2)",
+                "shared = HeadByHeadAttention(12, 3)\nshared.heads[1].key = shared.heads[0].key",
+            ),
         ],
     ],
     "05_encoder_layer": [
@@ -207,30 +213,29 @@ EDITS = {
     "06_encoder": [
         [
             ('text = "My sister lost her keys."', 'text = "Ça va? 你好 🙂 " * 80'),
+            (LADDER, "Wo ist die Bäckerei? 🙂 | What is BERT?"),
+            ("spoiled = 2", "spoiled = 0"),
             (IAN, 'sentence = "Wo ist die Bäckerei? 🙂 " * 80'),
-            ("number_of_layers = 3", "number_of_layers = 12"),
-            (IAN_PAIR, 'pair = ("What is BERT?", "BERT is BERT.")'),
-            ('texts = ["the bark of a palm tree is very rough", ', 'texts = ["hi", '),
             ('my_word = "spring"', 'my_word = "encoderology"'),
             ("prediction = None", "prediction = 0.3"),
         ],
         [
             ('text = "My sister lost her keys."', 'text = ""'),
+            (LADDER, ""),
+            ("spoiled = 2", "spoiled = 5"),
             (IAN, 'sentence = ""'),
             ('"the spring in the mattress broke", "in spring the flowers bloom"', '"spring spring", "no such word"'),
         ],
         [
-            ("number_of_layers = 3", "number_of_layers = 0"),
-            (IAN_PAIR, 'pair = "I called Ian."'),
             ('text = "My sister lost her keys."', 'text = ["One text.", "And another, longer one."]'),
-            (TEXTS, 'texts = "a single text"'),
+            (LADDER, "one text alone\n\n| only a second one\none | two | three\n" + "word " * 600 + "|" + "b " * 600),
+            ("spoiled = 2", "spoiled = 6"),
             (IAN, 'sentence = "hi"'),
             ('my_word = "spring"', 'my_word = "Spring"'),
         ],
         [
-            ("number_of_layers = 3", 'number_of_layers = "two"'),
-            (IAN_PAIR, 'pair = ["one", "two", "three"]'),
-            (TEXTS, 'texts = ["", "b " * 600]'),
+            (LADDER, "I CALLED IAN. | [MASK] [SEP]"),
+            ("spoiled = 2", 'spoiled = "the last"'),
             (IAN, 'sentence = "The boss fired the clerk. He lost his job."'),
             ('my_word = "spring"', 'my_word = ""'),
             ("prediction = None", 'prediction = "half"'),

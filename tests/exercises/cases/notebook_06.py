@@ -5,52 +5,118 @@ import re
 import numpy as np
 import torch
 
+from tests.exercises.parts import NAMES
 from utils.encoder import TransformerEncoder
 
-TABLE = {
-    "transformer.layer": "layers",
-    "q_lin": "query",
-    "k_lin": "key",
-    "v_lin": "value",
-    "out_lin": "output",
-    "sa_layer_norm": "attention_norm",
-    "output_layer_norm": "feed_forward_norm",
-    "ffn.lin1": "feed_forward.intermediate",
-    "ffn.lin2": "feed_forward.output",
-    "LayerNorm": "layer_norm",
-}
 
-
-def rename(name, table=TABLE):
-    for theirs, ours in table.items():
+def rename(name, first=(), **changes):
+    """Our name, by the replacements of `first`, then by the usual ones, of which some are changed."""
+    if name.startswith("pooler") or name.endswith("_ids"):
+        return None
+    for theirs, ours in [*first, *((theirs, changes.get(ours, ours)) for theirs, ours in NAMES)]:
         name = name.replace(theirs, ours)
     return name
 
 
 def rename_by_parts(name):
-    match = re.fullmatch(r"transformer\.layer\.(\d+)\.(.+)\.(weight|bias)", name)
+    match = re.fullmatch(r"encoder\.layer\.(\d+)\.(.+)\.(weight|bias)", name)
     if not match:
-        return name.replace("LayerNorm", "layer_norm")
+        known = name.startswith("embeddings") and not name.endswith("_ids")
+        return name.replace("LayerNorm", "layer_norm") if known else None
     layer, part, kind = match.groups()
-    return f"layers.{layer}.{rename(part)}.{kind}"
+    table = {theirs: ours for theirs, ours in NAMES if "self" not in theirs}
+    return f"layers.{layer}.{table.get(part, part.replace('.self', ''))}.{kind}"
 
 
-def rename_but(**changes):
-    return lambda name: rename(name, {key: changes.get(key, value) for key, value in TABLE.items()})
+def rename_all(name):
+    for theirs, ours in NAMES:
+        name = name.replace(theirs, ours)
+    return name
 
 
-def one_digit(name):
-    return rename(re.sub(r"transformer\.layer\.(\d)\d*\.", r"layers.\1.", name))
+def rename_one_layer(name):
+    found = rename_all(name)
+    return found if name.startswith(("embeddings", "encoder.layer.0")) and not name.endswith("_ids") else None
 
 
-def table_of_layers(layers):
-    """A table of all names, layer by layer, in place of a rule."""
-    parts = [f"attention.{name}_lin" for name in ("q", "k", "v", "out")]
-    parts += ["sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"]
-    names = [f"transformer.layer.{layer}.{part}" for layer in layers for part in parts]
-    names += [f"embeddings.{name}" for name in ("word_embeddings", "position_embeddings", "LayerNorm")]
-    table = {f"{name}.{kind}": rename(f"{name}.{kind}") for name in names for kind in ("weight", "bias")}
-    return lambda name: table[name]
+def rename_and_forget_to_return(name):
+    rename(name)
+
+
+def stack(self, input_ids, attention_mask, token_type_ids):
+    states, attentions = [self.embeddings(input_ids, token_type_ids)], []
+    for layer in self.layers:
+        state, weights = layer(states[-1], attention_mask, True)
+        states.append(state)
+        attentions.append(weights)
+    return states, attentions
+
+
+def stack_by_number(self, input_ids, attention_mask, token_type_ids):
+    pairs = [(self.embeddings(input_ids, token_type_ids), None)]
+    for number in range(len(self.layers)):
+        pairs.append(self.layers[number](pairs[-1][0], attention_mask, output_attentions=True))
+    return tuple(state for state, _ in pairs), tuple(weights for _, weights in pairs[1:])
+
+
+def stack_with(states=None, weights=None, mask=True, types=True, ask=True):
+    """A stack that does something else with the states or weights at its end, or leaves out what it is given."""
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        found, attentions = [self.embeddings(input_ids, token_type_ids if types else None)], []
+        for layer in self.layers:
+            state, looked = layer(found[-1], attention_mask if mask else None, ask)
+            found.append(state)
+            attentions.append(looked)
+        return (states or list)(found), (weights or list)(attentions)
+
+    return forward
+
+
+def stack_of(pick):
+    """A stack that calls, in each round, the layer that `pick` gives for the layers and the round's number."""
+
+    def forward(self, input_ids, attention_mask, token_type_ids):
+        states, attentions = [self.embeddings(input_ids, token_type_ids)], []
+        for number in range(len(self.layers)):
+            state, weights = pick(self.layers, number)(states[-1], attention_mask, True)
+            states.append(state)
+            attentions.append(weights)
+        return states, attentions
+
+    return forward
+
+
+def stack_side_by_side(self, input_ids, attention_mask, token_type_ids):
+    start = self.embeddings(input_ids, token_type_ids)
+    found = [layer(start, attention_mask, True) for layer in self.layers]
+    return [start, *(state for state, _ in found)], [weights for _, weights in found]
+
+
+def stack_of_three(self, input_ids, attention_mask, token_type_ids):
+    states, attentions = stack(self, input_ids, attention_mask, token_type_ids)
+    return [*states, *states][:4], [*attentions, *attentions][:3]
+
+
+def stack_of_words(self, input_ids, attention_mask, token_type_ids):
+    states, attentions = [self.embeddings.word_embeddings(input_ids)], []
+    for layer in self.layers:
+        state, weights = layer(states[-1], attention_mask, True)
+        states.append(state)
+        attentions.append(weights)
+    return states, attentions
+
+
+def stack_handing_on_pairs(self, input_ids, attention_mask, token_type_ids):
+    state = self.embeddings(input_ids, token_type_ids)
+    for layer in self.layers:
+        state = layer(state, attention_mask, True)
+    return state, []
+
+
+def stack_of_the_class(self, *given):
+    found = self.forward(*given, output_hidden_states=True, output_attentions=True)
+    return found.hidden_states, found.attentions
 
 
 def forward(encoder, input_ids, attention_mask, token_type_ids):
@@ -246,22 +312,39 @@ def count_all(encoder, number):
 
 
 RIGHT = {
-    "6.1": [4600, 4600.0, np.int64(4600), torch.tensor(4600), "4,600", "4600 parameters"],
-    "6.2": [
-        (5, (3, 8, 5, 5)),
-        [5.0, [3, 8, 5, 5]],
-        (np.int64(5), torch.Size((3, 8, 5, 5))),
-        (5, torch.tensor([3, 8, 5, 5])),
-        (torch.tensor(5), torch.zeros(3, 8, 5, 5)),
-        ("5", "(3, 8, 5, 5)"),
-    ],
-    "6.3": [rename, rename_by_parts, one_digit, table_of_layers(range(6))],
+    "6.1": [stack, stack_by_number, stack_with(states=tuple, weights=tuple)],
+    "6.2": [4600, 4600.0, np.int64(4600), torch.tensor(4600), "4,600", "4600 parameters"],
+    "6.3": [rename, rename_by_parts],
     "6.4": [forward, forward_recursively, forward_tensor, forward_yielding],
     "6.5": [thaw, thaw_by_name],
 }
 
 WRONG = {
     "6.1": [
+        (stack_with(states=lambda states: states[-1]), "Return two lists"),
+        (forward, "Return two lists"),
+        (stack_with(mask=False), "not masked"),
+        (stack_with(types=False), "token types are missing"),
+        (stack_with(ask=False), "weights are None"),
+        (stack_with(states=lambda states: states[1:]), "The embeddings belong in front"),
+        (stack_with(states=lambda states: states[:-1]), "last round's result is missing"),
+        (stack_with(states=lambda states: states[::-1]), "The order is turned"),
+        (stack_with(states=lambda states: states[:1]), "3 layers give 4"),
+        (stack_with(states=lambda states: [s.detach() for s in states]), "gradients do not get back"),
+        (stack_with(weights=lambda weights: weights[-1:]), "1 tensors of attention weights for 3 layers"),
+        (stack_with(weights=lambda weights: weights[::-1]), "weights of layer 0 are not its own"),
+        (stack_with(weights=lambda weights: [w.mean(1) for w in weights]), "should have the shape"),
+        (stack_of(lambda layers, number: layers[0]), "the first layer, used again"),
+        (stack_of(lambda layers, number: layers[-1]), "the last layer, used again"),
+        (stack_of(lambda layers, number: layers[-1 - number]), "begin with layer 0"),
+        (stack_side_by_side, "Every round got the embeddings"),
+        (stack_of_three, "with two there are three"),
+        (stack_of_words, "word vectors alone"),
+        (stack_handing_on_pairs, "hand on the first of it"),
+        (stack_of_the_class, "calls the finished encoder"),
+        (lambda self, ids, mask, types: None, "return"),
+    ],
+    "6.2": [
         (1120, "one layer"),
         (3360, "layers alone"),
         (2360, "parameters of its own"),
@@ -282,32 +365,19 @@ WRONG = {
         ((440, 640, 40), "a number"),
         (torch.zeros(2), "a number"),
     ],
-    "6.2": [
-        ((4, (3, 8, 5, 5)), "One more"),
-        ((13, (3, 8, 5, 5)), "the embeddings and"),
-        ((5, (3, 5, 16)), "token by token"),
-        ((5, (3, 8, 5, 2)), "query or key"),
-        ((5, (4, 3, 8, 5, 5)), "stacked"),
-        ((5, (8, 5, 5)), "batch comes first"),
-        ((5, (3, 5, 5)), "Each head"),
-        ((5, (1, 2)), "(B, A, S, S)"),
-        ((5, 5), "a tuple such as"),
-        (5, "Give the number"),
-        (("five", (3, 8, 5, 5)), "a number"),
-    ],
     "6.3": [
         (lambda name: name, "unchanged"),
-        (rename_but(**{"transformer.layer": "encoder.layer"}), "no such weight"),
-        (rename_but(q_lin="key"), "another weight's place"),
-        (
-            rename_but(sa_layer_norm="feed_forward_norm", output_layer_norm="attention_norm"),
-            "another weight's",
-        ),
-        (rename_but(LayerNorm="LayerNorm"), "unchanged"),
-        (lambda name: rename(name).replace("layers.2", "layers.1"), "another weight's place"),
-        (lambda name: rename(name) if "5" not in name else name, "unchanged"),
-        (str.split, "a string"),
-        (lambda name: None, "return"),
+        (str.split, "type list"),
+        (rename_all, "return None"),
+        (rename_one_layer, "returns None: does it end"),
+        (rename_and_forget_to_return, "does it end with `return`"),
+        (lambda name: rename(name, first=[("output.dense", "feed_forward.output")]), "longer ones first"),
+        (lambda name: rename(name, first=[("output.LayerNorm", "feed_forward_norm")]), "longer ones first"),
+        (lambda name: rename(name, first=[("LayerNorm", "layer_norm")]), "no such weight"),
+        (lambda name: rename(name, first=[("encoder.layer", "layer")]), "no such weight"),
+        (lambda name: rename(name, first=[("layer.11.", "layer.1.")]), "another weight's place"),
+        (lambda name: rename(name, attention_norm="feed_forward_norm"), "another weight's place"),
+        (lambda name: rename(name) if "intermediate" not in name else name, "unchanged"),
     ],
     "6.4": [
         (forward_parallel, "Every round got the embeddings"),

@@ -1,0 +1,61 @@
+"""Notebooks 03 to 09 as a reader runs them who has written parts of BERT: each prints what is saved.
+
+With all nine parts, with none, and with every second one, the main line runs in one kernel, and no cell raises.
+"""
+
+import re
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from traitlets.config import Config
+
+from exercises.keeping import keep
+from exercises.parts import PARTS
+from publish.notebooks import EXEMPT, main_line
+from tests.exercises.parts import RIGHT
+from tests.helpers import ROOT
+
+BUILT = sorted((ROOT / "notebooks").glob("0[3-9]_*.ipynb"))
+TELLS = re.compile(r"^With your own code in it: .*\n", re.MULTILINE)
+CHOSEN = {"all": list(PARTS), "half": list(PARTS)[::2], "none": []}
+
+
+def printed(cell) -> str:
+    """What a cell has printed, all pieces joined, since where a stream breaks is chance."""
+    streams = [output for output in cell.outputs if output.output_type == "stream"]
+    return "".join(output.text for output in streams if output.name == "stdout")
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A folder of parts, as check keeps them; its kernels read it, too."""
+    monkeypatch.setenv("MINE", str(tmp_path / "mine"))
+
+    def keep_some(names: list[str]) -> None:
+        for name in names:
+            assert keep(name, RIGHT[name]).startswith("That is part")
+
+    return keep_some
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+@pytest.mark.parametrize("path", BUILT, ids=lambda path: path.stem)
+def test_with_a_reader_s_parts_a_notebook_prints_what_is_saved(path, chosen, mine):
+    mine(CHOSEN[chosen])
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells = main_line(notebook)
+    saved = [printed(cell) if cell.cell_type == "code" else "" for cell in notebook.cells]
+    encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})  # else ipykernel warns
+    options = {"timeout": 1800, "kernel_name": "python3", "config": encrypted}
+    NotebookClient(notebook, resources={"metadata": {"path": path.parent}}, **options).execute()
+    told = ""
+    for cell, wanted in zip(notebook.cells, saved, strict=True):
+        if cell.cell_type != "code":
+            continue
+        found = printed(cell)
+        told += "".join(TELLS.findall(found))
+        if EXEMPT not in cell.metadata.get("tags", []):
+            assert TELLS.sub("", found) == wanted, cell.source
+    asks = any("my_encoder(" in cell.source or "my_classifier(" in cell.source for cell in notebook.cells)
+    assert bool(told) == (asks and bool(CHOSEN[chosen]))
