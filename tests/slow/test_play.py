@@ -20,41 +20,48 @@ LADDER = """\
 I called Ian. | I got his answering machine.
 time flies like an arrow | fruit flies like a banana
 dogs bark | so do seals"""
+TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an arrow", "dogs bark"]'
+TEXT_OF_IAN = 'text = "I called Ian. I got his answering machine."'
 IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
 
 # by notebook: rounds of edits, each the text that stands there and what is typed instead
 EDITS = {
     "00_overview": [
         [
-            ("My sister lost her keys in the park.", "The boss fired the clerk. He lost his job."),
+            (TEXT_OF_IAN, 'text = "The boss fired the clerk. He lost his job."'),
             ('rows=french, mask="causal"', 'values=[1, 3, 5, 7, 14], mask="padding"'),
             ('"arrow": "<end>"}', '"arrow": "time"}'),
+            ("prediction = None", "prediction = 0.1"),
         ],
         [
-            ("My sister lost her keys in the park.", "北京 🙂 xyzzyqux"),
+            (TEXT_OF_IAN, 'text = "北京 🙂 xyzzyqux"'),
             ('"loan": "he asked the bank for a loan",', ""),
             ('"arrow": "<end>"}', '"arrow": "banana", "banana": "<end>"}'),
+            ('["apple", "pear", "banana"]', '["blackberry", "", "Zürich", "amazon web"]'),
         ],
         [
-            ("My sister lost her keys in the park.", ""),
-            ('compare_meanings("bank", banks)', 'compare_meanings("Bank", banks)'),
+            (TEXT_OF_IAN, 'text = ""'),
+            ('compare_meanings("bank", banks', 'compare_meanings("Bank", banks'),
             ("we swam to the bank of the river", "we swam to the bank of the bank"),
             ("the bank raised its interest rates\"", "the lender raised its rates\""),
+            ("prediction = None", 'prediction = "none at all"'),
         ],
         [
             (IAN_BATCH, 'ian = to_batch("Hi")'),
             (FOLLOWS, '{"the": "cat", "cat": "sat"}'),
             ("mask_painter(english,", 'mask_painter([*english, "today"],'),
-            ("time flies like an eagle", "time"),
-            ('compare_meanings("tree", trees)', 'compare_meanings("tree", banks)'),
+            ('compare_meanings("tree", trees', 'compare_meanings("tree", banks'),
+            (TEXT_OF_IAN, 'text = "He said he would. She did not. Nobody knew about their cars."'),
         ],
         [
             (IAN_BATCH, 'ian = to_batch("")'),
             (FOLLOWS, "{}"),
             ('mask="causal"', 'mask="window"'),
-            ("time flies like an eagle", "an eagle is not an arrow, and time does not fly"),
-            ("My sister lost her keys in the park.", "He said he would. She did not. Nobody knew about their cars."),
-            ('"interest": "the bank raised its interest rates"', '"river": "the bank raised its interest rates"'),
+            (
+                '"interest": "the bank raised its interest rates"',
+                '"river": "the bank raised its interest rates"',
+            ),
+            ('["apple", "pear", "banana"]', "[]"),
         ],
         [
             (FOLLOWS, '{"<end>": "time", "time": "time"}'),
@@ -73,14 +80,13 @@ EDITS = {
             ('"José can\'t tokenize!"', '""'),
             ('["time", "flies", "fly", "flip"]', '["aaaa", "", "a" * 180]'),
             ('["time", "like", "fl", "f", "##l", "##y", "##ies"]', "[]"),
-            ("[101, 2051, 10029, 102], [2066, 102]", "[101, 102], [5, 102]"),
+            ("prediction = None", "prediction = 5"),
         ],
         [
             (WORD_COUNTS, "{}"),
             (FIRST_PAIR, '("one", "two", "three")'),
             ('to_ids("time flies like an arrow")', 'to_ids("🙂 [MASK] ☃")'),
-            ('"I called Ian. I got his answering machine."', '""'),
-            ("Supercalifragilistic naïve cafés 🙂 and a selfie", ""),
+            ("Supercalifragilistic naïve cafés 🙂, and José can't", ""),
         ],
         [
             (WORD_COUNTS, '{"a": 1}'),
