@@ -182,7 +182,7 @@ def kept() -> dict[str, Path]:
 
 def load(path: Path, text: str | None = None) -> Callable:
     """The part that a file, or its text before it is written, holds."""
-    names = {"__name__": f"mine.{path.stem}"}
+    names = {}  # without a __name__, which torch.compile would import
     try:
         exec(compile(path.read_text("utf-8") if text is None else text, str(path), "exec"), names)
         return names["part"]

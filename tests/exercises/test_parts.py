@@ -24,11 +24,13 @@ from exercises.parts import (
     my_tokenizer,
     put,
     show_parts,
+    with_parts,
 )
 from exercises.trials import try_part
 from tests.exercises.parts import RIGHT, WRONG
-from tests.helpers import ROOT, TINY
+from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
+from utils.onnx import OnnxModel, export_onnx
 from utils.packing import encode_packed
 from utils.search import embed
 
@@ -310,3 +312,44 @@ def test_every_part_has_an_exercise():
     for number in range(15):
         exercises.find_check(f"{number}.1")
     assert sorted(exercises.PARTS.values()) == sorted(PARTS)
+
+
+# What later notebooks do with a model
+
+
+@pytest.fixture
+def fresh():
+    """Nothing compiled before, and nothing left behind."""
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def with_all_parts(mine) -> tuple[TransformerEncoder, TransformerEncoder]:
+    """A small encoder with every part in it, loaded as `my_encoder` loads them, and the same without."""
+    all_parts()
+    torch.manual_seed(0)
+    finished = shaken(TransformerEncoder(BertConfig(**TINY))).eval()
+    return with_parts(copy.deepcopy(finished)), finished
+
+
+@pytest.mark.long
+def test_a_model_with_parts_can_be_compiled(mine, fresh):
+    own, finished = with_all_parts(mine)
+    compiled = torch.compile(own, backend="eager")
+    for lengths in ([7, 4], [9, 2, 5]):
+        expect_the_same(compiled, finished, ragged_batch(lengths))
+
+
+@pytest.mark.long
+def test_a_model_with_parts_becomes_a_file_that_gives_the_same(mine, tmp_path):
+    pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
+    pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
+    own, finished = with_all_parts(mine)
+    path = export_onnx(own, tmp_path / "mine.onnx", output_hidden_states=True)
+    for lengths in ([7, 4], [9, 2, 5], [1]):
+        batch = ragged_batch(lengths)
+        found, real = OnnxModel(path)(**batch)["hidden_states"], batch["attention_mask"].bool()
+        with torch.inference_mode():
+            wanted = torch.stack(finished(**batch, output_hidden_states=True).hidden_states)
+        torch.testing.assert_close(found[:, real], wanted[:, real], rtol=1e-4, atol=2e-5)
