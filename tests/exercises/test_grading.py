@@ -142,7 +142,7 @@ def softmax_by_hand(scores):
     "reads": (softmax('import json\nopen("{neighbour}").read()'),),
     "calls home": (softmax("import urllib.request\nurllib.request.urlopen('http://127.0.0.1:9')"),),
     "starts a program": (softmax("import os\nos.system('ls')"),),
-    "deletes": (RIGHT | {"3.2": f"{RIGHT['3.2']}\ndel torch, check"},),
+    "deletes": (RIGHT | {"3.2": f"{RIGHT['3.2']}\ndel torch, Tensor, check"},),
 }
 
 
@@ -222,7 +222,7 @@ def test_a_loop_ends_and_costs_its_exercise_alone(handed_in, tmp_path):
     looping = write(tmp_path / "loops.ipynb", softmax("while True: pass"))
     [row] = grade(handed_in / "original.ipynb", [looping], allowance=Allowance(seconds=6))
     assert words(row, "3.1") == "stopped: does not end within 6 seconds."
-    assert [row.points(number) for number in NUMBERS] == [1, 1, 0, 3]
+    assert [row.points(number) for number in NUMBERS] == [0, 1, 1, 3]
 
 
 def test_a_printed_verdict_is_not_believed(graded):
@@ -237,7 +237,7 @@ def test_a_reference_behind_a_function_is_told(graded):
 def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
     assert graded["deletes"].points("3.2")
     assert graded["deletes"].points("3.6") == 0
-    assert "original notebook raised NameError: name 'torch' is not defined" in " ".join(
+    assert "original notebook raised NameError: name 'Tensor' is not defined" in " ".join(
         graded["deletes"].remarks
     )
 
@@ -389,7 +389,7 @@ def test_a_doubted_answer_can_be_accepted_and_told_to_its_author(handed_in, tmp_
     assert "3.2 was to be accepted, but it is not doubted" in empty.remarks[0]
     assert empty.total == 0
     told = (tmp_path / "told" / "imports.txt").read_text("utf-8")
-    assert told.startswith("imports: 7 of 7 points\n\n3.2 (1 of 1): correct.")
+    assert told.startswith("imports: 7 of 7 points\n\n3.1 (2 of 2): correct.")
     assert "uses utils" not in told
     with pytest.raises(ValueError, match=r"nobody:3\.4 cannot be accepted: there are the names imports"):
         grade(handed_in / "original.ipynb", paths, accepted=[("nobody", "3.1")])
@@ -406,7 +406,7 @@ def test_the_command_grades(handed_in, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["exercises", "grade", *files, "--csv", str(table), "--processes", "1"])
     assert __main__.main() == 0
     printed = capsys.readouterr().out
-    assert re.search(r"^right +1 +1 +2 +3 +7$", printed, re.MULTILINE)
+    assert re.search(r"^right +2 +1 +1 +3 +7$", printed, re.MULTILINE)
     assert f"Written to {table}" in printed
     assert "right,1,1,2,3,7,7," in table.read_text("utf-8-sig")
 
