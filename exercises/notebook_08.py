@@ -1,138 +1,168 @@
 """Checks for the exercises of notebook 08."""
 
-import copy
 import math
-from collections.abc import Iterator, Mapping
+import types
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertConfig
 
 from exercises import (
     Hint,
+    NotAttempted,
     as_number,
-    as_shape,
     call,
-    climb,
     close,
     exercise,
     expect,
     expect_function,
     expect_gradients,
+    holds_stub,
 )
-from utils.checkpoint import load_reference_model, load_tokenizer
+from utils.classifier import TransformerForSequenceClassification
 
 
-@exercise("8.1")
-def through_the_head(answer):
-    """Shapes of pooled vector and logits for 16 texts of 40 tokens, H = 10, 3 classes; parameters of the head."""
-    three = isinstance(answer, (tuple, list)) and len(answer) == 3
-    expect(three, "Give the pooled shape, the shape of the logits, and the number of parameters.")
-    pooled, logits = as_shape(answer[0], "The pooled shape"), as_shape(answer[1], "The shape of the logits")
-    number = as_number(answer[2], "The number of parameters")
-    hint = "The pooler takes one vector a text, that of [CLS]: the 40 tokens are gone."
-    expect(40 not in (*pooled, *logits), hint)
-    expect(pooled != (16, 3), "The pooled vector is as long as a token's vector, H; the classes come after.")
-    expect(pooled == (16, 10), "The pooled vector: one for each text, of the size of a token's vector.")
-    expect(logits != (3, 16), "The batch comes first.")
-    expect(logits == (16, 3), "The logits: for each text one number a class.")
-    expect(number not in (130, 100, 30), "These are matrices alone: both linear layers have biases.")
-    expect(
-        number != 110, "This is the pooler alone: add the classifier, H weights and a bias for each class."
-    )
-    expect(number != 33, "This is the classifier alone: add the pooler, a linear layer from H to H.")
-    expect(number == 143, "Pooler: H · H weights and H biases. Classifier: H weights and a bias a class.")
-    return "Neither the length of the texts nor their number plays a part."
-
-
-@exercise("8.2", points=3)
+@exercise("8.1", points=3)
 def head_written(answer):
-    """Pooler, dropout and classifier on [CLS], compared with the official model's rung by rung."""
-    expect(callable(answer), "Give check the class itself: ClassificationHead, without parentheses.")
+    """The head's forward, put into a classifier, beside the finished one: logits, dropout and gradients."""
+    expect_function(answer)
     for H, classes in ((20, 5), (12, 3)):
-        small = BertConfig(hidden_size=H, num_labels=classes, classifier_dropout=0.5)
-        head = call(answer, small)
-        logits = call(head, torch.randn(4, 7, H))
-        expect(isinstance(head, nn.Module), "Pass the class itself: ClassificationHead, a nn.Module.")
-        kind, cls = type(logits).__name__, "One vector a text goes in, that of [CLS]: hidden_states[:, 0]."
-        expect(isinstance(logits, Tensor), f"forward should return the logits, not a {kind}.")
-        found = tuple(logits.shape)
-        expect(found != (4, 7, classes), cls)
-        wanted = (
-            f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
-        )
-        expect(found == (4, classes), wanted)
-        pooler, classifier = linear_in(head, "pooler", (H, H)), linear_in(head, "classifier", (classes, H))
+        model = small_classifier(H, classes).eval()
+        batch = padded_batch()
+        wanted = {name: finished(*batch) for name, finished in ways(model).items()}
+        given = [ids.clone() for ids in batch]
+        logits = call(with_forward(answer, model), *given)
+        kept = all(one.equal(other) for one, other in zip(given, batch, strict=True))
+        expect(kept, "It changes what it was given: ids, mask or token types.")
+        expect_logits(logits, H, classes)
+        right = wanted.pop("")
+        for hint, wrong in wanted.items():
+            expect(close(logits, right) or not close(logits, wrong, 1e-5), hint)
+        expect(close(logits, right), "In evaluation mode: classifier(tanh(pooler([CLS]))).")
+        alone = call(model, batch[0][:1])
+        expect(close(alone, ways(model)[""](batch[0][:1])), "Without a mask and token types it goes wrong.")
     expect_dropout(answer)
-    climb(head_rungs(answer), HEAD_HINTS)
-    head.eval()
-    states = torch.randn(4, 7, H).requires_grad_()
-    wanted = classifier(torch.tanh(pooler(states[:, 0])))
-    sources = [states, *pooler.parameters(), *classifier.parameters()]
-    cut_off = "The logits are right, but nothing below them can learn: no detach, no torch.no_grad()."
-    expect_gradients(call(head, states), wanted, sources, cut_off)
-    return "With the official weights it gives the official logits."
+    sources = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    expect_gradients(
+        call(model, *batch),
+        ways(model)[""](*batch),
+        sources,
+        "The logits are right, but nothing below them can learn: no detach, no torch.no_grad().",
+    )
+    return "From here on this page runs on your head: run the next cells."
 
 
-def linear_in(head: nn.Module, name: str, size: tuple[int, int]) -> nn.Linear:
-    """The linear layer that a part of the head is, or the only one that it holds; a `Hint` for another size."""
-    part = getattr(head, name, None)
-    linears = (
-        [one for one in part.modules() if isinstance(one, nn.Linear)] if isinstance(part, nn.Module) else []
+def with_forward(answer, model: nn.Module) -> nn.Module:
+    """The classifier, with the reader's `forward`."""
+    model.forward = types.MethodType(answer, model)
+    return model
+
+
+def small_classifier(H: int, classes: int) -> TransformerForSequenceClassification:
+    """A random classifier whose biases are not 0, and in which nothing but the head has dropout."""
+    config = BertConfig(
+        **{"hidden_size": H, "num_attention_heads": 2, "intermediate_size": 2 * H, "num_hidden_layers": 1},
+        **{"vocab_size": 90, "max_position_embeddings": 16, "num_labels": classes, "classifier_dropout": 0.5},
+        **{"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
     )
-    expect(len(linears) == 1, f"self.{name} should be a nn.Linear.")
-    found = tuple(linears[0].weight.shape)
-    expect(
-        found == size,
-        f"With H = {size[1]} and {size[0]} outputs the {name}'s weight is {size}, yours {found}.",
-    )
-    expect(linears[0].bias is not None, f"The {name} has a bias.")
-    return linears[0]
+    model = TransformerForSequenceClassification(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    return model
+
+
+def padded_batch() -> tuple[Tensor, Tensor, Tensor]:
+    """Ids, mask and token types of 4 texts of at most 7 tokens; three of them are padded."""
+    lengths = torch.tensor([7, 4, 5, 3])
+    mask = (torch.arange(7) < lengths[:, None]).long()
+    return torch.randint(1, 90, (4, 7)) * mask, mask, torch.randint(2, (4, 7)) * mask
+
+
+def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[..., Tensor]]:
+    """How the finished class gets the logits, by the name "", and how usual mistakes do, by their hints."""
+    pooler, last, encoder = model.pooler, model.classifier, model.encoder
+    head = torch.nn.Sequential(pooler, nn.Tanh(), last)
+
+    def states(ids, mask=None, types_of=None):
+        return encoder(ids, mask, types_of).last_hidden_state
+
+    return {
+        "": lambda *batch: head(states(*batch)[:, 0]),
+        "The mask does not reach the encoder: padding must not be read.": lambda ids, mask, kinds: head(
+            states(ids, None, kinds)[:, 0]
+        ),
+        "The token types do not reach the encoder.": lambda ids, mask, kinds: head(states(ids, mask)[:, 0]),
+        "Mask and token types are exchanged: the encoder takes ids, mask, token types.": (
+            lambda ids, mask, kinds: head(
+                states(ids, kinds.clamp(min=mask.cumsum(1).eq(1).long()), mask)[:, 0]
+            )
+        ),
+        "Only the ids reach the encoder: hand on the mask and the token types, too.": lambda ids, *_: head(
+            states(ids)[:, 0]
+        ),
+        "This is the mean of all tokens: take the vector of [CLS], at position 0.": lambda *batch: head(
+            states(*batch).mean(dim=1)
+        ),
+        "This is the last token: [CLS] stands at position 0.": lambda *batch: head(states(*batch)[:, -1]),
+        "Between pooler and classifier stands tanh.": lambda *batch: last(pooler(states(*batch)[:, 0])),
+        "tanh comes after the pooler, and before the classifier.": lambda *batch: torch.tanh(
+            last(pooler(states(*batch)[:, 0]))
+        ),
+        "After the pooler comes tanh, not ReLU.": lambda *batch: last(pooler(states(*batch)[:, 0]).relu()),
+        "The pooler is left out: [CLS], pooler, tanh, dropout, classifier.": lambda *batch: last(
+            torch.tanh(states(*batch)[:, 0])
+        ),
+        "Pooler and tanh are left out.": lambda *batch: last(states(*batch)[:, 0]),
+        "Return the logits, without softmax.": lambda *batch: head(states(*batch)[:, 0]).softmax(dim=-1),
+        "Return the logits, without the logarithm of softmax.": lambda *batch: head(
+            states(*batch)[:, 0]
+        ).log_softmax(dim=-1),
+    }
+
+
+def expect_logits(logits, H: int, classes: int) -> None:
+    """A `Hint` unless these are as many numbers as 4 texts have logits."""
+    hint = f"forward should return the logits, a tensor, not a {type(logits).__name__}."
+    expect(isinstance(logits, Tensor), hint)
+    found = tuple(logits.shape)
+    expect(found[:2] != (4, 7), "One vector per text goes into the head, that of [CLS], at position 0.")
+    expect(found != (4, H), "These are pooled vectors: the last layer, self.classifier, is missing.")
+    hint = f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
+    expect(found == (4, classes), hint)
 
 
 SHIFT = 7.0
 
 
 @torch.no_grad()
-def see_through(answer, config: BertConfig, pooler: nn.Linear | None = None) -> nn.Module:
-    """The reader's head with a classifier that hands on what it gets, plus `SHIFT`, and a pooler with given weights."""
-    H, config = config.hidden_size, copy.deepcopy(config)
-    config.num_labels = H
-    head = call(answer, config)
-    classifier = linear_in(head, "classifier", (H, H))
-    classifier.weight.copy_(torch.eye(H))
-    classifier.bias.fill_(SHIFT)
-    if pooler is not None:
-        linear_in(head, "pooler", (H, H)).load_state_dict(pooler.state_dict())
-    return head
-
-
-@torch.no_grad()
 def expect_dropout(answer) -> None:
     """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
-    head = see_through(answer, BertConfig(hidden_size=20, classifier_dropout=0.5))
-    hidden_states = torch.randn(200, 3, 20)
-    quiet, again = (call(head.eval(), hidden_states.clone()) for _ in range(2))
-    noisy = call(head.train(), hidden_states.clone())
-    shares = [made.sum(dim=-1) for made in (quiet, quiet.exp())]
-    ones = torch.ones(len(quiet))
-    expect(not any(close(one, ones, 1e-4) for one in shares), "Return the logits, without softmax.")
-    expect(quiet.equal(again), "In evaluation mode nothing is dropped: use nn.Dropout, a module.")
+    model = with_forward(
+        answer, small_classifier(20, 20)
+    )  # whose classifier hands on what it gets, plus SHIFT
+    model.classifier.weight.copy_(torch.eye(20))
+    model.classifier.bias.fill_(SHIFT)
+    ids = torch.randint(1, 90, (200, 3))
+    quiet, again = (call(model.eval(), ids) for _ in range(2))
+    noisy = call(model.train(), ids)
+    expect(
+        quiet.equal(again), "In evaluation mode nothing is dropped: use self.dropout, which knows the mode."
+    )
     expect(not (noisy == 0).any(), "Dropout comes before the classifier, not after it.")
     pooled, dropped = quiet - SHIFT, noisy - SHIFT
     blank = dropped.abs() < 1e-5  # what is left of 0 + 7 − 7
-    if not blank.any():
+    if blank.float().mean() < 0.01:
         unchanged = close(pooled, dropped, 1e-4)
         expect(unchanged, "Dropout comes after the pooler, not before it.")
-        raise Hint("In training nothing is dropped between pooler and classifier.")
+        raise Hint("In training nothing is dropped between pooler and classifier: use self.dropout.")
     whole = "give dropout the pooled vectors (B, H) themselves."
     expect((blank != blank[:1]).any(), f"All texts lose the same numbers: {whole}")
     expect((blank != blank[:, :1]).any(), f"A text loses all of its numbers or none: {whole}")
     share = blank[pooled.abs() > 1e-3].float().mean().item()
-    fixed = (
-        f"With classifier_dropout=0.5 it drops about {round(10 * share) * 10} %: take head_dropout(config)."
-    )
+    fixed = f"It drops about {round(10 * share) * 10} %, though this model asks for 50 %: take self.dropout."
     expect(abs(share - 0.5) < 0.1, fixed)
     expect(
         close(dropped[~blank], 2 * pooled[~blank], 1e-4),
@@ -140,25 +170,63 @@ def expect_dropout(answer) -> None:
     )
 
 
-@torch.no_grad()
-def head_rungs(answer) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Pooled vectors and logits with official weights, whose biases are not 0, for a text and a padded batch."""
-    folder = load_reference_model().name_or_path
-    official = BertForSequenceClassification.from_pretrained(folder, num_labels=3).eval()
-    for linear in (official.bert.pooler.dense, official.classifier):
-        nn.init.normal_(linear.bias)
-    pooler, H = official.bert.pooler.dense, official.config.hidden_size
-    pooling, head = see_through(answer, official.config, pooler).eval(), call(answer, official.config).eval()
-    linear_in(head, "pooler", (H, H)).load_state_dict(pooler.state_dict())
-    linear_in(head, "classifier", (3, H)).load_state_dict(official.classifier.state_dict())
-    texts = {"": ["A film to remember."], " of a padded batch": ["Dull.", "It is long, and it feels longer."]}
-    for which, batch in texts.items():
-        output = official.bert(**load_tokenizer()(batch, padding=True, return_tensors="pt"))
-        given = output.last_hidden_state.clone()
-        pooled = call(pooling, given) - SHIFT
-        expect(given.equal(output.last_hidden_state), "It changes the hidden states that it was given.")
-        yield f"pooled vector{'s' * bool(which)}{which}", pooled, output.pooler_output
-        yield f"logits{which}", call(head, given), official.classifier(output.pooler_output)
+@exercise("8.2", points=2)
+def lower_part_frozen(answer):
+    """Embeddings and the first layers frozen, all else learning, whatever was frozen before."""
+    expect_function(answer)
+    for layers, number in ((4, 2), (6, 6), (3, 0), (4, 1)):
+        model = several_layers(layers)
+        before = {name: parameter.clone() for name, parameter in model.named_parameters()}
+        for module in (model.pooler, model.encoder.layers[-1]):
+            module.requires_grad_(False)  # from an earlier call
+        result = getattr(answer, "itself", answer)(model, number)  # which may return None
+        if holds_stub(result):
+            raise NotAttempted
+        case = f"Of {layers} layers, {number} should be frozen"
+        switched = any("requires_grad" in vars(module) for module in model.modules())
+        hint = "A module has no switch of its own: it is requires_grad_(False), with a _ and parentheses."
+        expect(not switched, hint)
+        expect(model.training, "eval() turns dropout off, not learning: leave the mode as it is.")
+        same = before.keys() == dict(model.named_parameters()).keys() and all(
+            parameter.equal(before[name]) for name, parameter in model.named_parameters()
+        )
+        expect(same, "The parameters keep their values: only requires_grad changes.")
+        expect_frozen(model, number, case)
+    return "Frozen from below: what the lower layers have learned stays."
+
+
+def several_layers(layers: int) -> TransformerForSequenceClassification:
+    """A random classifier in training mode, of so many small layers."""
+    config = BertConfig(
+        **{"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": layers},
+        **{"vocab_size": 9, "max_position_embeddings": 8, "num_labels": 2},
+    )
+    return TransformerForSequenceClassification(config).train()
+
+
+def expect_frozen(model: TransformerForSequenceClassification, number: int, case: str) -> None:
+    """A `Hint` unless the embeddings and the first layers are frozen, and nothing else."""
+
+    def learns(module: nn.Module) -> list[bool]:
+        return [parameter.requires_grad for parameter in module.parameters()]
+
+    frozen = [not any(learns(layer)) for layer in model.encoder.layers]
+    partly = any(len(set(learns(layer))) > 1 for layer in model.encoder.layers)
+    head = [*learns(model.pooler), *learns(model.classifier)]
+    wanted = [place < number for place in range(len(frozen))]
+    expect(not partly, f"{case}, but in one of them only some parameters are: freeze all that a layer holds.")
+    again = "What had been frozen before should learn again: first let everything learn, then freeze."
+    expect(any(head), "The head is frozen: it has to learn in any case.")
+    expect(all(learns(model.classifier)), "The last layer is frozen: it has to learn in any case.")
+    expect(all(head), again)
+    expect(frozen != [*wanted[:-1], True] or wanted[-1], again)
+    expect(not all(frozen) or all(wanted), f"{case}, but the whole encoder is.")
+    last = number and frozen == wanted[::-1] and frozen != wanted
+    expect(not last, "The last layers are frozen: take the first, those next to the embeddings.")
+    expect(frozen == wanted, f"{case}, but {sum(frozen)} are.")
+    expect(
+        not any(learns(model.encoder.embeddings)), "The embeddings still learn: they lie below all layers."
+    )
 
 
 @exercise("8.3", points=2)
@@ -365,14 +433,6 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
             abs(whole - x) for x in without
         ],
     }
-
-
-HEAD_HINTS = {
-    "pooled vector": "The pooler is a linear layer on hidden_states[:, 0], then tanh.",
-    "pooled vectors of a padded batch": "Take [CLS] of each text, hidden_states[:, 0].",
-    "logits": "In evaluation mode: classifier(tanh(pooler([CLS]))).",
-    "logits of a padded batch": "In evaluation mode: classifier(tanh(pooler([CLS]))).",
-}
 
 
 @exercise("8.6")

@@ -5,8 +5,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.classifier import head_dropout
-
 
 def accuracy_by_concatenating(batches):
     logits = torch.cat([logits for logits, _ in batches])
@@ -188,173 +186,126 @@ def accuracy_altering(batches):
     return value
 
 
-class Head(nn.Module):
-    """The right head; its subclasses are wrong in one place each."""
-
-    bias = True
-
-    def __init__(self, config):
-        super().__init__()
-        self.pooler = nn.Linear(config.hidden_size, config.hidden_size, bias=self.bias)
-        self.dropout = nn.Dropout(head_dropout(config))
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels, bias=self.bias)
-
-    def pool(self, hidden_states):
-        return torch.tanh(self.pooler(hidden_states[:, 0]))
-
-    def forward(self, hidden_states):
-        return self.classifier(self.dropout(self.pool(hidden_states)))
+def vectors(self, input_ids, attention_mask, token_type_ids):
+    return self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
 
 
-class HeadStepByStep(Head):
-    def forward(self, hidden_states):
-        cls_vectors, *_ = hidden_states.unbind(dim=1)
-        pooled = self.pooler(cls_vectors).tanh()
-        return self.classifier(F.dropout(pooled, self.dropout.p, self.training))
+def head(self, input_ids, attention_mask=None, token_type_ids=None):
+    cls_vectors = vectors(self, input_ids, attention_mask, token_type_ids)[:, 0]
+    return self.classifier(self.dropout(torch.tanh(self.pooler(cls_vectors))))
 
 
-class WithoutTanh(Head):
-    def pool(self, hidden_states):
-        return self.pooler(hidden_states[:, 0])
+def head_step_by_step(self, input_ids, attention_mask=None, token_type_ids=None):
+    output = self.encoder(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+    first, *_ = output[0].unbind(dim=1)
+    pooled = self.pooler(first).tanh()
+    return self.classifier(F.dropout(pooled, self.dropout.p, self.training))
 
 
-class OfTheMean(Head):
-    def pool(self, hidden_states):
-        return torch.tanh(self.pooler(hidden_states.mean(dim=1)))
+def head_by_hand(self, input_ids, attention_mask=None, token_type_ids=None):
+    states = vectors(self, input_ids, attention_mask, token_type_ids)
+    pooled = torch.tanh(F.linear(states[:, 0], self.pooler.weight, self.pooler.bias))
+    return self.dropout(pooled) @ self.classifier.weight.T + self.classifier.bias
 
 
-class OfTheLast(Head):
-    def pool(self, hidden_states):
-        return torch.tanh(self.pooler(hidden_states[:, -1]))
+def head_of_all_tokens_at_once(self, *batch, **options):
+    states = self.encoder(*batch, **options).last_hidden_state
+    return self.classifier(self.dropout(self.pooler(states).tanh()[:, 0]))
 
 
-class OfAllTokens(Head):
-    def pool(self, hidden_states):
-        return torch.tanh(self.pooler(hidden_states))
+def head_by(pool=None, last=None, read=vectors):
+    """The right head, but for one step of its own: reading, pooling or what comes last."""
+
+    def forward(self, input_ids, attention_mask=None, token_type_ids=None):
+        states = read(self, input_ids, attention_mask, token_type_ids)
+        pooled = pool(self, states) if pool else torch.tanh(self.pooler(states[:, 0]))
+        return last(self, pooled) if last else self.classifier(self.dropout(pooled))
+
+    return forward
 
 
-class WithSoftmax(Head):
-    def forward(self, hidden_states):
-        return super().forward(hidden_states).softmax(dim=-1)
+def without_mask(self, ids, mask, kinds):
+    return vectors(self, ids, None, kinds)
 
 
-class WithoutBias(Head):
-    bias = False
+def without_types(self, ids, mask, kinds):
+    return vectors(self, ids, mask, None)
 
 
-class WithoutDropout(Head):
-    def forward(self, hidden_states):
-        return self.classifier(self.pool(hidden_states))
+def only_ids(self, ids, mask, kinds):
+    return vectors(self, ids, None, None)
 
 
-class DropoutFirst(Head):
-    def forward(self, hidden_states):
-        return self.classifier(self.pool(self.dropout(hidden_states)))
+def one_mask_for_all(self, pooled):
+    return self.classifier(pooled * self.dropout(torch.ones(pooled.size(1))))
 
 
-class DropoutLast(Head):
-    def forward(self, hidden_states):
-        return self.dropout(self.classifier(self.pool(hidden_states)))
+def whole_texts(self, pooled):
+    return self.classifier(pooled * self.dropout(torch.ones(len(pooled), 1)))
 
 
-class OneMaskForAll(Head):
-    def forward(self, hidden_states):
-        pooled = self.pool(hidden_states)
-        return self.classifier(pooled * self.dropout(torch.ones(pooled.size(1))))
+def altering(self, input_ids, attention_mask=None, token_type_ids=None):
+    logits = head(self, input_ids, attention_mask, token_type_ids)
+    input_ids.fill_(0)
+    return logits
 
 
-class WholeTexts(Head):
-    def forward(self, hidden_states):
-        pooled = self.pool(hidden_states)
-        return self.classifier(pooled * self.dropout(torch.ones(len(pooled), 1)))
+def freeze(model, number):
+    for name, parameter in model.named_parameters():
+        below = [f"encoder.layers.{place}." for place in range(number)]
+        parameter.requires_grad = not name.startswith(("encoder.embeddings", *below))
 
 
-class ByHand(Head):
-    def pool(self, hidden_states):
-        return torch.tanh(F.linear(hidden_states[:, 0], self.pooler.weight, self.pooler.bias))
-
-    def forward(self, hidden_states):
-        return self.dropout(self.pool(hidden_states)) @ self.classifier.weight.T + self.classifier.bias
-
-
-class Sequences(Head):
-    def __init__(self, config):
-        super().__init__(config)
-        self.pooler = nn.Sequential(self.pooler, nn.Tanh())
-        self.classifier = nn.Sequential(self.dropout, self.classifier)
-
-    def forward(self, hidden_states):
-        return self.classifier(self.pooler(hidden_states[:, 0]))
+def freeze_and_return(model, number):
+    model.requires_grad_(True)
+    model.encoder.embeddings.requires_grad_(False)
+    model.encoder.layers[:number].requires_grad_(False)
+    return model
 
 
-class AlwaysDropout(Head):
-    def forward(self, hidden_states):
-        return self.classifier(F.dropout(self.pool(hidden_states), 0.5))
+def freeze_without_thawing(model, number):
+    for module in [model.encoder.embeddings, *model.encoder.layers[:number]]:
+        module.requires_grad_(False)
 
 
-class DropoutBeforeTanh(Head):
-    def forward(self, hidden_states):
-        return self.classifier(torch.tanh(self.dropout(self.pooler(hidden_states[:, 0]))))
+def freezing(choose):
+    """Let all learn, then freeze what `choose` takes of a model."""
+
+    def freeze(model, number):
+        model.requires_grad_(True)
+        for module in choose(model, number):
+            module.requires_grad_(False)
+
+    return freeze
 
 
-class WithRelu(Head):
-    def pool(self, hidden_states):
-        return self.pooler(hidden_states[:, 0]).relu()
+def freeze_by_attribute(model, number):
+    for module in [model.encoder.embeddings, *model.encoder.layers[:number]]:
+        module.requires_grad = False
 
 
-class DetachedPooler(Head):
-    def pool(self, hidden_states):
-        return super().pool(hidden_states).detach()
+def freeze_by_eval(model, number):
+    freeze(model, number)
+    model.encoder.eval()
+    model.eval()
 
 
-class DetachedEncoder(Head):
-    def pool(self, hidden_states):
-        return super().pool(hidden_states.detach())
+def freeze_to_zero(model, number):
+    freeze(model, number)
+    with torch.no_grad():
+        for parameter in model.encoder.embeddings.parameters():
+            parameter.zero_()
 
 
-class DetachedLogits(Head):
-    def forward(self, hidden_states):
-        return super().forward(hidden_states).detach()
-
-
-class DropoutOfTenPerCent(Head):
-    def __init__(self, config):
-        super().__init__(config)
-        self.dropout = nn.Dropout(0.1)
-
-
-class TwoLabels(Head):
-    def __init__(self, config):
-        super().__init__(config)
-        self.classifier = nn.Linear(config.hidden_size, 2)
-
-
-class WithoutPooler(Head):
-    def pool(self, hidden_states):
-        return torch.tanh(hidden_states[:, 0])
-
-
-class Altering(Head):
-    def pool(self, hidden_states):
-        return torch.tanh(self.pooler(hidden_states.mul_(1.0).add_(1.0)[:, 0] - 1))
-
-
-class Stub(nn.Module):
-    def __init__(self, config):
-        super().__init__()
-        self.pooler = ...
-
-    def forward(self, hidden_states):
-        return ...
+def freeze_biases_not(model, number):
+    freeze(model, number)
+    for layer in model.encoder.layers:
+        layer.feed_forward.output.bias.requires_grad_(True)
 
 
 RIGHT = {
-    "8.1": [
-        ((16, 10), (16, 3), 143),
-        ([16, 10], torch.Size((16, 3)), 143.0),
-        (torch.zeros(16, 10), torch.tensor([16, 3]), np.int64(143)),
-    ],
-    "8.2": [Head, HeadStepByStep, lambda config: Head(config), ByHand, Sequences],
+    "8.1": [head, head_step_by_step, head_by_hand, head_of_all_tokens_at_once],
+    "8.2": [freeze, freeze_and_return],
     "8.3": [
         accuracy_by_concatenating,
         accuracy_by_hand,
@@ -373,43 +324,78 @@ RIGHT = {
 
 WRONG = {
     "8.1": [
-        (((16, 40, 10), (16, 3), 143), "40 tokens are gone"),
-        (((16, 10), (16, 40, 3), 143), "40 tokens are gone"),
-        (((16, 3), (16, 3), 143), "classes come after"),
-        (((10, 16), (16, 3), 143), "one for each text"),
-        (((16, 10), (3, 16), 143), "batch comes first"),
-        (((16, 10), (16, 2), 143), "one number a class"),
-        (((16, 10), (16, 3), 130), "biases"),
-        (((16, 10), (16, 3), 110), "pooler alone"),
-        (((16, 10), (16, 3), 33), "classifier alone"),
-        (((16, 10), (16, 3), 1000), "H biases"),
-        (((16, 10), (16, 3), "many"), "a number"),
-        ((16, (16, 3), 143), "a tuple such as"),
-        (143, "Give the pooled shape"),
+        (head_by(last=one_mask_for_all), "All texts lose the same"),
+        (head_by(last=whole_texts), "all of its numbers or none"),
+        (head_by(read=without_mask), "mask does not reach"),
+        (head_by(read=without_types), "token types do not reach"),
+        (head_by(read=only_ids), "Only the ids"),
+        (head_by(pool=lambda self, x: self.pooler(x[:, 0])), "stands tanh"),
+        (head_by(pool=lambda self, x: torch.tanh(self.pooler(x.mean(dim=1)))), "mean of all tokens"),
+        (head_by(pool=lambda self, x: torch.tanh(self.pooler(x[:, -1]))), "last token"),
+        (head_by(pool=lambda self, x: torch.tanh(self.pooler(x))), "One vector per text"),
+        (head_by(pool=lambda self, x: self.pooler(x[:, 0]).relu()), "not ReLU"),
+        (head_by(pool=lambda self, x: torch.tanh(x[:, 0])), "pooler is left out"),
+        (head_by(pool=lambda self, x: x[:, 0]), "Pooler and tanh are left out"),
+        (head_by(last=lambda self, x: self.classifier(self.dropout(x)).tanh()), "classifier(tanh"),
+        (head_by(last=lambda self, x: self.classifier(self.dropout(x)).softmax(-1)), "without softmax"),
+        (head_by(last=lambda self, x: self.classifier(x).log_softmax(-1)), "logarithm of softmax"),
+        (head_by(last=lambda self, x: self.classifier(x)), "nothing is dropped"),
+        (head_by(last=lambda self, x: self.dropout(x)), "self.classifier, is missing"),
+        (head_by(last=lambda self, x: self.dropout(self.classifier(x))), "not after it"),
+        (
+            head_by(
+                lambda self, x: self.pooler(self.dropout(x[:, 0])).tanh(), lambda self, x: self.classifier(x)
+            ),
+            "not before it",
+        ),
+        (
+            head_by(
+                lambda self, x: self.dropout(self.pooler(x[:, 0])).tanh(), lambda self, x: self.classifier(x)
+            ),
+            "after tanh",
+        ),
+        (head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.5))), "classifier(tanh"),
+        (
+            head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.1, self.training))),
+            "take self.dropout",
+        ),
+        (
+            head_by(last=lambda self, x: self.classifier(self.dropout(x.detach()))),
+            "nothing below them can learn",
+        ),
+        (
+            head_by(last=lambda self, x: self.classifier(self.dropout(x)).detach()),
+            "nothing below them can learn",
+        ),
+        (head_by(read=lambda *batch: vectors(*batch).detach()), "nothing below them can learn"),
+        (lambda self, *batch: self.encoder(*batch), "a tensor, not a"),
+        (altering, "changes what it was given"),
+        (lambda self, *batch: torch.zeros(4, 2), "5 classes"),
+        (nn.Linear, "is a class"),
+        (7, "the function itself"),
+        (lambda self, *batch: None, "return"),
     ],
     "8.2": [
-        (OneMaskForAll, "All texts lose the same"),
-        (WholeTexts, "all of its numbers or none"),
-        (WithoutTanh, "then tanh"),
-        (OfTheMean, "“pooled vector” differs"),
-        (OfTheLast, "“pooled vector” differs"),
-        (OfAllTokens, "One vector a text"),
-        (WithSoftmax, "without softmax"),
-        (WithoutBias, "The pooler has a bias"),
-        (WithoutDropout, "nothing is dropped"),
-        (DropoutFirst, "not before it"),
-        (DropoutLast, "not after it"),
-        (DropoutBeforeTanh, "Dropout comes after tanh"),
-        (WithRelu, "“pooled vector” differs"),
-        (DetachedPooler, "nothing below them can learn"),
-        (DetachedEncoder, "nothing below them can learn"),
-        (DetachedLogits, "nothing below them can learn"),
-        (AlwaysDropout, "In evaluation mode nothing is dropped"),
-        (DropoutOfTenPerCent, "head_dropout(config)"),
-        (TwoLabels, "5 classes"),
-        (WithoutPooler, "“pooled vector” differs"),
-        (Altering, "changes the hidden states"),
-        (lambda config: lambda hidden_states: torch.zeros(4, 5), "the class itself"),
+        (lambda model, number: None, "learn again"),
+        (lambda model, number: model.requires_grad_(True), "but 0 are"),
+        (freeze_without_thawing, "learn again"),
+        (freezing(lambda model, number: model.encoder.layers[:number]), "embeddings still learn"),
+        (
+            freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[: number + 1]]),
+            "but 3 are",
+        ),
+        (
+            freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[-number:]]),
+            "last layers are frozen",
+        ),
+        (freezing(lambda model, number: [model.encoder]), "the whole encoder is"),
+        (freezing(lambda model, number: [model]), "The head is frozen"),
+        (freezing(lambda model, number: [model.classifier]), "last layer is frozen"),
+        (freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[:2]]), "but 2 are"),
+        (freeze_by_attribute, "no switch of its own"),
+        (freeze_by_eval, "eval() turns dropout off"),
+        (freeze_to_zero, "keep their values"),
+        (freeze_biases_not, "only some parameters"),
     ],
     "8.3": [
         (lambda batches: accuracy_by_hand(batches[:-1] or batches), "last batch is left out"),
