@@ -73,11 +73,10 @@ def head_for_possessives(answer):
     turned = layer < A and head < L and judged[head % L, layer % A] > enough
     right = judged[layer, head] > enough
     expect(right or not turned, "Turn it round: the layer first, then the head.")
-    expect(
-        right,
-        f"Head {layer}-{head} is right in {judged[layer, head]:.0%} of 48 sentences with other nouns, and there is a "
-        "better one: take the mean of hits(possessives) over your 48 sentences, and its largest entry.",
-    )
+    share = f"Head {layer}-{head} is right in {judged[layer, head]:.0%} of 48 sentences with other nouns"
+    recipe = "take the mean of hits(possessives) over your 48 sentences, and its largest entry."
+    better = "and there is a better one"
+    expect(right, f"{share}, {better}: try all 72 heads on `possessives`.", f"{share}, {better}: {recipe}")
     return f"{chosen[layer, head]:.0%} where it was chosen, {judged[layer, head]:.0%} of 48 with other nouns."
 
 

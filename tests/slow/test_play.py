@@ -273,7 +273,6 @@ EDITS = {
     "09_semantic_search": [
         [
             ('["Apple", "who makes the iPhone", "fizzy drink"]', '("hammers", "Ça va? 你好 😀", "")'),
-            ("x, y = 4.0, 3.0", "x, y = 0, 0"),
             ('["moving", "clever", "exciting", "beautiful", "convincing"]', '["xyzzy", "long"]'),
             ('wish = "scared me to death"', 'wish = "zzzz zzzz blorp"'),
             ('walk_to("who makes the iPhone")', 'walk_to("")'),
@@ -282,7 +281,6 @@ EDITS = {
         ],
         [
             ('["Apple", "who makes the iPhone", "fizzy drink"]', '("Apple")'),
-            ("x, y = 4.0, 3.0", "x, y = -7, 3"),
             ("my_query = ", 'my_texts = "soup\nbread\n\na very fast car"\nmy_query = '),
             ('["moving", "clever", "exciting", "beautiful", "convincing"]', "[]"),
             ('wish = "scared me to death"', 'wish = ""'),
