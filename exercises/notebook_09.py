@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from exercises import (
+    CUT_OFF,
     Hint,
     as_number,
     as_tensor,
@@ -20,6 +21,7 @@ from exercises import (
     exercise,
     expect,
     expect_function,
+    expect_gradients,
     expect_tensor,
 )
 from utils.checkpoint import load_reference_model, load_tokenizer
@@ -84,181 +86,139 @@ def answer_for(answer: Callable, **inputs):
 
 
 @exercise("9.2", points=2)
-def all_cosines(answer):
-    """Cosines (Q, N) of vectors of any length."""
+def masked_mean(answer):
+    """The mean of each text's real tokens, (B, S, H) and (B, S) to (B, H)."""
     expect_function(answer)
+    expect_own(answer, "mean_pooling", "write the mean yourself, under a name of your own.")
     generator = torch.Generator().manual_seed(1)
-    queries, vectors = 3 * torch.randn(4, 4, generator=generator), torch.randn(4, 4, generator=generator)
-    result = expect_tensor(as_tensor(answer_for(answer, queries=queries, vectors=vectors)), (4, 4))
-    unit_queries, unit_vectors = F.normalize(queries, dim=-1), F.normalize(vectors, dim=-1)
-    wanted = unit_queries @ unit_vectors.T
-    hints = [
-        (queries @ vectors.T, "These are dot products: divide each by the two lengths."),
-        (unit_queries @ vectors.T, "The vectors still have their lengths: divide by both lengths."),
-        (queries @ unit_vectors.T, "The queries still have their lengths: divide by both lengths."),
-        (wanted.T, "It is transposed: a row for each query, a column for each vector."),
-        (
-            F.normalize(queries, dim=0) @ F.normalize(vectors, dim=0).T,
-            "You divide by the columns' lengths: a vector is a row, use dim=-1.",
-        ),
-        (
-            wanted * 0 + F.cosine_similarity(queries, vectors, dim=-1),
-            "Only equal row numbers were compared: every query needs every vector.",
-        ),
-        (wanted.abs(), "Keep the sign: a cosine below 0 says that they point away from each other."),
-        (
-            queries @ vectors.T / (queries.norm() * vectors.norm()),
-            "All are divided by one length: each query and each vector has its own, norm(dim=-1).",
-        ),
-        (
-            queries @ vectors.T / (queries.square().sum(-1)[:, None] * vectors.square().sum(-1)),
-            "You divide by the squares of the lengths: take the root of the sum of squares.",
-        ),
-        (wanted.acos(), "These are angles: the cosine is what was asked for."),
-        (1 - wanted, "These are cosine distances, 1 − cosine."),
-        (torch.cdist(queries, vectors), "These are distances: the cosine is a dot product of directions."),
-    ]
-    for wrong, hint in hints:
-        expect(not close(result, wrong), hint)
-    expect(close(result, wanted), "Divide queries and vectors by their lengths, then multiply them.")
-    result = as_tensor(answer(queries[:2].clone(), vectors.clone()))
-    result = expect_tensor(result, (2, 4), "For Q = 2 and N = 4 it")
-    expect(close(result, wanted[:2]), "With fewer queries than vectors it goes wrong.")
-    short = "Vectors shorter than 1 go wrong: divide by the length, whatever it is."
-    for factor, tolerance in (
-        (1 / 50, 1e-5),
-        (1 / 300, 1e-3),
-    ):  # a tiny number beside the lengths may be added
-        result = expect_tensor(as_tensor(answer(queries * factor, vectors * factor)), (4, 4))
-        expect(close(result, wanted, tolerance), short)
-    queries, vectors = torch.randn(3, 7, generator=generator), torch.randn(5, 7, generator=generator)
-    result = as_tensor(answer_for(answer, queries=queries, vectors=vectors))
-    result = expect_tensor(result, (3, 5), "For 3 queries, 5 vectors and H = 7 it")
-    wanted = F.normalize(queries, dim=-1) @ F.normalize(vectors, dim=-1).T
-    expect(close(result, wanted), "With H = 7 it goes wrong: is a size fixed?")
-    return ""
+    for mask in MASKS:
+        mask = torch.tensor(mask)
+        states = torch.randn(*mask.shape, 3 + len(mask), generator=generator)
+        B, S, H = states.shape
+        size = f"For B = {B}, S = {S} and H = {H} it"
+        result = answer_for(answer, last_hidden_state=states, attention_mask=mask)
+        result = expect_tensor(result, (B, H), size, states.dtype)
+        wanted = torch.stack([text[real == 1].mean(dim=0) for text, real in zip(states, mask, strict=True)])
+        for hint, wrong in wrong_means(states, mask).items():
+            expect(not close(result, wrong) or close(wanted, wrong), hint)
+        hint = "multiply each vector by its mask, add them up along S, and divide by the sum of the mask."
+        expect(close(result, wanted), f"{size} goes wrong: {hint}")
+    states.requires_grad_()
+    result = answer(states, mask)
+    wanted = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+    expect_gradients(result, wanted, [states], CUT_OFF)
+    return "From here on, every text becomes one vector by your mean."
 
 
-@exercise("9.5", points=2)
-def share_that_was_found(answer):
-    """Recall of found row numbers, each query for itself, in any order."""
-    expect_function(answer)
-    expect_own(answer, "recall", "write the measure yourself, under a name of your own.")
-    found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
-    exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
-    share = "The share, one number for all queries,"
-    result = as_number(answer_for(answer, found=found, exact=exact), share)
-    wanted = 6 / 12
-    hints = {
-        1 / 12: "Only numbers at the same place count so far: the order should not matter.",
-        1.0: "A number that another query found is no hit: compare each query's row with its own.",
-        3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
-        1 / 4: "Only the first or the complete ones count so far: count every exact neighbour.",
-        6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
-        6.0: "This is the number of hits: divide it by how many there could be.",
-        50.0: "This is in percent: return a share between 0 and 1.",
-        0.0: "It finds no hits at all.",
-        6 / 4: "This is the number of hits a query: divide by k as well.",
-        (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together: divide by k.",
+MASKS = (
+    [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]],
+    [[1, 1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0, 0]],
+    [[0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]],  # padding may stand first, too
+)
+
+
+def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    real = mask[..., None].float()
+    total, counts = (states * real).sum(dim=1), real.sum(dim=1)
+    ends = mask.sum(dim=1).tolist()
+    first = torch.stack([text[:end].mean(dim=0) for text, end in zip(states, ends, strict=True)])
+    return {
+        "Padding is averaged in: multiply each vector by its mask, 1 or 0, before you add them up.": states.mean(
+            dim=1
+        ),
+        "The sum is right, but it is divided by S: divide by the number of real tokens, the sum of the mask.": total
+        / mask.size(1),
+        "This is the sum of the real tokens: divide it by their number.": total,
+        "The sum has padding in it: multiply each vector by its mask first.": states.sum(dim=1) / counts,
+        "All texts are divided by the real tokens of the whole batch: each has a number of its own.": total
+        / real.sum(),
+        "This is the first token's vector, as [CLS] pooling takes it: average all real ones.": states[:, 0],
+        "This is the largest of each column: take the mean.": (states + (1 - real) * -1e9).amax(dim=1),
+        "Their length is 1 already: return the mean itself, `embed` divides it by its length.": F.normalize(
+            total, dim=-1
+        ),
+        "The mask is turned round: 1 is a real token, 0 is padding.": (states * (1 - real)).sum(dim=1)
+        / (1 - real).sum(dim=1),
+        "Padding may stand in front, too: take the tokens whose mask is 1, not the first ones.": first,
+        "All texts are averaged together: sum along S, dim=1, so that (B, H) is left.": (
+            total.sum(dim=0) / real.sum()
+        ).expand_as(total),
     }
-    for wrong, hint in hints.items():
-        expect(not close(result, wrong), hint)
-    expect(
-        close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them."
-    )
-    first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
-    result = as_number(answer(*first), share)
-    shown = f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25, not {result:.3g}"
-    expect(close(result, 1 / 4), f"{shown}: does each exact number count once, or is a size fixed?")
-    perfect = as_number(answer(exact.flip(1), exact.clone()), share)
-    expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
-    other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
-    expect(close(other, 5 / 6), "For 3 queries and k = 2 it goes wrong: is a size fixed?")
-    return ""
 
 
 @exercise("9.3", points=2)
-def nearest_allowed(answer):
-    """Row numbers of the nearest vectors among the allowed, in the whole collection's numbering."""
+def nearest_of_all(answer):
+    """The k largest cosines of each query, and their row numbers."""
     expect_function(answer)
+    expect_own(answer, "search", "write the search yourself, under a name of your own.")
     generator = torch.Generator().manual_seed(2)
-    vectors = F.normalize(torch.randn(30, 6, generator=generator), dim=-1)
-    queries, allowed = F.normalize(torch.randn(4, 6, generator=generator), dim=-1), torch.arange(30) % 3 == 2
-    scores = queries @ vectors.T
-    hidden = scores.masked_fill(~allowed, -torch.inf)
-    wanted = hidden.topk(3).indices
-    result = answer_for(answer, queries=queries, vectors=vectors, allowed=allowed, k=3)
-    result = as_rows(result, wanted, hidden)
-    hints = [
-        (scores[:, allowed].topk(3).indices, "These count within the allowed part: translate them back."),
-        (scores.topk(3).indices, "The mask is ignored: search the allowed ones only."),
-        (
-            scores.masked_fill(allowed, -torch.inf).topk(3).indices,
-            "These are the ones that are not allowed: turn the mask round.",
-        ),
-        (scores.masked_fill(~allowed, torch.inf).topk(3, largest=False).indices, "These are the farthest."),
-        (wanted.flip(1), "The order is turned: best first."),
-        (
-            scores.abs().masked_fill(~allowed, -torch.inf).topk(3).indices,
-            "A cosine below 0 counts as near: keep the sign of the scores.",
-        ),
-        (wanted[:1].expand_as(wanted), "Each query has a row of its own, and all have the first one's."),
-        (wanted.sort().values, "These are sorted by row number: best first."),
-        (
-            (scores * allowed).topk(3, largest=False).indices,
-            "These are the farthest: take the largest scores.",
-        ),
-    ]
-    for wrong, hint in hints:
-        expect(not torch.equal(result, wrong), hint)
-    expect(allowed[result.clamp(0, 29)].all(), "Some of these are not allowed.")
-    expect(torch.equal(result, wanted), "Take the scores of the allowed ones, the k largest, best first.")
-    for k, count in ((1, 4), (2, 3)):
-        result = answer_for(answer, queries=queries[:count], vectors=vectors, allowed=allowed, k=k)
-        result = as_rows(result, (nearest := hidden[:count].topk(k).indices), hidden[:count])
-        expect(torch.equal(result, nearest), f"With k = {k} and {count} queries it goes wrong: is k fixed?")
-    few, some = F.normalize(torch.randn(12, 9, generator=generator), dim=-1), torch.arange(12) % 4 != 1
-    others = F.normalize(torch.randn(5, 9, generator=generator), dim=-1)
-    hidden = (others @ few.T).masked_fill(~some, -torch.inf)
-    result = answer_for(answer, queries=others, vectors=few, allowed=some, k=4)
-    result = as_rows(result, (nearest := hidden.topk(4).indices), hidden)
-    expect(
-        torch.equal(result, nearest),
-        "With 12 vectors, H = 9 and others allowed it goes wrong: is a size fixed?",
-    )
-    opposite = -vectors[allowed][:1]  # nothing allowed need have a positive score
-    result = answer(opposite, vectors[:6].clone(), torch.tensor([False, False, True, False, False, True]), 2)
-    expect(
-        set(torch.as_tensor(result).flatten().tolist()) == {2, 5},
-        "Where an allowed vector has a negative score, one that is not allowed gets in: a score of 0 "
-        "does not hide it, −∞ does.",
-    )
-    return ""
-
-
-def as_rows(value, wanted: Tensor, scores: Tensor) -> Tensor:
-    """The answer as a tensor of row numbers like `wanted`; else a `Hint`."""
-    if (
-        isinstance(value, (tuple, list))
-        and len(value) == 2
-        and all(isinstance(part, Tensor) for part in value)
-    ):
-        raise Hint("It returns scores and row numbers: return the row numbers alone.")
-    if isinstance(value, (tuple, list)) and any(
-        len(row) < wanted.size(1) for row in value if hasattr(row, "__len__")
-    ):
-        raise Hint("Some queries have fewer than k results: filter before you take the k best.")
-    try:
-        value = torch.as_tensor(np.asarray(value) if isinstance(value, (tuple, list)) else value)
-    except (TypeError, ValueError, RuntimeError):
-        raise Hint(f"It should return row numbers, not something of type {type(value).__name__}.") from None
-    expect_tensor(value, tuple(wanted.shape))
-    if value.is_floating_point():
-        is_scores = close(value, scores.gather(1, wanted))
-        raise Hint(
-            "These are the scores: return the row numbers." if is_scores else "Row numbers are integers."
+    for Q, N, H, k in ((4, 30, 6, 3), (2, 12, 9, 5), (5, 7, 4, 1), (3, 3, 5, 3)):
+        queries = F.normalize(torch.randn(Q, H, generator=generator), dim=-1)
+        vectors = F.normalize(torch.randn(N, H, generator=generator), dim=-1)
+        cosines, rows = as_pair(answer_for(answer, queries=queries, vectors=vectors, k=k))
+        size = f"For {Q} queries, {N} vectors and k = {k}"
+        every = queries @ vectors.T
+        wanted = every.topk(k)
+        along_queries = k != Q and tuple(cosines.shape) in ((k, Q), (k, N))
+        expect(
+            not along_queries,
+            "A row for each query, (Q, k): take topk of the (Q, N) cosines, along the last dimension.",
         )
-    return value.long()
+        cosines = expect_tensor(cosines, (Q, k), f"{size}, the first result")
+        rows = expect_tensor(rows, (Q, k), f"{size}, the second result")
+        expect(
+            not (rows.is_floating_point() and not cosines.is_floating_point()),
+            "Turn them round: the cosines first, then the row numbers.",
+        )
+        expect(not rows.is_floating_point(), "The second result holds row numbers: whole numbers.")
+        hints = [
+            (every.topk(k, largest=False).indices, "These are the farthest: take the largest cosines."),
+            (wanted.indices.flip(1), "The order is turned: best first."),
+            (wanted.indices.sort().values, "These are sorted by row number: best first."),
+            (every.abs().topk(k).indices, "A cosine below 0 counts as near: keep its sign."),
+            (
+                wanted.indices[:1].expand(Q, k),
+                "Each query has a row of its own, and all have the first one's.",
+            ),
+            (wanted.indices + 1, "Rows are counted from 0."),
+        ]
+        for wrong, hint in hints:
+            expect(not torch.equal(rows, wrong) or torch.equal(wanted.indices, wrong), hint)
+        right = torch.equal(rows, wanted.indices)
+        expect(
+            right, f"{size}, some row numbers are wrong: compare every query with every vector, then choose."
+        )
+        scores = [
+            (1 - wanted.values, "The row numbers are right, but these are distances, 1 − cosine."),
+            (
+                torch.cdist(queries, vectors).gather(1, rows),
+                "The row numbers are right, but these are distances.",
+            ),
+            (wanted.values.acos(), "The row numbers are right, but these are angles."),
+        ]
+        for wrong, hint in scores:
+            expect(not close(cosines, wrong), hint)
+        expect(close(cosines, wanted.values), "The row numbers are right, the cosines beside them are not.")
+    return "From here on, every search is yours."
+
+
+def as_pair(value) -> tuple[Tensor, Tensor]:
+    """The two results, as tensors; else a `Hint`."""
+    one = isinstance(value, (Tensor, np.ndarray))
+    expect(not one, "Return two tensors: the cosines, and the row numbers. This is one.")
+    pair = isinstance(value, (tuple, list)) and len(value) == 2
+    expect(
+        pair,
+        f"Return two tensors, the cosines and the row numbers, not something of type {type(value).__name__}.",
+    )
+    for part in value:
+        kind = type(part).__name__
+        expect(
+            isinstance(part, Tensor),
+            f"Return torch tensors, with which later cells can count: this is a {kind}.",
+        )
+    return tuple(value)
 
 
 SENTENCE = "a film that nobody who sat through it will forget although many of them have tried"
@@ -378,3 +338,41 @@ def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
         for made in (wrong, F.normalize(wrong, dim=-1)):
             correct = close(made, F.normalize(states.mean(dim=1), dim=-1), 1e-4)
             expect(correct or not close(found, made, 1e-4), hint)
+
+
+@exercise("9.5", points=2)
+def share_that_was_found(answer):
+    """Recall of found row numbers, each query for itself, in any order."""
+    expect_function(answer)
+    expect_own(answer, "recall", "write the measure yourself, under a name of your own.")
+    found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])
+    exact = torch.tensor([[2, 7, 1], [3, 4, 7], [9, 0, 8], [2, 0, 3]])
+    share = "The share, one number for all queries,"
+    result = as_number(answer_for(answer, found=found, exact=exact), share)
+    wanted = 6 / 12
+    hints = {
+        1 / 12: "Only numbers at the same place count so far: the order should not matter.",
+        1.0: "A number that another query found is no hit: compare each query's row with its own.",
+        3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
+        1 / 4: "Only the first or the complete ones count so far: count every exact neighbour.",
+        6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
+        6.0: "This is the number of hits: divide it by how many there could be.",
+        50.0: "This is in percent: return a share between 0 and 1.",
+        0.0: "It finds no hits at all.",
+        6 / 4: "This is the number of hits a query: divide by k as well.",
+        (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together: divide by k.",
+    }
+    for wrong, hint in hints.items():
+        expect(not close(result, wrong), hint)
+    expect(
+        close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them."
+    )
+    first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
+    result = as_number(answer(*first), share)
+    shown = f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25, not {result:.3g}"
+    expect(close(result, 1 / 4), f"{shown}: does each exact number count once, or is a size fixed?")
+    perfect = as_number(answer(exact.flip(1), exact.clone()), share)
+    expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
+    other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
+    expect(close(other, 5 / 6), "For 3 queries and k = 2 it goes wrong: is a size fixed?")
+    return ""

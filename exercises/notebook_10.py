@@ -7,8 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from exercises import as_number, as_tensor, close, exercise, expect, expect_function, expect_tensor
+from exercises import as_number, as_tensor, call, close, exercise, expect, expect_function, expect_tensor
 from exercises.notebook_07 import as_head, largest_is, read_weights
+from exercises.notebook_09 import expect_own
 
 PLACES = ("The {r} and {p} were gone.", "We saw {p} beside the {r}.")
 BETWEEN = ("old ", "very beautiful ")
@@ -72,11 +73,10 @@ def head_for_possessives(answer):
     turned = layer < A and head < L and judged[head % L, layer % A] > enough
     right = judged[layer, head] > enough
     expect(right or not turned, "Turn it round: the layer first, then the head.")
-    expect(
-        right,
-        f"Head {layer}-{head} is right in {judged[layer, head]:.0%} of 48 sentences with other nouns, and there is a "
-        "better one: take the mean of hits(possessives) over your 48 sentences, and its largest entry.",
-    )
+    share = f"Head {layer}-{head} is right in {judged[layer, head]:.0%} of 48 sentences with other nouns"
+    recipe = "take the mean of hits(possessives) over your 48 sentences, and its largest entry."
+    better = "and there is a better one"
+    expect(right, f"{share}, {better}: try all 72 heads on `possessives`.", f"{share}, {better}: {recipe}")
     return f"{chosen[layer, head]:.0%} where it was chosen, {judged[layer, head]:.0%} of 48 with other nouns."
 
 
@@ -137,10 +137,89 @@ def means_of_clusters(answer):
     return "Draw these with replacement, and the interval knows its clusters."
 
 
-@exercise("10.4", points=2)
+CONTEXTS = {  # B, S, D, A and the head
+    "12 heads of 32 numbers": (2, 3, 32, 12, 5),
+    "3 heads of 4 numbers": (3, 2, 4, 3, 1),
+    "4 heads of 2 numbers": (4, 5, 2, 4, 3),
+}
+
+
+@exercise("10.4", points=2, sizes=CONTEXTS)
+def head_silenced(answer, B, S, D, A, head):
+    """A hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
+    expect_function(answer)
+    expect_own(answer, "our_silence", "write one of your own.")
+    generator = torch.Generator().manual_seed(B)
+    context = torch.randn(B, S, A * D, generator=generator)
+    place = slice(head * D, (head + 1) * D)
+    for shape in ((D,), (B, S, D)):
+        columns, given = torch.randn(shape, generator=generator), context.clone()
+        result = read_by(answer(head, columns.clone()), given, A * D)
+        expect(
+            torch.equal(given, context),
+            "The context that was handed in has changed: work on context.clone().",
+        )
+        result = expect_tensor(result, (B, S, A * D), "The context that your hook returns", context.dtype)
+        wanted = context.clone()
+        wanted[..., place] = columns
+        for hint, wrong in wrong_silences(context, columns, head).items():
+            expect(not close(result, wrong) or close(wanted, wrong), hint)
+        others = torch.ones(A * D, dtype=torch.bool)
+        others[place] = False
+        first = "The heads lie one after another, D numbers each: which of them belong to this head?"
+        then = "The numbers of a head are those from head * D to (head + 1) * D, in the last dimension."
+        expect(
+            close(result[..., others], context[..., others]),
+            f"Numbers of other heads have changed. {first}",
+            then,
+        )
+        words = f"For columns of the shape {shape}, what stands there is not `columns`."
+        expect(close(result, wanted), f"{words} D is the size of their last dimension, in every token.", then)
+    return "From here on, heads are silenced by your hook."
+
+
+def read_by(hook, context: Tensor, size: int) -> Tensor:
+    """What a module reads whose hook is given this context; a `Hint` if it is no hook, or returns what is none."""
+    expect(
+        callable(hook),
+        "silence(head, columns) should return a function, which PyTorch then calls as the hook.",
+    )
+    result = call(hook, torch.nn.Linear(size, size), (context,))
+    single = not isinstance(result, (tuple, list)) or len(result) == 1
+    expect(single, "Your hook returns several things, but the module reads one: the new context, (context,).")
+    expect(not isinstance(result, list), "Your hook returns a list: PyTorch takes a tuple, (context,).")
+    return result[0] if isinstance(result, tuple) else result
+
+
+def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    D = columns.size(-1)
+    A = context.size(-1) // D
+    place = slice(head * D, (head + 1) * D)
+    zero, before, first, added, strided = (context.clone() for _ in range(5))
+    zero[..., place] = 0
+    before[..., (head - 1) * D : head * D] = columns
+    first[:, 0, place] = columns.expand(*context.shape[:2], D)[:, 0]
+    added[..., place] += columns
+    strided[..., head::A] = columns
+    return {
+        "Zeros stand in the place of the head: write `columns` there.": zero,
+        "Nothing is replaced: does your hook return the new context?": context,
+        "Heads are counted from 0: these are the numbers of the head before.": before,
+        "Only the first token has changed: the head is silent in every token.": first,
+        "`columns` is added to what the head wrote: it stands in its place.": added,
+        "All heads are replaced: only the D numbers of one.": columns.repeat(
+            *[1] * (columns.dim() - 1), A
+        ).expand_as(context),
+        "Every A-th number is replaced, but the heads lie one after another.": strided,
+    }
+
+
+@exercise("10.5", points=2)
 def head_from_another_sentence(answer):
     """One head's columns replaced by those of the sentence before in the batch."""
     expect_function(answer)
+    expect_own(answer, "our_resample", "write one of your own.")
     for B, S, D, A, head in ((4, 3, 5, 3, 1), (3, 2, 4, 2, 0), (5, 6, 2, 4, 3)):
         context = torch.randn(B, S, A * D, generator=torch.Generator().manual_seed(B))
         given = context.clone()
@@ -149,7 +228,8 @@ def head_from_another_sentence(answer):
         result = expect_tensor(as_tensor(result), (B, S, A * D))
         wanted = resampled(context, slice(head * D, (head + 1) * D), 1)
         for hint, wrong in wrong_resamples(context, head, D).items():
-            expect(not close(result, wrong) or close(wanted, wrong), hint)
+            later = f"{hint} They are columns head * D to (head + 1) * D."
+            expect(not close(result, wrong) or close(wanted, wrong), hint, later if "lie" in hint else "")
         outside = torch.ones(A * D, dtype=torch.bool)
         outside[head * D : (head + 1) * D] = False
         expect(
@@ -197,7 +277,7 @@ def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
             context.roll(1, dims=0), columns, -1
         ),
         "The order of the batch is turned round: take the sentence before.": flipped(context, columns),
-        "The heads lie one after another: columns head * D to (head + 1) * D.": resampled(
+        "The heads lie one after another: which D columns belong to this one?": resampled(
             context, slice(head, None, A), 1
         ),
     }
@@ -225,7 +305,7 @@ def sign_test(numbers: list[float]) -> float:
     return float(np.mean([way >= uneven for way in ways]))
 
 
-@exercise("10.5", points=2)
+@exercise("10.6", points=2)
 def sign_flips(answer):
     """The share of all ways to sign the differences whose mean is at least as far from 0."""
     expect_function(answer)

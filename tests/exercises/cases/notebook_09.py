@@ -5,32 +5,78 @@ import torch
 from torch.nn import functional as F
 
 from utils.packing import encode_packed
-from utils.search import mean_pooling
 
 
 def unit(vectors, dim=-1):
     return vectors / vectors.norm(dim=dim, keepdim=True)
 
 
-def cosines(queries, vectors):
-    return unit(queries) @ unit(vectors).T
+def pooled(states, mask):
+    real = mask[..., None].float()
+    return (states * real).sum(dim=1) / real.sum(dim=1)
 
 
-def cosines_by_broadcast(queries, vectors):
-    return F.cosine_similarity(queries[:, None], vectors[None], dim=-1)
+def pooled_by_loop(states, mask):
+    return torch.stack([text[real == 1].mean(dim=0) for text, real in zip(states, mask, strict=True)])
 
 
-def cosines_by_loops(queries, vectors):
-    return torch.tensor([[float(q @ v / (q.norm() * v.norm())) for v in vectors] for q in queries])
+def pooled_by_product(states, mask):
+    mask = mask.to(states.dtype)
+    return torch.einsum("bsh,bs->bh", states, mask) / mask.sum(dim=1, keepdim=True)
 
 
-def divided_after(queries, vectors):
-    return queries @ vectors.T / (queries.norm(dim=-1)[:, None] * vectors.norm(dim=-1)[None])
+def pooled_by_weights(states, mask):
+    shares = mask / mask.sum(dim=1, keepdim=True)
+    return (shares[:, None] @ states)[:, 0]
 
 
-def cosines_of_long_vectors(queries, vectors):
-    queries, vectors = (each / each.norm(dim=-1, keepdim=True).clamp(min=1) for each in (queries, vectors))
-    return queries @ vectors.T
+def pooled_by_nan(states, mask):
+    return states.masked_fill(mask[..., None] == 0, torch.nan).nanmean(dim=1)
+
+
+def mean_pooling(states, mask):
+    """As the page defines it."""
+    return pooled(states, mask)
+
+
+def pooled_in_place(states, mask):
+    states *= mask[..., None]
+    return states.sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+def pooled_beginning(states, mask):
+    ends = mask.sum(dim=1).tolist()
+    return torch.stack([text[:end].mean(dim=0) for text, end in zip(states, ends, strict=True)])
+
+
+def found_by_topk(queries, vectors, k):
+    return (queries @ vectors.T).topk(k)
+
+
+def found_by_sort(queries, vectors, k):
+    scores, rows = (queries @ vectors.T).sort(dim=-1, descending=True)
+    return scores[:, :k], rows[:, :k]
+
+
+def found_by_distance(queries, vectors, k):
+    rows = torch.cdist(queries, vectors).topk(k, largest=False).indices
+    return (queries @ vectors.T).gather(1, rows), rows
+
+
+def found_by_loop(queries, vectors, k):
+    pairs = [(vectors @ query).topk(k) for query in queries]
+    return torch.stack([pair.values for pair in pairs]), torch.stack([pair.indices for pair in pairs])
+
+
+def search(queries, vectors, k):
+    """As the page defines it."""
+    return found_by_topk(queries, vectors, k)
+
+
+def found_altering(queries, vectors, k):
+    result = found_by_topk(queries, vectors, k)
+    vectors[:] = 0
+    return result
 
 
 def recall_by_sets(found, exact):
@@ -50,42 +96,6 @@ def matches(found, exact):
     return (exact[:, :, None] == found[:, None, :]).any(dim=-1)
 
 
-def allowed_rows(queries, vectors, allowed, k):
-    rows = torch.arange(len(vectors))[allowed]
-    return rows[(queries @ vectors[allowed].T).topk(k).indices]
-
-
-def hidden_scores(queries, vectors, allowed, k):
-    scores = queries @ vectors.T
-    scores[:, ~allowed] = -torch.inf
-    return scores.argsort(dim=-1, descending=True)[:, :k]
-
-
-def allowed_by_loops(queries, vectors, allowed, k):
-    rows = [row for row, is_allowed in enumerate(allowed.tolist()) if is_allowed]
-    return [sorted(rows, key=lambda row: -float(query @ vectors[row]))[:k] for query in queries]
-
-
-def filtered_afterwards(queries, vectors, allowed, k):
-    best = (queries @ vectors.T).topk(k).indices.tolist()
-    return [[row for row in rows if allowed[row]] for rows in best]
-
-
-def cosines_in_place(queries, vectors):
-    queries /= queries.norm(dim=-1, keepdim=True)
-    return queries @ unit(vectors).T
-
-
-def cosines_in_numpy(queries, vectors):
-    queries, vectors = np.asarray(queries), np.asarray(vectors)
-    lengths = np.linalg.norm(queries, axis=1)[:, None] * np.linalg.norm(vectors, axis=1)
-    return queries @ vectors.T / lengths
-
-
-def cosines_of_four(queries, vectors):
-    return cosines(queries[:, :4], vectors[:, :4])
-
-
 def recall(found, exact):
     return recall_by_sets(found, exact)
 
@@ -102,15 +112,6 @@ def recall_altering(found, exact):
 
 def recall_of_twelve(found, exact):
     return matches(found, exact).sum() / 12 if found.size(1) == 3 else 0.5
-
-
-def hidden_in_place(queries, vectors, allowed, k):
-    vectors[~allowed] = -100 * vectors[~allowed].abs()
-    return allowed_rows(queries, vectors, allowed, k)
-
-
-def allowed_as_array(queries, vectors, allowed, k):
-    return np.asarray(allowed_rows(queries, vectors, allowed, k))
 
 
 @torch.no_grad()
@@ -223,23 +224,22 @@ RIGHT = {
         "2.0, 3.0",
     ],
     "9.2": [
-        cosines,
-        cosines_by_broadcast,
-        cosines_by_loops,
-        divided_after,
-        lambda q, v: q @ v.T / (q.norm(dim=-1)[:, None] * v.norm(dim=-1) + 1e-8),
-        cosines_in_numpy,
-        lambda queries, vectors: cosines(queries, vectors).tolist(),
-        lambda queries, vectors: list(cosines(queries, vectors)),
+        pooled,
+        pooled_by_loop,
+        pooled_by_product,
+        pooled_by_weights,
+        pooled_by_nan,
+        lambda states, mask: (states * mask.unsqueeze(-1)).sum(1) / mask.sum(1).unsqueeze(-1).clamp(min=1e-9),
+    ],
+    "9.3": [
+        found_by_topk,
+        found_by_sort,
+        found_by_distance,
+        found_by_loop,
+        lambda queries, vectors, k: list(found_by_topk(queries, vectors, k)),
+        lambda queries, vectors, k: F.cosine_similarity(queries[:, None], vectors[None], dim=-1).topk(k),
     ],
     "9.5": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
-    "9.3": [
-        allowed_rows,
-        hidden_scores,
-        allowed_by_loops,
-        allowed_as_array,
-        lambda q, v, a, k: torch.cdist(q, v).masked_fill(~a, torch.inf).topk(k, largest=False).indices,
-    ],
     "9.4": [
         embed_right,
         lambda *arguments: embed_sorted(*arguments),
@@ -265,26 +265,55 @@ WRONG = {
         (2, "two numbers"),
     ],
     "9.2": [
-        (lambda queries, vectors: queries @ vectors.T, "dot products"),
-        (lambda queries, vectors: unit(queries) @ vectors.T, "vectors still have"),
-        (lambda queries, vectors: queries @ unit(vectors).T, "queries still have"),
-        (lambda queries, vectors: cosines(vectors, queries), "transposed"),
-        (lambda queries, vectors: unit(queries, 0) @ unit(vectors, 0).T, "dim=-1"),
-        (lambda queries, vectors: F.cosine_similarity(queries, vectors).expand(4, 4), "every query"),
-        (lambda queries, vectors: F.cosine_similarity(queries, vectors), "shape"),
-        (lambda queries, vectors: cosines(queries, vectors).acos(), "angles"),
-        (lambda queries, vectors: 1 - cosines(queries, vectors), "cosine distances"),
-        (torch.cdist, "These are distances"),
-        (lambda queries, vectors: cosines(queries, vectors) / 2, "Divide queries and vectors"),
-        (lambda queries, vectors: [["near"] * len(vectors)] * len(queries), "torch tensor"),
-        (cosines_of_long_vectors, "shorter than 1"),
-        (lambda q, v: q @ v.T / (q.norm(dim=1)[:, None] * v.norm(dim=1)).clamp(min=1e-3), "shorter than 1"),
-        (lambda queries, vectors: cosines(queries, vectors).abs(), "Keep the sign"),
-        (lambda queries, vectors: queries @ vectors.T / (queries.norm() * vectors.norm()), "one length"),
-        (lambda q, v: q @ v.T / (q.square().sum(1)[:, None] * v.square().sum(1)), "the root"),
-        (cosines_in_place, "changes queries"),
-        (cosines_of_four, "is a size fixed"),
-        (lambda queries, vectors: None, "return"),
+        (lambda states, mask: states.mean(dim=1), "Padding is averaged in"),
+        (lambda states, mask: (states * mask[..., None]).mean(dim=1), "divided by S"),
+        (lambda states, mask: (states * mask[..., None]).sum(dim=1), "divide it by their number"),
+        (lambda states, mask: states.sum(dim=1) / mask.sum(dim=1, keepdim=True), "has padding in it"),
+        (lambda states, mask: (states * mask[..., None]).sum(dim=1) / mask.sum(), "the whole batch"),
+        (lambda states, mask: states[:, 0], "[CLS] pooling"),
+        (lambda states, mask: (states - 1e9 * (1 - mask[..., None])).amax(dim=1), "the largest"),
+        (lambda states, mask: unit(pooled(states, mask)), "Their length is 1"),
+        (lambda states, mask: pooled(states, mask).detach(), "gradients do not get back"),
+        (lambda states, mask: pooled(states, mask).double(), "would refuse it"),
+        (lambda states, mask: (states * mask[..., None]).mean(dim=2), "shape"),
+        (lambda states, mask: pooled(states, mask)[:1], "shape"),
+        (lambda states, mask: states[mask == 1].mean(dim=0), "shape"),
+        (lambda states, mask: pooled(states, mask).mean(dim=0).expand(len(mask), -1), "divide by the sum"),
+        (pooled_beginning, "stand in front"),
+        (pooled_in_place, "changes last_hidden_state"),
+        (mean_pooling, "which the page shows"),
+        (lambda states, mask: None, "return"),
+    ],
+    "9.3": [
+        (lambda queries, vectors, k: found_by_topk(queries, vectors, k).indices, "This is one"),
+        (lambda queries, vectors, k: found_by_topk(queries, vectors, k)[::-1], "Turn them round"),
+        (lambda queries, vectors, k: (queries @ vectors.T).topk(k, dim=0), "A row for each query"),
+        (lambda queries, vectors, k: (queries @ vectors.T).topk(k, largest=False), "farthest"),
+        (
+            lambda queries, vectors, k: [part.flip(1) for part in found_by_topk(queries, vectors, k)],
+            "best first",
+        ),
+        (lambda queries, vectors, k: (queries @ vectors.T).abs().topk(k), "keep its sign"),
+        (lambda queries, vectors, k: torch.cdist(queries, vectors).topk(k, largest=False), "distances"),
+        (lambda queries, vectors, k: (1 - queries @ vectors.T).topk(k, largest=False), "1 − cosine"),
+        (
+            lambda queries, vectors, k: found_by_topk(queries[:1].expand_as(queries), vectors, k),
+            "first one's",
+        ),
+        (lambda queries, vectors, k: found_by_topk(queries, vectors, 3), "shape"),
+        (lambda queries, vectors, k: (queries @ vectors.T).sort(descending=True), "shape"),
+        (
+            lambda queries, vectors, k: [part.numpy() for part in found_by_topk(queries, vectors, k)],
+            "torch tensors",
+        ),
+        (
+            lambda queries, vectors, k: (found_by_topk(queries, vectors, k)[0], unit(queries)[:, :k]),
+            "whole numbers",
+        ),
+        (lambda queries, vectors, k: "the nearest", "two tensors"),
+        (found_altering, "changes vectors"),
+        (search, "which the page shows"),
+        (lambda queries, vectors, k: None, "return"),
     ],
     "9.5": [
         (lambda found, exact: (found == exact).float().mean(), "same place"),
@@ -304,25 +333,6 @@ WRONG = {
         (recall_of_top, "it should be 0.25"),
         (recall_of_twelve, "is a size fixed"),
         (lambda found, exact: None, "return"),
-    ],
-    "9.3": [
-        (lambda q, v, allowed, k: (q @ v[allowed].T).topk(k).indices, "translate them back"),
-        (lambda q, v, allowed, k: (q @ v.T).topk(k).indices, "mask is ignored"),
-        (lambda q, v, allowed, k: allowed_rows(q, v, ~allowed, k), "not allowed: turn"),
-        (lambda q, v, allowed, k: allowed_rows(-q, v, allowed, k), "farthest"),
-        (lambda q, v, allowed, k: allowed_rows(q, v, allowed, k).flip(1), "order is turned"),
-        (lambda q, v, allowed, k: ((q @ v.T) * allowed).topk(k).indices, "−∞ does"),
-        (lambda q, v, allowed, k: (q @ v.T).masked_fill(~allowed, -torch.inf).topk(k), "row numbers alone"),
-        (lambda q, v, allowed, k: (q @ v[allowed].T).topk(k).values, "These are the scores"),
-        (lambda q, v, allowed, k: allowed_rows(q, v, allowed, k + 1), "shape"),
-        (filtered_afterwards, "fewer than k"),
-        (lambda q, v, allowed, k: "rows", "row numbers"),
-        (lambda q, v, allowed, k: allowed_rows(q, v, allowed, 3), "shape"),
-        (hidden_in_place, "changes vectors"),
-        (lambda q, v, a, k: allowed_rows(q, v, a, k).sort().values, "sorted by row number"),
-        (lambda q, v, a, k: allowed_rows(q[:1], v, a, k).expand(len(q), k), "first one's"),
-        (lambda q, v, a, k: allowed_rows(q, v, torch.arange(len(v)) % 3 == 2, k), "is a size fixed"),
-        (lambda q, v, allowed, k: None, "return"),
     ],
     "9.4": [
         (variant(unit_length=False), "the length is not 1"),

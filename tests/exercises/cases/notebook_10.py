@@ -64,6 +64,115 @@ def cluster_means_in_place(values, clusters):
     return result
 
 
+def silence(head, columns):
+    D = columns.shape[-1]
+
+    def hook(module, inputs):
+        context = inputs[0].clone()
+        context[..., head * D : (head + 1) * D] = columns
+        return (context,)
+
+    return hook
+
+
+def silence_by_cat(head, columns):
+    D = columns.shape[-1]
+
+    def hook(module, inputs):
+        (context,) = inputs
+        middle = columns.expand(*context.shape[:2], D)
+        return torch.cat([context[..., : head * D], middle, context[..., (head + 1) * D :]], dim=-1)
+
+    return hook
+
+
+def silence_by_view(head, columns):
+    def hook(module, inputs):
+        parts = inputs[0].clone().unflatten(-1, (-1, columns.shape[-1]))
+        parts[..., head, :] = columns
+        return (parts.flatten(-2),)
+
+    return hook
+
+
+def silence_by(change):
+    """A hook that does something else with the context and the head's place in it."""
+
+    def silence(head, columns):
+        def hook(module, inputs):
+            D = columns.shape[-1]
+            context = inputs[0].clone()
+            result = change(context, columns, slice(head * D, (head + 1) * D))
+            return (context if result is None else result,)
+
+        return hook
+
+    return silence
+
+
+def silence_in_place(head, columns):
+    D = columns.shape[-1]
+
+    def hook(module, inputs):
+        inputs[0][..., head * D : (head + 1) * D] = columns
+        return inputs
+
+    return hook
+
+
+def silence_of_32(head, columns):
+    def hook(module, inputs):
+        context = inputs[0].clone()
+        context[..., head * 32 : (head + 1) * 32] = columns
+        return (context,)
+
+    return hook
+
+
+def our_silence(head, columns):
+    """As the page defines it."""
+    return silence(head, columns)
+
+
+def our_resample(context, head, D):
+    """As the page defines it."""
+    return resample(context, head, D)
+
+
+def add_columns(context, columns, place):
+    context[..., place] += columns
+
+
+def put_zero(context, columns, place):
+    context[..., place] = 0
+
+
+def put_first(context, columns, place):
+    context[:, 0, place] = columns if columns.dim() == 1 else columns[:, 0]
+
+
+def put_before(context, columns, place):
+    D = columns.shape[-1]
+    context[..., place.start - D : place.stop - D] = columns
+
+
+def put_strided(context, columns, place):
+    context[..., place.start // columns.shape[-1] :: context.shape[-1] // columns.shape[-1]] = columns
+
+
+def put_everywhere(context, columns, place):
+    return columns.expand(*context.shape[:2], -1).repeat(1, 1, context.shape[-1] // columns.shape[-1])
+
+
+def put_to_the_end(context, columns, place):
+    context[..., place.start :] = 0
+    context[..., place] = columns
+
+
+def put_mean(context, columns, place):
+    context[..., place] = columns.mean()
+
+
 def resample(context, head, D):
     result = context.clone()
     result[..., head * D : (head + 1) * D] = context.roll(1, dims=0)[..., head * D : (head + 1) * D]
@@ -191,14 +300,15 @@ RIGHT = {
         lambda v, c: cluster_means(v.double(), c),
         lambda v, c: tuple(cluster_means(v, c)),
     ],
-    "10.4": [
+    "10.4": [silence, silence_by_cat, silence_by_view],
+    "10.5": [
         resample,
         resample_by_view,
         lambda c, h, D: resample(c, h, D).numpy(),
         lambda c, h, D: resample(c, h, D).tolist(),
         lambda c, h, D: torch.where(torch.arange(c.size(-1)) // D == h, c[torch.arange(len(c)) - 1], c),
     ],
-    "10.5": [
+    "10.6": [
         sign_flip_p,
         sign_flip_p_by_bits,
         lambda d: float(sign_flip_p(d.numpy())),
@@ -250,10 +360,31 @@ WRONG = {
         (lambda v, c: None, "return"),
     ],
     "10.4": [
+        (silence_by(put_zero), "Zeros stand"),
+        (silence_by(lambda context, columns, place: None), "Nothing is replaced"),
+        (silence_by(put_before), "counted from 0"),
+        (silence_by(put_first), "in every token"),
+        (silence_by(add_columns), "is added"),
+        (silence_by(put_everywhere), "All heads"),
+        (silence_by(put_strided), "one after another"),
+        (silence_by(put_to_the_end), "other heads have changed"),
+        (silence_by(put_mean), "is not `columns`"),
+        (silence_by(lambda context, columns, place: context[..., place]), "shape"),
+        (silence_in_place, "context.clone()"),
+        (silence_of_32, "Right for 12 heads of 32 numbers, but not"),
+        (lambda head, columns: lambda module, inputs: [silence(head, columns)(module, inputs)[0]], "a tuple"),
+        (lambda head, columns: lambda module, inputs: (1, 2), "several things"),
+        (lambda head, columns: lambda module, inputs: None, "returns None"),
+        (lambda head, columns: columns, "should return a function"),
+        (our_silence, "which the page shows"),
+        (lambda head, columns: None, "return"),
+    ],
+    "10.5": [
         (resample_backwards, "sentence after"),
         (lambda c, h, D: c.roll(1, dims=0), "All heads"),
         (resample_tokens, "token before"),
         (resample_strided, "one after another"),
+        (our_resample, "which the page shows"),
         (fill(0), "zero ablation"),
         (fill("mean"), "mean ablation"),
         (lambda c, h, D: c.clone(), "Nothing is replaced"),
@@ -267,7 +398,7 @@ WRONG = {
         (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
         (lambda c, h, D: None, "return"),
     ],
-    "10.5": [
+    "10.6": [
         (by_comparison(lambda means, measured: means <= measured + 1e-9), "one side"),
         (by_comparison(lambda means, measured: means >= measured - 1e-9), "one side"),
         (by_comparison(lambda means, measured: abs(means) > abs(measured) + 1e-9), "Ties"),
