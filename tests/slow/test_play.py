@@ -326,12 +326,14 @@ EDITS = {
     ],
     "12_decoder": [
         [
-            ('write_greedily("third of mar 1998")', 'write_greedily("ZÜRICH 3/4/98!")\nwrite_greedily("1.1.1898")'),
-            ("asked = [1, 0]", "asked = [0.5, -2, 7]"),
-            ("search_with_beams(K=1)", "search_with_beams(K=0)"),
+            ('write_aloud("third of mar 1998")', 'write_aloud("ZÜRICH 3/4/98!")\nwrite_aloud("1.1.1898")'),
+            ("torch.tensor([[1.0], [0.0]])", "torch.tensor([[0.5], [-2.0], [7.0]])"),
+            ("torch.tensor([1.0, 3.0, 5.0, 7.0, 9.0])", "torch.tensor([-1.0, 0.0, 0.0, 0.0, 100.0])"),
+            ("torch.tensor([[1], [4]])", "torch.tensor([[1], [2], [3], [0]])"),
+            ("[0, 2, 3, 4, 5, 0]", "[0, 2, 3, 4, 5, 1]"),
+            ("torch.tensor([0, 1, 1, 1])  # padding", "torch.tensor([0, 0, 0, 1])  # padding"),
             ('{"top_k": 2}', '{"top_k": -1}'),
             ("prediction = None", 'prediction = "most"'),
-            ("{\"start\": {\"A\": 0.6, \"B\": 0.4}}", "{\"start\": {\"A\": 0.0, \"B\": 1.0}}"),
             ("[0.4, 0.3, 0.15, 0.1, 0.05]", "[0, 1, 0]"),
             ('begun = "co"', 'begun = "Zürich 12 zürich zürich"'),
             ('begin = ""', 'begin = "Zürich 12"'),
