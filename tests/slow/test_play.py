@@ -315,13 +315,16 @@ EDITS = {
     "11_pretraining": [
         [
             ('{"good": 4, "bad": 2, "long": 1, "red": 1}', '{"good": 1, "bad": 0, "green": -1}'),
-            ("number = 0  #", "number = 99_999_999  #"),
+            ("number = 7880  #", "number = 99_999_999  #"),
             ("x, y = 2, 1", "x, y = -3, 50.5"),
             ("return chosen  # change me", "return [False, True, True, False]  # change me"),
             ('"the film is very [MASK]."', '"word " * 100 + "[MASK]"'),
+            ('"i have seen this movie three [MASK]."', '""'),
+            ('"it is not worth [MASK] money."', '"NO BLANK HERE 🙂"'),
             ("range(40)", "range(3)"),
-            ('film.", "i hated it. this is a [MASK] film."]', '", "", "no blank here", "two [MASK] [MASK] 🙂"]'),
+            ("prediction = None", 'prediction = "bad"'),
             ('["a big [MASK].", ', '["[MASK]", '),
+            ('"a bigger old [MASK]."', '"two [MASK] [MASK]"'),
         ],
     ],
     "12_decoder": [
