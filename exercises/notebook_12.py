@@ -9,7 +9,6 @@ from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
 from exercises import (
     Hint,
-    as_shape,
     as_tensor,
     call,
     climb,
@@ -22,28 +21,49 @@ from exercises import (
 from exercises.arrays import run_on_copies
 from exercises.notebook_04 import Parts, returned_pair
 
-B, T, S, H, A = 2, 5, 7, 48, 6
+
+@exercise("12.1", points=2)
+def write_the_causal_mask(answer):
+    """Who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
+    expect_function(answer)
+    for T in (4, 7, 1):
+        mask = call(answer, T)
+        kind = type(mask).__name__
+        expect(isinstance(mask, Tensor), f"The mask should be a torch tensor, but it is a {kind}.")
+        mask = expect_tensor(mask, (T, T), "The mask")
+        expect(
+            not mask.isinf().any(),
+            "With −∞ it is ready to be added to the scores. Here a mask has True and False.",
+        )
+        expect(((mask == 0) | (mask == 1)).all(), "A mask has True (may look) and False (may not) only.")
+        seen, right = mask == 1, torch.ones(T, T).tril() == 1
+        if T > 1:
+            for hint, wrong in wrong_masks(right).items():
+                expect(not seen.equal(wrong), hint)
+        expect(
+            seen.equal(right), "Each row is True from the first column up to the token's own, and no further."
+        )
+        numbers = (
+            "The right places, as numbers: make booleans of them, such as by == 1. Then ~ turns them round."
+        )
+        expect(mask.dtype == torch.bool, numbers)
+    return "One mask serves every text of this length, whatever it says."
 
 
-@exercise("12.1")
-def shapes_across(answer):
-    """Shapes of query, key, weights and output of cross-attention."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 4, "Give four shapes.")
-    names = ("query_shape", "key_shape", "weights_shape", "output_shape")
-    query, key, weights, output = (as_shape(one, name) for one, name in zip(answer, names, strict=True))
-    D = H // A
-    expect((query, key) != ((B, A, S, D), (B, A, T, D)), "Turned round: who asks, the text or the source?")
-    expect(query != (B, T, A, D), "query: exchange tokens and heads, so that each head has a matrix (T, D).")
-    expect(query != (B, T, H), "query: that is before the heads are split; (B, A, T, D) after it.")
-    expect(query == (B, A, T, D), "query: the text asks, T tokens of it, in A heads of D = H / A numbers.")
-    expect(key != (B, A, T, D), "key: the source is asked, and it has S tokens.")
-    expect(key == (B, A, S, D), "key: like the query, but with a vector for each token of the source.")
-    expect(weights != (B, A, T, T), "weights: these would be the text's own; here the keys are the source's.")
-    expect(weights != (B, A, S, T), "weights: a row for each query, a column for each key.")
-    expect(weights == (B, A, T, S), "weights: in each head a row for each query and a column for each key.")
-    expect(output != (B, S, H), "output: the source gives the values, but there is one sum for each query.")
-    expect(output == (B, T, H), "output: a vector of H numbers for each token of the text.")
-    return "Only the weights know both lengths."
+def wrong_masks(right: Tensor) -> dict[str, Tensor]:
+    """The masks that usual mistakes give, each with its hint."""
+    alone = torch.eye(len(right)) == 1
+    return {
+        "Turned round: True is where a token may look, and False where it may not.": ~right,
+        "Here a token sees those after it: a row is a token that looks, a column one that is looked at.": right.T,
+        "A token may see itself, too: the diagonal is True.": right & ~alone,
+        "Every token sees every other: nothing is hidden yet.": torch.ones_like(right),
+        "Each token sees only itself: it may see all tokens before it, too.": alone,
+        "Each token sees the one after it as well: that is the very token it is asked for.": torch.ones(
+            right.shape
+        ).tril(1)
+        == 1,
+    }
 
 
 @cache
@@ -186,6 +206,77 @@ def name_the_mistake(found, across: tuple) -> None:
         expect(not close(found, weights_of(parts, *given), 1e-4), hint)
 
 
+STEPS = (  # texts so far, and the end token: rows that have ended, that end now, that go on
+    ([[5, 4], [2, 3]], 0),
+    ([[3, 1, 2], [0, 5, 5], [1, 1, 4]], 5),
+    ([[5, 2], [3, 3]], 2),
+    ([[1]], 2),
+)
+
+
+class NextScores:
+    """A decoder made by hand: scores of the next token (B, V) that depend on the whole row of ids (B, T) so far."""
+
+    def __init__(self, length: int):
+        """`length` is that of the texts so far."""
+        self.length = length
+
+    def __call__(self, ids):
+        """The scores, all below 0; a `Hint` for ids that are no batch, or not the texts so far."""
+        batch = isinstance(ids, Tensor) and ids.dim() == 2
+        expect(batch, "next_scores takes the ids of all rows at once, a tensor (B, T).")
+        whole = ids.size(1) >= self.length
+        expect(whole, "Only a part of the text is passed on: the next token depends on all that came before.")
+        expect(ids.size(1) == self.length, "One step asks for one token: the loop around it is ours.")
+        best = (ids * torch.arange(1, ids.size(1) + 1)).sum(dim=1) % 6
+        return torch.nn.functional.one_hot(best, 6) * 3.0 - torch.arange(6) * 0.1 - 5.0
+
+
+@exercise("12.3", points=2)
+def one_greedy_step(answer):
+    """Texts with one token more: the one with the highest score, or the end token in a row that has ended."""
+    expect_function(answer)
+    for rows, end in STEPS:
+        ids = torch.tensor(rows)
+        given = ids.clone()
+        found = answer(NextScores(ids.size(1)), given, end)
+        kind = type(found).__name__
+        expect(isinstance(found, Tensor), f"Return the texts as one torch tensor, not as a {kind}.")
+        only = found.numel() == len(ids)
+        expect(not only, "These are the new tokens alone: return the texts with them, as torch.cat does.")
+        found = expect_tensor(found, (len(ids), ids.size(1) + 1), "The texts")
+        expect(found.dtype == ids.dtype, f"Ids are whole numbers: the texts should be {ids.dtype}.")
+        expect(given.equal(ids), "It changes the ids that it was given: make new ones, as torch.cat does.")
+        wanted = one_step(ids, end)
+        for hint, wrong in wrong_steps(ids, end).items():
+            expect(wanted.equal(wrong) or not found.equal(wrong), hint)
+        shown = f"From {rows}, with end {end}, it should make {wanted.tolist()}"
+        expect(found.equal(wanted), f"{shown}, not {found.tolist()}.")
+    return "One run of the model serves all rows."
+
+
+def one_step(ids: Tensor, end: int, fill: int | None = None, ended=None, sign: int = 1) -> Tensor:
+    """One greedy step, and its usual mistakes: filled up with another token, other rows, other scores."""
+    best = (sign * NextScores(ids.size(1))(ids)).argmax(dim=-1)
+    ended = (ids == end).any(dim=1) if ended is None else ended
+    return torch.cat([ids, best.masked_fill(ended, end if fill is None else fill)[:, None]], dim=1)
+
+
+def wrong_steps(ids: Tensor, end: int) -> dict[str, Tensor]:
+    """What usual mistakes make of the texts, each with its hint."""
+    right = one_step(ids, end)
+    none, all_rows = torch.zeros(len(ids), dtype=torch.bool), (ids == end).any().expand(len(ids))
+    return {
+        "Rows that have ended go on writing: fill them up with `end`.": one_step(ids, end, ended=none),
+        "One row has ended, and the others are filled up with it: each row ends for itself.": one_step(
+            ids, end, ended=all_rows
+        ),
+        "It takes 0 for the end token: the end is what `end` says.": one_step(ids, end, fill=0),
+        "It takes the token with the lowest score.": one_step(ids, end, sign=-1),
+        "The new token stands in front: it belongs behind the text.": torch.cat([right[:, -1:], ids], dim=1),
+    }
+
+
 END = 2
 LESSONS = (  # start, padding, texts
     (1, 0, [[7, 8, 9, END], [5, END, 0, 0]]),
@@ -194,7 +285,7 @@ LESSONS = (  # start, padding, texts
 )
 
 
-@exercise("12.3", points=2)
+@exercise("12.4", points=2)
 def lessons(answer):
     """What the decoder is given, and what it is asked for: the text a place later, and the text."""
     expect_function(answer)
@@ -204,10 +295,11 @@ def lessons(answer):
         expect(
             isinstance(found, (tuple, list)) and len(found) == 2, "Return two: decoder_input_ids and labels."
         )
-        given, labels = (
-            expect_tensor(as_tensor(one), texts.shape, name)
-            for one, name in zip(found, ("The input", "The labels"), strict=True)
-        )
+        for one, name in zip(found, ("The input", "The labels"), strict=True):
+            kind = type(one).__name__
+            expect(isinstance(one, Tensor), f"{name} should be a torch tensor, but it is a {kind}.")
+            expect_tensor(one, texts.shape, name)
+        given, labels = found
         expect(not given.is_floating_point(), "The input holds ids: an embedding takes whole numbers only.")
         kept = labels.dtype == texts.dtype
         expect(
@@ -243,70 +335,6 @@ def lessons(answer):
             torch.equal(labels[real], texts[real]), "The labels are the text, with −100 in place of padding."
         )
     return "Every token of the text is a lesson, and one pass gives them all."
-
-
-@exercise("12.4", points=2)
-def best_continuations(answer):
-    """The K best continuations over all beams: their scores, the beams they continue, and the tokens."""
-    expect_function(answer)
-    for spread, K, V in ((2.0, 2, 5), (0.1, 3, 7), (1.0, 4, 6)):  # one beam far ahead, none, some
-        draw = torch.Generator().manual_seed(K)
-        scores = -spread * torch.arange(K) - torch.rand(K, generator=draw)
-        steps = (torch.randn(K, V, generator=draw) * 2).log_softmax(dim=-1)
-        found = run_on_copies(answer, scores, steps)
-        expect(isinstance(found, (tuple, list)) and len(found) == 3, "Return three: scores, beams, tokens.")
-        found = [
-            expect_tensor(as_tensor(one), (K,), name)
-            for one, name in zip(found, ("The scores", "The beams", "The tokens"), strict=True)
-        ]
-        total = scores[:, None] + steps
-        right, places = total.flatten().topk(K)
-        if not close(found[0].sort(descending=True).values, right, 1e-4):
-            for hint, wrong in wrong_continuations(scores, steps).items():
-                expect(not close(found[0], wrong, 1e-4), hint)
-        expect(
-            close(found[0].sort(descending=True).values, right, 1e-4),
-            f"Of all {K} · {V} sums of a beam's score and a token's log-probability the largest is {right[0]:.3f}, and "
-            f"the number {K} is {right[-1]:.3f}. Yours go from {found[0].max():.3f} to {found[0].min():.3f}.",
-        )
-        expect(close(found[0], right, 1e-4), "The best comes first: sort them.")
-        whole = not any(one.is_floating_point() for one in found[1:])
-        expect(
-            whole,
-            f"Beams and tokens are whole numbers, to be used as an index: place // {V}, not place / {V}.",
-        )
-        expect(
-            torch.equal(found[1].double(), (places // V).double()),
-            f"The beams: a place in the flattened (K, V) is in row place // V, here V = {V}.",
-        )
-        expect(
-            torch.equal(found[2].double(), (places % V).double()),
-            f"The tokens: a place in the flattened (K, V) is in column place % V, here V = {V}.",
-        )
-    return "Beam search is this step, again and again, with the texts that have ended put aside."
-
-
-def wrong_continuations(scores: Tensor, steps: Tensor) -> dict[str, Tensor]:
-    """The scores that usual mistakes give, each with its hint."""
-    K = len(scores)
-    total = scores[:, None] + steps
-    return {
-        "Each beam has been continued once: two continuations of one beam may both be among the best.": total.amax(
-            dim=1
-        ),
-        "The scores so far are left out: a beam brings its own score.": steps.flatten().topk(K).values,
-        "Log-probabilities are added, not multiplied.": (scores[:, None] * steps).flatten().topk(K).values,
-        "These are probabilities: return the log-probabilities that were added.": total.flatten()
-        .topk(K)
-        .values.exp(),
-        "That is the last token's own log-probability: a continuation's score is the sum.": steps.flatten()[
-            total.flatten().topk(K).indices
-        ],
-        "These are the least likely: take the largest.": total.flatten().topk(K, largest=False).values,
-        "Only the best beam is continued: the others may have better continuations.": total[scores.argmax()]
-        .topk(K)
-        .values,
-    }
 
 
 @exercise("12.5", points=2)

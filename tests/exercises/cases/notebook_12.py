@@ -5,7 +5,65 @@ import math
 import torch
 from torch.nn import functional as F
 
-RIGHT_SHAPES = [(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 5, 48)]
+
+def mask(T):
+    return torch.ones(T, T).tril().bool()
+
+
+def mask_by_places(T):
+    places = torch.arange(T)
+    return places[None] <= places[:, None]
+
+
+def mask_in_a_loop(T):
+    result = torch.zeros(T, T, dtype=torch.bool)
+    for row in range(T):
+        result[row, : row + 1] = True
+    return result
+
+
+def mask_of_four(T):
+    return mask(4)
+
+
+def step(next_scores, ids, end):
+    best = next_scores(ids).argmax(dim=-1)
+    return torch.cat([ids, best.masked_fill((ids == end).any(dim=1), end)[:, None]], dim=1)
+
+
+def step_by_last(next_scores, ids, end):
+    best = torch.where(ids[:, -1] == end, end, next_scores(ids).argmax(dim=-1))
+    return torch.hstack([ids, best.unsqueeze(1)])
+
+
+def step_in_a_loop(next_scores, ids, end):
+    best = next_scores(ids).argmax(dim=-1).tolist()
+    rows = ids.tolist()
+    return torch.tensor([[*row, end if end in row else token] for row, token in zip(rows, best, strict=True)])
+
+
+def step_without_end(next_scores, ids, end):
+    return torch.cat([ids, next_scores(ids).argmax(dim=-1, keepdim=True)], dim=1)
+
+
+def step_to_zero(next_scores, ids, end):
+    ended = (ids == end).any(dim=1)
+    return torch.cat([ids, next_scores(ids).argmax(dim=-1).masked_fill(ended, 0)[:, None]], dim=1)
+
+
+def step_all_together(next_scores, ids, end):
+    ended = (ids == end).any()
+    return torch.cat([ids, next_scores(ids).argmax(dim=-1).masked_fill(ended, end)[:, None]], dim=1)
+
+
+def step_twice(next_scores, ids, end):
+    return step(next_scores, step(next_scores, ids, end), end)
+
+
+def step_in_place(next_scores, ids, end):
+    result = step(next_scores, ids, end)
+    ids[:, 0] = end
+    return result
 
 
 def across(
@@ -110,70 +168,6 @@ def lessons_in_place(texts, start, pad):
     return result
 
 
-def continuations(scores, steps):
-    best, places = (scores[:, None] + steps).flatten().topk(len(scores))
-    return best, places // steps.size(1), places % steps.size(1)
-
-
-def continuations_sorted(scores, steps):
-    total = scores[:, None] + steps
-    order = total.flatten().argsort(descending=True)[: len(scores)]
-    beams, tokens = torch.unravel_index(order, total.shape)
-    return total[beams, tokens], beams, tokens
-
-
-def continuations_in_a_loop(scores, steps):
-    every = [
-        (float(scores[k] + steps[k, v]), k, v) for k in range(len(scores)) for v in range(steps.shape[1])
-    ]
-    best = sorted(every, reverse=True)[: len(scores)]
-    return tuple(torch.tensor(column) for column in zip(*best, strict=True))
-
-
-def each_beam_once(scores, steps):
-    total = scores[:, None] + steps
-    best, order = total.amax(dim=1).sort(descending=True)
-    return best, order, total.argmax(dim=1)[order]
-
-
-def worst_first(scores, steps):
-    return tuple(column.flip(0) for column in continuations(scores, steps))
-
-
-def by(combine):
-    def extend(scores, steps):
-        best, places = combine(scores, steps).flatten().topk(len(scores))
-        return best, places // steps.size(1), places % steps.size(1)
-
-    return extend
-
-
-def by_true_division(scores, steps):
-    best, places = (scores[:, None] + steps).flatten().topk(len(scores))
-    return best, places / steps.size(1), places % steps.size(1)
-
-
-def continuations_unsorted(scores, steps):
-    _, beams, tokens = continuations(scores, steps)
-    order = (beams * steps.size(1) + tokens).argsort()
-    return tuple(one[order] for one in continuations(scores, steps))
-
-
-def continuations_as_floats(scores, steps):
-    best, beams, tokens = continuations(scores, steps)
-    return best, beams.float(), tokens.float()
-
-
-def continuations_of_five(scores, steps):
-    best, places = (scores[:, None] + steps).flatten().topk(len(scores))
-    return best, places // 5, places % 5
-
-
-def only_the_best_beam(scores, steps):
-    best, tokens = (scores[0] + steps[0]).topk(len(scores))
-    return best, torch.zeros_like(tokens), tokens
-
-
 def min_p(logits, p):
     shares = logits.softmax(dim=-1)
     kept = shares * (shares >= p * shares.max())
@@ -206,40 +200,37 @@ def cut_by(limit):
 
 
 RIGHT = {
-    "12.1": [RIGHT_SHAPES, [torch.Size(one) for one in RIGHT_SHAPES], tuple(map(torch.tensor, RIGHT_SHAPES))],
+    "12.1": [mask, mask_by_places, mask_in_a_loop, lambda T: torch.ones(T, T).tril() == 1],
     "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
-    "12.3": [
+    "12.3": [step, step_by_last, step_in_a_loop],
+    "12.4": [
         lessons,
         lessons_by_padding,
         lessons_by_roll,
         lambda *given: list(lessons(*given)),
-        lambda *given: [one.numpy() for one in lessons(*given)],
-        lambda *given: [one.tolist() for one in lessons(*given)],
-    ],
-    "12.4": [
-        continuations,
-        continuations_sorted,
-        continuations_in_a_loop,
-        lambda scores, steps: tuple(one.numpy() for one in continuations(scores, steps)),
-        lambda scores, steps: tuple(one.tolist() for one in continuations(scores, steps)),
-        lambda scores, steps: [list(one) for one in continuations(scores, steps)],
     ],
     "12.5": [min_p, min_p_by_logits, min_p_in_a_loop, lambda logits, p: min_p(logits, p).numpy()],
 }
 
 WRONG = {
     "12.1": [
-        ([(2, 6, 7, 8), (2, 6, 5, 8), (2, 6, 7, 5), (2, 7, 48)], "Turned round"),
-        ([(2, 5, 6, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 5, 48)], "exchange tokens and heads"),
-        ([(2, 5, 48), (2, 7, 48), (2, 6, 5, 7), (2, 5, 48)], "before the heads are split"),
-        ([(2, 6, 5, 8), (2, 6, 5, 8), (2, 6, 5, 7), (2, 5, 48)], "the source is asked"),
-        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 5), (2, 5, 48)], "the text's own"),
-        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 7, 5), (2, 5, 48)], "a row for each query"),
-        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 5, 7), (2, 5, 48)], "in each head"),
-        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 7, 48)], "one sum for each query"),
-        ([(2, 6, 5, 8), (2, 6, 7, 8), (2, 6, 5, 7), (2, 6, 5, 8)], "a vector of H numbers"),
-        (RIGHT_SHAPES[:3], "four shapes"),
-        ([5, 5, 5, 5], "a tuple such as"),
+        (lambda T: ~mask(T), "Turned round"),
+        (lambda T: mask(T).T, "those after it"),
+        (lambda T: torch.ones(T, T).triu(1).bool(), "Turned round"),
+        (lambda T: torch.ones(T, T).tril(-1).bool(), "the diagonal is True"),
+        (lambda T: torch.ones(T, T).tril(1).bool(), "the one after it"),
+        (lambda T: torch.ones(T, T, dtype=torch.bool), "nothing is hidden"),
+        (lambda T: torch.eye(T).bool(), "only itself"),
+        (lambda T: torch.ones(T, T).tril(), "as numbers"),
+        (lambda T: mask(T).long(), "as numbers"),
+        (lambda T: torch.zeros(T, T).masked_fill(~mask(T), -torch.inf), "ready to be added"),
+        (lambda T: mask(T) * 2, "only"),
+        (lambda T: mask(T).tolist(), "torch tensor"),
+        (lambda T: mask(T).numpy(), "torch tensor"),
+        (lambda T: mask(T)[None], "shape"),
+        (lambda T: torch.ones(T).bool(), "shape"),
+        (mask_of_four, "shape"),
+        (lambda T: None, "return"),
     ],
     "12.2": [
         (lambda a, h, s, m=None: across(a, h, h), "The text looks at itself"),
@@ -272,6 +263,23 @@ WRONG = {
         (lambda a, h, s, m=None: None, "return"),
     ],
     "12.3": [
+        (step_without_end, "go on writing"),
+        (step_to_zero, "the end is what"),
+        (step_all_together, "ends for itself"),
+        (lambda scores, ids, end: step(lambda rows: -scores(rows), ids, end), "lowest"),
+        (lambda scores, ids, end: step(scores, ids, end)[:, -1], "the new tokens alone"),
+        (lambda scores, ids, end: step(scores, ids, end)[:, -1:], "the new tokens alone"),
+        (lambda scores, ids, end: step(scores, ids, end).roll(1, dims=1), "in front"),
+        (lambda scores, ids, end: step(scores, ids[:, -1:], end), "a part of the text"),
+        (lambda scores, ids, end: step(scores, ids[0], end), "all rows at once"),
+        (lambda scores, ids, end: step(scores, ids, end).tolist(), "torch tensor"),
+        (lambda scores, ids, end: step(scores, ids, end).float(), "whole numbers"),
+        (step_twice, "One step"),
+        (lambda scores, ids, end: torch.cat([ids, ids], dim=1)[:, : ids.size(1) + 1], "it should make"),
+        (step_in_place, "It changes the ids"),
+        (lambda scores, ids, end: None, "return"),
+    ],
+    "12.4": [
         (lambda t, start, pad: (t, t.masked_fill(t == pad, -100)), "sees its own answer"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t), "Padding is asked for"),
         (
@@ -286,37 +294,13 @@ WRONG = {
         (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
         (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
         (lessons_in_place, "alters"),
+        (lambda *given: [one.tolist() for one in lessons(*given)], "torch tensor"),
         (lambda *given: [one.float() for one in lessons(*given)], "whole numbers"),
         (lambda *given: (lessons(*given)[0], lessons(*given)[1].double()), "F.cross_entropy takes no"),
         (lambda *given: [one.int() for one in lessons(*given)], "F.cross_entropy takes no"),
         (lambda t, start, pad: lessons(t, start, 0), "only `pad`"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t == pad, -1)), "−100 there"),
         (lambda t, start, pad: None, "return"),
-    ],
-    "12.4": [
-        (each_beam_once, "continued once"),
-        (by(lambda scores, steps: steps), "left out"),
-        (by(lambda scores, steps: scores[:, None] * steps), "added, not multiplied"),
-        (by(lambda scores, steps: -(scores[:, None] + steps)), "sums of a beam's score"),
-        (only_the_best_beam, "Only the best beam"),
-        (worst_first, "best comes first"),
-        (
-            lambda scores, steps: (*continuations(scores, steps)[:2], continuations(scores, steps)[2] * 0),
-            "column",
-        ),
-        (lambda scores, steps: tuple(continuations(scores, steps)[i] for i in (0, 2, 1)), "row place // V"),
-        (by_true_division, "whole numbers"),
-        (continuations_as_floats, "whole numbers"),
-        (continuations_unsorted, "sort them"),
-        (continuations_of_five, "here V = 7"),
-        (
-            lambda scores, steps: (continuations(scores, steps)[0].exp(), *continuations(scores, steps)[1:]),
-            "log-p",
-        ),
-        (lambda scores, steps: continuations(scores, steps)[0], "Return three"),
-        (lambda scores, steps: (["best"] * len(scores),) * 3, "torch tensor"),
-        (by(lambda scores, steps: scores[:, None].exp() + steps.exp()), "sums of a beam's score"),
-        (lambda scores, steps: None, "return"),
     ],
     "12.5": [
         (lambda logits, p: logits.softmax(dim=-1), "Nothing has been left out"),
