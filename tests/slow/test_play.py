@@ -20,6 +20,8 @@ IAN_PAIR = 'pair = ("I called Ian.", "I got his answering machine.")'
 TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an arrow", "dogs bark"]'
 IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
 
+UNPACK = "def unpack(packed, attention_mask):\n    return "
+
 # by notebook: rounds of edits, each the text that stands there and what is typed instead
 EDITS = {
     "00_overview": [
@@ -345,6 +347,14 @@ EDITS = {
             ('my_query = "who makes the iPhone"', 'my_query = "qqqxz ☃ 漢字 🤔 " * 200'),
             ("[-0.30, 0.10, 0.20, 0.72]", "[0.5]"),
             ("prediction = None", 'prediction = "half"'),
+            ("def block_diagonal(lengths):\n    return ...", "def block_diagonal(lengths):\n    return lengths"),
+            (UNPACK + "...", UNPACK + "packed"),
+        ],
+        [
+            ("[512, 2304, 8192]", "[0]"),
+            ('my_query = "who makes the iPhone"', 'my_query = ""'),
+            ("[-0.30, 0.10, 0.20, 0.72]", "[-0.30, 0.10, 0.20, 72]"),
+            ('my_texts = [', 'my_texts = [] and ['),
         ],
     ],
     "14_since_bert": [
