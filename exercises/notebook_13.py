@@ -2,6 +2,7 @@
 
 import statistics
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -99,14 +100,17 @@ def tokens_put_back(answer):
         mask = torch.tensor(rows)
         tokens = torch.arange(1.0, 1 + H * int(mask.sum())).view(-1, H)
         found = run_on_copies(answer, tokens, mask)
+        if isinstance(found, np.ndarray):
+            raise Hint(
+                "The page unpacks tensors, whose gradients flow, and NumPy has none: stay with tensors."
+            )
         result = expect_tensor(as_tensor(found), (*mask.shape, H))
         wanted = unpacked(tokens, mask)
         for hint, wrong in misplaced(tokens, mask).items():
             expect(not close(result, wrong) or close(wrong, wanted), hint)
         expect(not result[mask == 0].any(), "Where padding stands, all should be zero.")
         expect(close(result, wanted), "Row by row, each real place takes the next token: states[mask == 1].")
-    if isinstance(found, Tensor):  # NumPy knows no gradients
-        expect_type_and_gradients(answer)
+    expect_type_and_gradients(answer)
     return "Packing and unpacking go through the places in the same order."
 
 
@@ -121,6 +125,7 @@ def expect_type_and_gradients(answer) -> None:
     like = "make the zeros like it, packed.new_zeros(…)"
     try:
         result = answer(tokens.double(), mask)
+        expect(isinstance(result, Tensor), "Return a tensor: the page goes on with it.")
     except RuntimeError as error:
         raise Hint(f"Right for float32, but `packed` may be of another dtype: {like} ({error}).") from error
     expect(result.dtype == torch.float64, f"The result should have the dtype of `packed`: {like}.")

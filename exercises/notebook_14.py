@@ -1,5 +1,6 @@
 """Checks for the exercises of notebook 14."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,7 +15,6 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from exercises.arrays import run_on_copies
 from exercises.notebook_09 import expect_own
 from exercises.notebook_13 import expect_no_additive
 
@@ -50,47 +50,105 @@ def as_arrow(value, name: str) -> tuple[float, float]:
 
 
 @exercise("14.2", points=2)
-def arrows_turned(answer):
-    """Arrows (S, 2), each turned by its angle (S,)."""
+def all_pairs_turned(answer):
+    """Vectors (…, S, D), each pair of numbers turned by its position and its speed."""
     expect_function(answer)
-    expect_own(answer, "rotary", "turn the arrows yourself.")
+    expect_own(answer, "rotary", "write it yourself.")
     generator = torch.Generator().manual_seed(0)
-    for S in (1, 5, 2):
-        arrows, angles = torch.randn(S, 2, generator=generator), 3 * torch.randn(S, generator=generator)
-        found = run_on_copies(answer, arrows, angles)
-        result = expect_tensor(as_tensor(found), (S, 2)).detach()
-        wanted = turned(arrows, angles)
-        hints = {
-            "That is clockwise: the first number is x cos φ − y sin φ.": turned(arrows, -angles),
-            "The angles are in radians already.": turned(arrows, angles.deg2rad()),
-            "Radians are what cos and sin take: make no degrees of them.": turned(arrows, angles.rad2deg()),
-            "The two numbers of an arrow are exchanged: x comes first.": turned(arrows.flip(-1), angles),
-            "The second number has to use x as it was, not as it has become.": overwritten(arrows, angles),
-            "Every arrow is turned by its own angle, not by the first one's.": turned(arrows, angles[:1]),
-        }
-        for hint, wrong in hints.items():
-            expect(not close(result, wrong, 1e-4) or close(wrong, wanted, 1e-4), hint)
-        lengths = result.norm(dim=1), arrows.norm(dim=1)
-        expect(close(*lengths, 1e-4), "A turn keeps lengths, and this changes them: look at the signs.")
-        expect(close(result, wanted, 1e-4), "The lengths are right, but the arrows point elsewhere.")
-    if isinstance(found, Tensor):  # NumPy and lists know no gradients
-        cut_off = "The numbers are right, but no gradient flows back to the arrows: no detach, no new tensor."
-        arrows.requires_grad_()
-        expect_gradients(answer(arrows, angles), turned(arrows, angles), [arrows], cut_off)
-    return "This, for each pair of a head, is all that `rotary` does."
+    for shape, first, base in (
+        ((3, 4), 0, 10_000.0),
+        ((5, 4), 3, 10_000.0),
+        ((6, 8), 0, 500.0),
+        ((2, 3, 7, 10), 20, 160_000.0),
+        ((2, 3, 3, 6), 1, 10_000.0),
+    ):
+        S = shape[-2]
+        x, positions = torch.randn(shape, generator=generator), first + torch.arange(S).flip(0)
+        result = answer(x.clone(), positions.clone(), base)
+        if isinstance(result, np.ndarray):
+            raise Hint(
+                "The model trains through this function, and NumPy has no gradients: stay with tensors."
+            )
+        result = expect_tensor(as_tensor(result), shape, f"For x of the shape {shape} it", x.dtype).detach()
+        wanted = turned(x, positions, base)
+        for hint, wrong in mistaken(x, positions, base).items():
+            expect(not close(result, wrong, 1e-3) or close(wrong, wanted, 1e-3), hint)
+        lengths = result.norm(dim=-1), x.norm(dim=-1)
+        expect(close(*lengths, 1e-3), "A turn keeps lengths, and this changes them: look at the signs.")
+        expect(
+            close(result, wanted, 1e-3),
+            f"The lengths are right, but the arrows point elsewhere, for positions {positions.tolist()} and base "
+            f"{base:g}.",
+            "The lengths are right, but the arrows point elsewhere. Pair i is made of the numbers i and i + D/2, and "
+            "turns by position · base^(−2i/D) radians.",
+        )
+    kept = x.clone()
+    answer(kept, positions, base)
+    expect(torch.equal(kept, x), "It alters the vectors that it is given: make new ones.")
+    x.requires_grad_()
+    cut_off = (
+        "The numbers are right, but no gradient flows back to x: no detach, no new tensor of its numbers."
+    )
+    expect_gradients(answer(x, positions, base), turned(x, positions, base), [x], cut_off)
+    return "From here on the page turns with your function, and so does the model."
 
 
-def turned(arrows: Tensor, angles: Tensor) -> Tensor:
-    """Arrows (S, 2) turned by angles (S,), counterclockwise."""
-    x, y = arrows.unbind(-1)
-    return torch.stack([x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos()], dim=-1)
+def turned(x: Tensor, positions: Tensor, base: float, speeds: Tensor | None = None) -> Tensor:
+    """Vectors (…, S, D) turned by their positions (S,); `speeds` (D/2,) are those of base, if not given."""
+    D = x.size(-1)
+    if speeds is None:
+        speeds = base ** -(torch.arange(0, D, 2) / D)
+    angles = positions[:, None] * speeds
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat(
+        [first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()], dim=-1
+    )
 
 
-def overwritten(arrows: Tensor, angles: Tensor) -> Tensor:
-    """What comes out if x is replaced before y is computed."""
-    x, y = arrows.unbind(-1)
-    x = x * angles.cos() - y * angles.sin()
-    return torch.stack([x, x * angles.sin() + y * angles.cos()], dim=-1)
+def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
+    """What usual mistakes give, each with its hint."""
+    D, S = x.size(-1), x.size(-2)
+    numbers = torch.arange(0, D, 2) / D
+    order = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])
+    neighbours = turned(x[..., order], positions, base)
+    there = torch.empty_like(neighbours)
+    there[..., order] = neighbours
+    both = turned(x, positions, base)
+    woven = torch.stack(both.chunk(2, dim=-1), dim=-1).flatten(-2)
+    first, second = x.chunk(2, dim=-1)
+    angles = positions[:, None] * base**-numbers
+    new = first * angles.cos() - second * angles.sin()
+    overwritten = torch.cat([new, new * angles.sin() + second * angles.cos()], dim=-1)
+    to_the_left = torch.cat(
+        [first * angles.sin() + second * angles.cos(), first * angles.cos() - second * angles.sin()], dim=-1
+    )
+    half = torch.arange(D // 2) / D
+    return {
+        "That is clockwise: the first number is x cos φ − y sin φ.": turned(x, -positions, base),
+        "Neighbours are paired here: number i goes with number i + D/2, `chunk(2, dim=-1)` gives both halves.": there,
+        "The pairs are turned, but not put back: first all x of the pairs, then all y.": woven,
+        "The halves are exchanged: first all x of the pairs, then all y.": to_the_left,
+        "All pairs turn at one speed: pair i turns by position · base^(−2i/D).": turned(
+            x, positions, base, torch.ones(D // 2)
+        ),
+        "The speeds are base^(−i/D): the exponent is −2i/D.": turned(x, positions, base, base**-half),
+        "The speeds grow from pair to pair: the exponent is *minus* 2i/D.": turned(
+            x, positions, base, base**numbers
+        ),
+        "The speeds run backwards: the first pair is the fastest.": turned(
+            x, positions, base, base ** -numbers.flip(0)
+        ),
+        "The base is given: take `base`, which need not be 10,000.": turned(x, positions, 10_000.0),
+        "The second number has to use x as it was, not as it has become.": overwritten,
+        "Row 0 need not stand at position 0: take the `positions` that are given.": turned(
+            x, torch.arange(S), base
+        ),
+        "The first position is 0, and it is not turned: you count from 1.": turned(x, positions + 1, base),
+        "The angles are in radians already.": turned(x, positions, base, (base**-numbers).deg2rad()),
+        "Radians are what cos and sin take: make no degrees of them.": turned(
+            x, positions, base, (base**-numbers).rad2deg()
+        ),
+    }
 
 
 @exercise("14.3")

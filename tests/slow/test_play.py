@@ -24,6 +24,8 @@ TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an a
 TEXT_OF_IAN = 'text = "I called Ian. I got his answering machine."'
 IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
 
+UNPACK = "def unpack(packed, attention_mask):\n    return "
+
 # by notebook: rounds of edits, each the text that stands there and what is typed instead
 EDITS = {
     "00_overview": [
@@ -376,6 +378,14 @@ EDITS = {
             ('my_query = "who makes the iPhone"', 'my_query = "qqqxz ☃ 漢字 🤔 " * 200'),
             ("[-0.30, 0.10, 0.20, 0.72]", "[0.5]"),
             ("prediction = None", 'prediction = "half"'),
+            ("def block_diagonal(lengths):\n    return ...", "def block_diagonal(lengths):\n    return lengths"),
+            (UNPACK + "...", UNPACK + "packed"),
+        ],
+        [
+            ("[512, 2304, 8192]", "[0]"),
+            ('my_query = "who makes the iPhone"', 'my_query = ""'),
+            ("[-0.30, 0.10, 0.20, 0.72]", "[-0.30, 0.10, 0.20, 72]"),
+            ('my_texts = [', 'my_texts = [] and ['),
         ],
     ],
     "14_since_bert": [
@@ -383,20 +393,27 @@ EDITS = {
             ('within("shift", 7, ', 'within("shift", 100_000, '),
             ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = ""'),
             ('pair = [long_text, "time flies like an arrow"]', 'pair = ["", "北京 🙂 " * 40]'),
-            ("range(20)", "range(2)"),
-            ("prediction = None", 'prediction = "none of them"'),
+            ("prediction = None  # a share", 'prediction = "none of them"  # a share'),
+            ("prediction = None  # a list", 'prediction = ["rotary", "local"]  # a list'),
         ],
         [
             ('within("shift", 7, ', 'within("shift", 0, '),
             ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = "Ça va? 你好"'),
             ('pair = [long_text, "time flies like an arrow"]', 'pair = ["one text alone"]'),
+            ("prediction = None  # a list", 'prediction = "local, rotary"  # a list'),
         ],
         [
             ('within("shift", 7, ', 'within("shift", "far", '),
             ("query=(1.0, 0.3)", "query=(0, 0)"),
             ('my_text = "time flies like an arrow, and fruit flies like a banana. " * 200', 'my_text = "a " * 20_000'),
             ('pair = [long_text, "time flies like an arrow"]', 'pair = "one text, and no list"'),
-            ("range(20)", "range(0)"),
+            ("prediction = None  # a list", 'prediction = {"rotary", 3}  # a list'),
+        ],
+        [
+            ('within("shift", 7, ', 'within("shift", 10**9, '),
+            ('pair = [long_text, "time flies like an arrow"]', 'pair = [long_text * 40, "a"]'),
+            ("def my_rotary(x, positions, base):\n    return ...", "def my_rotary(x, positions, base):\n    return x"),
+            ("def window_with_cls(S, reach):\n    return ...", "def window_with_cls(S, reach):\n    return None"),
         ],
     ],
 }  # fmt: skip

@@ -129,7 +129,7 @@ RIGHT = {
         torch.tensor([192, 256, 98]),
         np.array([192, 256, 98]),
     ],
-    "13.3": [put_back, put_back_by_scatter, put_back_by_number, lambda p, m: put_back(p, m).numpy()],
+    "13.3": [put_back, put_back_by_scatter, put_back_by_number],
     "13.4": [
         signed,
         signed_with_where,
@@ -181,6 +181,8 @@ WRONG = {
         (put_back_of_width_2, "shape"),
         (lambda p, m: put_back(p.half(), m).to(p.dtype), "are lost on the way"),
         (put_back_and_clear, "alters"),
+        (lambda p, m: put_back(p, m).numpy(), "stay with tensors"),
+        (lambda p, m: put_back(p, m).tolist(), "Return a tensor"),
         (lambda p, m: p.view(1, -1, 2), "shape"),
         (lambda p, m: put_back(p.flip(0), m), "Row by row"),
         (lambda p, m: None, "return"),

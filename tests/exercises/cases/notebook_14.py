@@ -4,47 +4,92 @@ import numpy as np
 import torch
 
 
-def turn(arrows, angles):
-    x, y = arrows.unbind(-1)
-    return torch.stack([x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos()], dim=-1)
+def turn(x, positions, base, sign=1, speeds=None):
+    D = x.size(-1)
+    speeds = (
+        base ** (-torch.arange(0, D, 2) / D) if speeds is None else speeds(base, torch.arange(0, D, 2) / D)
+    )
+    angles = sign * positions[:, None] * speeds
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat(
+        [first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()], dim=-1
+    )
 
 
-def turn_as_complex(arrows, angles):
-    return torch.view_as_real(torch.view_as_complex(arrows.contiguous()) * torch.exp(1j * angles))
+def turn_as_complex(x, positions, base):
+    D = x.size(-1)
+    angles = positions[:, None] * base ** (-torch.arange(0, D, 2) / D)
+    arrows = torch.complex(*x.chunk(2, dim=-1)) * torch.exp(1j * angles)
+    return torch.cat([arrows.real, arrows.imag], dim=-1)
 
 
-def turn_by_matrices(arrows, angles):
-    cos, sin = angles.cos(), angles.sin()
-    matrices = torch.stack([torch.stack([cos, -sin], -1), torch.stack([sin, cos], -1)], -2)  # (S, 2, 2)
-    return (matrices @ arrows[:, :, None])[:, :, 0]
+def turn_by_rotating_halves(x, positions, base):
+    D = x.size(-1)
+    angles = torch.outer(positions.float(), 1.0 / base ** (torch.arange(0, D, 2).float() / D))
+    angles = torch.cat([angles, angles], dim=-1)
+    first, second = x.chunk(2, dim=-1)
+    return x * angles.cos() + torch.cat([-second, first], dim=-1) * angles.sin()
 
 
-def turn_in_place(arrows, angles):
-    x, y = arrows[:, 0], arrows[:, 1]
-    arrows[:, 0] = x * angles.cos() - y * angles.sin()
-    arrows[:, 1] = x * angles.sin() + y * angles.cos()
-    return arrows
+def turn_pair_by_pair(x, positions, base):
+    half = x.size(-1) // 2
+    firsts, seconds = [], []
+    for i in range(half):
+        angle = positions * base ** (-i / half)
+        a, b = x[..., i], x[..., i + half]
+        firsts.append(a * angle.cos() - b * angle.sin())
+        seconds.append(a * angle.sin() + b * angle.cos())
+    return torch.stack(firsts + seconds, dim=-1)
 
 
-def turn_overwriting(arrows, angles):
-    x, y = arrows.unbind(-1)
-    x = x * angles.cos() - y * angles.sin()
-    return torch.stack([x, x * angles.sin() + y * angles.cos()], dim=-1)
+def turn_in_float64(x, positions, base):
+    return turn(x, positions.double(), base).to(x.dtype)
 
 
-def turn_with_wrong_sign(arrows, angles):
-    x, y = arrows.unbind(-1)
-    return torch.stack([x * angles.cos() + y * angles.sin(), x * angles.sin() + y * angles.cos()], dim=-1)
+def turn_neighbours(x, positions, base):
+    D = x.size(-1)
+    angles = positions[:, None] * base ** (-torch.arange(0, D, 2) / D)
+    first, second = x[..., ::2], x[..., 1::2]
+    both = first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()
+    return torch.stack(both, dim=-1).flatten(-2)
 
 
-def turn_in_numpy(arrows, angles):
-    x, y = arrows[:, 0], arrows[:, 1]
+def turn_and_weave(x, positions, base):
+    return torch.stack(turn(x, positions, base).chunk(2, dim=-1), dim=-1).flatten(-2)
+
+
+def turn_overwriting(x, positions, base):
+    D = x.size(-1)
+    angles = positions[:, None] * base ** (-torch.arange(0, D, 2) / D)
+    first, second = x.chunk(2, dim=-1)
+    first = first * angles.cos() - second * angles.sin()
+    return torch.cat([first, first * angles.sin() + second * angles.cos()], dim=-1)
+
+
+def turn_with_wrong_sign(x, positions, base):
+    D = x.size(-1)
+    angles = positions[:, None] * base ** (-torch.arange(0, D, 2) / D)
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat(
+        [first * angles.cos() + second * angles.sin(), first * angles.sin() + second * angles.cos()], dim=-1
+    )
+
+
+def turn_in_place(x, positions, base):
+    x[...] = turn(x, positions, base)
+    return x
+
+
+def turn_in_numpy(x, positions, base):
+    D = x.shape[-1]
+    angles = np.asarray(positions)[:, None] * base ** (-np.arange(0, D, 2) / D)
+    first, second = np.split(np.asarray(x), 2, axis=-1)
     cos, sin = np.cos(angles), np.sin(angles)
-    return np.stack([x * cos - y * sin, x * sin + y * cos], axis=-1).astype(np.float32)
+    return np.concatenate([first * cos - second * sin, first * sin + second * cos], axis=-1)
 
 
 def rotary(x, positions, base):
-    return turn(x, positions)
+    return turn(x, positions, base)
 
 
 def near(S, reach):
@@ -79,14 +124,7 @@ RIGHT = {
         ((-1.9999999, -1.0000001), (-1, 3), -1, -1),
         (torch.tensor([-2, -1]), np.array([-1, 3]), torch.tensor(-1), "-1"),
     ],
-    "14.2": [
-        turn,
-        turn_as_complex,
-        turn_by_matrices,
-        turn_in_numpy,
-        lambda a, b: turn(a, b).numpy(),
-        lambda a, b: turn(a, b).tolist(),
-    ],
+    "14.2": [turn, turn_as_complex, turn_by_rotating_halves, turn_pair_by_pair, turn_in_float64],
     "14.3": [
         (4_718_592, 2048, 2_654_208),
         ["4,718,592", "2048", "2,654,208"],
@@ -117,19 +155,32 @@ WRONG = {
         ((-2, -1), "two arrows"),
     ],
     "14.2": [
-        (lambda a, b: turn(a, -b), "clockwise"),
-        (lambda a, b: turn(a, torch.deg2rad(b)), "radians"),
+        (lambda x, p, base: turn(x, p, base, sign=-1), "clockwise"),
+        (turn_neighbours, "Neighbours are paired"),
+        (turn_and_weave, "not put back"),
+        (
+            lambda x, p, base: torch.cat(turn(x, p, base).chunk(2, dim=-1)[::-1], dim=-1),
+            "halves are exchanged",
+        ),
+        (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: torch.ones(len(i))), "one speed"),
+        (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: b ** (-i / 2)), "−2i/D"),
+        (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: b**i), "grow"),
+        (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: b ** -i.flip(0)), "backwards"),
+        (lambda x, p, base: turn(x, p, 10_000.0), "need not be 10,000"),
         (turn_overwriting, "as it was"),
-        (lambda a, b: rotary(a, b, 10_000.0), "which the page shows"),
-        (lambda a, b: turn(a, b.rad2deg()), "no degrees"),
-        (lambda a, b: turn(a.flip(-1), b), "x comes first"),
+        (lambda x, p, base: turn(x, torch.arange(x.size(-2)), base), "that are given"),
+        (lambda x, p, base: turn(x, p + 1, base), "count from 1"),
+        (lambda x, p, base: turn(x, torch.deg2rad(p), base), "radians already"),
+        (lambda x, p, base: turn(x, torch.rad2deg(p), base), "no degrees"),
+        (lambda x, p, base: rotary(x, p, base), "which the page shows"),
         (turn_in_place, "alters"),
-        (lambda a, b: turn(a, b[:1]), "its own angle"),
         (turn_with_wrong_sign, "keeps lengths"),
-        (lambda a, b: turn(a, b + 1), "point elsewhere"),
-        (lambda a, b: turn(a.detach(), b), "no gradient flows"),
-        (lambda a, b: turn(a, b).T, "shape"),
-        (lambda a, b: None, "return"),
+        (lambda x, p, base: turn(x, p + 5, base), "point elsewhere"),
+        (lambda x, p, base: turn(x.detach(), p, base), "no gradient flows"),
+        (turn_in_numpy, "NumPy has no gradients"),
+        (lambda x, p, base: turn(x, p, base)[None], "shape"),
+        (lambda x, p, base: turn(x, p, base).double(), "float64"),
+        (lambda x, p, base: None, "return"),
     ],
     "14.3": [
         ((768 * 3072, 2048, 3 * 768 * 1152), "two"),
