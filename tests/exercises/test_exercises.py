@@ -29,13 +29,8 @@ WRONG = [
 ]
 NUMBERS = sorted({number for number, *_ in WRONG})
 # Their checks climb to pretrained weights: seconds for each answer, which `make quick` leaves to `make test`.
-<<<<<<< HEAD
-LONG = {"3.5", "4.5", "8.2", "9.4"}
+LONG = {"3.5", "4.5", "9.4"}
 LONG_THREE_TIMES = LONG | {"5.5", "6.1", "6.4", "11.2"}
-=======
-LONG = {"3.3", "4.5", "9.4"}
-LONG_THREE_TIMES = LONG | {"5.3", "6.4", "11.2"}
->>>>>>> part-e
 for number in NUMBERS:
     find_check(number)  # imports its notebook's checks, so that SIZES are all there
 
