@@ -300,7 +300,7 @@ EDITS = {
         ],
         [
             ('["Apple", "who makes the iPhone", "fizzy drink"]', '("Apple")'),
-            ("my_query = ", 'my_texts = "soup\nbread\n\na very fast car"\nmy_query = '),
+            ("my_query = ", 'my_texts = "soup\\nbread\\n\\na very fast car"\nmy_query = '),
             ('["moving", "clever", "exciting", "beautiful", "convincing"]', "[]"),
             ('wish = "scared me to death"', 'wish = ""'),
             ('walk_to("who makes the iPhone")', 'walk_to("word " * 900)'),
