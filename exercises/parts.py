@@ -154,6 +154,9 @@ def put(name: str, function: Callable, target) -> None:
                 module.attend = types.MethodType(attend_with_weights, module)
 
 
+TOLD: set[str] = set()  # which parts a kernel has said to be the reader's
+
+
 # Where parts lie
 
 
@@ -226,9 +229,11 @@ def with_parts(target):
 
 
 def tell(names: Iterator[str]) -> None:
-    """Print which parts are the reader's, if any are."""
-    if titles := [PARTS[name].title for name in names]:
-        print(f"With your own code in it: {', '.join(titles)}.")
+    """Print which parts are the reader's, if any are, once a kernel."""
+    titles = ", ".join(PARTS[name].title for name in names)
+    if titles and titles not in TOLD:
+        TOLD.add(titles)
+        print(f"With your own code in it: {titles}.")
 
 
 def my_tokenizer(checkpoint: str | None = None) -> WordPieceTokenizer:

@@ -273,9 +273,8 @@ def sync(path: Path, write: bool = True) -> bool:
     """Replace each definition in a notebook that has a home in its utils modules; return whether any differed."""
     notebook, homes, changed = nbformat.read(path, as_version=4), finished(path), False
     for cell in notebook.cells:
-        if cell.cell_type == "code" and "exercise" not in cell.metadata.get(
-            "tags", []
-        ):  # what a reader writes
+        written_by_readers = "exercise" in cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and not written_by_readers:
             source = with_homes(cell.source, homes)
             changed |= source != cell.source
             cell.source = source
