@@ -32,6 +32,10 @@ FORBIDDEN_CALLS = {
 FORBIDDEN_OPTIONS = {"shell", "trust_remote_code", "allow_pickle"}
 
 
+# what a reader has typed on this machine, and `check` has kept in their own folder
+ALLOWED = {"exercises/parts.py": ["exec"]}
+
+
 def programs(path: Path) -> list[str]:
     """The source of a module, or of each code cell of a notebook."""
     if path.suffix == ".py":
@@ -54,7 +58,8 @@ def is_on(keyword: ast.keyword) -> bool:
 
 @pytest.mark.parametrize("path", SOURCES + NOTEBOOKS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_unpickles_or_runs_what_it_is_given(path):
-    assert [found for program in programs(path) for found in violations(program)] == []
+    found = [violation for program in programs(path) for violation in violations(program)]
+    assert found == ALLOWED.get(path.relative_to(ROOT).as_posix(), [])
 
 
 @pytest.mark.parametrize(
