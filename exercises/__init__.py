@@ -25,9 +25,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
-PARTS: dict[
-    str, str
-] = {}  # the exercises whose answers are parts of the reader's BERT, each with that part's name
+# the exercises whose answers are parts of the reader's BERT, each with that part's name
+PARTS: dict[str, str] = {}
 SIZES: dict[
     str, tuple[Callable, dict[str, tuple]]
 ] = {}  # a check that tries several sizes, and these, by name

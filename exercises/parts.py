@@ -10,7 +10,7 @@ import inspect
 import os
 import re
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,21 +140,18 @@ PARTS = {
     "encoder": Part("the stack", "06_encoder", TransformerEncoder, "forward", encoder_forward),
     "rename_weight": Part("the weights' names", "06_encoder", TransformerEncoder, "rename_weight"),
 }
-STATIC = ("word_pieces", "attention_weights", "rename_weight")  # functions that get no `self`
 
 
 def put(name: str, function: Callable, target) -> None:
     """Give one model, or one tokenizer, this part; every other stays as it is."""
     part = PARTS[name]
     adapted = part.adapt(function)
+    gets_self = not isinstance(inspect.getattr_static(part.kind, part.method), staticmethod)
     for module in target.modules() if isinstance(target, nn.Module) else [target]:
         if type(module) is part.kind:
-            setattr(module, part.method, adapted if name in STATIC else types.MethodType(adapted, module))
+            setattr(module, part.method, types.MethodType(adapted, module) if gets_self else adapted)
             if name == "attention_weights":
                 module.attend = types.MethodType(attend_with_weights, module)
-
-
-TOLD: set[str] = set()  # which parts a kernel has said to be the reader's
 
 
 # Where parts lie
@@ -221,30 +218,34 @@ def with_a_note(function: Callable, path: Path) -> Callable:
     return run
 
 
+TOLD: set[str] = set()  # which parts a kernel has said to be the reader's
+
+
 def with_parts(target):
-    """The model or tokenizer, with the reader's parts in it."""
-    for name, path in kept().items():
+    """The model or tokenizer with the reader's parts of it in it; which these are is printed once a kernel."""
+    of_tokenizer = isinstance(target, WordPieceTokenizer)
+    mine = {name: path for name, path in kept().items() if is_cutting(name) == of_tokenizer}
+    titles = ", ".join(PARTS[name].title for name in mine)
+    if titles and titles not in TOLD:
+        TOLD.add(titles)
+        print(f"With your own code in it: {titles}.")
+    for name, path in mine.items():
         put(name, with_a_note(load(path), path), target)
     return target
 
 
-def tell(names: Iterator[str]) -> None:
-    """Print which parts are the reader's, if any are, once a kernel."""
-    titles = ", ".join(PARTS[name].title for name in names)
-    if titles and titles not in TOLD:
-        TOLD.add(titles)
-        print(f"With your own code in it: {titles}.")
+def is_cutting(name: str) -> bool:
+    """Whether a part belongs to the tokenizer, and not to the encoder."""
+    return PARTS[name].kind is WordPieceTokenizer
 
 
 def my_tokenizer(checkpoint: str | None = None) -> WordPieceTokenizer:
     """The tokenizer of a checkpoint, with the reader's `word_pieces` in it; without one, it is the finished one."""
-    tell(name for name in kept() if PARTS[name].kind is WordPieceTokenizer)
     return with_parts(WordPieceTokenizer.from_checkpoint(checkpoint))
 
 
 def my_encoder(checkpoint: str | None = None) -> TransformerEncoder:
     """The pretrained encoder, in evaluation mode, with the reader's parts in it; without any, the finished one."""
-    tell(name for name in kept() if PARTS[name].kind is not WordPieceTokenizer)
     config, weights = read_checkpoint(checkpoint)
     encoder = with_parts(TransformerEncoder(config))
     encoder.load_bert_weights(weights)
@@ -258,7 +259,6 @@ def my_classifier(
 
     With `num_labels=None` it is the classifier that was saved in `checkpoint`, whole.
     """
-    tell(name for name in kept() if PARTS[name].kind is not WordPieceTokenizer)
     classifier = TransformerForSequenceClassification.from_checkpoint(checkpoint, num_labels)
     with_parts(classifier.encoder)
     return classifier
@@ -293,9 +293,8 @@ class Drawing:
         svg, links = self.svg(), []
         width, height = (int(number) for number in re.search(r'viewBox="0 0 (\d+) (\d+)"', svg).groups())
         boxes = re.findall(r'<rect id="(\w+)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', svg)
-        for name, *sizes in sorted(
-            boxes, key=lambda box: -int(box[3]) * int(box[4])
-        ):  # a box in a box lies on top
+        boxes.sort(key=lambda box: -int(box[3]) * int(box[4]))  # a box in a box lies on top
+        for name, *sizes in boxes:
             part, (x, y, w, h) = PARTS[name], map(int, sizes)
             place = f"left:{100 * x / width:.2f}%;top:{100 * y / height:.2f}%;"
             place += f"width:{100 * w / width:.2f}%;height:{100 * h / height:.2f}%"
