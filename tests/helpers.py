@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -124,3 +125,12 @@ def has_locale(name: str) -> bool:
     """Whether the system knows a locale; Debian: apt install locales-all."""
     listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False)
     return name in listed.stdout.split()
+
+
+def data_of(view) -> dict:
+    """The data in a view's page, numbers restored as the page itself does."""
+    params = json.loads(re.search(r'id="data">(.*?)</script>', view.page, re.DOTALL)[1])
+    for panel in params["attention"].values():
+        for name in {"attn", "queries", "keys"} & panel.keys():
+            panel[name] = torch.tensor(panel[name], dtype=torch.float64) / 10**4
+    return params

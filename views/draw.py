@@ -10,6 +10,7 @@ from typing import NamedTuple, TypedDict, Unpack
 from torch import Tensor, nn
 
 from utils.checks import is_whole
+from views.any_model import has_two_sides
 from views.inputs import (
     WAYS,
     Panel,
@@ -20,7 +21,7 @@ from views.inputs import (
     read_panel,
     row_of,
 )
-from views.models import name_of, read_heads
+from views.models import name_of, read_heads, read_two_sides
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 
 
@@ -54,7 +55,9 @@ def head_view(
     Of a model and its text:  head_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
 
-    `encoder` and `tokenizer` are those of `neuron_view`, and `sentence_b` can be left out. `attention` holds one
+    The encoder is any model of this series or of transformers that returns its attention weights, with its tokenizer;
+    `sentence_b` can be left out. Of an encoder–decoder it is the text that the decoder writes, and of an image model
+    `sentence_a` holds its pixel_values (1, C, height, width), with None as tokenizer. `attention` holds one
     tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of a second sentence's first
     token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are shown at first.
     A photograph of the view points at `token`, a word or its index. What else is given is told in `Given`. ValueError
@@ -116,10 +119,11 @@ def neuron_view(
 
     For example:  neuron_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
-    `encoder` is a `TransformerEncoder` or a transformers `BertModel` with any attention implementation, `tokenizer`
-    ours or the official one, of the same checkpoint. `layer` and `head` are shown at first. A photograph
-    of the view opens the row of `token`, a word or its index. ValueError for another model, a layer or head that does
-    not exist, and a text that the model cannot take.
+    `encoder` is a model of this series or of transformers, with any attention implementation, and `tokenizer` ours or
+    one of transformers', of the same checkpoint. Queries and keys are those that the model compares, after rotation
+    and times its own scale; what a mask hides has the weight 0. `layer` and `head` are shown at first. A photograph
+    of the view opens the row of `token`, a word or its index. ValueError for a model whose weights are not the softmax
+    of its queries and keys, a layer or head that does not exist, and a text that the model cannot take.
     """
     heads_read = read_heads(encoder, tokenizer, sentence_a, sentence_b)
     L, A, _, _ = heads_read.weights.shape
@@ -173,6 +177,9 @@ def read_arguments(
     """
     if unknown := two_texts.keys() - Given.__annotations__.keys():
         raise TypeError(f"{view}() got an unexpected keyword argument '{min(unknown)}'")
+    if has_two_sides(source):
+        name, two_texts = name or name_of(source), read_two_sides(source, tokens, start, sentence_b)
+        source = tokens = start = sentence_b = None
     one_text = (source, tokens, start, sentence_b)
     given = {argument: value for argument, value in two_texts.items() if value is not None}
     if given and any(value is not None for value in one_text):
@@ -207,7 +214,7 @@ def read_one_text(
     """Read a model's text or an attention: its panel, the index of sentence B's first token and the model's name."""
     name = None
     if isinstance(source, nn.Module):
-        heads_read, name = read_heads(source, tokens, start, sentence_b), name_of(source)
+        heads_read, name = read_heads(source, tokens, start, sentence_b, neurons=False), name_of(source)
         source, tokens, start = heads_read.weights.split(1), heads_read.tokens, heads_read.sentence_b_start
     elif sentence_b is not None:
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")

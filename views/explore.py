@@ -61,8 +61,8 @@ class SentenceBoxes:
     def draw(self, sentence_a: str, sentence_b: str | None) -> None:
         """Show the chosen view of a text; ValueError, and nothing is changed, where there is none."""
         text = (*self.model, sentence_a, sentence_b or None)
-        tokens, input_ids, token_type_ids = tokenize_for_view(*text)
-        if (token_type_ids == 0).sum() <= 2:  # [CLS] and [SEP]
+        read = tokenize_for_view(*text)
+        if len(read.tokens) == len(tokenize_for_view(*self.model, "", sentence_b or None).tokens):
             raise ValueError("sentence A is empty: type a word or more")
         if self.kind.value == "head view":
             self.view: View = head_view(*text, layer=self.layer, heads=[self.head])
@@ -70,7 +70,7 @@ class SentenceBoxes:
             self.view = model_view(*text)
         else:
             self.view = neuron_view(*text, layer=self.layer, head=self.head)
-        self.tokens.value = token_list(tokens, input_ids[0].tolist())
+        self.tokens.value = token_list(read.tokens, read.inputs["input_ids"][0].tolist())
         self.frame.value = self.view._repr_html_()
 
     def answer(self, _) -> None:

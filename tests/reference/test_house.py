@@ -45,7 +45,16 @@ STANDS_ON = {
     "records": ("utils", "benchmarks"),
 }
 
-VIEWS = ("inputs", "page", "models", "figures", "draw", "explore")  # on utils, which knows nothing of them
+VIEWS = (
+    "inputs",
+    "page",
+    "any_model",
+    "models",
+    "figures",
+    "draw",
+    "explore",
+    "__main__",
+)  # on utils, which knows nothing of them
 
 
 def module_name(path: Path, folder: Path) -> str:

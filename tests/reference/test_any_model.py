@@ -1,0 +1,259 @@
+"""Views of any transformers model: families that are read, families that are refused, and a model left as it was."""
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, logging
+
+from tests.helpers import data_of
+from utils.modernbert import ModernEncoder
+from views import any_model, explore, head_view, model_view, neuron_view
+from views.__main__ import main
+from views.models import read_heads, readable_tokens
+
+logging.set_verbosity_error()  # small configurations have ids of special tokens beyond their vocabulary
+WORDS = {f"w{number}": number for number in range(100)}
+TEXT = "w5 w6 w7 w8 w9 w10 w11 w12"
+ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+ENCODER |= {"vocab_size": 100}
+GROUPED = ENCODER | {"num_key_value_heads": 2}
+WIDER = GROUPED | {"head_dim": 16}
+TWO_SIDES = {
+    "t5": {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "d_ff": 64, "vocab_size": 100},
+    "bart": {"d_model": 32, "vocab_size": 100}
+    | {f"{side}_layers": 2 for side in ("encoder", "decoder")}
+    | {f"{side}_attention_heads": 4 for side in ("encoder", "decoder")}
+    | {f"{side}_ffn_dim": 64 for side in ("encoder", "decoder")},
+}
+FAMILIES = {
+    "bert": ENCODER,
+    "roberta": ENCODER | {"pad_token_id": 1},
+    "xlm-roberta": ENCODER,
+    "electra": ENCODER | {"embedding_size": 32},
+    "albert": ENCODER | {"embedding_size": 16},
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "vocab_size": 100},
+    "nomic_bert": ENCODER,
+    "modernbert": ENCODER | {"pad_token_id": 0, "local_attention": 4, "global_attn_every_n_layers": 2},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100},
+    "llama": GROUPED,
+    "mistral": GROUPED | {"sliding_window": 3},
+    "qwen2": GROUPED,
+    "qwen3": WIDER,
+    "gemma3_text": WIDER,
+    "phi3": GROUPED | {"pad_token_id": 0},
+    "gpt_neox": ENCODER,
+    "opt": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 64}
+    | {"vocab_size": 100, "word_embed_proj_dim": 32},
+}
+REFUSED = {
+    "mpnet": (ENCODER, "queries and keys of a mpnet cannot be read: 0 of its 2 layers"),
+    "deberta-v2": (ENCODER, "queries and keys of a deberta-v2 cannot be read"),
+    "bloom": ({"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100}, "of a bloom cannot be read"),
+    "gemma2": (WIDER, "weights of a gemma2 are not the softmax of its queries and keys alone"),
+    "gpt_oss": (
+        WIDER | {"num_local_experts": 2, "num_experts_per_tok": 1},
+        "weights of a gpt_oss are not the softmax",
+    ),
+}
+SCORED = ("query", "key", "q_proj", "k_proj", "q_lin", "k_lin", "qkv", "Wqkv", "c_attn", ".q.", ".k.")
+
+
+def sharp_model(family: str, settings: dict):
+    """A model whose random weights attend to few tokens, so that a scale or a mask forgotten would be seen."""
+    torch.manual_seed(0)
+    model = AutoModel.from_config(AutoConfig.for_model(family, **settings)).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1 and any(part in name for part in SCORED):
+                parameter.normal_()
+    return model
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    plain = Tokenizer(models.WordLevel(WORDS, unk_token="w0"))
+    plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="w0")
+
+
+def own_weights(model, **inputs):
+    """The weights as the library itself gives them: (L, A, S, S)."""
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        return torch.cat(model(**inputs, output_attentions=True).attentions)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_weights_are_the_models_own_and_the_softmax_of_queries_and_keys(family, tokenizer):
+    model = sharp_model(family, FAMILIES[family])
+    heads = read_heads(model, tokenizer, TEXT)
+    ids = torch.tensor([[WORDS[word] for word in TEXT.split()]])
+    wanted = own_weights(model, input_ids=ids)
+    torch.testing.assert_close(heads.weights, wanted, atol=1e-6, rtol=0)
+    scores = heads.queries @ heads.keys.mT / heads.queries.size(-1) ** 0.5
+    shown = scores.masked_fill(wanted == 0, -torch.inf).softmax(dim=-1)
+    torch.testing.assert_close(shown, wanted, atol=1e-5, rtol=0)
+    assert ((scores * 0.5).softmax(dim=-1) - wanted).abs().max() > 0.1  # another scale, and no mask
+    panel = data_of(neuron_view(model, tokenizer, TEXT, layer=1, head=3))["attention"]["all"]
+    assert (panel["attn"] - wanted).abs().max() <= 0.5001e-4
+    assert panel["left_text"] == TEXT.split()
+
+
+@pytest.mark.parametrize("family", REFUSED)
+def test_what_a_neuron_view_cannot_show_is_named_and_its_weights_are_drawn(family, tokenizer):
+    settings, message = REFUSED[family]
+    model = sharp_model(family, settings)
+    with pytest.raises(ValueError, match=f"(?s){message}.*head_view and model_view draw it"):
+        neuron_view(model, tokenizer, TEXT)
+    panel = data_of(head_view(model, tokenizer, TEXT))["attention"]["all"]
+    ids = torch.tensor([[WORDS[word] for word in TEXT.split()]])
+    assert (panel["attn"] - own_weights(model, input_ids=ids)).abs().max() <= 0.5001e-4
+
+
+@pytest.mark.parametrize("family", TWO_SIDES)
+@pytest.mark.parametrize("draw", [head_view, model_view])
+def test_an_encoder_decoder_shows_three_attentions(family, draw, tokenizer):
+    model = sharp_model(family, TWO_SIDES[family])
+    panels = data_of(draw(model, tokenizer, TEXT, "w1 w2 w3"))["attention"]
+    assert list(panels) == ["encoder", "decoder", "cross"]
+    assert panels["cross"]["left_text"] == ["w1", "w2", "w3"]
+    assert panels["cross"]["right_text"] == TEXT.split()
+    model.set_attn_implementation("eager")
+    ids = [torch.tensor([[WORDS[word] for word in text.split()]]) for text in (TEXT, "w1 w2 w3")]
+    with torch.no_grad():
+        output = model(input_ids=ids[0], decoder_input_ids=ids[1], output_attentions=True)
+    assert (panels["cross"]["attn"] - torch.cat(output.cross_attentions)).abs().max() <= 0.5001e-4
+    with pytest.raises(ValueError, match=f"a {family} reads one text and writes another.*sentence_b"):
+        draw(model, tokenizer, TEXT)
+    with pytest.raises(ValueError, match=f"a {family} has an encoder and a decoder: pass one of them"):
+        neuron_view(model, tokenizer, TEXT)
+
+
+def test_one_side_of_an_encoder_decoder(tokenizer):
+    bart, t5 = (sharp_model(family, settings) for family, settings in reversed(TWO_SIDES.items()))
+    for side in (bart.get_encoder(), bart.get_decoder()):
+        assert data_of(neuron_view(side, tokenizer, TEXT))["attention"]["all"]["left_text"] == TEXT.split()
+    with pytest.raises(ValueError, match="weights of a t5 are not the softmax"):  # a bias for each distance
+        neuron_view(t5.get_encoder(), tokenizer, TEXT)
+
+
+def test_an_image_is_read_as_patches():
+    vit = sharp_model("vit", ENCODER | {"image_size": 32, "patch_size": 8})
+    pixels = torch.randn(1, 3, 32, 32)
+    for draw in (head_view, model_view, neuron_view):
+        panel = data_of(draw(vit, None, pixels))["attention"]["all"]
+        assert panel["left_text"][:3] == ["[CLS]", "0,0", "0,1"]
+        assert panel["left_text"][-1] == "3,3"
+        assert (panel["attn"] - own_weights(vit, pixel_values=pixels)).abs().max() <= 0.5001e-4
+    with pytest.raises(ValueError, match="a bert reads no pixels"):
+        head_view(sharp_model("bert", ENCODER), None, pixels)
+
+
+class Stop(BaseException):
+    """What a reader's interrupt raises, KeyboardInterrupt aside, which would end the tests."""
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError, Stop])
+def test_a_model_is_left_as_it_was(error, tokenizer):
+    model = sharp_model("bert", ENCODER)
+    model.train()
+    model.encoder.layer[0].eval()
+    own_weights(model, input_ids=torch.tensor([[5, 6]]))  # transformers adds hooks of its own, and keeps them
+    model.set_attn_implementation("sdpa")
+    modes = [module.training for module in model.modules()]
+    before = sum(len(module._forward_hooks) for module in model.modules())
+    if error:
+
+        def fail(*_):
+            if model.config._attn_implementation == any_model.READER:
+                raise error("stop")
+
+        hook = model.encoder.layer[1].register_forward_hook(fail)
+        with pytest.raises(error):
+            neuron_view(model, tokenizer, TEXT)
+        hook.remove()
+    else:
+        neuron_view(model, tokenizer, TEXT)
+    assert model.config._attn_implementation == "sdpa"
+    assert [module.training for module in model.modules()] == modes
+    assert not any_model.FOUND
+    assert sum(len(module._forward_hooks) for module in model.modules()) == before
+
+
+def test_a_modern_encoder_of_this_series_is_read_after_rotation(tokenizer):
+    official = sharp_model("modernbert", FAMILIES["modernbert"])
+    ours = ModernEncoder(official.config)
+    ours.load_weights(official.state_dict())
+    wanted, found = (read_heads(model, tokenizer, TEXT) for model in (official, ours))
+    for name in ("weights", "queries", "keys"):
+        torch.testing.assert_close(getattr(found, name), getattr(wanted, name), atol=1e-5, rtol=0)
+    assert not any("project" in vars(layer.attention) for layer in ours.layers)
+
+
+def test_a_tokenizer_of_another_model(tokenizer):
+    small = sharp_model("bert", ENCODER | {"vocab_size": 99})
+    with pytest.raises(ValueError, match="ids up to 99, and the model 99 rows"):
+        head_view(small, tokenizer, TEXT)
+    large = sharp_model("bert", ENCODER | {"vocab_size": 2000})
+    with pytest.raises(ValueError, match="ids up to 99, and the model 2000 rows"):
+        head_view(large, tokenizer, TEXT)
+    with pytest.raises(TypeError, match="tokenizer must be one of this series or of transformers, got list"):
+        head_view(large, [], TEXT)
+
+
+def byte_level(texts: list[str]) -> PreTrainedTokenizerFast:
+    """A tokenizer as GPT-2 has one, with pieces of bytes."""
+    plain = Tokenizer(models.BPE())
+    plain.pre_tokenizer, plain.decoder = (
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+        decoders.ByteLevel(),
+    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    plain.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
+    return PreTrainedTokenizerFast(tokenizer_object=plain)
+
+
+def test_pieces_of_bytes_are_shown_as_text():
+    bytewise = byte_level(["the cat sat on the mat"] * 3)
+    tokens = readable_tokens(bytewise, bytewise("the café 🙂</script>", return_tensors="pt"))
+    assert tokens[0] == "the"
+    assert tokens[tokens.index("f") + 1 :][:2] == ["é·1", "é·2"]
+    assert [token for token in tokens if "🙂" in token] == [f"🙂·{part}" for part in range(1, 5)]
+    assert not any("Ã" in token or "Ġ" in token for token in tokens)
+
+
+def test_a_hostile_token_of_another_vocabulary_stays_text():
+    bytewise = byte_level(["</script><script>alert(1)</script>"] * 50)
+    model = sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)})
+    view = neuron_view(model, bytewise, "</script><script>alert(1)</script>")
+    assert "<script>alert" not in view.page
+    assert any("script" in token for token in data_of(view)["attention"]["all"]["left_text"])
+
+
+def test_explore_takes_any_text_model(tokenizer):
+    boxes = explore(sharp_model("llama", GROUPED), tokenizer, "w1 w2 w3")
+    boxes.kind.value = "neuron view"
+    boxes.sentence_a.value = "w4 w5"
+    assert boxes.message.value == ""
+    assert "w4 w5" in boxes.view.summary
+    boxes.sentence_a.value = "  "
+    assert "sentence A is empty" in boxes.message.value
+
+
+def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
+    sharp_model("llama", GROUPED).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    monkeypatch.chdir(tmp_path)
+    for view, more in (("head", ["--layer", "1", "--head", "3"]), ("model", []), ("neuron", ["--head", "2"])):
+        main([TEXT, "--model", str(tmp_path / "model"), "--view", view, *more, "--save", f"{view}.html"])
+        assert f"{view}.html" in capsys.readouterr().out
+        assert f"{view.capitalize()} view of" in (tmp_path / f"{view}.html").read_text("utf-8")
+    for arguments, message in (
+        ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
+        ([TEXT, "--model", str(tmp_path / "model"), "--layer", "9"], "layer=9 is not among the layers"),
+        ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert message in f"{stopped.value}{capsys.readouterr().err}"
+    assert not (tmp_path / "view.html").exists()

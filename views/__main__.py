@@ -1,0 +1,41 @@
+"""`python -m views "a text" --save page.html`: a view of a text, of any model, as a page that any browser opens."""
+
+import argparse
+import sys
+
+from transformers import AutoModel, AutoTokenizer
+
+from utils.checkpoint import checkpoint_folder
+from views.draw import head_view, model_view, neuron_view
+
+VIEWS = {"head": head_view, "model": model_view, "neuron": neuron_view}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Draw a text as the command line says, and tell where the page lies; what is wrong ends the program in words."""
+    parser = argparse.ArgumentParser("python -m views", description="Draw the attention of a text as a page.")
+    parser.add_argument("text")
+    parser.add_argument("--pair", help="a second text; what an encoder–decoder writes")
+    parser.add_argument("--model", help="a folder, or a name on the Hub; by default the series' checkpoint")
+    parser.add_argument("--view", choices=VIEWS, default="head")
+    parser.add_argument("--layer", type=int, help="that is shown first, in the head and the neuron view")
+    parser.add_argument("--head", type=int, help="that is shown first, in the head and the neuron view")
+    parser.add_argument("--save", default="view.html", metavar="page.html")
+    given = parser.parse_args(arguments)
+    first = {"layer": given.layer, "head": given.head}
+    if given.view == "head":
+        first["heads"] = first.pop("head")
+    chosen = {name: number for name, number in first.items() if number is not None}
+    if given.view == "model" and chosen:
+        parser.error("the model view shows all layers and heads: leave out --layer and --head")
+    try:
+        folder = checkpoint_folder(given.model)
+        model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+        view = VIEWS[given.view](model, tokenizer, given.text, given.pair, **chosen)
+        print(view.save(given.save))
+    except (OSError, TypeError, ValueError) as error:
+        sys.exit(f"{parser.prog}: {error}")
+
+
+if __name__ == "__main__":
+    main()
