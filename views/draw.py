@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from utils.checks import is_whole
 from views.any_model import has_two_sides
 from views.inputs import (
+    DIGITS,
     WAYS,
     Panel,
     check_indices,
+    check_size_of,
     describe,
     in_ten_thousandths,
     prettify,
@@ -121,7 +123,7 @@ def neuron_view(
 
     `encoder` is a model of this series or of transformers, with any attention implementation, and `tokenizer` ours or
     one of transformers', of the same checkpoint. Queries and keys are those that the model compares, after rotation
-    and times its own scale; what a mask hides has the weight 0. `layer` and `head` are shown at first. A photograph
+    and times its own scale; what a mask hides is marked. `layer` and `head` are shown at first. A photograph
     of the view opens the row of `token`, a word or its index. ValueError for a model whose weights are not the softmax
     of its queries and keys, a layer or head that does not exist, and a text that the model cannot take.
     """
@@ -130,7 +132,7 @@ def neuron_view(
     [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
     tokens = [prettify(token) for token in heads_read.tokens]
     panel = {
-        "attn": in_ten_thousandths(heads_read.weights),
+        "attn": with_masked(heads_read.weights),
         "queries": in_ten_thousandths(heads_read.queries),
         "keys": in_ten_thousandths(heads_read.keys),
         "left_text": tokens,
@@ -147,6 +149,15 @@ def neuron_view(
         head=head,
         token=row_of(token, tokens),
     )
+
+
+def with_masked(weights: Tensor) -> list:
+    """Turn weights (L, A, S, S) into ten-thousandths, with −0 where a mask hides a token from all heads of a layer."""
+    masked = (weights == 0).all(dim=1, keepdim=True).expand_as(weights)
+    if not masked.any():
+        return in_ten_thousandths(weights)
+    check_size_of(weights)
+    return (weights.double().cpu() * 10**DIGITS).round().masked_fill(masked.cpu(), -0.0).tolist()
 
 
 class Input(NamedTuple):

@@ -120,17 +120,19 @@ def row_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
 
 
 def in_ten_thousandths(values: Tensor) -> list:
-    """Turn (L, A, S, …) into lists of whole ten-thousandths, which take half the room; page.js divides them again.
+    """Turn (L, A, S, …) into lists of whole ten-thousandths, which take half the room; page.js divides them again."""
+    check_size_of(values)
+    return (values.detach().cpu().double() * 10**DIGITS).round().long().tolist()
 
-    ValueError for so many that no browser would show the page.
-    """
+
+def check_size_of(values: Tensor) -> None:
+    """Raise ValueError for so many numbers that no browser would show the page."""
     if values.numel() > MOST_NUMBERS:
         sizes = " × ".join(str(size) for size in values.shape)
         raise ValueError(
             f"a view of {sizes} numbers (layers × heads × tokens × tokens) is more than a browser can hold "
             f"({MOST_NUMBERS:,}): shorten the text, or pass include_layers=[…] where a view has it"
         )
-    return (values.detach().cpu().double() * 10**DIGITS).round().long().tolist()
 
 
 def describe(name: str | None, layers: int, heads: int, texts: Iterable[list[str]]) -> str:

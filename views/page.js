@@ -118,6 +118,9 @@ function printWeights(weights) {
   setAttributes(group, { id: "weights", "pointer-events": "none" });
   expanded.append(group);
   printNumbers(group, expanded.querySelectorAll("#rightText .highlight"), weights, 2, 6, 16);
+  document.querySelectorAll("#dotproducts > text").forEach((sum, row) => {
+    if (Object.is(weights[row], -0)) sum.textContent = "masked"; // which has no part in the softmax
+  });
 }
 
 if (MANY) document.getElementById("help").append(` Lines of less than ${100 * VISIBLE} % opacity are left out.`);

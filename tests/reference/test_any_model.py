@@ -257,3 +257,10 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
             main(arguments)
         assert message in f"{stopped.value}{capsys.readouterr().err}"
     assert not (tmp_path / "view.html").exists()
+
+
+def test_what_a_causal_mask_hides_is_told_from_a_small_weight(tokenizer):
+    causal, both_ways = (sharp_model(family, FAMILIES[family]) for family in ("llama", "bert"))
+    hidden = data_of(neuron_view(causal, tokenizer, TEXT))["attention"]["all"]["attn"].signbit()
+    assert hidden.equal(torch.ones(8, 8).triu(1).bool().expand(2, 4, 8, 8))
+    assert not data_of(neuron_view(both_ways, tokenizer, TEXT))["attention"]["all"]["attn"].signbit().any()
