@@ -37,6 +37,16 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
     return (last_hidden_state * weights).sum(dim=1) / counts
 
 
+def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
+    """Share out the cosine of two mean vectors: token vectors (S, H) and (T, H) to (S, T), which sum to the cosine.
+
+    A product of two means is the mean of all products of a token of one text with a token of the other.
+    """
+    S, T = len(states), len(other_states)
+    lengths = states.mean(dim=0).norm() * other_states.mean(dim=0).norm()
+    return states @ other_states.T / (S * T * lengths)
+
+
 @torch.no_grad()
 def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int = 32) -> Tensor:
     """One unit vector a text, (N, H) on the CPU: the mean of its tokens, so that a dot product is the cosine.

@@ -15,6 +15,7 @@ from views.figures import (
     sum_and_scale,
 )
 from views.page import View
+from views.why_near import why_near
 
 __all__ = [
     "View",
@@ -32,4 +33,5 @@ __all__ = [
     "sharpness",
     "split_and_merge",
     "sum_and_scale",
+    "why_near",
 ]

@@ -1,5 +1,6 @@
 """What a view reads from a model and its text: tokens, queries, keys and attention weights."""
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +23,12 @@ OURS = (TransformerEncoder, ModernEncoder, TransformerDecoder)
 
 
 class Text(NamedTuple):
-    """A text or pair as a model reads it: S tokens to show, what is passed to the model, where sentence B starts."""
+    """A text or pair as a model reads it: S tokens to show, what is passed to the model, what belongs together."""
 
     tokens: list[str]
     inputs: dict[str, Tensor]
     sentence_b_start: int | None
+    words: list[int]  # for each token the number of its word; a special token is one of its own
 
 
 class Heads(NamedTuple):
@@ -130,7 +132,8 @@ def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None)
             f"the text has {len(tokens)} tokens and the model {longest} positions "
             "(max_position_embeddings): shorten the text"
         )
-    return Text(tokens, accepted(model, batch), None if sentence_b is None else start_of_b(batch))
+    start = None if sentence_b is None else start_of_b(batch)
+    return Text(tokens, accepted(model, batch), start, words_of(tokens, batch))
 
 
 def check_vocabulary(tokenizer, rows: int) -> None:
@@ -152,6 +155,19 @@ def start_of_b(batch) -> int:
     if getattr(batch, "is_fast", False):
         return batch.sequence_ids(0).index(1)
     return int((batch["token_type_ids"] == 0).sum())
+
+
+def words_of(tokens: list[str], batch) -> list[int]:
+    """Number the words that tokens belong to, as a fast tokenizer knows them, or by the ## of WordPiece."""
+    if getattr(batch, "is_fast", False):
+        known = list(zip(batch.sequence_ids(0), batch.word_ids(0), strict=True))
+        begins = [
+            word == (None, None) or word != before
+            for before, word in zip([None, *known], known, strict=False)
+        ]
+    else:
+        begins = [not token.startswith("##") for token in tokens]
+    return [number - 1 for number in itertools.accumulate(map(int, begins))]
 
 
 def readable_tokens(tokenizer, batch) -> list[str]:
@@ -182,7 +198,7 @@ def as_patches(model, pixel_values: Tensor) -> Text:
         raise ValueError(f"a {family_of(model)} reads no pixels in square patches: pass a text")
     rows, columns = (size // side for size in pixel_values.shape[-2:])
     patches = [f"{row},{column}" for row in range(rows) for column in range(columns)]
-    return Text(["[CLS]", *patches], {"pixel_values": pixel_values}, None)
+    return Text(["[CLS]", *patches], {"pixel_values": pixel_values}, None, [*range(len(patches) + 1)])
 
 
 def read_encoder(encoder: TransformerEncoder, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:

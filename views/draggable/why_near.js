@@ -1,0 +1,135 @@
+// Why two texts are near: the cosine of their mean vectors, shared out among all pairs of tokens.
+
+explain(
+  "Point at a word or a line, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
+  "share; blue lines add to the cosine, dashed orange ones take away from it.",
+);
+
+const ROW = 26, MOST = 80; // pixels of a word, and lines that are drawn
+add(document.head, "style", {}, `
+  .near { width: 100%; max-width: 640px; }
+  .near .word { cursor: pointer; font-size: 15px; }
+  .near .word:focus { outline: none; }
+  .near .word:focus rect, .near .word.chosen rect { stroke: var(--mark); stroke-width: 2px; }
+  .near .word rect { fill: var(--faint); stroke: none; }
+  .near .total { fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
+  .near line { stroke: var(--positive); stroke-opacity: 0.75; cursor: pointer; }
+  .near line.minus { stroke: var(--negative); stroke-dasharray: 5 4; }
+  .near .dim { opacity: 0.12; }
+`);
+
+const controls = add(figure, "div", { class: "controls" });
+const state = { at: 0, whole: true, chosen: null };
+if (data.comparisons.length > 1) {
+  const names = ["the text", "the control"];
+  choice(controls, "On the left", names, names[0], (name) => { state.at = names.indexOf(name); draw(); });
+}
+tick(controls, "pieces of words", false, (on) => { state.whole = !on; draw(); });
+const drawing = add(figure, "svg", { class: "near", role: "group", "aria-label": "the tokens of two texts, and the shares of their pairs" });
+let now = null;
+
+// Tokens, or words: rows and columns of one word are added up.
+function read({ sides, shares, cosine }) {
+  const parts = sides.map(({ tokens, words }) => {
+    if (!state.whole) return tokens.map((token, i) => ({ name: token, members: [i] }));
+    const found = new Map();
+    tokens.forEach((token, i) => {
+      const word = found.get(words[i]) ?? found.set(words[i], { name: "", members: [] }).get(words[i]);
+      word.name += word.members.length ? token.replace(/^##/, "") : token;
+      word.members.push(i);
+    });
+    return [...found.values()];
+  });
+  const added = parts[0].map((a) => parts[1].map((b) => sum(a.members.flatMap((i) => b.members.map((j) => shares[i][j])))));
+  const totals = [added.map(sum), parts[1].map((_, j) => sum(added.map((row) => row[j])))];
+  return { parts, added, totals, cosine };
+}
+
+// As wide as the page, up to 640 pixels, so that letters keep their size on a phone.
+const widthNow = () => Math.max(300, Math.min(640, figure.clientWidth));
+
+function draw() {
+  now = read(data.comparisons[state.at]);
+  state.chosen = null;
+  const { parts, added, totals } = now, height = ROW * Math.max(parts[0].length, parts[1].length) + 8;
+  const WIDTH = widthNow(), LEFT = Math.round(0.31 * WIDTH), RIGHT = WIDTH - LEFT, letters = Math.floor((LEFT - 40) / 7.5);
+  drawing.replaceChildren();
+  set(drawing, { viewBox: `0 0 ${WIDTH} ${height}` });
+  const offset = parts.map((words) => 4 + (ROW * (Math.max(parts[0].length, parts[1].length) - words.length)) / 2);
+  const middle = (side, i) => offset[side] + ROW * (i + 0.5);
+  const pairs = added.flatMap((row, i) => row.map((share, j) => ({ i, j, share })))
+    .sort((a, b) => Math.abs(b.share) - Math.abs(a.share)).slice(0, MOST);
+  now.drawn = pairs;
+  const thickest = Math.abs(pairs[0].share);
+  now.lines = pairs.map(({ i, j, share }) => {
+    const line = add(drawing, "line", {
+      x1: LEFT + 6, x2: RIGHT - 6, y1: middle(0, i), y2: middle(1, j), "data-value": share,
+      "stroke-width": Math.max(0.3, 9 * Math.abs(share) / thickest), class: share < 0 ? "minus" : "plus",
+    });
+    line.addEventListener("pointerenter", () => tell({ i, j }));
+    line.addEventListener("pointerleave", () => tell(null));
+    return line;
+  });
+  now.words = parts.map((words, side) => words.map(({ name }, i) => {
+    const total = totals[side][i], cut = name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
+    const word = add(drawing, "g", {
+      class: "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total,
+      "aria-label": `${name}: ${format(total, 3)} of the cosine`, "data-at": `${side} ${i}`,
+    });
+    const length = (LEFT - 40) * Math.min(1, Math.abs(total) / Math.max(...totals.flat().map(Math.abs)));
+    add(word, "rect", {
+      x: side ? RIGHT : LEFT - length, y: middle(side, i) - 11, width: Math.max(length, 1), height: 22, rx: 3,
+    });
+    add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 11, width: LEFT, height: 22, style: "fill: transparent; stroke: none" });
+    add(word, "text", { x: side ? RIGHT + 4 : LEFT - 4, y: middle(side, i) + 5, "text-anchor": side ? "start" : "end" }, cut);
+    add(word, "text", {
+      x: side ? WIDTH : 0, y: middle(side, i) + 5, "text-anchor": side ? "end" : "start", class: "total",
+    }, format(total, 2));
+    const chosen = side ? { j: i } : { i };
+    word.addEventListener("pointerenter", () => tell(chosen));
+    word.addEventListener("pointerleave", () => tell(null));
+    word.addEventListener("focus", () => tell(chosen));
+    word.addEventListener("blur", () => tell(null));
+    word.addEventListener("keydown", (event) => move(event, side, i));
+    return word;
+  }));
+  tell(null);
+}
+
+function move(event, side, i) {
+  const [column, row] = {
+    ArrowUp: [side, i - 1], ArrowDown: [side, i + 1], ArrowLeft: [0, i], ArrowRight: [1, i],
+  }[event.key] ?? [];
+  if (column === undefined) return;
+  event.preventDefault();
+  const words = now.words[column], next = words[Math.max(0, Math.min(words.length - 1, row))];
+  now.words.flat().forEach((word) => set(word, { tabindex: word === next ? 0 : -1 }));
+  next.focus();
+}
+
+const share = (number) => `${format(number, 3)} of the cosine ${format(now.cosine, 3)}`;
+
+// Show the lines of a word, one line, or all of them, and say what they add up to.
+function tell(chosen) {
+  const { parts, added, totals, drawn, lines, words, cosine } = now;
+  const fits = ({ i, j }) => !chosen || ((chosen.i ?? i) === i && (chosen.j ?? j) === j);
+  lines.forEach((line, number) => line.classList.toggle("dim", !fits(drawn[number])));
+  words.forEach((side, k) => side.forEach((word, at) => word.classList.toggle("chosen", Boolean(chosen) && chosen[k ? "j" : "i"] === at)));
+  if (!chosen) {
+    const all = added.length * added[0].length, rest = cosine - sum(drawn.map((pair) => pair.share));
+    const left = all > drawn.length ? ` The ${all - drawn.length} smallest have no line; together they are ${format(rest, 3)}.` : "";
+    say(`All ${all} shares add up to ${format(sum(totals[0]), 3)}. The cosine of the two vectors is ${format(cosine, 3)}.${left}`);
+  } else if (chosen.i !== undefined && chosen.j !== undefined) {
+    say(`“${parts[0][chosen.i].name}” with “${parts[1][chosen.j].name}”: ${share(added[chosen.i][chosen.j])}`);
+  } else {
+    const side = chosen.i === undefined ? 1 : 0, at = chosen.i ?? chosen.j;
+    const row = side ? added.map((each) => each[at]) : added[at], best = largest(row);
+    say(`“${parts[side][at].name}” with all tokens of the other text: ${share(totals[side][at])}. Its largest share is ` +
+      `${format(row[best], 3)}, with “${parts[1 - side][best].name}”.`);
+  }
+}
+
+draw();
+new ResizeObserver(() => {
+  if (drawing.viewBox.baseVal.width !== widthNow()) draw();
+}).observe(figure);
