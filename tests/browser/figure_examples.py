@@ -16,8 +16,13 @@ from typing import NamedTuple
 
 import faiss
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Split
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
+from tests.helpers import SMALL
 from tests.texts import SPECIAL, WORDS
 from utils.attention import compute_attention_weights, scaled_dot_product_attention
 from utils.checkpoint import load_tokenizer
@@ -25,7 +30,7 @@ from utils.checks import SPECIAL_TOKENS
 from utils.datasets import reviews
 from utils.search import hnsw_index, search_index
 from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
-from views import figures
+from views import figures, why_near
 from views.page import View
 
 
@@ -622,6 +627,57 @@ def slide_pin(page, slider, to: int) -> None:
     page.mouse.up()
 
 
+@functools.cache
+def words_and_model(names: tuple[str, ...]):
+    """A BERT with random weights, and a tokenizer for which each of the names is a word, one per line."""
+    lines = Tokenizer(WordLevel({name: number for number, name in enumerate(names)}))
+    lines.pre_tokenizer = Split("\n", "removed")
+    torch.manual_seed(0)
+    config = BertConfig(**SMALL | {"vocab_size": len(names)})
+    return BertModel(config).eval(), PreTrainedTokenizerFast(tokenizer_object=lines)
+
+
+def make_why_near(names: list[str]) -> View:
+    model, tokenizer = words_and_model(tuple(names))
+    return why_near(
+        model, tokenizer, "\n".join(names), "\n".join(names[1:]), control="\n".join(names[:2] * 3)
+    )
+
+
+def use_why_near(page, chance: random.Random) -> None:
+    words = page.locator(".word")
+    if chance.random() < 0.3:
+        page.get_by_role("radio").nth(chance.randrange(2)).click()
+    if chance.random() < 0.3:
+        page.get_by_role("checkbox").click()
+    chosen = words.nth(chance.randrange(words.count()))
+    if chance.random() < 0.5:
+        chosen.hover()
+    else:
+        press(
+            page, words.and_(page.locator("[tabindex='0']")), "ArrowUp ArrowDown ArrowLeft ArrowRight", chance
+        )
+        chosen = page.locator(".word:focus")
+    model, tokenizer = words_and_model(tuple(NAMES))
+    control = page.get_by_label("the control").is_checked()
+    with torch.no_grad():
+        states = [
+            model(**tokenizer("\n".join(text), return_tensors="pt")).last_hidden_state[0].double()
+            for text in (NAMES[:2] * 3 if control else NAMES, NAMES[1:])
+        ]
+    means = [each.mean(dim=0) for each in states]
+    shares = states[0] @ states[1].T / means[0].norm() / means[1].norm() / len(states[0]) / len(states[1])
+    assert close(numbers(page, ".word"), torch.cat([shares.sum(dim=1), shares.sum(dim=0)]))
+    assert close(numbers(page, "line").sort().values, shares.flatten().sort().values)
+    cosine = torch.cosine_similarity(*means, dim=0)
+    assert abs(numbers(page, "line").sum() - cosine) < 1e-9
+    side, at = map(int, chosen.get_attribute("data-at").split())
+    total = (shares.T if side else shares)[at].sum()
+    said = page.locator("#say").text_content().replace("\u2212", "-")
+    assert f"{total:.3f} of the cosine {cosine:.3f}" in said.replace("-0.000", "0.000")
+    page.mouse.move(1, 1)
+
+
 NAMES = ["time", "flies", "arrow"]
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane),
@@ -634,4 +690,5 @@ FIGURES = {
     "rotary_turn": Example(make_turn, use_turn),
     "longest_match": Example(make_longest_match, use_longest_match),
     "merges": Example(make_merges, use_merges),
+    "why_near": Example(make_why_near, use_why_near),
 }

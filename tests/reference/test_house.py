@@ -45,16 +45,18 @@ STANDS_ON = {
     "records": ("utils", "benchmarks"),
 }
 
+# on utils, which knows nothing of them
 VIEWS = (
     "inputs",
     "page",
     "any_model",
     "models",
     "figures",
+    "why_near",
     "draw",
     "explore",
     "__main__",
-)  # on utils, which knows nothing of them
+)
 
 
 def module_name(path: Path, folder: Path) -> str:

@@ -76,11 +76,12 @@ function draw() {
       class: "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total,
       "aria-label": `${name}: ${format(total, 3)} of the cosine`, "data-at": `${side} ${i}`,
     });
+    add(word, "title", {}, name);
     const length = (LEFT - 40) * Math.min(1, Math.abs(total) / Math.max(...totals.flat().map(Math.abs)));
     add(word, "rect", {
-      x: side ? RIGHT : LEFT - length, y: middle(side, i) - 11, width: Math.max(length, 1), height: 22, rx: 3,
+      x: side ? RIGHT : LEFT - length, y: middle(side, i) - 12, width: Math.max(length, 1), height: 24, rx: 3,
     });
-    add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 11, width: LEFT, height: 22, style: "fill: transparent; stroke: none" });
+    add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 12, width: LEFT, height: 24, style: "fill: transparent; stroke: none" });
     add(word, "text", { x: side ? RIGHT + 4 : LEFT - 4, y: middle(side, i) + 5, "text-anchor": side ? "start" : "end" }, cut);
     add(word, "text", {
       x: side ? WIDTH : 0, y: middle(side, i) + 5, "text-anchor": side ? "end" : "start", class: "total",
@@ -131,5 +132,5 @@ function tell(chosen) {
 
 draw();
 new ResizeObserver(() => {
-  if (drawing.viewBox.baseVal.width !== widthNow()) draw();
+  if (figure.isConnected && drawing.viewBox.baseVal.width !== widthNow()) draw();
 }).observe(figure);
