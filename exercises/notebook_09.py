@@ -340,7 +340,57 @@ def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
             expect(correct or not close(found, made, 1e-4), hint)
 
 
-@exercise("9.5", points=2)
+STATES = {"3 and 5 tokens": (3, 5, 4), "6 and 4 tokens": (6, 4, 2), "7 and 1 tokens": (7, 1, 3)}
+
+
+@exercise("9.5", points=2, sizes=STATES)
+def shares_among_pairs(answer, S, T, H):
+    """The share of each pair of tokens in the cosine of two means."""
+    expect_function(answer)
+    expect_own(answer, "shares_of_cosine", "write it yourself, under a name of your own.")
+    generator = torch.Generator().manual_seed(S)
+    states, other = (torch.randn(size, H, generator=generator) + 0.5 for size in (S, T))
+    given = states.clone(), other.clone()
+    result = answer(*given)
+    unaltered = given[0].equal(states) and given[1].equal(other)
+    expect(unaltered, "It changes the vectors that it was given: leave them as they are.")
+    if S != T and isinstance(result, Tensor) and result.shape == (T, S):
+        raise Hint("The rows should be the tokens of the first text, and the columns those of the second.")
+    result = expect_tensor(result, (S, T)).double()
+    products = (states @ other.T).double()
+    means = states.double().mean(dim=0), other.double().mean(dim=0)
+    cosine = F.cosine_similarity(*means, dim=0)
+    wanted = products / (S * T * means[0].norm() * means[1].norm())
+    each = F.normalize(states, dim=-1) @ F.normalize(other, dim=-1).T
+    hints = {
+        "These are the products of the vectors: divide by the numbers of tokens, and by the means' lengths.": products,
+        "The lengths of the two means are still in it: the cosine is divided by both.": products / (S * T),
+        "The numbers of tokens are still in it: a mean is a sum, divided by how many there are.": wanted
+        * S
+        * T,
+        "Only one of the two means is divided by its number of tokens.": (wanted * S, wanted * T),
+        "These are the cosines of the tokens: divide by the lengths of the *means*.": each.double(),
+        "These are the cosines of the tokens, shared out: divide by the lengths of the *means*.": each.double()
+        / (S * T),
+        "Softmax or a division by the sum makes them add up to 1: they should add up to the cosine.": (
+            products / products.sum(),
+            products.softmax(dim=-1),
+            products.flatten().softmax(dim=0).view(S, T),
+        ),
+    }
+    for hint, wrong in hints.items():
+        for one in wrong if isinstance(wrong, tuple) else (wrong,):
+            expect(not close(result, one) or close(one, wanted), hint)
+    if not close(result.sum(), cosine, 1e-4):
+        raise Hint(f"They add up to {result.sum():.3f}, and the cosine of the two means is {cosine:.3f}.")
+    expect(
+        close(result, wanted, 1e-4),
+        "They add up to the cosine, but the shares are others: each is the product of two vectors, all divided alike.",
+    )
+    return "This is why two texts are near, to the last digit."
+
+
+@exercise("9.6", points=2)
 def share_that_was_found(answer):
     """Recall of found row numbers, each query for itself, in any order."""
     expect_function(answer)

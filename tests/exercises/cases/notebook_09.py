@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from utils.packing import encode_packed
+from utils.search import shares_of_cosine
 
 
 def unit(vectors, dim=-1):
@@ -90,6 +91,18 @@ def recall_by_isin(found, exact):
         .float()
         .mean()
     )
+
+
+def shares(states, other_states):
+    products = states @ other_states.T / (len(states) * len(other_states))
+    return products / states.mean(dim=0).norm() / other_states.mean(dim=0).norm()
+
+
+def shares_in_a_loop(states, other_states):
+    one, other = F.normalize(states.mean(0), dim=0), F.normalize(other_states.mean(0), dim=0)
+    lengths = (states.mean(0) @ one) * (other_states.mean(0) @ other)
+    rows = [[(a @ b / lengths).item() for b in other_states] for a in states]
+    return torch.tensor(rows) / len(states) / len(other_states)
 
 
 def matches(found, exact):
@@ -239,7 +252,16 @@ RIGHT = {
         lambda queries, vectors, k: list(found_by_topk(queries, vectors, k)),
         lambda queries, vectors, k: F.cosine_similarity(queries[:, None], vectors[None], dim=-1).topk(k),
     ],
-    "9.5": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
+    "9.5": [
+        shares,
+        shares_in_a_loop,
+        lambda a, b: shares(a.double(), b.double()),
+        lambda a, b: (
+            (F.normalize(a.mean(0), dim=0) * 0 + a / len(a) / a.mean(0).norm())
+            @ (b / len(b) / b.mean(0).norm()).T
+        ),
+    ],
+    "9.6": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
     "9.4": [
         embed_right,
         lambda *arguments: embed_sorted(*arguments),
@@ -316,6 +338,28 @@ WRONG = {
         (lambda queries, vectors, k: None, "return"),
     ],
     "9.5": [
+        (lambda a, b: a @ b.T, "divide by the numbers of tokens"),
+        (lambda a, b: a @ b.T / (len(a) * len(b)), "lengths of the two means"),
+        (lambda a, b: shares(a, b) * len(a) * len(b), "numbers of tokens are still in it"),
+        (lambda a, b: shares(a, b) * len(a), "Only one of the two"),
+        (lambda a, b: F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T, "cosines of the tokens"),
+        (
+            lambda a, b: (F.normalize(a, dim=-1) @ F.normalize(b, dim=-1).T) / len(a) / len(b),
+            "cosines of the tokens, shared out",
+        ),
+        (lambda a, b: (a @ b.T).softmax(dim=-1), "add up to 1"),
+        (lambda a, b: a @ b.T / (a @ b.T).sum(), "add up to 1"),
+        (lambda a, b: shares(a, b).T, "The rows should be"),
+        (lambda a, b: shares(a, b).sum(), "shape"),
+        (lambda a, b: shares(a, b).mean().expand(len(a), len(b)), "the shares are others"),
+        (lambda a, b: 2 * shares(a, b), "They add up to"),
+        (lambda a, b: shares(a.mul_(2), b), "leave them as they are"),
+        (lambda a, b: shares(a, b).tolist(), "torch tensor"),
+        (shares_of_cosine, "series' own"),
+        (lambda a, b: shares_of_cosine(a, b), "write it yourself"),
+        (lambda a, b: None, "return"),
+    ],
+    "9.6": [
         (lambda found, exact: (found == exact).float().mean(), "same place"),
         (lambda found, exact: torch.isin(exact, found).float().mean(), "another query"),
         (lambda found, exact: matches(found, exact).any(dim=1).float().mean(), "at least one hit"),
