@@ -13,13 +13,10 @@ from transformers import PreTrainedModel
 from utils.attention import MultiHeadAttention
 from utils.batches import device_of, evaluation_mode
 from utils.checks import check_tokenizer
-from utils.decoder import TransformerDecoder
 from utils.encoder import TransformerEncoder
-from utils.modernbert import ModernEncoder
 from views.any_model import accepted, family_of, has_two_sides, read_neurons, read_weights
 
 SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
-OURS = (TransformerEncoder, ModernEncoder, TransformerDecoder)
 
 
 class Text(NamedTuple):
@@ -60,7 +57,7 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
         inputs = {name: tensor.to(device_of(model)) for name, tensor in text.inputs.items()}
         if isinstance(model, TransformerEncoder):
             queries, keys, weights = read_encoder(model, inputs)
-        elif isinstance(model, OURS):
+        elif is_ours(model):
             queries, keys, weights = read_ours(model, inputs)
         elif neurons:
             queries, keys, weights = read_neurons(model, inputs)
@@ -97,11 +94,19 @@ def name_of(model: nn.Module) -> str:
 
 def check_model(model) -> None:
     """Raise ValueError for what is no model of this series and none of transformers."""
-    if not isinstance(model, (*OURS, PreTrainedModel)):
+    if not isinstance(model, PreTrainedModel) and not is_ours(model):
         raise ValueError(
             f"a view cannot read a {type(model).__name__}: pass a model of this series or of transformers (of ours "
             "with a task head, its .encoder); head_view and model_view take the attentions of any model"
         )
+
+
+def is_ours(model) -> bool:
+    """Whether a model's layers have the attention of this series, as those of its notebooks have."""
+    layers = getattr(model, "layers", None)
+    return isinstance(layers, nn.ModuleList) and all(
+        isinstance(getattr(layer, "attention", None), MultiHeadAttention) for layer in layers
+    )
 
 
 def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None) -> Text:
