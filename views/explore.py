@@ -10,11 +10,12 @@ from views.draw import head_view, model_view, neuron_view
 from views.inputs import check_indices
 from views.models import check_model, tokenize_for_view
 from views.page import View
+from views.why_near import why_near
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
-VIEWS = ("head view", "model view", "neuron view")
+VIEWS = ("head view", "model view", "neuron view", "why near")
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 BELOW = "In a running notebook, boxes for your own sentences stand here."
 
@@ -29,6 +30,8 @@ def explore(
     head: int | None = None,
 ) -> "SentenceBoxes":
     """Show boxes for a sentence or two, and draw their attention below anew after every Enter, in a choice of views.
+
+    The last choice, of two sentences, is why their vectors are near.
 
     Models, tokenizers and errors are those of `neuron_view`. `layer` and `head` are shown at first (3 and 1 where the
     model has them); what a reader chooses in a view stays for the next. What is wrong with a sentence that is typed
@@ -68,8 +71,12 @@ class SentenceBoxes:
             self.view: View = head_view(*text, layer=self.layer, heads=[self.head])
         elif self.kind.value == "model view":
             self.view = model_view(*text)
-        else:
+        elif self.kind.value == "neuron view":
             self.view = neuron_view(*text, layer=self.layer, head=self.head)
+        elif not sentence_b:
+            raise ValueError("two texts are compared: type a second one as sentence B")
+        else:
+            self.view = why_near(*text)
         self.tokens.value = token_list(read.tokens, read.inputs["input_ids"][0].tolist())
         self.frame.value = self.view._repr_html_()
 

@@ -205,3 +205,11 @@ def test_jupyter_gets_widgets_and_whoever_has_none_the_view_and_a_text(monkeypat
         "Boxes for your own sentences, and the attention in them. Head view of 2 layers"
     )
     assert "run the cells above, then this one" in instead["text/plain"]
+
+
+def test_why_two_sentences_are_near(explorer):
+    explorer.kind.value = "why near"
+    assert "type a second one as sentence B" in explorer.message.value
+    explorer.sentence_b.value = "c d"
+    assert explorer.message.value == ""
+    assert explorer.view.summary.startswith("Why two texts are near: “a b” and “c d”")
