@@ -1,5 +1,7 @@
 """LoRA: a frozen matrix that learns through two thin ones (Hu et al. 2022). Built in notebook 15."""
 
+from copy import deepcopy
+
 import torch
 from torch import Tensor, nn
 
@@ -21,9 +23,8 @@ class LoRA(nn.Module):
     @torch.no_grad()
     def merged(self) -> nn.Linear:
         """A plain linear layer with the same output: the product added to the matrix."""
-        linear = nn.Linear(self.linear.in_features, self.linear.out_features).to(self.up.device)
-        linear.weight.copy_(self.linear.weight + self.scale * self.up @ self.down)
-        linear.bias.copy_(self.linear.bias)
+        linear = deepcopy(self.linear)
+        linear.weight += self.scale * self.up @ self.down
         return linear
 
 

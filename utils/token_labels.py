@@ -1,4 +1,4 @@
-"""A label for every token: the model, the labels of words at their pieces, and labels for free. Built in notebook 15."""
+"""A label for every token: the model, labels of words at their pieces, and labels for free. Built in notebook 15."""
 
 import re
 import string
@@ -21,7 +21,13 @@ from utils.training import Evaluation, summarize, summed
 IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
 # how a word stands in its text: with a small or a capital letter, and with which mark behind it
 LABELS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
-MARKS = {"": "", ",": ",", ".": ".", "!": ".", "?": "?"}  # an exclamation mark ends a sentence, as a full stop does
+MARKS = {
+    "": "",
+    ",": ",",
+    ".": ".",
+    "!": ".",
+    "?": "?",
+}  # an exclamation mark ends a sentence, as a full stop does
 KINDS = {  # what is looked for, and the labels that have it
     "capital": (4, 5, 6, 7),
     "comma": (1, 5),
@@ -52,7 +58,10 @@ class TransformerForTokenClassification(SavedModel):
         if num_labels is None:
             return super().from_checkpoint(checkpoint)
         config, weights = read_checkpoint(checkpoint)
-        config.id2label, config.num_labels = None, num_labels  # the names of its classes went with the old layer
+        config.id2label, config.num_labels = (
+            None,
+            num_labels,
+        )  # the names of its classes went with the old layer
         model = cls(config)
         model.encoder.load_bert_weights(weights)
         model.checkpoint = str(checkpoint_folder(checkpoint))
@@ -69,17 +78,18 @@ class TransformerForTokenClassification(SavedModel):
 def align(words: Sequence[str], labels: Sequence[int], tokenizer) -> tuple[list[int], list[int]]:
     """Words and their labels to ids and as many labels: a word's own at its first piece, -100 everywhere else.
 
-    [CLS] in front and [SEP] at the end have -100, too. A word without any piece, such as a lone control character,
-    takes its label along. ValueError unless each word has a label.
+    [CLS] in front and [SEP] at the end have -100, too. ValueError unless each word has a label.
     """
     if len(words) != len(labels):
         raise ValueError(f"got {len(words)} words and {len(labels)} labels: pass one label per word")
     cls_id, sep_id = tokenizer.encode("")
     ids, aligned = [cls_id], [IGNORED]
     for word, label in zip(words, labels, strict=True):
+        # a word of which no piece is left, such as a lone control character, is [UNK]: no label is lost
         pieces = tokenizer.encode(word, add_special_tokens=False)
+        pieces = pieces or tokenizer.encode("[UNK]", add_special_tokens=False)
         ids += pieces
-        aligned += ([label] + [IGNORED] * (len(pieces) - 1)) if pieces else []
+        aligned += [label] + [IGNORED] * (len(pieces) - 1)
     return [*ids, sep_id], [*aligned, IGNORED]
 
 
@@ -134,7 +144,9 @@ def passages(reviews: Sequence[str], least: int = 8, most: int = 40) -> list[Lab
 # Training and answers
 
 
-def label_tokens(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]], batch: Sequence[int]) -> Tensor:
+def label_tokens(
+    model: nn.Module, rows: Sequence[tuple[list[int], list[int]]], batch: Sequence[int]
+) -> Tensor:
     """Label the rows with these indices; summed loss, right answers and number of them, (3,), as `fit` takes it.
 
     A row is what `align` returns. Only tokens with a label count.
