@@ -63,6 +63,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
             *("ModernEncoderLayer", "ModernEncoder"),
         ),
     },
+    "15": {"token_labels": ("TransformerForTokenClassification", "align"), "lora": ("LoRA",)},
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's

@@ -34,7 +34,7 @@ LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
 IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")
 README = """# Anatomy of a Transformer Encoder
 
-**Build BERT in 15 notebooks.** Go through them in order; from 10 on, take what interests you.
+**Build BERT in 16 notebooks.** Go through them in order; from 10 on, take what interests you.
 
 ## Start
 

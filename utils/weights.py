@@ -22,6 +22,7 @@ RENAMES = {
 # what transformers' models with a head have beside the encoder; the last two are stored twice, and are the same weights
 HEADS = {
     "BertForSequenceClassification": {"bert.pooler.dense": "pooler", "classifier": "classifier"},
+    "BertForTokenClassification": {"classifier": "classifier"},
     "BertForMaskedLM": {
         "cls.predictions.transform.dense": "head.transform",
         "cls.predictions.transform.LayerNorm": "head.layer_norm",

@@ -70,7 +70,7 @@ def test_a_plan_that_does_not_fit_is_told():
         teaching.section(teaching.read("00").cells, "Whose")
 
 
-def test_two_sessions_and_fourteen_units():
+def test_two_sessions_and_fifteen_units():
     bounds = [(plan.start, plan.end) for plan in SLOTS]
     assert bounds.count((63, 84)) == 2  # 08, or 09
     bounds.remove((63, 84))
@@ -81,7 +81,7 @@ def test_two_sessions_and_fourteen_units():
         ends = [0, *(end for _, end in session)]
         assert [start for start, _ in session] == ends[:-1]
         assert ends[-1] == 90
-    assert [plan.title.split()[1] for plan in UNITS] == [str(number) for number in range(1, 15)]
+    assert [plan.title.split()[1] for plan in UNITS] == [str(number) for number in range(1, 16)]
     assert list(itertools.chain(*map(notebooks_of, UNITS))) == list(NOTEBOOKS)
 
 

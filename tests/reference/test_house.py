@@ -24,6 +24,7 @@ ORDER = (
     *("generation", "decoder"),  # 12
     *("onnx", "eight_bits"),  # 13
     "modernbert",  # 14
+    *("lora", "token_labels"),  # 15
 )
 
 

@@ -1,0 +1,171 @@
+"""Checks for the exercises of notebook 15."""
+
+import torch
+from torch import nn
+
+from exercises import as_number, call, close, exercise, expect, expect_function, expect_tensor
+from exercises.notebook_09 import expect_own
+from utils.tokenization import WordPieceTokenizer
+
+IGNORED = -100
+PIECES = ("una", "##ffa", "##ble", "ku", "##ros", "##awa", "a", "film", "by", "'", "s", "don", "t")
+TEXTS = (  # words, and a label for each
+    (["an", "unaffable", "kurosawa", "film"], [4, 0, 4, 2]),
+    (["a", "film", "by", "kurosawa"], [4, 0, 1, 6]),
+    (["kurosawa's", "film"], [7, 3]),
+    (["don't"], [5]),
+    ([], []),
+)
+
+
+@exercise("15.1")
+def aligned_by_hand(answer):
+    """The labels of "an unaffable kurosawa film", from [CLS] to [SEP]."""
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
+    expect(isinstance(answer, (tuple, list)), "Give a list of whole numbers, one for each token.")
+    answer = [as_number(one, "Each label") for one in answer]
+    hint = "There are ten tokens: [CLS], one piece of “an”, three and three, one of “film”, and [SEP]."
+    expect(len(answer) != 8, f"[CLS] and [SEP] are tokens, too, and need a label. {hint}")
+    expect(len(answer) == 10, f"You give {len(answer)} labels. {hint}")
+    expect(answer[0] == answer[-1] == IGNORED, "[CLS] and [SEP] are no words: their label is −100.")
+    each = [IGNORED, 4, 0, 0, 0, 4, 4, 4, 2, IGNORED]
+    expect(answer != each, "A word of three pieces counts three times here: only the first has the label.")
+    last = [IGNORED, 4, IGNORED, IGNORED, 0, IGNORED, IGNORED, 4, 2, IGNORED]
+    expect(answer != last, "The label stands at the last piece of each word here: put it at the first.")
+    zeros = [IGNORED, 4, 0, 0, 0, 4, 0, 0, 2, IGNORED]
+    expect(answer != zeros, "0 is a label, “word”. A piece that is not asked has −100.")
+    right = [IGNORED, 4, 0, IGNORED, IGNORED, 4, IGNORED, IGNORED, 2, IGNORED]
+    expect(answer == right, "First pieces have the labels of their words, 4, 0, 4 and 2; all others −100.")
+    return "Four words, four labels, and six places at which nothing is asked."
+
+
+@exercise("15.2", points=2)
+def labels_at_first_pieces(answer):
+    """Ids from [CLS] to [SEP], and as many labels."""
+    expect_function(answer)
+    expect_own(answer, "align", "write it yourself.")
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    tokenizer = WordPieceTokenizer(
+        {token: number + 7 for number, token in enumerate((*special, *PIECES, "an"))}
+    )
+    for words, labels in TEXTS:
+        result = answer(list(words), list(labels), tokenizer)
+        expect(isinstance(result, (tuple, list)) and len(result) == 2, "Return two lists: ids and labels.")
+        ids, aligned = result
+        expect(isinstance(ids, list) and isinstance(aligned, list), "Return both as lists of whole numbers.")
+        there = f"For {words}" if words else "For a text without words"
+        wanted_ids = tokenizer.encode(" ".join(words))
+        expect(
+            ids != wanted_ids[1:-1] or not words, f"{there} [CLS] and [SEP] are missing around the pieces."
+        )
+        expect(ids == wanted_ids, f"{there} the ids are {ids}, and the tokenizer gives {wanted_ids}.")
+        expect(
+            len(aligned) == len(ids),
+            f"{there} you return {len(ids)} ids and {len(aligned)} labels: one each.",
+        )
+        counts = [len(tokenizer.encode(word, add_special_tokens=False)) for word in words]
+        pairs = list(zip(labels, counts, strict=True))
+        wanted = around([label for y, n in pairs for label in [y] + [IGNORED] * (n - 1)])
+        hints = {
+            "[CLS] and [SEP] are no words: their label is −100.": [0, *wanted[1:-1], 0],
+            "Every piece has the label of its word here: a long word would count several times.": around(
+                [label for y, n in pairs for label in [y] * n]
+            ),
+            "The label stands at each word's last piece: put it at the first.": around(
+                [label for y, n in pairs for label in [IGNORED] * (n - 1) + [y]]
+            ),
+            "0 is a label. A piece that is not asked has −100.": around(
+                [label for y, n in pairs for label in [y] + [0] * (n - 1)]
+            ),
+            "The labels stand together at the beginning: each belongs to its own word's first piece.": around(
+                labels + [IGNORED] * (sum(counts) - len(labels))
+            ),
+        }
+        for hint, wrong in hints.items():
+            expect(aligned != wrong or wrong == wanted, f"{there}: {hint}")
+        expect(aligned == wanted, f"{there} the labels are {wanted}, and you return {aligned}.")
+    words, labels = list(TEXTS[0][0]), list(TEXTS[0][1])
+    answer(words, labels, tokenizer)
+    expect((words, labels) == TEXTS[0], "It alters the lists that it is given: make new ones.")
+    return "From here on the page aligns with your function, and the model learns from it."
+
+
+def around(labels: list[int]) -> list[int]:
+    """Labels with −100 for [CLS] and [SEP]."""
+    return [IGNORED, *labels, IGNORED]
+
+
+@exercise("15.3")
+def whole_names(answer):
+    """Precision and recall per word, and F1 per whole name."""
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
+    asked = ("precision", "recall", "name_f1")
+    precision, recall, f1 = (as_number(one, name) for one, name in zip(answer, asked, strict=True))
+    expect(not close(precision, 5 / 6, 0.01), "precision: divide by the number of capitals that were found.")
+    expect(close(precision, 1, 0.01), "precision: how many of the five capitals that it writes are right?")
+    expect(not close(recall, 1, 0.01), "recall: divide by the number of capitals that are there.")
+    expect(close(recall, 5 / 6, 0.01), "recall: six capitals are there, and it finds five of them.")
+    expect(
+        not close(f1, 10 / 11, 0.01), "name_f1: that is the F1 of the words. Count names: three are there."
+    )
+    expect(not close(f1, 1, 0.01), "name_f1: “De Niro” is not “Robert De Niro”; both ends must agree.")
+    expect(close(f1, 2 / 3, 0.01), "name_f1: it writes three names, three are there, and two of them agree.")
+    return "Five of six words are right, and two of three names."
+
+
+@exercise("15.4", points=3)
+def thin_matrices(answer):
+    """A linear layer that stays, a product of two thin matrices, and both merged into one layer."""
+    expect(isinstance(answer, type), "Give check the class itself, without brackets.")
+    for inputs, outputs, rank in ((6, 4, 2), (5, 9, 3), (8, 8, 1)):
+        linear = nn.Linear(inputs, outputs)
+        before = linear.weight.detach().clone()
+        layer, x = answer(linear, rank, 6.0), torch.randn(2, 3, inputs)
+        hint = "A new layer has to give what the linear layer gives: let one of the two matrices begin at 0."
+        given = expect_tensor(call(layer, x), (2, 3, outputs), "It")
+        expect(close(given, nn.functional.linear(x, before, linear.bias), 1e-5), hint)
+        learned = [weight for weight in layer.parameters() if weight.requires_grad]
+        names = [weight for weight in learned if any(weight is own for own in linear.parameters())]
+        expect(not names, "The linear layer still learns: turn off its requires_grad.")
+        expect(learned, "Nothing can learn: make the two thin matrices nn.Parameter.")
+        count = sum(weight.numel() for weight in learned)
+        expect(
+            count == rank * (inputs + outputs),
+            f"{count} numbers learn; for rank {rank} it is rank · (in + out) = {rank * (inputs + outputs)}.",
+        )
+        layer(x).square().sum().backward()
+        moved = [weight for weight in learned if weight.grad is not None and weight.grad.abs().sum() > 0]
+        expect(moved, "No gradient reaches the two matrices: if both begin at 0, neither ever moves.")
+        with torch.no_grad():
+            for weight in learned:
+                weight.copy_(torch.randn(weight.shape))
+        first = next(weight for weight in learned if inputs in weight.shape and rank in weight.shape)
+        second = next(weight for weight in learned if weight is not first)
+        down = first if first.shape == (rank, inputs) else first.T
+        up = second if second.shape == (outputs, rank) else second.T
+        change = (layer(x) - nn.functional.linear(x, before, linear.bias)).detach()
+        plain = x @ down.detach().T @ up.detach().T
+        if inputs != outputs:  # else one cannot say which is which
+            expect(not close(change, plain, 1e-4), "The product is not scaled: multiply it by alpha / rank.")
+            expect(
+                not close(change, 6.0 * plain, 1e-4),
+                "The product is multiplied by alpha; divide by rank, too.",
+            )
+            expect(close(change, 6.0 / rank * plain, 1e-4), "The change is not alpha / rank · (x downᵀ) upᵀ.")
+        expect(hasattr(layer, "merged"), "It has no method `merged`.")
+        merged = call(layer.merged)
+        expect(type(merged) is nn.Linear, "`merged` has to return an nn.Linear.")
+        expect(
+            torch.equal(linear.weight, before),
+            "The linear layer has changed: `merged` has to make a new one.",
+        )
+        same = merged(x), layer(x)
+        expect(
+            not close(merged(x), nn.functional.linear(x, before, linear.bias), 1e-4),
+            "`merged` leaves the product out.",
+        )
+        expect(
+            close(*same, 1e-4), "`merged` gives other numbers than forward: scale · up @ down, and the bias."
+        )
+    return "Merged, it costs nothing more than the layer that it began as."

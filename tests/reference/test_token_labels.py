@@ -1,0 +1,256 @@
+"""Labels for tokens equal BertForTokenClassification's, stand at first pieces, and are read by transformers."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers import BertConfig, BertForTokenClassification, pipeline
+
+from tests.helpers import TINY, names, tiny_tokenizer
+from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.datasets import imdb_reviews
+from utils.lora import LoRA, add_lora, merge_lora
+from utils.notebook import largest_difference
+from utils.token_labels import (
+    IGNORED,
+    KINDS,
+    LABELS,
+    PairCounts,
+    TransformerForTokenClassification,
+    align,
+    evaluate_tokens,
+    label_tokens,
+    passages,
+    predict_labels,
+    put_back,
+    score,
+    score_names,
+    take_away,
+)
+from utils.token_labels import names as find_names
+from utils.tokenization import WordPieceTokenizer
+from utils.training import fit, plan_batches
+
+
+def batch_with_padding() -> dict[str, torch.Tensor]:
+    ids = torch.randint(1, 50, (4, 9), generator=torch.Generator().manual_seed(1))
+    mask = (torch.arange(9) < torch.tensor([9, 2, 6, 1])[:, None]).long()
+    return {"input_ids": ids * mask, "attention_mask": mask, "token_type_ids": (torch.arange(9) > 4) * mask}
+
+
+def labels_of(batch, num_labels: int) -> torch.Tensor:
+    """Random labels, and -100 at padding, at the first token and at every third."""
+    generator = torch.Generator().manual_seed(2)
+    labels = torch.randint(0, num_labels, batch["input_ids"].shape, generator=generator)
+    labels[:, 0], labels[:, ::3] = IGNORED, IGNORED
+    return labels.masked_fill(batch["attention_mask"] == 0, IGNORED)
+
+
+def official_and_ours(**options):
+    torch.manual_seed(0)
+    official = BertForTokenClassification(BertConfig(**TINY, **options)).eval()
+    for weight in official.parameters():  # BERT starts with weights too small to tell models apart
+        torch.nn.init.normal_(weight, std=0.3)
+    ours = TransformerForTokenClassification(official.config).eval()
+    ours.load_bert_weights(official.state_dict())
+    return official, ours
+
+
+@pytest.mark.parametrize("num_labels", [2, 3, 8])
+def test_logits_loss_and_gradients_equal_the_official_ones(num_labels):
+    official, ours = official_and_ours(num_labels=num_labels)
+    batch = batch_with_padding()
+    labels, real = labels_of(batch, num_labels), batch["attention_mask"].bool()
+    expected, logits = official(**batch, labels=labels), ours(**batch)
+    assert logits.shape == (4, 9, num_labels)
+    assert largest_difference(logits[real], expected.logits[real]) <= 1e-5
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+    assert largest_difference(loss, expected.loss) <= 1e-5
+    expected.loss.backward()
+    loss.backward()
+    renamed = TransformerForTokenClassification(official.config)
+    renamed.load_bert_weights({name: weight.grad for name, weight in official.named_parameters()})
+    for name, weight in ours.named_parameters():
+        assert largest_difference(weight.grad, renamed.state_dict()[name]) <= 1e-5, name
+
+
+def test_the_loss_that_is_trained_is_the_official_one():
+    official, ours = official_and_ours(num_labels=8)
+    rows = [([2, 9, 11, 3], [IGNORED, 5, IGNORED, IGNORED]), ([2, 30, 3], [IGNORED, 1, IGNORED])]
+    inputs = {"input_ids": torch.tensor([[2, 9, 11, 3], [2, 30, 3, 0]])}
+    inputs["attention_mask"] = (inputs["input_ids"] > 0).long()
+    labels = torch.tensor([rows[0][1], [*rows[1][1], IGNORED]])
+    loss, _, total = label_tokens(ours, rows, [0, 1])
+    assert total == 2
+    assert largest_difference(loss / total, official(**inputs, labels=labels).loss) <= 1e-5
+
+
+@pytest.mark.parametrize("num_labels", [0, 1])
+def test_too_few_classes(num_labels):
+    with pytest.raises(ValueError, match=rf"num_labels={num_labels} must be a whole number of 2 or more"):
+        TransformerForTokenClassification(BertConfig(**TINY, num_labels=num_labels))
+
+
+def test_it_is_saved_and_read_by_pipeline(tmp_path):
+    torch.manual_seed(0)
+    model = TransformerForTokenClassification.from_checkpoint(DEFAULT_CHECKPOINT, num_labels=8)
+    torch.nn.init.normal_(model.classifier.weight, std=0.5)
+    tokenizer = WordPieceTokenizer.from_checkpoint()
+    model.save(tmp_path / "marks", labels=LABELS)
+    assert names(tmp_path / "marks") == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer_config.json",
+        "vocab.txt",
+    ]
+    words = ["we", "met", "robert", "de", "niro", "in", "paris"]
+    again = TransformerForTokenClassification.from_checkpoint(tmp_path / "marks")
+    (found,) = predict_labels(again, tokenizer, [words])
+    assert predict_labels(model, tokenizer, [words]) == [found]
+    answers = pipeline("token-classification", str(tmp_path / "marks"), ignore_labels=[])(" ".join(words))
+    said = [answer["entity"] for answer in answers if not answer["word"].startswith("##")]
+    assert said == [LABELS[label] for label in found]
+    assert len(set(said)) > 1
+
+
+def test_an_encoder_has_no_head():
+    with pytest.raises(ValueError, match=r"holds no weights of this model's head.*num_labels=2"):
+        TransformerForTokenClassification.from_checkpoint()
+
+
+# Labels at pieces
+
+
+def test_a_label_stands_at_the_first_piece(tokenizer):
+    ids, labels = align(["an", "unaffable", "kurosawa"], [4, 0, 5], tokenizer)
+    assert ids == tokenizer.encode("an unaffable kurosawa")
+    assert labels == [IGNORED, 4, 0, IGNORED, IGNORED, 5, IGNORED, IGNORED, IGNORED]
+
+
+def test_both_tokenizers_give_the_same():
+    texts = passages(imdb_reviews("test")[:200])
+    ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()
+    assert all(align(*text, ours) == align(*text, official) for text in texts)
+
+
+@pytest.mark.parametrize("word", ["\x96", "\u200b", "", " "])
+def test_no_label_is_lost_with_a_word_of_which_nothing_is_left(tokenizer, word):
+    ids, labels = align(["a", word, "b"], [1, 2, 3], tokenizer)
+    assert [label for label in labels if label != IGNORED] == [1, 2, 3]
+    assert len(ids) == len(labels)
+
+
+def test_no_words(tokenizer):
+    assert align([], [], tokenizer) == (tokenizer.encode(""), [IGNORED, IGNORED])
+
+
+def test_a_label_too_few(tokenizer):
+    with pytest.raises(ValueError, match="2 words and 1 labels: pass one label per word"):
+        align(["a", "b"], [1], tokenizer)
+
+
+# Labels for free
+
+
+def test_what_is_taken_away_is_put_back():
+    text = "Is it good? Yes, said Kurosawa. I don't know, sir."
+    words, labels = take_away(text)
+    assert " ".join(words) == "is it good yes said kurosawa i don't know sir"
+    assert put_back(words, labels) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "label"),
+    [
+        ('"Well..."', ["well"], "Word."),
+        ("film!", ["film"], "word."),
+        ("(really)", ["really"], "word"),
+        ("DVD,", ["dvd"], "Word,"),
+        ("1999?", ["1999"], "word?"),
+        ("- --", [], None),
+    ],
+)
+def test_single_words(text, words, label):
+    found = take_away(text)
+    assert found.words == words
+    assert [LABELS[number] for number in found.labels] == [label] * len(words)
+
+
+def test_passages_are_whole_sentences_of_the_beginning():
+    found = passages(["One two three. Four five six seven eight! Nine ten.", "Too short."], most=9)
+    assert found == [take_away("One two three. Four five six seven eight!")]
+
+
+# Scores
+
+
+def test_scores_leave_out_what_gives_itself_away():
+    truth, answers = [[4, 0, 5, 4, 2]], [[4, 4, 5, 0, 2]]
+    capital = score(truth, answers, KINDS["capital"])
+    assert capital == (1, 2, 2)
+    assert (capital.precision, capital.recall, capital.f1) == (0.5, 0.5, 0.5)
+    assert score(truth, answers, KINDS["comma"]) == (1, 1, 1)
+    assert score(truth, answers, KINDS["full stop"]) == (0, 0, 0)
+    assert score(truth, answers, KINDS["full stop"]).f1 == 0
+
+
+def test_names_are_runs_of_capitals():
+    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {(1, 3), (4, 5), (5, 6), (7, 8)}
+    assert find_names([0, 0]) == find_names([]) == set()
+
+
+def test_a_name_counts_only_whole():
+    truth, answers = [[0, 4, 4, 4, 0, 4, 4, 0, 4]], [[0, 0, 4, 4, 0, 4, 4, 0, 4]]
+    assert score_names(truth, answers) == (2, 3, 3)
+    assert score_names(truth, answers, least=2) == (1, 2, 2)
+
+
+def test_counts_know_pairs_then_words_then_nothing():
+    rival = PairCounts(
+        [take_away("Mr. Smith said so, twice."), take_away("so it is"), take_away("so it was")]
+    )
+    assert rival.predict(["mr", "smith", "so", "twice", "so", "unheard"]) == [6, 4, 1, 2, 0, 0]
+
+
+# Training
+
+
+def test_it_learns():
+    tokenizer = tiny_tokenizer()
+    texts = [(["a", "b", "a"], [1, 0, 1]), (["b", "b"], [0, 0])] * 8
+    rows = [align(*text, tokenizer) for text in texts]
+    torch.manual_seed(0)
+    model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=2))
+    plan = plan_batches([ids for ids, _ in rows], 10, 8, 0)
+    settings = {"learning_rate": 1e-2, "quiet": True}
+    history = fit(
+        model,
+        plan,
+        lambda batch: label_tokens(model, rows, batch),
+        lambda: evaluate_tokens(model, rows),
+        **settings,
+    )
+    assert history.validation[0].total == 40
+    assert predict_labels(model, tokenizer, [text[0] for text in texts[:2]]) == [[1, 0, 1], [0, 0]]
+
+
+def test_lora_begins_as_the_model_and_merges_into_it():
+    _, model = official_and_ours(num_labels=3)
+    batch = batch_with_padding()
+    model.double()
+    before = model(**batch)
+    add_lora(model, rank=2)
+    model.double()
+    learning = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert {name.split(".")[-1] for name in learning} == {"down", "up", "weight", "bias"}
+    assert sum("classifier" in name for name in learning) == 2
+    assert len(learning) == 2 * 2 * 2 + 2
+    assert largest_difference(model(**batch), before) <= 1e-12
+    for module in model.modules():
+        if isinstance(module, LoRA):
+            torch.nn.init.normal_(module.up)
+    learned = model(**batch)
+    assert largest_difference(learned, before) > 0.1
+    merge_lora(model)
+    assert not any(isinstance(module, LoRA) for module in model.modules())
+    assert set(model.state_dict()) == set(official_and_ours(num_labels=3)[1].state_dict())
+    assert largest_difference(model(**batch), learned) <= 1e-6

@@ -1,0 +1,271 @@
+"""A label for every token: the model, labels of words at their pieces, and labels for free. Built in notebook 15."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig
+
+from utils.batches import collate, device_of, evaluation_mode, sorted_batches
+from utils.checkpoint import checkpoint_folder, read_checkpoint
+from utils.checks import check_size
+from utils.classifier import head_dropout
+from utils.encoder import TransformerEncoder, initialize
+from utils.saving import SavedModel
+from utils.training import Evaluation, summarize, summed
+
+IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
+# how a word stands in its text: with a small or a capital letter, and with which mark behind it
+LABELS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
+MARKS = {
+    "": "",
+    ",": ",",
+    ".": ".",
+    "!": ".",
+    "?": "?",
+}  # an exclamation mark ends a sentence, as a full stop does
+KINDS = {  # what is looked for, and the labels that have it
+    "capital": (4, 5, 6, 7),
+    "comma": (1, 5),
+    "full stop": (2, 6),
+    "question mark": (3, 7),
+}
+
+
+class TransformerForTokenClassification(SavedModel):
+    """BERT with a label for every token: encoder → dropout → linear, at each position (Devlin et al. 2019, 5.3)."""
+
+    architecture = "BertForTokenClassification"
+    without_head = "num_labels=2 asks for a new, untrained one"
+
+    def __init__(self, config: BertConfig):
+        """Random weights, in training mode; `config.num_labels` classes. ValueError for fewer than two."""
+        super().__init__()
+        check_size("num_labels", config.num_labels, least=2)
+        self.config = config
+        self.encoder = TransformerEncoder(config)
+        self.dropout = nn.Dropout(head_dropout(config))
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        initialize(self.classifier, config.initializer_range)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
+        """What was saved, whole, in evaluation mode; `num_labels` asks for a new, untrained last layer."""
+        if num_labels is None:
+            return super().from_checkpoint(checkpoint)
+        config, weights = read_checkpoint(checkpoint)
+        config.id2label, config.num_labels = (
+            None,
+            num_labels,
+        )  # the names of its classes went with the old layer
+        model = cls(config)
+        model.encoder.load_bert_weights(weights)
+        model.checkpoint = str(checkpoint_folder(checkpoint))
+        return model.eval()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """input_ids, attention_mask (1 = real token) and token_type_ids (B, S) to logits (B, S, num_labels)."""
+        hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return self.classifier(self.dropout(hidden_states))
+
+
+def align(words: Sequence[str], labels: Sequence[int], tokenizer) -> tuple[list[int], list[int]]:
+    """Words and their labels to ids and as many labels: a word's own at its first piece, -100 everywhere else.
+
+    [CLS] in front and [SEP] at the end have -100, too. ValueError unless each word has a label.
+    """
+    if len(words) != len(labels):
+        raise ValueError(f"got {len(words)} words and {len(labels)} labels: pass one label per word")
+    cls_id, sep_id = tokenizer.encode("")
+    ids, aligned = [cls_id], [IGNORED]
+    for word, label in zip(words, labels, strict=True):
+        # a word of which no piece is left, such as a lone control character, is [UNK]: no label is lost
+        pieces = tokenizer.encode(word, add_special_tokens=False)
+        pieces = pieces or tokenizer.encode("[UNK]", add_special_tokens=False)
+        ids += pieces
+        aligned += [label] + [IGNORED] * (len(pieces) - 1)
+    return [*ids, sep_id], [*aligned, IGNORED]
+
+
+# Labels for free: capitals and marks are taken away, and the labels tell how to put them back
+
+
+class Labelled(NamedTuple):
+    """A text's words and a label for each."""
+
+    words: list[str]
+    labels: list[int]
+
+
+def take_away(text: str) -> Labelled:
+    """The words of a text without capitals and marks, and how each of them stood there: a place in `LABELS`."""
+    words, labels = [], []
+    for written in text.split():
+        word = written.strip(string.punctuation)
+        if not word:
+            continue  # a dash that stands alone
+        behind = written[written.rindex(word) + len(word) :]
+        mark = next((MARKS[character] for character in behind if character in MARKS), "")
+        words.append(word.lower())
+        labels.append(LABELS.index(("Word" if word[0].isupper() else "word") + mark))
+    return Labelled(words, labels)
+
+
+def put_back(words: Sequence[str], labels: Sequence[int]) -> str:
+    """Words with the capitals and marks that their labels ask for: `take_away` backwards."""
+    marked = []
+    for word, label in zip(words, labels, strict=True):
+        name = LABELS[label]
+        marked.append((word[:1].upper() + word[1:] if name[0] == "W" else word) + name[4:])
+    return " ".join(marked)
+
+
+def passages(reviews: Sequence[str], least: int = 8, most: int = 40) -> list[Labelled]:
+    """The first sentences of each review, as many as have `most` words at the most; none of fewer than `least`."""
+    found = []
+    for review in reviews:
+        words = []
+        for sentence in re.split(r"(?<=[.!?])\s+", review):
+            if len(words) + len(sentence.split()) > most:
+                break
+            words += sentence.split()
+        labelled = take_away(" ".join(words))
+        if len(labelled.words) >= least:
+            found.append(labelled)
+    return found
+
+
+# Training and answers
+
+
+def label_tokens(
+    model: nn.Module, rows: Sequence[tuple[list[int], list[int]]], batch: Sequence[int]
+) -> Tensor:
+    """Label the rows with these indices; summed loss, right answers and number of them, (3,), as `fit` takes it.
+
+    A row is what `align` returns. Only tokens with a label count.
+    """
+    inputs = collate([rows[index][0] for index in batch], device_of(model))
+    labels = torch.full_like(inputs["input_ids"], IGNORED)
+    for place, index in enumerate(batch):
+        labels[place, : len(rows[index][1])] = torch.tensor(rows[index][1])
+    asked = labels != IGNORED
+    return summed(model(**inputs)[asked], labels[asked])
+
+
+@torch.no_grad()
+def evaluate_tokens(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]]) -> Evaluation:
+    """Loss and accuracy per labelled token of rows of ids and labels, in evaluation mode."""
+    with evaluation_mode(model):
+        batches = sorted_batches([ids for ids, _ in rows], 64)
+        return summarize(sum(label_tokens(model, rows, batch).cpu() for batch in batches))
+
+
+@torch.no_grad()
+def predict_labels(model: nn.Module, tokenizer, texts: Sequence[Sequence[str]]) -> list[list[int]]:
+    """The likeliest label of each word of each text, read at the word's first piece, in evaluation mode.
+
+    A text is a list of words. ValueError for one that has more tokens than the model has positions.
+    """
+    rows = [align(words, [0] * len(words), tokenizer) for words in texts]
+    found = [[] for _ in rows]
+    with evaluation_mode(model):
+        for batch in sorted_batches([ids for ids, _ in rows], 64):
+            logits = model(**collate([rows[index][0] for index in batch], device_of(model)))
+            for index, answers in zip(batch, logits.argmax(dim=-1).tolist(), strict=True):
+                marked = zip(answers, rows[index][1], strict=False)  # padding has no label
+                found[index] = [answer for answer, label in marked if label != IGNORED]
+    return found
+
+
+# How good the answers are
+
+
+class Score(NamedTuple):
+    """How many were found rightly, were found at all, and are there."""
+
+    right: int
+    found: int
+    there: int
+
+    @property
+    def precision(self) -> float:
+        """Share of what was found that is right; 0 if nothing was found."""
+        return self.right / self.found if self.found else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of what is there that was found; 0 if nothing is there."""
+        return self.right / self.there if self.there else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both: 2 · right / (found + there)."""
+        return 2 * self.right / max(1, self.found + self.there)
+
+
+def score(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], kind: Sequence[int]) -> Score:
+    """How well the labels of one kind are found in texts; a text's first capital and last mark are left out.
+
+    They give themselves away: each text begins with a capital and ends with a mark.
+    """
+    counts = Counter()
+    for wanted, given in zip(truth, answers, strict=True):
+        part = slice(1, None) if set(kind) == set(KINDS["capital"]) else slice(None, -1)
+        for label, answer in zip(wanted[part], given[part], strict=True):
+            counts["right"] += label in kind and answer in kind
+            counts["found"] += answer in kind
+            counts["there"] += label in kind
+    return Score(counts["right"], counts["found"], counts["there"])
+
+
+def names(labels: Sequence[int]) -> set[tuple[int, int]]:
+    """Where words with capitals follow one another without a mark between them: (first, behind the last) of each run.
+
+    The first word of a text is no part of a name: it has its capital in any case.
+    """
+    runs, start = set(), None
+    for place, label in enumerate([*labels, 0]):
+        capital = label in KINDS["capital"] and 0 < place < len(labels)
+        if start is not None and (not capital or LABELS[labels[place - 1]] != "Word"):
+            runs.add((start, place))
+            start = None
+        if capital and start is None:
+            start = place
+    return runs
+
+
+def score_names(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], least: int = 1) -> Score:
+    """How many whole names of `least` words or more are found: both ends must agree (as in CoNLL 2003, and seqeval)."""
+    counts = Counter()
+    for wanted, given in zip(truth, answers, strict=True):
+        there, found = (
+            {run for run in names(labels) if run[1] - run[0] >= least} for labels in (wanted, given)
+        )
+        counts["right"] += len(there & found)
+        counts["found"] += len(found)
+        counts["there"] += len(there)
+    return Score(counts["right"], counts["found"], counts["there"])
+
+
+class PairCounts:
+    """The rival that counts: a word's most frequent label before its next word, or, for a new pair, of the word."""
+
+    def __init__(self, texts: Sequence[Labelled]):
+        self.pairs, self.words = {}, {}
+        for words, labels in texts:
+            for word, following, label in zip(words, [*words[1:], None], labels, strict=True):
+                self.pairs.setdefault((word, following), Counter())[label] += 1
+                self.words.setdefault(word, Counter())[label] += 1
+
+    def predict(self, words: Sequence[str]) -> list[int]:
+        """A label for each word; 0 for one that it has never met."""
+        pairs = zip(words, [*words[1:], None], strict=True)
+        counts = [self.pairs.get(pair) or self.words.get(pair[0]) or Counter([0]) for pair in pairs]
+        return [count.most_common(1)[0][0] for count in counts]
