@@ -3,8 +3,8 @@
 `python -m records.token_labels` writes utils/data/token_labels.json, which notebook 15 draws, and goes on where it
 stopped; 25 minutes on one core. Each seed draws its own 3,000 passages to learn from, and its own head. The answers to
 600 test passages are stored, a digit per word, so that every score can be computed again. The learning rates were
-chosen from two to four each, by runs of one epoch on 400 or 1,500 passages, judged on the first 300 test passages; those
-are not asked here. One run with all passages is enough for counting, so its interval is over passages alone.
+chosen from two to four each, by runs of one epoch on 400 or 1,500 passages, judged on the first 300 test passages;
+those are not asked. One run with all passages is enough for counting, so its interval is over passages alone.
 """
 
 import json
