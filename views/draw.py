@@ -132,7 +132,7 @@ def neuron_view(
     [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
     tokens = [prettify(token) for token in heads_read.tokens]
     panel = {
-        "attn": with_masked(heads_read.weights),
+        "attn": with_masked(heads_read.weights, heads_read.hidden),
         "queries": in_ten_thousandths(heads_read.queries),
         "keys": in_ten_thousandths(heads_read.keys),
         "left_text": tokens,
@@ -151,13 +151,17 @@ def neuron_view(
     )
 
 
-def with_masked(weights: Tensor) -> list:
-    """Turn weights (L, A, S, S) into ten-thousandths, with −0 where a mask hides a token from all heads of a layer."""
-    masked = (weights == 0).all(dim=1, keepdim=True).expand_as(weights)
-    if not masked.any():
+def with_masked(weights: Tensor, hidden: Tensor | None) -> list:
+    """Turn weights (L, A, S, S) into ten-thousandths, with −0 where a mask hides a token.
+
+    Without a mask, it is where all heads of a layer have the weight 0.
+    """
+    if hidden is None:
+        hidden = (weights == 0).all(dim=1, keepdim=True).expand_as(weights)
+    if not hidden.any():
         return in_ten_thousandths(weights)
     check_size_of(weights)
-    return (weights.double().cpu() * 10**DIGITS).round().masked_fill(masked.cpu(), -0.0).tolist()
+    return (weights.double() * 10**DIGITS).round().masked_fill(hidden & (weights == 0), -0.0).tolist()
 
 
 class Input(NamedTuple):

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from utils.attention import MultiHeadAttention
 from utils.batches import device_of, evaluation_mode
 from utils.checks import check_tokenizer
 from utils.encoder import TransformerEncoder
-from views.any_model import accepted, family_of, has_two_sides, read_neurons, read_weights
+from views.any_model import accepted, family_of, has_two_sides, read_neurons, read_weights, takes
 
 SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
 
@@ -36,6 +36,7 @@ class Heads(NamedTuple):
     queries: Tensor | None  # (L, A, S, D); None where only the weights were asked for
     keys: Tensor | None  # (L, A, S, D)
     weights: Tensor  # (L, A, S, S)
+    hidden: Tensor | None  # (L, A, S, S), True where a mask hides a token; None as above
 
 
 def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, neurons: bool = True) -> Heads:
@@ -52,7 +53,8 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
     if isinstance(sentence_a, Tensor):
         text = as_patches(model, sentence_a)
     else:
-        text = tokenize_for_view(model, tokenizer, sentence_a, sentence_b)
+        text = check_some_tokens("sentence_a", tokenize_for_view(model, tokenizer, sentence_a, sentence_b))
+    hidden = None
     with reading(model):
         inputs = {name: tensor.to(device_of(model)) for name, tensor in text.inputs.items()}
         if isinstance(model, TransformerEncoder):
@@ -60,10 +62,13 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
         elif is_ours(model):
             queries, keys, weights = read_ours(model, inputs)
         elif neurons:
-            queries, keys, weights = read_neurons(model, inputs)
+            queries, keys, weights, hidden = read_neurons(model, inputs)
         else:
             queries, keys, weights = None, None, read_weights(model, inputs)["all"]
-    return Heads(text.tokens, text.sentence_b_start, queries, keys, weights)
+    tokens = text.tokens
+    if isinstance(sentence_a, Tensor):
+        tokens = before_patches(model, weights.size(-1) - len(tokens)) + tokens
+    return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden)
 
 
 def read_two_sides(model: PreTrainedModel, tokenizer, source: str, target: str | None) -> dict[str, list]:
@@ -72,7 +77,10 @@ def read_two_sides(model: PreTrainedModel, tokenizer, source: str, target: str |
         raise ValueError(
             f"a {family_of(model)} reads one text and writes another: pass the second, too, as sentence_b"
         )
-    read, written = (tokenize_for_view(model, tokenizer, text, None) for text in (source, target))
+    read, written = (
+        check_some_tokens(name, tokenize_for_view(model, tokenizer, text, None))
+        for name, text in (("sentence_a", source), ("sentence_b", target))
+    )
     inputs = read.inputs | {"decoder_input_ids": written.inputs["input_ids"]}
     with reading(model):
         given = read_weights(model, {name: ids.to(device_of(model)) for name, ids in inputs.items()})
@@ -112,7 +120,7 @@ def is_ours(model) -> bool:
 def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None) -> Text:
     """Turn a text or pair into tokens and ids (1, S), by our tokenizer or by any of transformers'."""
     if isinstance(model, PreTrainedModel):
-        check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings)
+        check_vocabulary(tokenizer, rows_of(model))
     else:
         check_tokenizer(tokenizer, model.config.vocab_size)
     texts = {"sentence_a": sentence_a}
@@ -131,14 +139,39 @@ def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None)
     else:
         batch = tokenizer(sentence_a, sentence_b)
         tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
-    longest = getattr(model.config, "max_position_embeddings", None)
-    if longest is not None and len(tokens) > longest:
+    if 0 < (longest := positions_of(model)) < len(tokens):
         raise ValueError(
             f"the text has {len(tokens)} tokens and the model {longest} positions "
             "(max_position_embeddings): shorten the text"
         )
     start = None if sentence_b is None else start_of_b(batch)
     return Text(tokens, accepted(model, batch), start, words_of(tokens, batch))
+
+
+def check_some_tokens(name: str, text: Text) -> Text:
+    """Return a text; ValueError for an empty one, of which a tokenizer without special tokens makes nothing."""
+    if not text.tokens:
+        raise ValueError(f"{name} has no token: pass a text with a word or more")
+    return text
+
+
+def positions_of(model) -> int:
+    """Return how many tokens a model has positions for, 0 where there is no limit."""
+    for name, module in model.named_modules():  # RoBERTa and its like leave out those up to the padding's id
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return module.num_embeddings - module.padding_idx - 1
+    return getattr(model.config, "max_position_embeddings", None) or 0
+
+
+def rows_of(model: PreTrainedModel) -> int:
+    """Return how many tokens a model has embeddings for; ValueError for one that reads no ids."""
+    if "input_ids" in takes(model):
+        with suppress(AttributeError, NotImplementedError):
+            return model.get_input_embeddings().num_embeddings
+    raise ValueError(
+        f"a {family_of(model)} reads no tokens of a vocabulary (its input is {model.main_input_name}): of an image "
+        "model pass its pixel_values in the place of the text"
+    )
 
 
 def check_vocabulary(tokenizer, rows: int) -> None:
@@ -197,13 +230,24 @@ def readable_tokens(tokenizer, batch) -> list[str]:
 
 
 def as_patches(model, pixel_values: Tensor) -> Text:
-    """Name the tokens of an image model: its patches by row and column, after what stands before them."""
+    """Name the patches of an image by row and column."""
     side = getattr(model.config, "patch_size", None)
     if getattr(model, "main_input_name", "") != "pixel_values" or not isinstance(side, int):
         raise ValueError(f"a {family_of(model)} reads no pixels in square patches: pass a text")
+    if pixel_values.dim() != 4 or len(pixel_values) != 1:
+        raise ValueError(
+            f"the pixel_values have the shape {tuple(pixel_values.shape)}: pass one image, (1, channels, height, width)"
+        )
     rows, columns = (size // side for size in pixel_values.shape[-2:])
     patches = [f"{row},{column}" for row in range(rows) for column in range(columns)]
-    return Text(["[CLS]", *patches], {"pixel_values": pixel_values}, None, [*range(len(patches) + 1)])
+    return Text(patches, {"pixel_values": pixel_values}, None, [*range(len(patches))])
+
+
+def before_patches(model, count: int) -> list[str]:
+    """Name the tokens that an image model puts before its patches: [CLS], and further ones by their number."""
+    if count < 0:
+        raise ValueError(f"a {family_of(model)} has fewer places than patches, so no view can name them")
+    return ["[CLS]", *(f"[{number}]" for number in range(1, count))] if count else []
 
 
 def read_encoder(encoder: TransformerEncoder, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:

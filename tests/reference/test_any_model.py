@@ -1,5 +1,7 @@
 """Views of any transformers model: families that are read, families that are refused, and a model left as it was."""
 
+import signal
+
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -49,10 +51,10 @@ REFUSED = {
     "mpnet": (ENCODER, "queries and keys of a mpnet cannot be read: 0 of its 2 layers"),
     "deberta-v2": (ENCODER, "queries and keys of a deberta-v2 cannot be read"),
     "bloom": ({"hidden_size": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100}, "of a bloom cannot be read"),
-    "gemma2": (WIDER, "weights of a gemma2 are not the softmax of its queries and keys alone"),
+    "gemma2": (WIDER, "weights of a gemma2 are not the softmax of its queries and keys alone: soft-capping"),
     "gpt_oss": (
         WIDER | {"num_local_experts": 2, "num_experts_per_tok": 1},
-        "weights of a gpt_oss are not the softmax",
+        "weights of a gpt_oss are not the softmax of its queries and keys alone: attention sinks",
     ),
 }
 SCORED = ("query", "key", "q_proj", "k_proj", "q_lin", "k_lin", "qkv", "Wqkv", "c_attn", ".q.", ".k.")
@@ -65,7 +67,7 @@ def sharp_model(family: str, settings: dict):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1 and any(part in name for part in SCORED):
-                parameter.normal_()
+                parameter.normal_(std=0.3)
     return model
 
 
@@ -76,6 +78,10 @@ def tokenizer():
     return PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="w0")
 
 
+def ids_of(text: str) -> torch.Tensor:
+    return torch.tensor([[WORDS[word] for word in text.split()]])
+
+
 def own_weights(model, **inputs):
     """The weights as the library itself gives them: (L, A, S, S)."""
     model.set_attn_implementation("eager")
@@ -83,17 +89,24 @@ def own_weights(model, **inputs):
         return torch.cat(model(**inputs, output_attentions=True).attentions)
 
 
+def assert_softmax_of_queries_and_keys(heads, wanted) -> None:
+    """The softmax of what a view shows is the model's, and is not without its scale, nor without its mask."""
+    D = heads.queries.size(-1)
+    scores = heads.queries @ heads.keys.mT / D**0.5
+    masked = scores.masked_fill(heads.hidden, -torch.inf)
+    torch.testing.assert_close(masked.softmax(dim=-1), wanted, atol=1e-6, rtol=0)
+    assert ((masked * D**0.5).softmax(dim=-1) - wanted).abs().max() > 0.25
+    if heads.hidden.any():
+        assert (scores.softmax(dim=-1) - wanted).abs().max() > 0.9
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_weights_are_the_models_own_and_the_softmax_of_queries_and_keys(family, tokenizer):
     model = sharp_model(family, FAMILIES[family])
     heads = read_heads(model, tokenizer, TEXT)
-    ids = torch.tensor([[WORDS[word] for word in TEXT.split()]])
-    wanted = own_weights(model, input_ids=ids)
+    wanted = own_weights(model, input_ids=ids_of(TEXT))
     torch.testing.assert_close(heads.weights, wanted, atol=1e-6, rtol=0)
-    scores = heads.queries @ heads.keys.mT / heads.queries.size(-1) ** 0.5
-    shown = scores.masked_fill(wanted == 0, -torch.inf).softmax(dim=-1)
-    torch.testing.assert_close(shown, wanted, atol=1e-5, rtol=0)
-    assert ((scores * 0.5).softmax(dim=-1) - wanted).abs().max() > 0.1  # another scale, and no mask
+    assert_softmax_of_queries_and_keys(heads, wanted)
     panel = data_of(neuron_view(model, tokenizer, TEXT, layer=1, head=3))["attention"]["all"]
     assert (panel["attn"] - wanted).abs().max() <= 0.5001e-4
     assert panel["left_text"] == TEXT.split()
@@ -106,8 +119,57 @@ def test_what_a_neuron_view_cannot_show_is_named_and_its_weights_are_drawn(famil
     with pytest.raises(ValueError, match=f"(?s){message}.*head_view and model_view draw it"):
         neuron_view(model, tokenizer, TEXT)
     panel = data_of(head_view(model, tokenizer, TEXT))["attention"]["all"]
-    ids = torch.tensor([[WORDS[word] for word in TEXT.split()]])
-    assert (panel["attn"] - own_weights(model, input_ids=ids)).abs().max() <= 0.5001e-4
+    assert (panel["attn"] - own_weights(model, input_ids=ids_of(TEXT))).abs().max() <= 0.5001e-4
+
+
+@pytest.mark.parametrize("number", [torch.float, torch.bfloat16, torch.float16, torch.double])
+def test_the_precision_of_a_model_decides_nothing(number, tokenizer):
+    """Soft-capping hardly moves the flat weights of a new model, and rounding moves others more."""
+    torch.manual_seed(0)
+    flat = AutoModel.from_config(AutoConfig.for_model("gemma2", **WIDER)).eval().to(number)
+    with pytest.raises(ValueError, match=r"of a gemma2 .* soft-capping bends its scores"):
+        neuron_view(flat, tokenizer, TEXT)
+    for family in ("bert", "llama", "gpt2"):
+        neuron_view(sharp_model(family, FAMILIES[family]).to(number), tokenizer, TEXT)
+
+
+def test_another_computation_of_the_weights_is_refused_by_its_size(tokenizer, monkeypatch):
+    """The model's own weights decide, whatever a layer says that it does."""
+    from transformers.models.bert import modeling_bert
+
+    def twice_as_sharp(module, query, key, value, mask, scaling=None, **_):
+        weights = (2 * scaling * query @ key.mT).softmax(dim=-1)
+        return (weights @ value).transpose(1, 2).contiguous(), weights
+
+    monkeypatch.setattr(modeling_bert, "eager_attention_forward", twice_as_sharp)
+    model = sharp_model("bert", ENCODER)
+    with pytest.raises(ValueError, match=r"weights of a bert are not .* alone \(they are 0.\d+ away\)"):
+        neuron_view(model, tokenizer, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("family", "settings", "message"),
+    [
+        ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 places for 8 × 8 tokens"),
+        ("fnet", ENCODER, "a fnet gives no attention weights"),
+        (
+            "mamba",
+            {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100},
+            "a mamba gives no attention",
+        ),
+        ("canine", ENCODER, "a canine reads no tokens of a vocabulary"),
+        (
+            "vit",
+            ENCODER | {"image_size": 32, "patch_size": 8},
+            "a vit reads no tokens .* pass its pixel_values",
+        ),
+    ],
+)
+def test_what_no_view_can_show_is_refused_in_words(family, settings, message, tokenizer):
+    model = sharp_model(family, settings)
+    for draw in (head_view, model_view, neuron_view):
+        with pytest.raises(ValueError, match=f"{message}"):
+            draw(model, tokenizer, TEXT)
 
 
 @pytest.mark.parametrize("family", TWO_SIDES)
@@ -119,7 +181,7 @@ def test_an_encoder_decoder_shows_three_attentions(family, draw, tokenizer):
     assert panels["cross"]["left_text"] == ["w1", "w2", "w3"]
     assert panels["cross"]["right_text"] == TEXT.split()
     model.set_attn_implementation("eager")
-    ids = [torch.tensor([[WORDS[word] for word in text.split()]]) for text in (TEXT, "w1 w2 w3")]
+    ids = [ids_of(text) for text in (TEXT, "w1 w2 w3")]
     with torch.no_grad():
         output = model(input_ids=ids[0], decoder_input_ids=ids[1], output_attentions=True)
     assert (panels["cross"]["attn"] - torch.cat(output.cross_attentions)).abs().max() <= 0.5001e-4
@@ -133,7 +195,10 @@ def test_one_side_of_an_encoder_decoder(tokenizer):
     bart, t5 = (sharp_model(family, settings) for family, settings in reversed(TWO_SIDES.items()))
     for side in (bart.get_encoder(), bart.get_decoder()):
         assert data_of(neuron_view(side, tokenizer, TEXT))["attention"]["all"]["left_text"] == TEXT.split()
-    with pytest.raises(ValueError, match="weights of a t5 are not the softmax"):  # a bias for each distance
+        assert_softmax_of_queries_and_keys(
+            read_heads(side, tokenizer, TEXT), own_weights(side, input_ids=ids_of(TEXT))
+        )
+    with pytest.raises(ValueError, match=r"weights of a t5 are not the softmax .* a bias for each distance"):
         neuron_view(t5.get_encoder(), tokenizer, TEXT)
 
 
@@ -145,39 +210,71 @@ def test_an_image_is_read_as_patches():
         assert panel["left_text"][:3] == ["[CLS]", "0,0", "0,1"]
         assert panel["left_text"][-1] == "3,3"
         assert (panel["attn"] - own_weights(vit, pixel_values=pixels)).abs().max() <= 0.5001e-4
+    assert_softmax_of_queries_and_keys(read_heads(vit, None, pixels), own_weights(vit, pixel_values=pixels))
+    for wrong in (torch.randn(2, 3, 32, 32), torch.randn(3, 32, 32)):
+        with pytest.raises(ValueError, match=r"pass one image, \(1, channels, height, width\)"):
+            neuron_view(vit, None, wrong)
     with pytest.raises(ValueError, match="a bert reads no pixels"):
         head_view(sharp_model("bert", ENCODER), None, pixels)
 
 
-class Stop(BaseException):
-    """What a reader's interrupt raises, KeyboardInterrupt aside, which would end the tests."""
+@pytest.mark.parametrize("family", ["deit", "dinov2_with_registers", "siglip_vision_model"])
+def test_what_stands_before_the_patches_has_names_of_its_own(family):
+    model = sharp_model(family, ENCODER | {"image_size": 32, "patch_size": 8})
+    before = {"deit": ["[CLS]", "[1]"], "siglip_vision_model": []}.get(
+        family, ["[CLS]", "[1]", "[2]", "[3]", "[4]"]
+    )
+    tokens = read_heads(model, None, torch.randn(1, 3, 32, 32)).tokens
+    assert tokens == [*before, *(f"{row},{column}" for row in range(4) for column in range(4))]
 
 
-@pytest.mark.parametrize("error", [None, RuntimeError, Stop])
-def test_a_model_is_left_as_it_was(error, tokenizer):
-    model = sharp_model("bert", ENCODER)
-    model.train()
-    model.encoder.layer[0].eval()
-    own_weights(model, input_ids=torch.tensor([[5, 6]]))  # transformers adds hooks of its own, and keeps them
+def state_of(model) -> tuple:
+    """What a view may not change of a model."""
+    parts = [part for part in model.modules() if hasattr(part, "config")]
+    return (
+        [part.config._attn_implementation for part in parts],
+        [module.training for module in model.modules()],
+        [list(module._forward_hooks) + list(module._forward_pre_hooks) for module in model.modules()],
+        [sorted(vars(module)) for module in model.modules()],
+        [parameter.requires_grad for parameter in model.parameters()],
+    )
+
+
+@pytest.mark.parametrize("implementation", ["eager", any_model.READER])
+@pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("family", ["bert", "llama", "t5"])
+def test_a_model_is_left_as_it_was(family, error, implementation, tokenizer):
+    """Also by an interrupt in the middle of a layer, in the first of the two readings or in the second."""
+    model = sharp_model(family, (FAMILIES | TWO_SIDES)[family]).train()
+    next(model.children()).eval()
     model.set_attn_implementation("sdpa")
-    modes = [module.training for module in model.modules()]
-    before = sum(len(module._forward_hooks) for module in model.modules())
-    if error:
+    before = state_of(model)
+    draw = (
+        (lambda: head_view(model, tokenizer, TEXT, "w1"))
+        if family == "t5"
+        else (lambda: neuron_view(model, tokenizer, TEXT))
+    )
+    stopped = []
 
-        def fail(*_):
-            if model.config._attn_implementation == any_model.READER:
-                raise error("stop")
+    def fail(*_):
+        if model.config._attn_implementation == implementation:
+            stopped.append(error)
+            if error is KeyboardInterrupt:
+                signal.raise_signal(signal.SIGINT)
+            raise RuntimeError("stop")
 
-        hook = model.encoder.layer[1].register_forward_hook(fail)
+    if error is None:
+        draw()
+    elif (family, implementation) != ("t5", any_model.READER):  # of which there is only one reading
+        layer = [module for module in model.modules() if isinstance(module, torch.nn.Linear)][3]
+        hook = layer.register_forward_hook(fail)
         with pytest.raises(error):
-            neuron_view(model, tokenizer, TEXT)
+            draw()
         hook.remove()
-    else:
-        neuron_view(model, tokenizer, TEXT)
-    assert model.config._attn_implementation == "sdpa"
-    assert [module.training for module in model.modules()] == modes
+        assert stopped == [error]
+    assert state_of(model) == before
     assert not any_model.FOUND
-    assert sum(len(module._forward_hooks) for module in model.modules()) == before
+    assert torch.is_grad_enabled()
 
 
 def test_a_modern_encoder_of_this_series_is_read_after_rotation(tokenizer):
@@ -228,6 +325,64 @@ def test_a_hostile_token_of_another_vocabulary_stays_text():
     view = neuron_view(model, bytewise, "</script><script>alert(1)</script>")
     assert "<script>alert" not in view.page
     assert any("script" in token for token in data_of(view)["attention"]["all"]["left_text"])
+
+
+class Padding(PreTrainedTokenizerFast):
+    """A tokenizer that pads without being asked, as some that are saved do."""
+
+    def __call__(self, *texts, **options):
+        return super().__call__(*texts, **options, padding="max_length", max_length=11)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("family", ["bert", "llama", "gpt2"])
+def test_padding_is_masked_as_the_model_masks_it(family, side, tokenizer):
+    padding = Padding(
+        tokenizer_object=tokenizer.backend_tokenizer, unk_token="w0", pad_token="w0", padding_side=side
+    )
+    model = sharp_model(family, FAMILIES[family])
+    panel = data_of(neuron_view(model, padding, TEXT))["attention"]["all"]
+    mask = torch.tensor([[1] * 8 + [0] * 3])
+    ids = torch.cat([ids_of(TEXT), torch.zeros(1, 3, dtype=torch.long)], dim=1)
+    if side == "left":
+        mask, ids = mask.flip(1), ids.roll(3, 1)
+    wanted = own_weights(model, input_ids=ids, attention_mask=mask)
+    assert (panel["attn"] - wanted).abs().max() <= 0.5001e-4
+    hidden = (mask == 0).expand(11, 11)
+    if family != "bert":
+        hidden = hidden | torch.ones(11, 11).triu(1).bool()
+    seen_by_none = hidden.all(dim=1)  # a row of padding on the left, which the model spreads evenly
+    assert seen_by_none.sum() == (3 if side == "left" and family != "bert" else 0)
+    assert panel["attn"].signbit().equal((hidden & ~seen_by_none[:, None]).expand(2, 4, 11, 11))
+
+
+def test_a_weight_that_rounds_to_nothing_is_not_called_masked(tokenizer):
+    model = sharp_model("bert", ENCODER | {"num_attention_heads": 1})
+    with torch.no_grad():
+        model.encoder.layer[0].attention.self.query.weight *= 200
+    panel = data_of(neuron_view(model, tokenizer, TEXT))["attention"]["all"]["attn"]
+    assert (panel[0] == 0).any()
+    assert not panel.signbit().any()
+
+
+def test_long_texts_and_none(tokenizer):
+    llama = sharp_model("llama", GROUPED)
+    long = neuron_view(llama, tokenizer, " ".join([TEXT] * 40))
+    assert len(data_of(long)["attention"]["all"]["left_text"]) == 320
+    for family in ("bert", "roberta", "opt", "gpt2"):
+        size = (
+            {"n_positions": 16}
+            if family == "gpt2"
+            else {"max_position_embeddings": 18 if family == "roberta" else 16}
+        )
+        model = sharp_model(family, FAMILIES[family] | size)
+        head_view(model, tokenizer, " ".join(["w1"] * 16))
+        with pytest.raises(ValueError, match="the text has 17 tokens and the model 16 positions"):
+            head_view(model, tokenizer, " ".join(["w1"] * 17))
+        with pytest.raises(ValueError, match="sentence_a has no token"):
+            neuron_view(model, tokenizer, "")
+    with pytest.raises(ValueError, match="sentence_b has no token"):
+        head_view(sharp_model("bart", TWO_SIDES["bart"]), tokenizer, TEXT, "")
 
 
 def test_explore_takes_any_text_model(tokenizer):
