@@ -16,9 +16,10 @@ function meanVector(text, rows = text.tokens.map((_, i) => i)) {
 
 function makeEnding() {
   const boxes = [by("other"), by("ending-control")];
-  const saved = DATA.ending.map(({ text, vector }) => ({ text, vector: unpackNumbers({ vector }).vector }));
+  const saved = DATA.ending.map(({ vector, shares, ...rest }) => ({ ...rest, ...unpackNumbers({ vector, shares }) }));
   let compared = saved;
-  const part = { cosines: [], curve: [], text: compare, follow: drawCurve, texts: () => compared.map(({ text }) => text), send: sendThem };
+  const near = makeNear();
+  const part = { cosines: [], curve: [], near, text: compare, follow: drawCurve, texts: () => compared.map(({ text }) => text), send: sendThem };
 
   function compare() {
     const own = meanVector(shown), name = shown.texts.filter((text) => text.trim()).join(" / ");
@@ -31,6 +32,10 @@ function makeEnding() {
     const [other, control] = part.cosines, apart = Math.abs(other - control);
     const nearer = apart < 0.005 ? "Both are equally near." : `The ${other > control ? "second sentence" : "control"} is nearer, by ${written(apart)}.`;
     by("nearer").textContent = `“${name}” and “${compared[0].text}” have the cosine ${written(other)}; with the control, “${compared[1].text}”, it is ${written(control)}. ${nearer}`;
+    const at = +by("near-with").value, { tokens, last, vector, shares } = compared[at];
+    if (last) near.draw([shown.tokens, tokens], sharesOf(ofLayer("hidden_states", L), last, own, vector), part.cosines[at]);
+    else if (shown === SAVED) near.draw([shown.tokens, tokens], shares, part.cosines[at]);
+    else sendThem(compared.map(({ text }) => text)); // of these two, only what the saved sentence needs is known
   }
 
   function drawCurve() {
@@ -52,16 +57,16 @@ function makeEnding() {
     by("turned").textContent = `0 is the embedding itself, ${L} what the last layer gives. Solid: ${quoted(followed.token)}, which ends at ${written(own[L])}. Dashed: the mean of the other tokens, ${written(mean[L])}.`;
   }
 
-  // Two texts of the reader's through the encoder
-  async function sendThem() {
-    const texts = boxes.map((box) => box.value), tell = (text, wrong) => say(text, wrong, by("ending-status"));
+  // Two texts through the encoder: those in the boxes, or what the text that is shown is compared with
+  async function sendThem(texts = boxes.map((box) => box.value)) {
+    const tell = (text, wrong) => say(text, wrong, by("ending-status")), typed = () => boxes.map((box) => box.value).join("\n"), before = typed();
     try {
       const done = [];
       for (const text of texts) {
-        const known = saved.find((one) => one.text === text);
-        done.push(known ?? { text, vector: meanVector(await through([text, ""], { tell })) });
+        const known = shown === SAVED && saved.find((one) => one.text === text);
+        done.push(known || reading(text, await through([text, ""], { tell })));
       }
-      if (texts.some((text, i) => text !== boxes[i].value)) return; // the reader has typed on
+      if (typed() !== before) return; // the reader has typed on
       compared = done;
       tell("");
       compare();
@@ -71,6 +76,8 @@ function makeEnding() {
     }
   }
 
+  const reading = (text, outputs) => ({ text, tokens: outputs.tokens, last: ofLayer("hidden_states", L, outputs), vector: meanVector(outputs) });
+
   boxes.forEach((box, i) => { box.value = saved[i].text; });
   by("ready").onclick = () => { // it needs no model
     boxes.forEach((box, i) => { box.value = saved[i].text; });
@@ -78,6 +85,7 @@ function makeEnding() {
     [by("first").value, by("second").value] = SAVED.texts;
     showText(SAVED);
   };
+  by("near-with").onchange = compare;
   by("ending-form").onsubmit = (event) => {
     event.preventDefault();
     sendThem();

@@ -21,7 +21,7 @@ from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
 from utils.onnx import onnx_bytes
-from utils.search import embed
+from utils.search import shares_of_cosine
 from utils.tokenization import WordPieceTokenizer
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
@@ -34,6 +34,7 @@ PROGRAM = (  # and the tokenizer that figures share
         "score.js",
         "scale.js",
         "sums.js",
+        "near.js",
         "ending.js",
         "flow.js",
         "pair.js",
@@ -182,6 +183,16 @@ def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -
     return {"texts": [SENTENCE, ""], "numbers": numbers, "half": half} | lists
 
 
+def compared(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
+    """A text that SENTENCE is compared with at the page's end: its tokens, its vector, and the shares of its cosine."""
+    batches = tokenizer(SENTENCE), tokenizer(text)
+    with torch.inference_mode():
+        states, others = (encoder(**batch).last_hidden_state[0] for batch in batches)
+    tokens = [tokenizer.tokens[token_id] for token_id in batches[1]["input_ids"][0].tolist()]
+    numbers = {"vector": others.mean(dim=0), "shares": shares_of_cosine(states, others)}
+    return {"text": text, "tokens": tokens} | {name: packed(tensor) for name, tensor in numbers.items()}
+
+
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
     """What the page fetches, by name: the model and its runtime, packed, since not every server packs."""
     wasm = read_member(runtime, "dist/ort-wasm-simd-threaded.wasm")
@@ -208,10 +219,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "saved": saved_sentence(encoder, tokenizer),
         "types": packed(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
         "pairs": PAIRS,
-        "ending": [
-            {"text": text, "vector": packed(vector)}
-            for text, vector in zip(ENDING, embed(list(ENDING), encoder, tokenizer), strict=True)
-        ],
+        "ending": [compared(text, encoder, tokenizer) for text in ENDING],
     }
     return json.dumps(data).replace("<", "\\u003c")
 
@@ -220,9 +228,8 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
-    program = re.sub(
-        r"^ *//.*\n", "", commented, flags=re.MULTILINE
-    )  # the page is fetched often, and read here
+    # the page is fetched often, and read here
+    program = re.sub(r"^ *//.*\n|^ +", "", commented, flags=re.MULTILINE)
     style = read["explorer.css"]
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),

@@ -21,7 +21,7 @@ from tests.browser.explorer_page import (
     send,
     site,
 )
-from utils.search import embed
+from utils.search import embed, shares_of_cosine
 
 TIRED, WIDE, HUNGRY = (
     f"the animal didn't cross the street because it was too {word}" for word in ("tired", "wide", "hungry")
@@ -319,6 +319,117 @@ def test_the_ending_compares_the_readers_sentences(running, encoder, tokenizer):
     expect(page.locator("#nearness .name").first).to_have_text(explorer.ENDING[0])
     assert page.locator("#first").input_value() == explorer.SENTENCE
     assert close(nearness(page), cosines((explorer.SENTENCE, *explorer.ENDING), encoder, tokenizer), EXACT)
+
+
+def shares_drawn(page, first: str, other: str, encoder, tokenizer, tolerance: float) -> torch.Tensor:
+    """The shares that the page has drawn, which are torch's: they add up to the cosine that it tells."""
+    with torch.inference_mode():
+        states = [encoder(**tokenizer(text)).last_hidden_state[0] for text in (first, other)]
+    wanted = shares_of_cosine(*states)
+    found = torch.tensor(page.evaluate("[...parts.ending.near.shares]")).view_as(wanted)
+    assert (found - wanted).abs().max() <= tolerance
+    for side, name in enumerate(("near-left", "near-right")):
+        told = [number(text) for text in page.locator(f"#{name} small").all_inner_texts()]
+        assert close(told, found.sum(dim=1 - side), 0.0051)
+    at = page.locator("#near-with").input_value()
+    cosine = page.evaluate(f"parts.ending.cosines[{at}]")
+    assert abs(found.sum() - cosine) <= 1e-5
+    said = f"All {wanted.numel()} shares add up to {cosine:.3f}, and the cosine is {cosine:.3f}.".replace(
+        "-", "−"
+    )
+    assert page.locator("#near-words").inner_text().startswith(said)
+    thickness = page.locator("#near-lines line").evaluate_all(
+        "(all) => all.map((e) => +e.getAttribute('stroke-width'))"
+    )
+    largest = found.abs().flatten().sort(descending=True).values[:80]
+    assert close(thickness, (9 * largest / largest[0]).clamp(min=0.4), 1e-3)
+    dashed = page.locator("#near-lines line.minus").count()
+    assert dashed == (found.flatten()[found.abs().flatten().sort(descending=True).indices[:80]] < 0).sum()
+    return found
+
+
+def test_why_they_are_near_adds_up_before_the_model_is_there(page, address, encoder, tokenizer):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    for at, text in enumerate(explorer.ENDING):
+        page.locator("#near-with").select_option(str(at))
+        shares_drawn(page, explorer.SENTENCE, text, encoder, tokenizer, EXACT)
+    assert len(asked) == 1
+    assert page.heard == []
+
+
+@pytest.mark.parametrize("way", ["pointer", "keys"])
+def test_a_pairs_share_and_a_tokens_total_are_told(page, address, encoder, tokenizer, way):
+    page.goto(address)
+    found = shares_drawn(page, explorer.SENTENCE, explorer.ENDING[0], encoder, tokenizer, EXACT)
+    left, right = (page.locator(f"#near-{side} button") for side in ("left", "right"))
+    said, drawn_lines = page.locator("#near-words"), page.locator("#near-lines line:not(.dim)")
+    cosine = f"{found.sum():.3f}"
+    if way == "pointer":
+        right.nth(5).hover()
+    else:
+        right.first.focus()
+        for _ in range(5):
+            page.keyboard.press("ArrowDown")
+    total = f"{found[:, 5].sum():.3f} of the cosine {cosine}.".replace("-", "−")
+    expect(said).to_contain_text(f"“fast” with all tokens of the other sentence: {total}")
+    expect(drawn_lines).to_have_count(len(found))
+    if way == "pointer":
+        right.nth(5).click()
+        left.nth(2).click()
+    else:
+        left.first.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+    expect(said).to_have_text(
+        f"“flies” with “fast”: {found[2, 5]:.3f} of the cosine {cosine}.".replace("-", "−")
+    )
+    expect(drawn_lines).to_have_count(1)
+    page.locator("#near-all").press("Enter")
+    expect(said).to_contain_text("All 49 shares")
+    thick = page.locator("#near-lines line").first
+    thick.dispatch_event("pointerenter")
+    assert page.locator("#near-lines line:not(.dim)").count() == 1
+    i, j = divmod(int(found.abs().argmax()), found.size(1))
+    expect(said).to_contain_text(f"{found[i, j]:.3f} of the cosine {cosine}.".replace("-", "−"))
+    thick.dispatch_event("pointerleave")
+    expect(said).to_contain_text("All 49 shares")
+
+
+def test_signs_differ_in_colour_and_form(page, address):
+    draw = """() => {
+      parts.ending.near.draw([["a", "b"], ["c"]], Float32Array.of(0.5, -0.25), 0.25);
+      const styles = [...document.querySelectorAll("#near-lines line")].map((line) => getComputedStyle(line));
+      return styles.map(({ stroke, strokeDasharray }) => [stroke, strokeDasharray]);
+    }"""
+    page.goto(address)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        plus, minus = page.evaluate(draw)
+        assert plus[0] != minus[0]
+        assert (plus[1], minus[1]) == ("none", "5px, 4px")
+
+
+def test_the_readers_sentences_are_shared_out(running, encoder, tokenizer):
+    page, _ = running
+    page.locator("#ready").click()
+    page.locator("#near-with").select_option("0")
+    send(page, "a dog is barking")
+    expect(page.locator("#near-left button")).to_have_count(6)
+    expect(page.locator("#near-words")).to_contain_text("All 42 shares", timeout=PATIENCE)
+    shares_drawn(page, "a dog is barking", explorer.ENDING[0], encoder, tokenizer, STORED)
+    page.locator("#other").fill("<b>unbelievably</b> " * 2)
+    page.locator("#other").press("Enter")
+    expect(page.locator("#nearness .name").first).to_contain_text("unbelievably", timeout=PATIENCE)
+    found = shares_drawn(page, "a dog is barking", "<b>unbelievably</b> " * 2, encoder, tokenizer, STORED)
+    assert page.locator("#near b").count() == 0
+    assert f"The {found.numel() - 80} smallest have no line." in page.locator("#near-words").inner_text()
+    page.locator("#near-with").select_option("1")
+    shares_drawn(page, "a dog is barking", explorer.ENDING[1], encoder, tokenizer, STORED)
+    page.locator("#ready").click()
+    shares_drawn(page, explorer.SENTENCE, explorer.ENDING[1], encoder, tokenizer, EXACT)
+    page.locator("#near-with").select_option("0")
 
 
 def test_the_curve_is_the_cosine_to_the_embedding(page, address, computed):
