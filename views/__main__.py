@@ -1,9 +1,9 @@
 """`python -m views "a text" --save page.html`: a view of a text, of any model, as a page that any browser opens."""
 
 import argparse
-import sys
 
 from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging
 
 from utils.checkpoint import checkpoint_folder
 from views.draw import head_view, model_view, neuron_view
@@ -28,13 +28,15 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = {name: number for name, number in first.items() if number is not None}
     if given.view == "model" and chosen:
         parser.error("the model view shows all layers and heads: leave out --layer and --head")
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         folder = checkpoint_folder(given.model)
         model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
         view = VIEWS[given.view](model, tokenizer, given.text, given.pair, **chosen)
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
-        sys.exit(f"{parser.prog}: {error}")
+        parser.error(str(error))
 
 
 if __name__ == "__main__":
