@@ -1,12 +1,15 @@
 """`python -m views "a text" --save page.html`: a view of a text, of any model, as a page that any browser opens."""
 
 import argparse
+from pathlib import Path
 
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
 from utils.checkpoint import checkpoint_folder
+from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
+from views.models import rows_of
 
 VIEWS = {"head": head_view, "model": model_view, "neuron": neuron_view}
 
@@ -28,12 +31,25 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = {name: number for name, number in first.items() if number is not None}
     if given.view == "model" and chosen:
         parser.error("the model view shows all layers and heads: leave out --layer and --head")
+    if not given.text.strip() or (given.pair is not None and not given.pair.strip()):
+        parser.error("a text is empty: type a word or more")
+    if Path(given.save).is_dir():
+        parser.error(
+            f"--save {given.save} is a folder: name a file in it, such as {Path(given.save, 'page.html')}"
+        )
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         folder = checkpoint_folder(given.model)
-        model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-        view = VIEWS[given.view](model, tokenizer, given.text, given.pair, **chosen)
+        model = AutoModel.from_pretrained(folder)
+        rows_of(model)  # ValueError for one that reads no text
+        if has_two_sides(model) and given.pair is None:
+            parser.error(
+                f"a {family_of(model)} reads one text and writes another: pass what it writes with --pair"
+            )
+        view = VIEWS[given.view](
+            model, AutoTokenizer.from_pretrained(folder), given.text, given.pair, **chosen
+        )
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))

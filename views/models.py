@@ -181,7 +181,7 @@ def check_vocabulary(tokenizer, rows: int) -> None:
             f"tokenizer must be one of this series or of transformers, got {type(tokenizer).__name__}"
         )
     last = max(tokenizer.vocab.values(), default=-1)
-    if not rows - SPARE <= last + 1 <= rows:
+    if not max(rows - SPARE, rows / 2) <= last + 1 <= rows:
         raise ValueError(
             f"the tokenizer has ids up to {last}, and the model {rows} rows of embeddings: take both from one "
             "checkpoint"

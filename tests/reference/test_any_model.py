@@ -291,6 +291,10 @@ def test_a_tokenizer_of_another_model(tokenizer):
     small = sharp_model("bert", ENCODER | {"vocab_size": 99})
     with pytest.raises(ValueError, match="ids up to 99, and the model 99 rows"):
         head_view(small, tokenizer, TEXT)
+    few = sharp_model("bert", ENCODER | {"vocab_size": 201})  # as where a folder has no tokenizer's files
+    with pytest.raises(ValueError, match="ids up to 99, and the model 201 rows"):
+        head_view(few, tokenizer, TEXT)
+    head_view(sharp_model("bert", ENCODER | {"vocab_size": 128}), tokenizer, TEXT)  # rows to spare
     large = sharp_model("bert", ENCODER | {"vocab_size": 2000})
     with pytest.raises(ValueError, match="ids up to 99, and the model 2000 rows"):
         head_view(large, tokenizer, TEXT)
@@ -403,15 +407,41 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         main([TEXT, "--model", str(tmp_path / "model"), "--view", view, *more, "--save", f"{view}.html"])
         assert f"{view}.html" in capsys.readouterr().out
         assert f"{view.capitalize()} view of" in (tmp_path / f"{view}.html").read_text("utf-8")
+    sharp_model("gemma2", WIDER).save_pretrained(tmp_path / "gemma")
+    tokenizer.save_pretrained(tmp_path / "gemma")
+    for family in ("t5", "bert"):
+        sharp_model(family, (TWO_SIDES | FAMILIES)[family]).save_pretrained(tmp_path / family)
+    sharp_model("vit", ENCODER | {"image_size": 32, "patch_size": 8}).save_pretrained(tmp_path / "vit")
+    for folder, text in (("unknown", '{"model_type": "brontosaurus"}'), ("broken", "{")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text(text)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    of_model = ["--model", "model"]
     for arguments, message in (
         ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
-        ([TEXT, "--model", str(tmp_path / "model"), "--layer", "9"], "layer=9 is not among the layers"),
+        ([TEXT, "--model", "unknown"], "model type `brontosaurus`"),
+        ([TEXT, "--model", "broken"], "not a valid JSON file"),
+        ([TEXT, "--model", "bert"], "take both from one checkpoint"),  # a folder without a tokenizer
+        ([TEXT, "--model", "vit"], "a vit reads no tokens of a vocabulary"),
+        ([TEXT, "--model", "t5"], "pass what it writes with --pair"),
+        (
+            [TEXT, "--model", "gemma", "--view", "neuron"],
+            "soft-capping bends its scores. head_view and model_view",
+        ),
+        ([" ", *of_model], "a text is empty"),
+        ([TEXT, *of_model, "--pair", ""], "a text is empty"),
+        ([TEXT, *of_model, "--layer", "9"], "layer=9 is not among the layers"),
+        ([TEXT, *of_model, "--view", "neuron", "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
+        ([TEXT, *of_model, "--save", "."], "--save . is a folder: name a file in it"),
+        ([TEXT, *of_model, "--save", "broken/config.json/page.html"], "broken/config.json"),
+        ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
-        assert message in f"{stopped.value}{capsys.readouterr().err}"
-    assert not (tmp_path / "view.html").exists()
+        assert stopped.value.code == 2
+        assert message in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_what_a_causal_mask_hides_is_told_from_a_small_weight(tokenizer):
