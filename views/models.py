@@ -16,6 +16,7 @@ from utils.checks import check_tokenizer
 from utils.encoder import TransformerEncoder
 from views.any_model import accepted, family_of, has_two_sides, read_neurons, read_weights, takes
 
+JOINERS = "\u200c\u200d"
 SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
 
 
@@ -214,9 +215,9 @@ def readable_tokens(tokenizer, batch) -> list[str]:
     Where one character takes several tokens, each shows it with its number: 🙂·1, 🙂·2.
     """
     ids = batch["input_ids"][0].tolist()
-    tokens = tokenizer.convert_ids_to_tokens(ids)
-    if "ByteLevel" not in str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", "")):
-        return tokens
+    decoder = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
+    if "ByteLevel" not in decoder and "ByteFallback" not in decoder:
+        return [visible(token) for token in tokenizer.convert_ids_to_tokens(ids)]
     shown = [tokenizer.decode([token_id], clean_up_tokenization_spaces=False) for token_id in ids]
     for start in range(len(ids)):
         if "\ufffd" not in shown[start]:
@@ -226,7 +227,21 @@ def readable_tokens(tokenizer, batch) -> list[str]:
             if "\ufffd" not in whole:
                 shown[start:end] = [f"{whole}·{part}" for part in range(1, end - start + 1)]
                 break
-    return shown
+    return [visible(token) for token in shown]
+
+
+def visible(token: str) -> str:
+    """Write what no reader sees as Python does, such as \\n, and a token of spaces alone as ␣.
+
+    The joiners inside words of Persian or Hindi stay, since they only shape the letters around them.
+    """
+    if not token.strip(" ▁"):
+        return "␣" * len(token)
+    kept = JOINERS if token.strip(JOINERS) else ""
+    return "".join(
+        letter if letter.isprintable() or letter in kept else letter.encode("unicode_escape").decode()
+        for letter in token
+    )
 
 
 def as_patches(model, pixel_values: Tensor) -> Text:

@@ -6,6 +6,7 @@ from torch.nn import functional as F
 from utils.batches import device_of
 from utils.search import shares_of_cosine
 from views.figures import make_figure
+from views.inputs import prettify
 from views.models import Text, check_model, reading, tokenize_for_view
 from views.page import View
 
@@ -55,7 +56,10 @@ def read_states(encoder, tokenizer, name: str, text: str) -> tuple[Text, Tensor]
 def compare(one: tuple[Text, Tensor], other: tuple[Text, Tensor]) -> dict:
     """Put together what the page draws of two texts."""
     shares = shares_of_cosine(one[1], other[1])
-    sides = [{"tokens": read.tokens, "words": read.words} for read, _ in (one, other)]
+    sides = [
+        {"tokens": [prettify(token) for token in read.tokens], "words": read.words}
+        for read, _ in (one, other)
+    ]
     return {
         "sides": sides,
         "shares": shares.tolist(),

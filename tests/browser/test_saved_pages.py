@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tests.browser import reader
-from views import head_view, model_view, neuron_view
+from tests.reference.test_any_model import FAMILIES, byte_level, sharp_model
+from views import head_view, model_view, neuron_view, why_near
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 CELL = "#vis > svg > g > rect:last-child"  # of the model view
@@ -131,6 +132,48 @@ def test_hostile_tokens_run_nothing_in_frames_nor_beside_them(page, hostile, tmp
     for view, name in zip(frames, hostile, strict=True):
         check_hostile_tokens(view, name)
     assert page.locator("body img, body script").count() == 0
+    assert page.heard == []
+
+
+FOREIGN = [*HOSTILE, "\x1b[31mred\x1b[0m", "\u202eabc", "\u200b", "\n", "שלום", "🙂", "a b"]
+
+
+@pytest.fixture(scope="module")
+def foreign() -> tuple:
+    """A small model of another family, with a vocabulary of bytes in which each of these texts is a token."""
+    bytewise = byte_level(FOREIGN)
+    bytewise.add_tokens(FOREIGN)
+    return sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)}), bytewise
+
+
+@pytest.mark.parametrize("name", USES)
+def test_hostile_tokens_of_a_foreign_vocabulary_can_be_read_and_run_nothing(page, foreign, tmp_path, name):
+    draw = {"head": head_view, "model": model_view, "neuron": neuron_view}[name]
+    reader.open_saved(page, draw(*foreign, "".join(FOREIGN)), tmp_path)
+    if name == "model":
+        page.locator(CELL).first.click(position={"x": 10, "y": 10})
+    left = {"head": "#left text", "model": "g.detail >> nth=0 >> text.token", "neuron": "#leftText text"}[
+        name
+    ]
+    shown = page.locator(left).all_text_contents()
+    assert [token for token in FOREIGN if token.isprintable() and token not in shown] == []
+    assert {"\\x1b[31mred\\x1b[0m", "\\u202eabc", "\\u200b", "\\n"} <= set(shown)
+    assert page.locator("img, #vis script, #vis b").count() == 0
+    assert page.heard == []
+
+
+def test_hostile_tokens_of_a_foreign_vocabulary_in_why_near(page, foreign, tmp_path):
+    view = why_near(*foreign, "".join(FOREIGN), "</script>\u202eabc", control="\x1b[31mred\x1b[0m")
+    page.goto(view.save(tmp_path / "view.html").as_uri())
+    words = page.locator(".near .word")
+    labels = [
+        label.rsplit(": ", 1)[0] for label in words.evaluate_all("(all) => all.map((e) => e.ariaLabel)")
+    ]
+    assert {"</script>", "\\u202eabc", "\\u200b", "🙂"} <= set(labels)
+    words.first.focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#say").inner_text().startswith("“<script>alert(1)</script>” with all tokens")
+    assert page.locator("img, #figure script, #figure b").count() == 0
     assert page.heard == []
 
 

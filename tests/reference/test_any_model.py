@@ -11,7 +11,7 @@ from tests.helpers import data_of
 from utils.modernbert import ModernEncoder
 from views import any_model, explore, head_view, model_view, neuron_view
 from views.__main__ import main
-from views.models import read_heads, readable_tokens
+from views.models import read_heads, readable_tokens, visible
 
 logging.set_verbosity_error()  # small configurations have ids of special tokens beyond their vocabulary
 WORDS = {f"w{number}": number for number in range(100)}
@@ -321,6 +321,38 @@ def test_pieces_of_bytes_are_shown_as_text():
     assert tokens[tokens.index("f") + 1 :][:2] == ["é·1", "é·2"]
     assert [token for token in tokens if "🙂" in token] == [f"🙂·{part}" for part in range(1, 5)]
     assert not any("Ã" in token or "Ġ" in token for token in tokens)
+
+
+def test_the_marks_of_a_sentencepiece_vocabulary_and_its_bytes(tokenizer):
+    pieces = ["<unk>", "▁", "▁I", "▁call", "ed", ".", *(f"<0x{byte:02X}>" for byte in range(256))]
+    plain = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0, byte_fallback=True))
+    plain.pre_tokenizer = pre_tokenizers.Metaspace()
+    parts = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    plain.decoder = decoders.Sequence(parts)
+    fast = PreTrainedTokenizerFast(tokenizer_object=plain, unk_token="<unk>")
+    model = sharp_model("llama", GROUPED | {"vocab_size": len(fast)})
+    panel = data_of(neuron_view(model, fast, "I called\n é"))["attention"]["all"]
+    assert [token.strip() for token in panel["left_text"]] == ["I", "call", "ed", "\\n", "␣", "é·1", "é·2"]
+
+
+@pytest.mark.parametrize(
+    ("token", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("\u202eabc", "\\u202eabc"),  # which turns what follows
+        ("\u200b", "\\u200b"),
+        ("\u200d", "\\u200d"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("\n\n", "\\n\\n"),
+        ("  ", "␣␣"),
+        ("▁", "␣"),
+        (" the", " the"),
+        ("שלום", "שלום"),
+        ("</script>", "</script>"),
+    ],
+)
+def test_what_no_reader_sees_is_written_out(token, shown):
+    assert visible(token) == shown
 
 
 def test_a_hostile_token_of_another_vocabulary_stays_text():
