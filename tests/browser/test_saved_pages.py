@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.browser import reader
-from tests.reference.test_any_model import FAMILIES, byte_level, sharp_model
+from tests.families import FAMILIES, byte_level, sharp_model
 from views import head_view, model_view, neuron_view, why_near
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}

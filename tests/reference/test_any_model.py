@@ -4,49 +4,18 @@ import signal
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast, logging
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
+from tests.families import ENCODER, FAMILIES, GROUPED, TWO_SIDES, WIDER, byte_level, sharp_model
 from tests.helpers import data_of
 from utils.modernbert import ModernEncoder
 from views import any_model, explore, head_view, model_view, neuron_view
 from views.__main__ import main
 from views.models import read_heads, readable_tokens, visible
 
-logging.set_verbosity_error()  # small configurations have ids of special tokens beyond their vocabulary
 WORDS = {f"w{number}": number for number in range(100)}
 TEXT = "w5 w6 w7 w8 w9 w10 w11 w12"
-ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-ENCODER |= {"vocab_size": 100}
-GROUPED = ENCODER | {"num_key_value_heads": 2}
-WIDER = GROUPED | {"head_dim": 16}
-TWO_SIDES = {
-    "t5": {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_kv": 8, "d_ff": 64, "vocab_size": 100},
-    "bart": {"d_model": 32, "vocab_size": 100}
-    | {f"{side}_layers": 2 for side in ("encoder", "decoder")}
-    | {f"{side}_attention_heads": 4 for side in ("encoder", "decoder")}
-    | {f"{side}_ffn_dim": 64 for side in ("encoder", "decoder")},
-}
-FAMILIES = {
-    "bert": ENCODER,
-    "roberta": ENCODER | {"pad_token_id": 1},
-    "xlm-roberta": ENCODER,
-    "electra": ENCODER | {"embedding_size": 32},
-    "albert": ENCODER | {"embedding_size": 16},
-    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "vocab_size": 100},
-    "nomic_bert": ENCODER,
-    "modernbert": ENCODER | {"pad_token_id": 0, "local_attention": 4, "global_attn_every_n_layers": 2},
-    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 100},
-    "llama": GROUPED,
-    "mistral": GROUPED | {"sliding_window": 3},
-    "qwen2": GROUPED,
-    "qwen3": WIDER,
-    "gemma3_text": WIDER,
-    "phi3": GROUPED | {"pad_token_id": 0},
-    "gpt_neox": ENCODER,
-    "opt": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 64}
-    | {"vocab_size": 100, "word_embed_proj_dim": 32},
-}
 REFUSED = {
     "mpnet": (ENCODER, "queries and keys of a mpnet cannot be read: 0 of its 2 layers"),
     "deberta-v2": (ENCODER, "queries and keys of a deberta-v2 cannot be read"),
@@ -57,18 +26,6 @@ REFUSED = {
         "weights of a gpt_oss are not the softmax of its queries and keys alone: attention sinks",
     ),
 }
-SCORED = ("query", "key", "q_proj", "k_proj", "q_lin", "k_lin", "qkv", "Wqkv", "c_attn", ".q.", ".k.")
-
-
-def sharp_model(family: str, settings: dict):
-    """A model whose random weights attend to few tokens, so that a scale or a mask forgotten would be seen."""
-    torch.manual_seed(0)
-    model = AutoModel.from_config(AutoConfig.for_model(family, **settings)).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.dim() > 1 and any(part in name for part in SCORED):
-                parameter.normal_(std=0.3)
-    return model
 
 
 @pytest.fixture(scope="module")
@@ -300,18 +257,6 @@ def test_a_tokenizer_of_another_model(tokenizer):
         head_view(large, tokenizer, TEXT)
     with pytest.raises(TypeError, match="tokenizer must be one of this series or of transformers, got list"):
         head_view(large, [], TEXT)
-
-
-def byte_level(texts: list[str]) -> PreTrainedTokenizerFast:
-    """A tokenizer as GPT-2 has one, with pieces of bytes."""
-    plain = Tokenizer(models.BPE())
-    plain.pre_tokenizer, plain.decoder = (
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-        decoders.ByteLevel(),
-    )
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    plain.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
-    return PreTrainedTokenizerFast(tokenizer_object=plain)
 
 
 def test_pieces_of_bytes_are_shown_as_text():
