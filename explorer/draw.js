@@ -178,7 +178,8 @@ class Rows {
     hideTip();
   }
 
-  draw(tokens, values, { chosen, limit = reach(values) }) {
+  // `shares` stand beside the tokens, whose rows are mixed by them
+  draw(tokens, values, { chosen, limit = reach(values), shares }) {
     const palette = isDark() ? DARK : LIGHT, columns = values.length / tokens.length, height = 10;
     Object.assign(this, { tokens, values, columns, row: Math.min(this.row, tokens.length - 1), column: Math.min(this.column, columns - 1) });
     Object.assign(this.canvas, { width: columns, height: tokens.length * height });
@@ -191,7 +192,7 @@ class Rows {
     }
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
-    this.labels.replaceChildren(...tokens.map((token, row) => element("span", { title: token, className: row === chosen ? "chosen" : "" }, token)));
+    this.labels.replaceChildren(...tokens.map((token, row) => element("span", { title: token, className: row === chosen ? "chosen" : "" }, shares ? `${written(shares[row])} × ${token}` : token)));
     this.mark.hidden = chosen === undefined;
     this.mark.style.top = `calc(${chosen} * var(--row))`;
     this.scale.replaceChildren(...scale(limit, true, palette));

@@ -105,10 +105,13 @@ function fillHeads(host, paint) {
     square.title = square.ariaLabel;
     paint(square.firstChild, i);
   });
+  const label = (text) => element("span", { ariaHidden: "true" }, String(text)); // the number of a head or a layer
+  host.prepend(label(""), ...Array.from({ length: A }, (_, head) => label(head)));
+  for (let layer = 0; layer < L; layer++) squares[layer * A].before(label(layer));
 }
 
 function mark(host, chosen) {
-  [...host.children].forEach((button, index) => {
+  [...host.querySelectorAll("button")].forEach((button, index) => {
     button.setAttribute("aria-checked", index === chosen);
     button.tabIndex = index === chosen ? 0 : -1;
   });
@@ -175,7 +178,7 @@ function follow(choice) {
   drawings.embeddings.draw(tokens, ofLayer("hidden_states", 0), options);
   drawings.scores.draw(tokens, scores, { ...options, signed: true, limit: Math.max(...scores.map(Math.abs)) });
   drawings.weights.draw(tokens, weights, { ...options, signed: false, limit: 1 });
-  drawings.values.draw(tokens, values, { ...options, limit });
+  drawings.values.draw(tokens, values, { ...options, limit, shares: weights.subarray(token * tokens.length, (token + 1) * tokens.length) });
   drawings.context.draw(tokens, context, { ...options, limit });
   drawings.attended.draw(tokens, ofLayer("attended", layer), options);
   drawings.output.draw(tokens, ofLayer("hidden_states", layer + 1), options);
@@ -193,6 +196,7 @@ function chooseToken(token, key) {
   const named = (place) => ({ word: shown.tokens[place], place });
   wish = named(token);
   keyWish = key === undefined ? null : named(key);
+  if (key !== undefined) by("one-score").open = true; // where the chosen cell is explained
   follow({ token });
 }
 

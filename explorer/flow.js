@@ -1,5 +1,6 @@
 // The followed token's way through the layers: from which tokens each layer brings it how much, played or stepped.
 const PACE = 1400; // milliseconds a layer
+const WHOLE = 18; // pixels, the width of all attention weights together
 
 function makeFlow() {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -21,22 +22,36 @@ function makeFlow() {
     draw();
   }
 
+  // How long the vector is that a layer's attention adds to the followed token, beside what came in and goes on
+  function addedIn(layer) {
+    const count = shown.tokens.length, [stream, attention] = [0, 1].map((i) => shown.lengths[(layer * 4 + i) * count + followed.token]);
+    return attention / stream;
+  }
+
   function draw() {
-    const { tokens } = shown, { token } = followed, line = 24, wide = 64, left = 96;
+    const { tokens } = shown, { token } = followed, line = 24, wide = 76, left = 96;
     const x = (depth) => left + 8 + depth * wide, y = (row) => 16 + row * line, height = y(tokens.length - 1) + 34;
-    const ribbons = part.weights.slice(0, part.depth).flatMap((weights, layer) => [...weights].map((weight, row) => {
+    const ribbons = part.weights.slice(0, part.depth).flatMap((weights, layer) => {
       const [from, to, middle] = [x(layer), x(layer + 1), x(layer) + wide / 2];
-      const path = drawing("path", { d: `M${from},${y(row)} C${middle},${y(row)} ${middle},${y(token)} ${to},${y(token)}`, "stroke-width": Math.max(0.3, 18 * weight), class: layer === part.depth - 1 ? "now" : "past" });
-      path.append(drawing("title", {}, `layer ${layer}: ${placed(row)} → ${placed(token)} ${written(weight, 3)}`));
-      return path;
-    }));
+      let stacked = y(token) - WHOLE / 2; // at their end the ribbons lie one below the other: together they are 1
+      return [...weights].map((weight, row) => {
+        const width = WHOLE * weight, top = y(row) - width / 2, end = stacked;
+        stacked += width;
+        const path = drawing("path", {
+          d: `M${from},${top} C${middle},${top} ${middle},${end} ${to},${end} V${stacked} C${middle},${stacked} ${middle},${top + width} ${from},${top + width} Z`,
+          "data-ends": `${end - y(token)} ${stacked - y(token)}`, class: layer === part.depth - 1 ? "now" : "past",
+        });
+        path.append(drawing("title", {}, `layer ${layer}: ${placed(row)} → ${placed(token)} ${written(weight, 3)}`));
+        return path;
+      });
+    });
     const names = tokens.map((name, row) => drawing("text", { x: left - 4, y: y(row) + 4, class: row === token ? "name chosen" : "name" }, name.length > 12 ? `${name.slice(0, 11)}…` : name));
     const dots = tokens.flatMap((_, row) => Array.from({ length: L + 1 }, (__, depth) =>
       drawing("circle", { cx: x(depth), cy: y(row), r: row === token && depth <= part.depth ? 5 : 2, class: row === token && depth <= part.depth ? "own" : "" })));
-    const stream = drawing("line", { x1: x(0), x2: x(part.depth), y1: y(token), y2: y(token), class: "stream" });
-    const depths = Array.from({ length: L + 1 }, (_, depth) => drawing("text", { x: x(depth), y: height - 6, class: "depth" }, depth === 0 ? "in" : String(depth - 1)));
+    const stream = drawing("rect", { x: x(0), width: x(part.depth) - x(0), y: y(token) - WHOLE / 2, height: WHOLE, class: "stream" });
+    const depths = Array.from({ length: L + 1 }, (_, depth) => drawing("text", { x: x(depth), y: height - 6, class: "depth" }, String(depth)));
     const words = sentence();
-    const picture = drawing("svg", { viewBox: `0 0 ${x(L) + 12} ${height}`, role: "img", "aria-label": words }, ...ribbons, stream, ...dots, ...names, ...depths);
+    const picture = drawing("svg", { viewBox: `0 0 ${x(L) + 12} ${height}`, role: "img", "aria-label": words }, stream, ...ribbons, ...dots, ...names, ...depths);
     by("ways").replaceChildren(picture);
     by("flow-words").textContent = words;
     by("flow-back").disabled = part.depth === 0;
@@ -50,7 +65,7 @@ function makeFlow() {
     if (layer < 0) return `${quoted(token)} comes in as its embedding, and no layer has been passed yet.`;
     const row = part.weights[layer], order = tokens.map((_, i) => i).sort((a, b) => row[b] - row[a]);
     const most = order.slice(0, 3).map((i) => `${i === token ? "itself" : quoted(i)} (${written(row[i])})`);
-    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}.`;
+    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. What attention adds is ${written(addedIn(layer))} times as long as what came in, which goes on.`;
   }
 
   function show(depth) {

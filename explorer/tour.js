@@ -1,5 +1,5 @@
 // A guided tour through the page, on its saved sentence, which needs no model: each stop leads to a part, opens it and
-// says in two or three sentences what to see there.
+// says in two or three sentences what to see there. `look` is what it speaks of, if that is not where the part begins.
 const STOPS = [
   {
     at: "#station-tokens", title: "Text becomes tokens",
@@ -7,20 +7,19 @@ const STOPS = [
   },
   {
     at: "#three-rows", title: "An id becomes a vector, a sum of three",
-    open: () => { by("three-rows").open = true; },
     text: () => `The id picks a row of a table: that is the word. A row for the place and a row for the sentence are added, and LayerNorm evens the sum out. Point at a colour to read its number. Nothing here knows the neighbours yet.`,
   },
   {
-    at: "#station-heads", title: "All heads at once",
+    at: "#station-heads", look: "#heads", title: "All heads at once",
     open: () => follow(DATA.tour),
     text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
   },
   {
-    at: "#station-scores", title: "Guess first: where does it look?", guess: "looks",
+    at: "#station-scores", look: "#guess-looks", title: "Guess first: where does it look?", guess: "looks",
     text: () => `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} look at most? Choose one, or press “Next” to see it.`,
   },
   {
-    at: "#station-scores", title: "Scores, and attention weights",
+    at: "#station-scores", look: "#weights", title: "Scores, and attention weights",
     text: () => `Each row is a token that asks, each column a token that answers. The score says how well a query fits a key. Softmax turns each row of scores into attention weights, which sum to 1. The row of ${quoted(followed.token)} has a frame.`,
   },
   {
@@ -28,42 +27,45 @@ const STOPS = [
     text: () => `This is where a weight comes from. The query of ${quoted(followed.token)} and the key of ${quoted(followed.key)} are ${D} numbers each: multiply them pair by pair, add up, divide, raise e to it, and take the share. Choose any other cell of the matrices and see the same for it.`,
   },
   {
-    at: "#scale", title: "Why divide by a square root?",
+    at: "#scale", look: "[for=divisor]", title: "Why divide by a square root?",
     open: () => { by("divisor").value = -NOTCHES; by("divisor").oninput(); },
     leave: () => by("own").click(),
     text: () => `The slider stands at 1: nothing is divided, the scores lie far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: where one token takes all, softmax passes hardly any gradient on.`,
   },
   {
-    at: "#station-context", title: "What a token takes from the others",
+    at: "#station-context", look: "#values", title: "What a token takes from the others",
     text: () => `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by its attention weights. That is all that attention does: a weighted average, with weights that the tokens decide themselves.`,
   },
   {
-    at: "#station-attended", title: "Guess first: how much is added?", guess: "added",
+    at: "#station-attended", look: "#guess-added", title: "Guess first: how much is added?", guess: "added",
     text: () => `The contexts of all ${A} heads are put side by side, multiplied by one matrix, and added to what came in. How long is the vector that is added?`,
   },
   {
-    at: "#station-output", title: "Guess first: how many units are active?", guess: "active",
+    at: "#station-output", look: "#guess-active", title: "Guess first: how many units are active?", guess: "active",
     text: () => `After attention, a small network works on each token alone, with ${SIZES.I.toLocaleString("en")} units in the middle. For how many of them is the input above zero?`,
   },
   {
-    at: "#flow", title: "Through all layers",
+    at: "#flow", look: "#flow-words", title: "Through all layers",
     open: () => { parts.flow.show(0); if (!matchMedia("(prefers-reduced-motion: reduce)").matches) parts.flow.play(); },
     leave: () => parts.flow.stop(),
     text: () => `Attention and network, ${L} times. Each ribbon is as wide as an attention weight, averaged over the heads of its layer. Step back and forth, and see from where ${quoted(followed.token)} collects what it knows.`,
   },
   {
-    at: "#station-final", title: "Guess first: how far has it turned?", guess: "turned",
+    at: "#station-final", look: "#guess-turned", title: "Guess first: how far has it turned?", guess: "turned",
     text: () => `One vector per token comes out, as many numbers as went in. How much of the direction of the embedding is left in it?`,
   },
   {
-    at: "#ending", title: "What the vectors are good for",
+    at: "#ending", look: "#nearness", title: "What the vectors are good for",
     text: () => `The mean of all tokens' vectors stands for the sentence. Sentences that mean the same should lie near each other, even without a common word: compare the second sentence with the control, which shares words with ours.`,
   },
   {
-    at: "#pair", title: "Now you: change one word",
+    at: "#pair", look: "#pair-examples", title: "Now you: change one word",
     text: () => `The best way to find out what a head does is to change one word and see what moves, with a control beside it. The examples here are ready to try. They load the model, and so does any sentence of your own.`,
   },
 ];
+
+const ABOVE = 72; // pixels that what sticks to the top takes (scroll-padding in explorer.css)
+const beside = matchMedia("(min-width: 1100px)"); // where the panel has a column of its own
 
 function makeTour() {
   const panel = by("tour"), part = { at: null, start, go, end };
@@ -92,18 +94,30 @@ function makeTour() {
   function go(index) {
     leave();
     part.at = index;
-    const { at, title, text, open, guess } = STOPS[index], target = document.querySelector(at);
+    const { at, look = at, title, text, open, guess } = STOPS[index];
+    const [target, seen] = [at, look].map((selector) => document.querySelector(selector));
+    if (target.matches("details")) target.open = true;
     open?.();
     if (guess) parts[`guess_${guess}`].open();
     target.classList.add("toured");
     by("tour-place").textContent = `${index + 1} of ${STOPS.length}`;
     by("tour-title").textContent = title;
     by("tour-text").textContent = text();
+    tellMore(false);
     by("tour-back").disabled = index === 0;
     by("tour-next").textContent = index + 1 < STOPS.length ? "Next" : "End the tour";
     target.before(panel); // it floats, and the next Tab leads into what it speaks of
     by("tour-title").focus({ preventScroll: true });
-    target.scrollIntoView({ block: "start", behavior: "instant" });
+    // its heading, too, where both have room above the panel; else what the stop speaks of
+    const room = panel.getBoundingClientRect().top - ABOVE, whole = seen.getBoundingClientRect().bottom - target.getBoundingClientRect().top;
+    (whole <= room || beside.matches ? target : seen).scrollIntoView({ block: "start", behavior: "instant" });
+  }
+
+  // On a narrow page the panel is a bar with the text's first line
+  function tellMore(more) {
+    panel.classList.toggle("more", more);
+    by("tour-more").setAttribute("aria-expanded", more);
+    by("tour-more").textContent = more ? "Less" : "More";
   }
 
   // “Next” uncovers a guess that is still open before it goes on
@@ -130,6 +144,7 @@ function makeTour() {
   by("tour-next").onclick = next;
   by("tour-back").onclick = () => go(part.at - 1);
   by("tour-end").onclick = end;
+  by("tour-more").onclick = () => tellMore(!panel.classList.contains("more"));
   document.addEventListener("keydown", (event) => {
     if (part.at !== null && event.key === "Escape") end();
   });

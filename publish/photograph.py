@@ -46,11 +46,14 @@ def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
         yield shoot
 
 
-def fewer_colours(png: bytes, colours: int = 48, highest: int = 10_000) -> bytes:
-    """The picture in so many colours, a third of the size, and smaller if it is higher than so many pixels."""
+def fewer_colours(png: bytes, colours: int = 128, highest: int = 10_000) -> bytes:
+    """The picture in so many colours, a third of the size, and smaller if it is higher than so many pixels.
+
+    They cover all that is there: a palette by the number of pixels would give a thin red line its neighbours' orange.
+    """
     file, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
     picture.thumbnail((picture.width, highest))
-    few = picture.quantize(colours, dither=Image.Dither.NONE)
+    few = picture.quantize(colours, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
     few.save(file, "PNG", optimize=True)
     return file.getvalue()
 

@@ -74,10 +74,15 @@ def test_a_token_flows_through_the_layers(page, address, encoder, computed):
     for layer in range(L):
         page.locator("#flow-on").click()
         assert page.locator("#ways path").count() == (layer + 1) * S
-        widths = page.locator("#ways path.now").evaluate_all(
-            "(all) => all.map((e) => +e.getAttribute('stroke-width'))"
+        ends = page.locator("#ways path.now").evaluate_all(
+            "(all) => all.map((e) => e.dataset.ends.split(' ').map(Number))"
         )
-        assert torch.allclose(torch.tensor(widths), (18 * mean[layer]).clamp(min=0.3), atol=1e-4)
+        tops, bottoms = torch.tensor(ends).T
+        assert torch.allclose(bottoms - tops, 18 * mean[layer], atol=1e-4)
+        assert tops[1:].tolist() == pytest.approx(bottoms[:-1].tolist())  # one below the other, and 1 in all
+        assert (tops[0], bottoms[-1]) == pytest.approx((-9, 9), abs=1e-4)
+        stream, added = (float(computed["lengths"][layer][i][4]) for i in (0, 1))
+        expect(page.locator("#flow-words")).to_contain_text(f"is {added / stream:.2f} times as long")
         most = int(mean[layer].argmax())
         name = "itself" if most == 4 else f"“{computed['tokens'][most]}”"
         expect(page.locator("#flow-words")).to_contain_text(f"Layer {layer}: on average")
@@ -212,3 +217,53 @@ def test_everybody_can_read_what_is_open(page, address, width):
         page.emulate_media(color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert axe_violations(page) == []
+
+
+# Of what a stop speaks of: whether it begins below what sticks to the top, how much of it is under the panel, and how
+# much of it the window shows
+SEEN = """(i) => {
+  const box = (selector) => document.querySelector(selector).getBoundingClientRect();
+  const one = box(STOPS[i].look ?? STOPS[i].at), panel = box("#tour"), bar = box("#bar");
+  const across = Math.max(0, Math.min(one.right, panel.right) - Math.max(one.left, panel.left));
+  const down = Math.max(0, Math.min(one.bottom, panel.bottom) - Math.max(one.top, panel.top));
+  return {
+    below: one.top - Math.max(0, bar.bottom), covered: (across * down) / (one.width * one.height),
+    fits: one.height <= (across ? panel.top : innerHeight) - Math.max(0, bar.bottom), panel: panel.height,
+  };
+}"""
+
+
+@pytest.mark.parametrize("size", [(390, 844), (768, 1024), (1280, 800), (1440, 900)])
+def test_the_tours_panel_does_not_cover_what_it_speaks_of(page, address, size):
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.goto(address)
+    page.locator("#tour-start").click()
+    for place in range(page.evaluate("STOPS.length")):
+        seen = page.evaluate(SEEN, place)
+        title = page.evaluate("(i) => STOPS[i].title", place)
+        assert seen["below"] >= -1, title
+        assert seen["covered"] == 0 or not seen["fits"], title
+        if size[0] >= 1280:
+            assert seen["covered"] == 0, title
+        if size[0] < 760:
+            assert seen["panel"] <= 180, title
+            whole = page.locator("#tour-text").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+            page.get_by_role("button", name="More", exact=True).click()
+            assert whole or page.locator("#tour-text").evaluate("(e) => e.clientHeight >= 40"), title
+        page.locator("#tour-next").click()
+        if page.evaluate("(i) => STOPS[i].guess !== undefined", place):
+            page.locator("#tour-next").click()
+    assert page.heard == []
+
+
+def test_what_is_not_asked_for_stays_folded(page, address):
+    """The page is shorter by it; a chosen cell opens its explanation."""
+    page.goto(address)
+    folded = page.locator("details")
+    assert folded.count() >= 5
+    assert not any(one.evaluate("(e) => e.open") for one in folded.all())
+    page.locator("#weights tbody td").nth(3).click()
+    expect(page.locator("#one-dot")).to_be_visible()
+    before = page.evaluate("document.documentElement.scrollHeight")
+    page.evaluate("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    assert page.evaluate("document.documentElement.scrollHeight") > before + 800

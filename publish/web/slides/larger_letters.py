@@ -2,10 +2,12 @@
 
 import textwrap
 import warnings
-from itertools import combinations, pairwise
+from itertools import pairwise
 
+import numpy as np
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 PAPER = 7, 3.2  # inches; shown 1,240 pixels wide and 570 high, letters of 10 points have 24
 LEAST = 10  # points
@@ -13,23 +15,29 @@ LESS = 1, 1.1, 1.2, 1.35, 1.5, 1.7  # times that paper, for figures in which let
 
 
 def fit_for_a_slide(figure) -> None:
-    """Draw a figure on the least paper on which its texts do not meet, with no letter below 10 points.
+    """Draw a figure on the least paper on which its texts keep their places, with no letter below 10 points.
 
-    Where they meet on all of it (a number in each of many cells), those letters stay as small as they were asked for.
+    A text keeps its place if it lies on no other text and leaves no cell, box or bar that held it, where it did so as
+    it was asked for. Where that is not to be had (a number in each of many cells), all stays as it was asked for.
     """
-    wide, high = figure.get_size_inches()
+    paper = tuple(figure.get_size_inches())
     texts = figure.findobj(Text)
-    asked = [text.get_fontsize() for text in texts]
+    asked = [(text, text.get_fontsize(), text.get_text()) for text in texts]
+    figure.draw_without_rendering()
+    before = out_of_place(figure)
     for text in texts:
         text.set_fontsize(max(LEAST, text.get_fontsize()))
     for times in LESS:
-        figure.set_size_inches(min(wide, PAPER[0] * times), min(high, PAPER[1] * times))
+        figure.set_size_inches(min(paper[0], PAPER[0] * times), min(paper[1], PAPER[1] * times))
         lay_out(figure)
-        if not meeting(figure):
+        if not (out_of_place(figure) - before or pressed(figure)):
             break
     else:
-        for text, size in zip(texts, asked, strict=True):
+        figure.set_size_inches(*paper)
+        for text, size, words in asked:
             text.set_fontsize(size)
+            text.set_text(words)
+        figure.draw_without_rendering()
     for axes in figure.axes:
         thin_out(axes.xaxis, "x")
         thin_out(axes.yaxis, "y")
@@ -61,16 +69,42 @@ def break_line(text: Text, place: float) -> None:
         text.set_text(textwrap.fill(words, max(8, int(len(words) * place / length))))
 
 
-def meeting(figure) -> bool:
-    """Whether two texts other than labels of ticks lie on each other, or a legend has pressed its axes together."""
+def out_of_place(figure) -> set:
+    """The texts, but for labels of ticks, that lie on each other, in pairs, and those that leave what they lie in."""
     of_ticks = {
         id(label) for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
     }
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    boxes = [text.get_window_extent().padded(-2) for text in texts if id(text) not in of_ticks]
+    boxes = {text: text.get_window_extent() for text in texts if id(text) not in of_ticks}
+    low, high = (np.array([getattr(box, end) for box in boxes.values()]).T for end in ("min", "max"))
+    meet = np.logical_and.reduce([a[:, None] < b[None] - 2 for a, b in zip(low, high, strict=True)])
+    names = [id(text) for text in boxes]
+    found = {(names[one], names[other]) for one, other in np.argwhere(meet & meet.T) if one < other}
+    for text, box in boxes.items():
+        holding = around(text.axes, box) if text.axes else []
+        if any(box.width > one.width or box.height > one.height for one in holding):
+            found.add(id(text))
+    return found
+
+
+def around(axes, box) -> list[Bbox]:
+    """The boxes, bars and cells of an image in which the middle of a text's box lies."""
+    middle = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    holding = [patch.get_window_extent() for patch in axes.patches]
+    for image in axes.images:
+        whole, (rows, columns) = image.get_window_extent(), image.get_array().shape[:2]
+        width, height = whole.width / columns, whole.height / rows
+        left = whole.x0 + (middle[0] - whole.x0) // width * width
+        low = whole.y0 + (middle[1] - whole.y0) // height * height
+        if whole.contains(*middle):
+            holding.append(Bbox.from_bounds(left, low, width, height))
+    return [one for one in holding if one.contains(*middle)]
+
+
+def pressed(figure) -> bool:
+    """Whether a legend has pressed its axes together."""
     legends = [legend for axes in figure.axes if (legend := axes.get_legend())]
-    pressed = [one for one in legends if one.get_window_extent().width > one.axes.bbox.width]
-    return bool(pressed) or any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    return any(one.get_window_extent().width > one.axes.bbox.width for one in legends)
 
 
 def shown(axis) -> list[Text]:

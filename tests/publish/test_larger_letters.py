@@ -1,0 +1,80 @@
+"""A figure drawn for a slide: its texts lie on no other text, and in the cell or box that held them in the notebook."""
+
+import runpy
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+from matplotlib.backend_bases import FigureCanvasBase
+
+from publish.slides import LARGER_LETTERS
+from tests.helpers import ROOT
+
+
+@pytest.fixture
+def fit(monkeypatch):
+    """The function that fits a figure to a slide; matplotlib prints as before."""
+    monkeypatch.setattr(FigureCanvasBase, "print_figure", FigureCanvasBase.print_figure)
+    yield runpy.run_path(str(LARGER_LETTERS))["fit_for_a_slide"]
+    plt.close("all")
+
+
+def numbers_in_cells(rows: int, columns: int, size: int, paper: tuple[float, float]):
+    """A heat map with a number in each cell."""
+    figure, ax = plt.subplots(figsize=paper)
+    ax.imshow([[0.5] * columns] * rows, aspect="auto")
+    for row in range(rows):
+        for column in range(columns):
+            ax.text(column, row, "0.50", ha="center", va="center", fontsize=size)
+    return figure, ax
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (6, 6), (12, 14), (14, 30)])
+@pytest.mark.parametrize("paper", [(9, 4.2), (14, 5)])
+def test_numbers_stay_apart_and_in_their_cells(fit, rows, columns, paper):
+    figure, ax = numbers_in_cells(rows, columns, 7, paper)
+    fit(figure)
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    cell = ax.bbox.width / columns
+    assert all(box.width <= cell for box in boxes)
+    assert {text.get_fontsize() for text in ax.texts} == ({7} if columns == 30 else {10})
+
+
+def test_a_name_stays_in_its_box(fit):
+    """The letters of one that would burst its box keep their size, and the figure its paper."""
+    figure, ax = plt.subplots(figsize=(10, 4))
+    ax.set(xlim=(0, 10), ylim=(0, 4))
+    ax.add_patch(plt.Rectangle((1, 1), 1.7, 1, fill=False))
+    name = ax.text(1.85, 1.5, "04 multi-head attention", ha="center", va="center", fontsize=6.5)
+    figure.draw_without_rendering()
+    assert name.get_window_extent().width <= ax.patches[0].get_window_extent().width
+    fit(figure)
+    figure.draw_without_rendering()
+    assert name.get_window_extent().width <= ax.patches[0].get_window_extent().width
+
+
+def test_the_middle_of_notebook_03_can_be_read(fit, monkeypatch):
+    """Scores, weights and context side by side: four numbers each, words between the panels."""
+    monkeypatch.setattr(plt, "show", lambda: None)
+    notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)
+    (drawing,) = [cell.source for cell in notebook.cells if "Draw scores, weights and context" in cell.source]
+    scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, 2.0]]])
+    names = {
+        "plt": plt,
+        "scores": scores,
+        "weights": scores / 3,
+        "context": scores @ scores,
+    }
+    exec(drawing, names)
+    figure = names["figure"]
+    fit(figure)
+    figure.draw_without_rendering()
+    boxes = [
+        text.get_window_extent() for ax in figure.axes for text in (*ax.texts, ax.title) if text.get_text()
+    ]
+    assert len(boxes) >= 24
+    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
