@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from explorer.npm import Package, fetch, read_member
 from utils.checkpoint import checkpoint_name
+from utils.colours import css, variables
 from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
@@ -223,7 +224,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     program = re.sub(
         r"^ *//.*\n", "", commented, flags=re.MULTILINE
     )  # the page is fetched often, and read here
-    style = read["explorer.css"]
+    style = css(dark=None) + read["explorer.css"].replace("--dark-theme;", variables("dark"))
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
+from utils.colours import css
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -369,7 +370,7 @@ def make_figure(name: str, data: dict, *, summary: str, before: Sequence[str] = 
     page = Template(own_text("draggable/figure.html")).substitute(
         policy=POLICY,
         title=html.escape(title),
-        css=own_text("draggable/figure.css"),
+        css=css() + own_text("draggable/figure.css"),
         data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
         frame=own_text("frame.js"),
         shared=own_text("draggable/figure.js"),

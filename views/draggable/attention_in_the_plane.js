@@ -19,9 +19,9 @@ for (let at = -5; at <= 5; at++) {
   const line = `M${at * unit} ${-reach}V${reach}M${-reach} ${at * unit}H${reach}`;
   add(svg, "path", { d: line, fill: "none", stroke: at ? "var(--faint)" : "var(--line)", "stroke-width": 0.03 * unit });
 }
-const hull = add(svg, "path", { fill: "var(--result)", "fill-opacity": 0.1 });
-const context = add(svg, "path", { stroke: "var(--result)", "stroke-width": 0.12 * unit, fill: "none" });
-const tip = add(svg, "circle", { r: 0.2 * unit, fill: "var(--result)" });
+const hull = add(svg, "path", { fill: "var(--average)", "fill-opacity": 0.1 });
+const context = add(svg, "path", { stroke: "var(--average)", "stroke-width": 0.12 * unit, fill: "none" });
+const tip = add(svg, "circle", { r: 0.2 * unit, fill: "var(--average)" });
 
 function arrow(name, colour, get, put) {
   const line = add(svg, "path", { stroke: colour, "stroke-width": 0.09 * unit, fill: "none" });

@@ -58,7 +58,7 @@ const dots = names.map((name, node) => {
   return dot;
 });
 const rings = nearest.map((node) => add(svg, "circle", {
-  cx: places[node][0], cy: places[node][1], r: 3, fill: "none", stroke: "var(--result)", "stroke-width": 0.9,
+  cx: places[node][0], cy: places[node][1], r: 3, fill: "none", stroke: "var(--average)", "stroke-width": 0.9,
 }));
 add(svg, "rect", {
   x: places[entry][0] - 2.4, y: places[entry][1] - 2.4, width: 4.8, height: 4.8, fill: "none", stroke: "currentColor",

@@ -18,14 +18,14 @@ add(document.head, "style", {}, `
   .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
   .head { margin-right: -17em; background: var(--ground, var(--paper)); }
   .letter { min-width: 24px; line-height: 26px; text-align: center; font-size: 17px; }
-  .cut { margin: 0 1px; border: 2px solid var(--result); border-radius: 5px; }
+  .cut { margin: 0 1px; border: 2px solid var(--average); border-radius: 5px; }
   .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
-  .try { height: 9px; margin: 3px 1px; border: 1.5px solid var(--negative); border-radius: 5px; }
-  .found.try { background: var(--result); border-color: var(--result); }
+  .try { height: 9px; margin: 3px 1px; border: 1.5px solid var(--below); border-radius: 5px; }
+  .found.try { background: var(--average); border-color: var(--average); }
   .tried { width: 0; padding-left: 6px; line-height: 18px; font-size: 13px; white-space: nowrap; color: var(--soft); }
-  .found.tried { color: var(--result); font-weight: bold; }
+  .found.tried { color: var(--average); font-weight: bold; }
   .last.tried { color: inherit; }
-  .pieces .piece { border-color: var(--result); }
+  .pieces .piece { border-color: var(--average); }
   .pieces .id { margin-left: 0.6em; color: var(--soft); }
 `);
 

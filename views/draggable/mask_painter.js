@@ -25,13 +25,13 @@ add(document.head, "style", {}, `
   .mask .corner { color: var(--soft); font-size: 12px; line-height: 1.2; text-align: left; white-space: pre; }
   .mask input { width: 52px; height: 30px; box-sizing: border-box; padding: 0 2px; text-align: center;
     background: var(--ground, var(--paper)); border: 1px solid var(--line); border-radius: 4px; }
-  .cell { width: 52px; height: 30px; padding: 0; border: 1px solid var(--positive); border-radius: 4px; color: inherit;
+  .cell { width: 52px; height: 30px; padding: 0; border: 1px solid var(--above); border-radius: 4px; color: inherit;
     font-size: 13px; font-variant-numeric: tabular-nums; cursor: pointer; touch-action: none; user-select: none;
-    background: color-mix(in srgb, var(--positive) var(--share), var(--ground, var(--paper))); }
+    background: color-mix(in srgb, var(--above) var(--share), var(--ground, var(--paper))); }
   .cell[aria-pressed="false"] { color: var(--soft); border-color: var(--line);
     background: repeating-linear-gradient(-45deg, transparent 0 4px, var(--faint) 4px 7px); }
   .mask .old { min-width: 4em; text-align: right; color: var(--soft); padding-left: 6px; }
-  .mask .average, .mask thead .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--result); }
+  .mask .average, .mask thead .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--average); }
   .mask tbody th, .mask .average { position: sticky; left: 0; right: 0; background: var(--ground, var(--paper)); }
   .mask .moved .average { font-weight: bold; outline: 2px solid var(--mark); outline-offset: -2px; border-radius: 4px; }
   @media (max-width: 480px) {

@@ -15,7 +15,7 @@ add(document.head, "style", {}, `
   .word { white-space: nowrap; }
   .times { display: inline-block; min-width: 2.4em; color: var(--soft); }
   .words .piece, .kept .piece { margin-right: 3px; }
-  .piece.new { border-color: var(--result); color: var(--result); font-weight: bold; }
+  .piece.new { border-color: var(--average); color: var(--average); font-weight: bold; }
   .piece.next { border: 2px solid var(--mark); padding: 0 5px; line-height: 20px; }
   h2 { margin: 6px 0; font-size: 14px; }
   tbody tr:first-child > * { font-weight: bold; }

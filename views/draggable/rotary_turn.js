@@ -58,7 +58,7 @@ slider(controls, "angle per position ", { min: 0, max: pairs - 1, value: data.pa
   return `${each()} (pair ${pair})`;
 } }, () => draw());
 const written = add(figure, "p", { style: "margin: 0; font-size: 18px" });
-const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--result)"].map((colour) =>
+const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--average)"].map((colour) =>
   add(written, "b", { style: `color: ${colour}` }));
 asks.after(" · ");
 offers.after(" = ");
@@ -71,7 +71,7 @@ const plane = add(row, "svg", {
   "aria-label": "arrows before and after turning",
 });
 line(plane, "var(--line)", 0.03 * unit, `M0 ${-edge}V${edge}M${-edge} 0H${edge}`);
-const wedge = add(plane, "path", { fill: "var(--result)", opacity: 0.2 });
+const wedge = add(plane, "path", { fill: "var(--average)", opacity: 0.2 });
 for (const one of both) {
   [one.faint, one.way, one.bold] = [0.1, 0.05, 0.12].map((width) => line(plane, one.colour, width * unit));
   one.faint.style.opacity = 0.4;
@@ -132,12 +132,12 @@ function draw(sentence = "The product depends on the angle between the two arrow
     [asks, offers][i].textContent = name;
   });
   along(wedge, [[0, 0], ...many(32, (share) => turn([2.4 * unit, 0], start + share * open))]);
-  label(4, turn([1.9 * unit, 0], start + open / 2), "var(--result)", whole(Math.abs(open)), -0.15, 0.15);
+  label(4, turn([1.9 * unit, 0], start + open / 2), "var(--average)", whole(Math.abs(open)), -0.15, 0.15);
   show(product, dot(...turned));
   apart.textContent = `distance ${format(distance, 0)}`;
   along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far))]));
   dots.forEach((circle, i) => {
-    const far = i + 1 - N, number = productAt(far), fill = `var(--${number < 0 ? "negative" : "positive"})`;
+    const far = i + 1 - N, number = productAt(far), fill = `var(--${number < 0 ? "below" : "above"})`;
     set(circle, { cy: -up(number), r: far === distance ? 8 : 3.5, fill, "data-value": number });
   });
   [query.at, key.at, distance].forEach((at, i) => {

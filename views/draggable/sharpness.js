@@ -46,7 +46,7 @@ const rows = cells.map(([score, scaled, weight, gradient], i) => {
   input.addEventListener("input", () => { scores[i] = +input.value; draw(); });
   score.style.paddingRight = weight.style.paddingRight = "16px";
   set(scaled, { style: "width: 5em; text-align: left" });
-  return { number, scaled, weight: barIn(weight, "var(--key)"), gradient: barIn(gradient, "var(--result)") };
+  return { number, scaled, weight: barIn(weight, "var(--key)"), gradient: barIn(gradient, "var(--average)") };
 });
 
 const totals = add(figure, "p", { style: "margin: 8px 0" }, "Largest attention weight: ");

@@ -6,7 +6,6 @@ explain(
   "there it is transpose(1, 2).",
 );
 
-const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // safe for the colour-blind
 const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
@@ -150,6 +149,7 @@ function drawBlocks(shape, numbers, wanted) {
   const [count, rows, columns] = shape === "SH" ? [1, sizes.S, sizes.H] : numbersOf(shape);
   const titles = { S: nameOf, A: headOf }, named = titles[shape.at(-2)];
   blocks.replaceChildren();
+  const colours = getComputedStyle(root).getPropertyValue("--heads").trim().split(" ");
   let wrong = 0;
   for (const block of range(count)) {
     const all = add(blocks, "table");
@@ -163,7 +163,7 @@ function drawBlocks(shape, numbers, wanted) {
         const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td");
         show(cell, number);
         cell.textContent = labelOf(number);
-        cell.style.setProperty("--head", COLOURS[Math.floor((number % sizes.H) / sizes.D)]);
+        cell.style.setProperty("--head", colours[Math.floor((number % sizes.H) / sizes.D)]);
         cell.classList.toggle("followed", number === state.followed);
         cell.classList.toggle("wrong", number !== wanted[at]);
         wrong += number !== wanted[at];

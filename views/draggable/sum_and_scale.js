@@ -23,7 +23,7 @@ function strip(title, most, tall, picked = choose) {
     style: `flex: 1; min-width: 0; height: ${tall}px; overflow: hidden; background: var(--faint); touch-action: pan-y`,
   });
   const mark = add(svg, "rect", { y: -1, height: 2, width: 1, fill: "var(--mark)", "fill-opacity": 0.3 });
-  const bars = ["positive", "negative"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
+  const bars = ["above", "below"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
   const end = add(drawn, "div", { style: "flex: 0 0 5em; text-align: right; line-height: 1.2" });
   const number = add(end, "div", { class: "chosen" });
   add(end, "div", { style: "font-size: 12px; color: var(--soft)" }, `scale ±${format(most)}`);
