@@ -106,7 +106,9 @@ def css(dark: str | None = ":root.dark") -> str:
 def variables(theme: str) -> str:
     """Write the colours of a theme, "light" or "dark", as declarations of CSS."""
     scales = {f"scale-{name}": " ".join(stops) for name, stops in SCALES[theme].items()}
-    return declared((LIGHT if theme == "light" else DARK) | scales | {"heads": " ".join(HEADS[theme])})
+    lists = scales | {"heads": " ".join(HEADS[theme])}
+    # an attention weight of 1 under letters, which stay legible on it
+    return declared((LIGHT if theme == "light" else DARK) | lists | {"weight": SCALES[theme]["above"][3]})
 
 
 def declared(values: dict[str, str]) -> str:

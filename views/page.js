@@ -90,8 +90,8 @@ function dashes(head) { return ["none", "7 3", "2 3"][Math.floor(head / headColo
 
 // Of the neuron view: numbers by their sign, attention weights from white to blue; undefined for what is neither.
 function neuronColour(name) {
-  if (name === "text_highlight_right") return colour("scale-above").split(" ")[3]; // under letters
-  return { attn: colour("above"), connector: colour("above"), pos: colour("above"), neg: colour("below") }[name];
+  const table = { attn: "above", connector: "above", pos: "above", neg: "below", text_highlight_right: "weight" }[name];
+  return table && colour(table);
 }
 
 // Among how many heads a head's opacity is shared in the head view; a hidden one shows nothing.

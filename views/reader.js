@@ -174,7 +174,7 @@ if (KIND === "neuron_view") {
   };
   const numbers = [-8, -6, -4, -2, 0, 2, 4, 6, 8].map((n) => [n < 0 ? "below" : "above", Math.tanh(Math.abs(n) / 4)]);
   scale.id = "scale";
-  scale.append("Numbers: \u22128 ", ramp(...numbers), " 8 · Attention weights: 0 ", ramp(["above", 0], ["above", 1]), " 1");
+  scale.append("Numbers: \u22128 ", ramp(...numbers), " 8 · Attention weights: 0 ", ramp(["weight", 0], ["weight", 1]), " 1");
 }
 
 const addBox = (id, values) => document.body.appendChild(Object.assign(document.createElement("div"), { id, ...values }));
