@@ -134,12 +134,54 @@ function steps(parent, name, last, changed) {
   return { go, last(number, at = 0) { input.max = number; go(at); } };
 }
 
-// A point of an SVG that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y
+// What comes to rest within half a second; at once for readers who asked for less motion, and in a photograph.
+const moves = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// The head of an arrow whose tip is at its origin and which points to the right.
+const headOf = (size) => `M0 0L${-1.9 * size} ${0.85 * size}L${-1.5 * size} 0L${-1.9 * size} ${-0.85 * size}Z`;
+const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`;
+
+// The line of an arrow from the origin, which ends within the head.
+function shaft([x, y], size) {
+  const share = Math.max(0, 1 - (1.4 * size) / (Math.hypot(x, y) || 1));
+  return `M0 0L${share * x} ${-share * y}`;
+}
+
+// Letters in an SVG whose unit is a part of a picture: as large as everywhere else on the page.
+const letters = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
+
+// Put labels where there is room: each begins at its own place, and they push each other, and themselves from `points`,
+// away, within `edge` of the middle. `labels` are { element, x, y }, where the middle of the text should be.
+function spread(labels, points, size, edge) {
+  const boxes = labels.filter(({ element }) => element.textContent).map(({ element, x, y }) => {
+    const w = element.getComputedTextLength() / 2 + 0.2 * size, h = 0.66 * size;
+    return { element, x, y, w, h, home: [x, y] };
+  });
+  const fixed = points.map(([x, y]) => ({ x, y, w: 0.3 * size, h: 0.3 * size }));
+  for (let turn = 0; turn < 120; turn++) {
+    for (const [i, one] of boxes.entries()) {
+      for (const other of [...boxes.slice(i + 1), ...fixed]) {
+        const dx = one.x - other.x, dy = one.y - other.y;
+        const right = one.w + other.w - Math.abs(dx), down = one.h + other.h - Math.abs(dy);
+        if (right <= 0 || down <= 0) continue;
+        const both = other.home ? 0.5 : 1, [x, y] = right < down ? [Math.sign(dx) * right, 0] : [0, (Math.sign(dy) || 1) * down];
+        one.x += both * x;
+        one.y += both * y;
+        if (other.home) [other.x, other.y] = [other.x - both * x, other.y - both * y];
+      }
+      one.x = Math.max(one.w - edge, Math.min(edge - one.w, one.x));
+      one.y = Math.max(one.h - edge, Math.min(edge - one.h, one.y));
+    }
+  }
+  for (const { element, x, y } of boxes) set(element, { x, y: -y + 0.35 * size, "font-size": size });
+}
+
+// The head of an arrow that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y
 // upwards, and puts the handle where it then belongs: handle.put([x, y]).
 function handle(svg, name, colour, { size, step, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
   add(all, "circle", { r: 2 * size, fill: "transparent" }); // as large as a finger needs
-  add(all, "circle", { r: size, fill: colour, class: "dot" });
+  const head = add(all, "path", { d: headOf(size), fill: colour, class: "dot" });
   let place = [0, 0];
   all.put = ([x, y]) => {
     place = [x, y];
@@ -147,6 +189,7 @@ function handle(svg, name, colour, { size, step, moved }) {
       transform: `translate(${x} ${-y})`, "data-x": x, "data-y": y,
       "aria-valuenow": x, "aria-valuetext": `${format(x, 1)}, ${format(y, 1)}`,
     });
+    head.setAttribute("transform", `rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`);
   };
   const round = (number) => Math.round(number / step) * step;
   const move = (x, y) => moved([round(x), round(y)]);
