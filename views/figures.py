@@ -337,7 +337,7 @@ def layers_of(hnsw, count: int) -> list[list[list[int]]]:
 
 def rotary_turn(
     query: Sequence[float] = (1.0, 0.3),
-    key: Sequence[float] = (0.6, 0.5),
+    key: Sequence[float] = (0.7, 0.21),  # the same direction
     tokens: Sequence[str] | None = None,
     *,
     pair: int = 4,

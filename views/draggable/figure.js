@@ -74,7 +74,7 @@ function explain(text) {
 // What a reader takes hold of. Each calls `changed` with what was chosen.
 
 function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) }, changed) {
-  const label = add(parent, "label", {}, name);
+  const label = add(parent, "label", {}, name.trim());
   const input = add(label, "input", { type: "range", min, max, step, value });
   const output = add(label, "output");
   input.update = (number = +input.value) => {
@@ -90,7 +90,7 @@ function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (
 function tick(parent, name, on, changed) {
   const label = add(parent, "label"), input = add(label, "input", { type: "checkbox" });
   input.checked = on;
-  label.append(` ${name}`);
+  label.append(name);
   input.addEventListener("change", () => changed(input.checked));
   return input;
 }
@@ -102,7 +102,7 @@ function choice(parent, title, names, chosen, changed) {
   return names.map((name) => {
     const label = add(group, "label"), input = add(label, "input", { type: "radio", name: title, value: name });
     input.checked = name === chosen;
-    label.append(` ${name}`);
+    label.append(name);
     input.addEventListener("change", () => changed(name));
     return input;
   });
@@ -117,7 +117,8 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 }
 
 // Steps 0 to `last`: back, a slider, on. `last(number, at)` gives it other steps, and goes to one of them.
-function steps(parent, name, last, changed) {
+function steps(controls, name, last, changed) {
+  const parent = add(controls, "div", { class: "steps" });
   const back = add(parent, "button", { type: "button" }, "\u2190 back");
   const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
   const on = add(parent, "button", { type: "button" }, "next \u2192");
