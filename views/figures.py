@@ -298,7 +298,10 @@ def graph_walk(
     centred = vectors - vectors.mean(dim=0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     places = centred @ directions[:2].T
-    places = places / places.abs().amax(dim=0) * torch.tensor([104, 66])
+    edge = torch.tensor([104, 66], dtype=places.dtype)
+    scale = edge / places.abs().amax(dim=0)
+    star = ((query - vectors.mean(dim=0)) @ directions[:2].T * scale).clamp(-edge, edge)
+    places = places * scale
     ef = max(k, min(index.hnsw.efSearch, N, 64))
 
     return make_figure(
@@ -306,6 +309,7 @@ def graph_walk(
         {
             "names": names,
             "places": places.mul(torch.tensor([1, -1])).round(decimals=2),
+            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # where the query stands, or at the edge
             "scores": scores,
             "links": layers_of(index.hnsw, N),
             "entry": index.hnsw.entry_point,

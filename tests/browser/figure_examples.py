@@ -511,6 +511,7 @@ def use_graph(page, chance: random.Random) -> None:
         slide(page, ef, chance)
     else:
         press(page, ef, "ArrowLeft ArrowRight Home End", chance)
+    press(page, step, "End", chance, most=1)
     index.hnsw.efSearch = int(ef.input_value())
     faiss.cvar.hnsw_stats.reset()
     exact = (vectors @ query).topk(3)

@@ -25,7 +25,7 @@ const ghosts = ["query", "average"].map((name) => drawn(`var(--${name})`, 0.07, 
 const feet = names.map(() => ({ // how far the query goes along a key
   down: drawn("var(--query)", 0.03, { "stroke-dasharray": unit / 10 }), along: drawn("", 0.22, { opacity: 0.55 }),
 }));
-const context = drawn("var(--average)", 0.13), tip = add(svg, "path", { d: headOf(1.25 * size), fill: "var(--average)" });
+const context = drawn("var(--average)", 0.13), tip = add(svg, "path", { d: arrowhead(1.25 * size), fill: "var(--average)" });
 const write = (name, colour) => add(svg, "text", { "text-anchor": "middle", style: `pointer-events: none; fill: ${colour}` }, name);
 const told = write("average", "var(--average)"), start = write("", "var(--soft)");
 
@@ -112,7 +112,7 @@ function draw() {
 
 // Each label stands beyond its arrow's head, as far as there is room.
 function place(mean) {
-  const high = letters(svg), shown = [...keys, ...values, query].filter((one) => one.text.textContent);
+  const high = letterSize(svg), shown = [...keys, ...values, query].filter((one) => one.text.textContent);
   const beyond = (element, [x, y]) => {
     const long = Math.hypot(x, y) || 1, wide = element.getComputedTextLength() / 2 + high;
     return { element, x: x + (x / long) * wide, y: y + (y / long) * 1.3 * high };
@@ -120,7 +120,7 @@ function place(mean) {
   const labels = shown.map((one) => ({ one, element: one.text, point: one.get() }));
   const all = [...labels, { element: told, point: mean }, { element: start, point: first[0] }];
   all.forEach(({ element }) => set(element, { "font-size": high }));
-  spread(all.map(({ element, point }) => beyond(element, point)), [...shown.map((one) => one.get()), mean], high, reach);
+  makeRoom(all.map(({ element, point }) => beyond(element, point)), [...shown.map((one) => one.get()), mean], high, reach);
 }
 
 // The points around all others, in order (Andrew's monotone chain).

@@ -132,14 +132,14 @@ function steps(controls, name, last, changed) {
   back.addEventListener("click", () => go(+input.value - 1));
   on.addEventListener("click", () => go(+input.value + 1));
   if (window.still) setTimeout(() => go(+input.max)); // a photograph shows how it ends
-  return { go, last(number, at = 0) { input.max = number; go(at); } };
+  return { go, at: () => +input.value, last(number, at = 0) { input.max = number; go(at); } };
 }
 
 // What comes to rest within half a second; at once for readers who asked for less motion, and in a photograph.
-const moves = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // The head of an arrow whose tip is at its origin and which points to the right.
-const headOf = (size) => `M0 0L${-1.9 * size} ${0.85 * size}L${-1.5 * size} 0L${-1.9 * size} ${-0.85 * size}Z`;
+const arrowhead = (size) => `M0 0L${-1.9 * size} ${0.85 * size}L${-1.5 * size} 0L${-1.9 * size} ${-0.85 * size}Z`;
 const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`;
 
 // The line of an arrow from the origin, which ends within the head.
@@ -149,11 +149,12 @@ function shaft([x, y], size) {
 }
 
 // Letters in an SVG whose unit is a part of a picture: as large as everywhere else on the page.
-const letters = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
+const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
 
 // Put labels where there is room: each begins at its own place, and they push each other, and themselves from `points`,
-// away, within `edge` of the middle. `labels` are { element, x, y }, where the middle of the text should be.
-function spread(labels, points, size, edge) {
+// away, within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where the middle of the text should be.
+function makeRoom(labels, points, size, edge) {
+  const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
   const boxes = labels.filter(({ element }) => element.textContent).map(({ element, x, y }) => {
     const w = element.getComputedTextLength() / 2 + 0.2 * size, h = 0.66 * size;
     return { element, x, y, w, h, home: [x, y] };
@@ -170,8 +171,8 @@ function spread(labels, points, size, edge) {
         one.y += both * y;
         if (other.home) [other.x, other.y] = [other.x - both * x, other.y - both * y];
       }
-      one.x = Math.max(one.w - edge, Math.min(edge - one.w, one.x));
-      one.y = Math.max(one.h - edge, Math.min(edge - one.h, one.y));
+      one.x = Math.max(one.w - across, Math.min(across - one.w, one.x));
+      one.y = Math.max(one.h - up, Math.min(up - one.h, one.y));
     }
   }
   for (const { element, x, y } of boxes) set(element, { x, y: -y + 0.35 * size, "font-size": size });
@@ -182,7 +183,7 @@ function spread(labels, points, size, edge) {
 function handle(svg, name, colour, { size, step, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
   add(all, "circle", { r: 2 * size, fill: "transparent" }); // as large as a finger needs
-  const head = add(all, "path", { d: headOf(size), fill: colour, class: "dot" });
+  const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
   let place = [0, 0];
   all.put = ([x, y]) => {
     place = [x, y];

@@ -88,7 +88,7 @@ const texts = many(4, () => write(plane, 0)); // over the arrows
 
 // Labels beyond the heads, and the angle in its wedge, where there is room.
 function label(all, heads) {
-  const high = letters(plane);
+  const high = letterSize(plane);
   const placed = all.map(([[x, y], colour, text], i) => {
     const element = texts[i], long = Math.hypot(x, y) || 1;
     element.textContent = text;
@@ -96,7 +96,7 @@ function label(all, heads) {
     const wide = i < 4 ? element.getComputedTextLength() / 2 + high : 0;
     return { element, x: x + (x / long) * wide, y: y + (y / long) * (i < 4 ? 1.3 * high : 0) };
   });
-  spread(placed, heads, high, edge);
+  makeRoom(placed, heads, high, edge);
 }
 
 // Their product at each distance, blue above zero and orange below.
