@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tokenizers import Tokenizer
@@ -167,3 +168,17 @@ def test_sixteen_long_words_fit_into_the_line_and_a_pin_points_to_its_word(page,
         box = page.locator(".cells span").nth(at).bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, query.bounding_box()["y"] + 10)
         assert query.input_value() == str(at)
+
+
+def test_long_vectors_begin_with_eight_numbers_and_a_button_shows_the_rest(page, tmp_path):
+    word, position, kind = torch.randn(5, 40, generator=torch.Generator().manual_seed(3)).split([2, 2, 1])
+    open_figure(page, figures.sum_and_scale(word, position, kind, NAMES[:2]), tmp_path)
+    button = page.get_by_role("button")
+    for count, name in ((8, "now all 40 numbers"), (40, "the first 8 alone"), (8, "now all 40 numbers")):
+        assert button.text_content() == name
+        total = (word[0] + position[1] + kind[0])[:count]
+        shown = page.locator("svg[data-values]").evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")
+        assert torch.allclose(torch.tensor(shown[3]), total, atol=1e-6)
+        assert torch.allclose(torch.tensor(shown[4]), torch.nn.functional.layer_norm(total, [count], eps=1e-12), atol=1e-5)
+        assert page.get_by_label("number", exact=True).is_visible() == (count == 40)
+        button.click()
