@@ -71,7 +71,7 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     return make_figure(
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
-        summary=f"Sharpness: softmax of the scores of {told(names)}, times a factor",
+        summary=f"Sharpness: what a factor does to the softmax of {len(names)} scores",
     )
 
 

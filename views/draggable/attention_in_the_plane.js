@@ -135,4 +135,4 @@ function outline(points) {
 }
 
 draw();
-new ResizeObserver(draw).observe(svg);
+redraw(svg, draw);

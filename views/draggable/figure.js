@@ -139,17 +139,22 @@ function steps(controls, name, last, changed) {
 const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // The head of an arrow whose tip is at its origin and which points to the right.
-const arrowhead = (size) => `M0 0L${-1.9 * size} ${0.85 * size}L${-1.5 * size} 0L${-1.9 * size} ${-0.85 * size}Z`;
+const arrowhead = (size) => `M0 0L${-1.6 * size} ${0.75 * size}L${-1.3 * size} 0L${-1.6 * size} ${-0.75 * size}Z`;
 const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`;
 
 // The line of an arrow from the origin, which ends within the head.
 function shaft([x, y], size) {
-  const share = Math.max(0, 1 - (1.4 * size) / (Math.hypot(x, y) || 1));
+  const share = Math.max(0, 1 - (1.2 * size) / (Math.hypot(x, y) || 1));
   return `M0 0L${share * x} ${-share * y}`;
 }
 
 // Letters in an SVG whose unit is a part of a picture: as large as everywhere else on the page.
 const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
+
+// Draw anew where there is another size, as long as the page is there.
+function redraw(svg, draw) {
+  new ResizeObserver(() => { if (figure.isConnected) draw(); }).observe(svg);
+}
 
 // Put labels where there is room: each begins at its own place, and they push each other, and themselves from `points`,
 // away, within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where the middle of the text should be.

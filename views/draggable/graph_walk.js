@@ -181,4 +181,4 @@ function name(past, known) {
 }
 
 step.go(0);
-new ResizeObserver(() => draw(step.at())).observe(svg);
+redraw(svg, () => draw(step.at()));

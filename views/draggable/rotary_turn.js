@@ -171,4 +171,4 @@ function draw(sentence = "The product depends on the angle between the two arrow
 }
 
 draw();
-new ResizeObserver(() => draw()).observe(plane);
+redraw(plane, draw);
