@@ -108,7 +108,8 @@ def variables(theme: str) -> str:
     scales = {f"scale-{name}": " ".join(stops) for name, stops in SCALES[theme].items()}
     lists = scales | {"heads": " ".join(HEADS[theme])}
     # an attention weight of 1 under letters, which stay legible on it
-    return declared((LIGHT if theme == "light" else DARK) | lists | {"weight": SCALES[theme]["above"][3]})
+    weight = SCALES[theme]["above"][3 if theme == "light" else 2]
+    return declared((LIGHT if theme == "light" else DARK) | lists | {"weight": weight})
 
 
 def declared(values: dict[str, str]) -> str:
