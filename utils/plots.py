@@ -9,9 +9,9 @@ import torch
 from cycler import cycler
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap, get_named_colors_mapping
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
 
-from utils.colours import FACE, LETTERS, LIGHT, ROLES, SCALES, TINTS
+from utils.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
 
 MARKERS = ("o", "s", "^", "D", "v", "P")  # of lines in one picture, so that they differ in form, too
 
@@ -19,15 +19,25 @@ MARKERS = ("o", "s", "^", "D", "v", "P")  # of lines in one picture, so that the
 def set_style() -> None:
     """Give matplotlib the colours and letters of utils/colours.py, by their names: "ours", "pale blue", cmap="weights".
 
-    `utils.notebook.start` calls it. A magnitude is drawn from white to blue, a number of either sign, with
-    cmap="signed", blue above zero and orange below.
+    `utils.notebook.start` calls it. A magnitude is drawn from white to blue, another's with cmap="others" to orange; a
+    number of either sign, with cmap="signed", blue above zero and orange below; cmap="heads" has a colour per head.
     """
     named = {role: LIGHT[hue] for role, hue in ROLES.items()} | {"mark": LIGHT["mark"]}
-    get_named_colors_mapping().update(named | {f"pale {hue}": tint for hue, tint in TINTS.items()})
     above, below = SCALES["light"]["above"], SCALES["light"]["below"]
-    for name, stops in {"weights": above, "signed": (*reversed(below), *above[1:])}.items():
+    named |= {f"pale {hue}": tint for hue, tint in TINTS.items()} | {
+        "light blue": above[2],
+        "light orange": below[2],
+    }
+    get_named_colors_mapping().update(named)
+    for name, stops in {
+        "weights": above,
+        "others": below,
+        "signed": (*reversed(below), *above[1:]),
+    }.items():
         if name not in colormaps:
             colormaps.register(LinearSegmentedColormap.from_list(name, stops))
+    if "heads" not in colormaps:
+        colormaps.register(ListedColormap(HEADS["light"], "heads"))
     order = [named[role] for role in ("ours", "other", "third", "average", "query", "value")]
     points = 10
     plt.rcParams.update(
