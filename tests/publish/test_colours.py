@@ -21,7 +21,8 @@ HEX = re.compile(r"(?<![#&\w])#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})(?![\w-])")
 HUES = "red|green|blue|orange|purple|pink|brown|cyan|magenta|gold|yellow|navy|teal|crimson|salmon|steelblue|gr[ae]y"
 MAPS = r"Blues|Oranges|Greens|Reds|Gr[ae]ys|Set\d|viridis|cividis|plasma|magma|coolwarm|RdBu\w*|tab\d+"
 NAMED = re.compile(
-    rf"""["'](?:C\d|tab:\w+|(?:dark|light)?(?:{HUES})|{MAPS})["']|(?:color|fill|stroke|background): ?(?:{HUES})\b"""
+    rf"""["'](?:C\d|tab:\w+|{MAPS})["']|colou?rs?\b.*["'](?:dark|light)?(?:{HUES})["']"""
+    rf"""|(?:color|fill|stroke|background): ?(?:{HUES})\b"""
 )
 FOLDERS = {
     "utils",
