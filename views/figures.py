@@ -309,7 +309,7 @@ def graph_walk(
         {
             "names": names,
             "places": places.mul(torch.tensor([1, -1])).round(decimals=2),
-            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # where the query stands, or at the edge
+            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # of the query; far away, at the edge
             "scores": scores,
             "links": layers_of(index.hnsw, N),
             "entry": index.hnsw.entry_point,

@@ -49,7 +49,8 @@ def test_it_can_be_read_and_reached_everywhere(page, tmp_path, name, scheme, wid
     expect(page.locator(f"html.{scheme}")).to_be_attached()
     assert Axe().run(page).response["violations"] == []
     assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
-    pressed = "button, select, .handle, label, input:not([type=radio], [type=checkbox])"  # these have their label's room
+    # a circle or a square to tick has its label's room
+    pressed = "button, select, .handle, label, input:not([type=radio], [type=checkbox])"
     boxes = [
         box for one in page.locator(pressed).all() if (box := one.bounding_box())
     ]  # none of what is not shown
