@@ -1,5 +1,6 @@
 """The figures that can be dragged: what a hand does to them, and the numbers that they then show."""
 
+import json
 import random
 from collections import Counter
 
@@ -189,3 +190,20 @@ def test_long_vectors_begin_with_eight_numbers_and_a_button_shows_the_rest(page,
         )
         assert page.get_by_role("slider").count() == (5 if count == 40 else 1)
         button.click()
+
+
+def test_the_words_numbers_are_changed_by_keys_too(page, tmp_path):
+    open_figure(page, FIGURES["sum_and_scale"].make(NAMES), tmp_path)
+    strip = page.get_by_role("spinbutton")
+    first, at = (
+        json.loads(strip.get_attribute("data-values")),
+        int(strip.get_attribute("aria-valuetext").split()[1][:-1]),
+    )
+    strip.press("ArrowLeft" if at else "ArrowRight")
+    strip.press("ArrowUp")
+    at += -1 if at else 1
+    moved = [
+        new - old for new, old in zip(json.loads(strip.get_attribute("data-values")), first, strict=True)
+    ]
+    assert [place for place, by in enumerate(moved) if by > 0] == [at]
+    assert strip.get_attribute("aria-valuetext").startswith(f"number {at}: ")

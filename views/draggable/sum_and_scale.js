@@ -2,7 +2,8 @@
 
 explain(
   "Choose a word, a position and a token type, and watch the sum. Blue bars, upwards, are above zero, orange ones, " +
-  "downwards, below. Click into a strip to follow one number; few numbers of the word can be dragged up and down.",
+  "downwards, below. Click into a strip to follow one number; few numbers of the word can be dragged up and down. " +
+  "By keyboard: arrow keys in the word's strip.",
 );
 
 const { names, reach, first } = data, all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
@@ -79,6 +80,17 @@ function pick(svg, picked) {
 }
 
 const words = strip("Word vector", reach, 44, (at, height) => (size > 16 ? choose(at) : change(at, height)));
+// By keyboard: ← and → choose a number of the word's vector, ↑ and ↓ change it.
+set(words.svg, { role: "spinbutton", tabindex: 0 });
+words.svg.addEventListener("keydown", (event) => {
+  const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
+  if (across === undefined) return;
+  event.preventDefault();
+  if (across) return choose(Math.max(0, Math.min(size - 1, state.chosen + across)));
+  const next = vector[state.chosen] + (up * reach) / 50;
+  vector[state.chosen] = Math.max(-2 * reach, Math.min(2 * reach, next));
+  draw(changed);
+});
 const label = add(words.side, "label", {}, "word ");
 const select = add(label, "select", { style: "max-width: 180px" });
 names.forEach((name) => add(select, "option", {}, name));
@@ -177,6 +189,8 @@ function draw(news = "") {
   const normed = total.map((number, i) => ((number - mean) / root) * gamma(i) + beta(i));
   words.svg.style.touchAction = size > 16 ? "pan-y" : "none";
   words.draw(vector);
+  const now = vector[state.chosen];
+  set(words.svg, { "aria-valuenow": now, "aria-valuetext": `number ${state.chosen}: ${format(now)}` });
   places.draw(position[state.at]);
   kinds.draw(type[state.kind]);
   sums.draw(total);
