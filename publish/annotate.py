@@ -18,10 +18,10 @@ MODEL = """click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth
 | -32 -42: [aria-label='layer 2, head 4'] | -40 0: g.detail .token >> nth=8 | 90 -66: g.detail .token >> nth=8"""
 NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
 | 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
-| 42 0: #expanded text:has-text('Key') | 84 0: #expanded text:has-text('elementwise')
+| 42 0: #expanded text:has-text('Key') | 100 0: #expanded text:has-text('elementwise')
 | 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
 VIEWS = {  # width, pixels for one of them, what is done first, and where the numbers stand: right of a middle, below it
-    "head": (head_view, {"layer": 2, "heads": [4, 11]}, 708, 2, HEAD),
+    "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
     "model": (model_view, {}, 994, 1.4, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
 }
