@@ -1,7 +1,8 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
 explain(
-  "Drag an arrow's head, or move to it with Tab and use the arrow keys. The thick part of a key's line is the query's " +
+  "Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, and the score of " +
+  "that key grows; make the query longer, and the largest weight grows. The thick part of a key's line is the query's " +
   "projection on it: times the length of the key, it is query · key. Dashed and orange, it is below zero.",
 );
 
@@ -23,7 +24,7 @@ const drawn = (stroke, width, more = {}) => add(svg, "path", { stroke, "stroke-w
 const hull = add(svg, "path", { fill: "var(--average)", "fill-opacity": 0.1 });
 const ghosts = ["query", "average"].map((name) => drawn(`var(--${name})`, 0.07, { "stroke-dasharray": unit / 6, opacity: 0.5 }));
 const feet = names.map(() => ({ // how far the query goes along a key
-  down: drawn("var(--query)", 0.03, { "stroke-dasharray": unit / 10 }), along: drawn("", 0.22, { opacity: 0.55 }),
+  down: drawn("var(--query)", 0.03, { "stroke-dasharray": unit / 10 }), along: drawn("", 0.22, { opacity: 0.55, class: "projection" }),
 }));
 const context = drawn("var(--average)", 0.13), tip = add(svg, "path", { d: arrowhead(1.25 * size), fill: "var(--average)" });
 const write = (name, colour) => add(svg, "text", { "text-anchor": "middle", style: `pointer-events: none; fill: ${colour}` }, name);
@@ -90,7 +91,7 @@ function draw() {
     const [x, y] = state.keys[i], share = products[i] / (x * x + y * y || 1), foot = [share * x, share * y];
     feet[i].down.setAttribute("d", `M${asks[0]} ${-asks[1]}L${foot[0]} ${-foot[1]}`);
     set(feet[i].along, {
-      d: `M0 0L${foot[0]} ${-foot[1]}`, stroke: `var(--${share < 0 ? "below" : "above"})`,
+      d: `M0 0L${foot[0]} ${-foot[1]}`, "data-x": foot[0], "data-y": foot[1], stroke: `var(--${share < 0 ? "below" : "above"})`,
       "stroke-dasharray": share < 0 ? unit / 7 : "none",
     });
   });

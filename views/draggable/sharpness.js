@@ -2,7 +2,8 @@
 
 explain(
   "Move the factor, or the score of one token. The green piece behind a bar is its gradient, p (1 − p): how fast the bar " +
-  "would grow if its score × factor grew. Where all of them vanish, changing a score changes nothing.",
+  "would grow with its score × factor. Watch the bars: once one token has more than half of the attention, the gradient " +
+  "that is left shrinks with each further bit.",
 );
 
 const { names, size } = data, scores = [...data.scores];
