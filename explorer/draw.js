@@ -1,13 +1,11 @@
 // Numbers as colours: tables for tokens × tokens, canvases for rows of vectors. Both tell a number on hover and focus.
-const LIGHT = {
-  above: [[247, 247, 247], [209, 229, 240], [146, 197, 222], [67, 147, 195], [33, 102, 172], [5, 48, 97]],
-  below: [[247, 247, 247], [254, 224, 182], [253, 184, 99], [224, 130, 20], [179, 88, 6], [127, 59, 8]],
-};
-const DARK = {
-  above: [[32, 36, 43], [33, 60, 92], [40, 94, 150], [62, 138, 200], [124, 187, 232], [200, 228, 248]],
-  below: [[32, 36, 43], [82, 52, 26], [140, 80, 28], [204, 116, 40], [242, 166, 92], [252, 222, 184]],
-};
-const isDark = () => getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
+// The page's own scales, light or dark, as [red, green, blue]: from the ground to the strongest
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const stops = (name) => style.getPropertyValue(`--scale-${name}`).trim().split(" ")
+    .map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  return { above: stops("above"), below: stops("below") };
+}
 
 // The colour of a number on a scale from -limit to limit, as [red, green, blue]
 function colour(value, limit, palette) {
@@ -113,13 +111,13 @@ class Matrix {
 
   draw(tokens, values, { limit, signed, chosen, picked }) {
     if (this.tokens !== tokens) this.rebuild(tokens);
-    const palette = isDark() ? DARK : LIGHT;
+    const palette = colours();
     this.values = values;
     this.cells.forEach((cells, row) => cells.forEach((cell, column) => {
       const value = values[row * tokens.length + column], ground = colour(value, limit, palette);
       cell.textContent = written(value);
       cell.style.background = rgb(ground);
-      cell.style.color = light(ground) > 0.18 ? "#000" : "#fff";
+      cell.style.color = light(ground) > 0.18 ? "black" : "white";
       cell.classList.toggle("picked", row === chosen && column === picked);
       cell.parentElement.classList.toggle("chosen", row === chosen);
     }));
@@ -180,7 +178,7 @@ class Rows {
 
   // `shares` stand beside the tokens, whose rows are mixed by them
   draw(tokens, values, { chosen, limit = reach(values), shares }) {
-    const palette = isDark() ? DARK : LIGHT, columns = values.length / tokens.length, height = 10;
+    const palette = colours(), columns = values.length / tokens.length, height = 10;
     Object.assign(this, { tokens, values, columns, row: Math.min(this.row, tokens.length - 1), column: Math.min(this.column, columns - 1) });
     Object.assign(this.canvas, { width: columns, height: tokens.length * height });
     const picture = new ImageData(columns, tokens.length * height);
@@ -207,7 +205,7 @@ function reach(values) {
 
 // One head's weights, or their differences, as a small picture
 function thumbnail(canvas, weights, count, limit = 1) {
-  const palette = isDark() ? DARK : LIGHT;
+  const palette = colours();
   Object.assign(canvas, { width: count, height: count });
   const picture = new ImageData(count, count);
   weights.forEach((weight, i) => picture.data.set([...colour(weight, limit, palette), 255], 4 * i));

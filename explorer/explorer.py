@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from explorer.npm import Package, fetch, read_member
 from utils.checkpoint import checkpoint_name
+from utils.colours import css, variables
 from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
 from utils.files import write_file
@@ -229,8 +230,9 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
     # the page is fetched often, and read here
-    program = re.sub(r"^ *//.*\n|^ +", "", commented, flags=re.MULTILINE)
-    style = read["explorer.css"]
+    program = re.sub(r"^ *//.*
+|^ +", "", commented, flags=re.MULTILINE)
+    style = css(dark=None) + read["explorer.css"].replace("--dark-theme;", variables("dark"))
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,

@@ -88,7 +88,7 @@ function makePair() {
     if (!drawnOne) return;
     const limit = largestOf(compared.heads.flatMap(({ difference }) => difference.flat()));
     fillHeads(by("pair-heads"), (canvas, i) => thumbnail(canvas, compared.heads[i].difference.flat(), compared.slots.length, limit));
-    by("pair-scale").replaceChildren(...scale(limit, true, isDark() ? DARK : LIGHT));
+    by("pair-scale").replaceChildren(...scale(limit, true, colours()));
   }
 
   function drawFollowed() {

@@ -11,23 +11,23 @@ from views import head_view, model_view, neuron_view
 
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
-HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: rect[fill='#9467bd'] >> nth=-1 | -42 0: #left text >> nth=8
+HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4"] | -42 0: #left text >> nth=8
 | 12 0: #right .attentionBoxes rect >> nth=-10 | 8 -23: #attention | 0 -23: #filter | 0 -23: #threshold"""
 MODEL = """click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -32 -42: [aria-label='layer 2, head 4'] | -40 0: g.detail .token >> nth=8 | 90 -66: g.detail .token >> nth=8"""
 NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
 | 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
-| 42 0: #expanded text:has-text('Key') | 84 0: #expanded text:has-text('elementwise')
+| 42 0: #expanded text:has-text('Key') | 100 0: #expanded text:has-text('elementwise')
 | 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
 VIEWS = {  # width, pixels for one of them, what is done first, and where the numbers stand: right of a middle, below it
-    "head": (head_view, {"layer": 2, "heads": [4, 11]}, 708, 2, HEAD),
+    "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
     "model": (model_view, {}, 994, 1.4, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
 }
 STYLE = """body { padding-top: 20px } h1, #help, #tip, #ring { display: none } .mark { position: absolute; z-index: 9;
-width: 20px; border-radius: 50%; background: #b2182b; outline: 2px solid white; color: white; text-align: center;
-font: bold 13px/20px Arial, sans-serif }"""
+width: 20px; border-radius: 50%; background: var(--mark); outline: 2px solid white; color: white; text-align: center;
+font: bold 13px/20px var(--face) }"""
 MARK = """(element, [right, down]) => {
   const box = element.getBoundingClientRect(), mark = document.createElement("div");
   mark.style.left = `${box.x + box.width / 2 + right - 10}px`;

@@ -13,6 +13,7 @@ from traitlets.config import Config
 
 from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
 from publish.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
+from utils.colours import css
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_LETTERS = WEB / "slides" / "larger_letters.py"
@@ -73,6 +74,8 @@ def make_slides(copy: Path, folder: Path, seminar: bool = False) -> Path:
         shutil.copytree(REVEAL / part, folder / "reveal" / part, dirs_exist_ok=True, ignore=unneeded)
     for file in (mathjax(), WEB / "static" / "views.js", *(WEB / "slides").glob("slides.*")):
         shutil.copy(file, folder)
+    style = folder / "slides.css"
+    style.write_text(css(dark=None) + style.read_text("utf-8"), "utf-8")  # slides are light
     target = folder / f"{copy.name[:2]}{'-seminar' * seminar}.html"
     target.write_text(page, "utf-8")
     return target

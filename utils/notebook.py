@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from numbers import Real
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import transformers
@@ -17,6 +16,7 @@ from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
 from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config
+from utils.plots import set_style
 
 # what the notebooks look at: layer 5, head 11, neuron 1152, and scores of vectors of this size
 NEEDED = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
@@ -40,16 +40,7 @@ def start(seed: int = 0) -> torch.device:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     warnings.filterwarnings("ignore", category=FutureWarning)
-    plt.rcParams.update(
-        {
-            "figure.dpi": 90,
-            "figure.constrained_layout.use": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "image.cmap": "cividis",
-            "font.size": 10,
-        }
-    )
+    set_style()
     if get_ipython() is not None:
         set_matplotlib_formats("retina")  # two pixels for one, which the screens of laptops have
     device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))

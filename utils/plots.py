@@ -1,22 +1,57 @@
 """Figures that several notebooks share: each has labelled axes, shows itself and returns nothing."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from cycler import cycler
+from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
 
-# for numbers of either sign, as bertviz draws them: blue above zero, orange below, nearly white at it
-NEGATIVE, POSITIVE = "#b35806", "#2166ac"
-SIGNED = LinearSegmentedColormap.from_list(
-    "signed",
-    [
-        *("#7f3b08", NEGATIVE, "#e08214", "#fdb863", "#fee0b6", "#f7f7f7"),
-        *("#d1e5f0", "#92c5de", "#4393c3", POSITIVE, "#053061"),
-    ],
-)
+from utils.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
+
+MARKERS = ("o", "s", "^", "D", "v", "P")  # of lines in one picture, so that they differ in form, too
+
+
+def set_style() -> None:
+    """Give matplotlib the colours and letters of utils/colours.py, by their names: "ours", "pale blue", cmap="weights".
+
+    `utils.notebook.start` calls it. A magnitude is drawn from white to blue, another's with cmap="others" to orange; a
+    number of either sign, with cmap="signed", blue above zero and orange below; cmap="heads" has a colour per head.
+    """
+    named = {role: LIGHT[hue] for role, hue in ROLES.items()} | {"mark": LIGHT["mark"]}
+    above, below = SCALES["light"]["above"], SCALES["light"]["below"]
+    named |= {f"pale {hue}": tint for hue, tint in TINTS.items()} | {
+        "light blue": above[2],
+        "light orange": below[2],
+    }
+    get_named_colors_mapping().update(named)
+    for name, stops in {
+        "weights": above,
+        "others": below,
+        "signed": (*reversed(below), *above[1:]),
+    }.items():
+        if name not in colormaps:
+            colormaps.register(LinearSegmentedColormap.from_list(name, stops))
+    if "heads" not in colormaps:
+        colormaps.register(ListedColormap(HEADS["light"], "heads"))
+    order = [named[role] for role in ("ours", "other", "third", "average", "query", "value")]
+    points = 10
+    plt.rcParams.update(
+        {
+            "font.family": FACE.split('"')[1],
+            "font.size": points,
+            "figure.dpi": 72 * LETTERS / points,
+            "figure.constrained_layout.use": True,
+            "axes.prop_cycle": cycler(color=order),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "image.cmap": "weights",
+        }
+    )
 
 
 def to_numpy(values) -> np.ndarray:
@@ -51,7 +86,7 @@ def heatmap(
     ax, own_figure = axes_for(ax, width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
     largest = np.nanmax(np.abs(values)) if signed else None
     lowest, highest = limits or ((-largest, largest) if largest else (None, None))
-    image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap=SIGNED if largest else None)
+    image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap="signed" if largest else None)
     ax.set_xticks(range(len(columns)), map(plain, columns), rotation=45 if max(map(len, columns)) > 2 else 0)
     ax.set_yticks(range(len(rows)), map(plain, rows))
     ax.figure.colorbar(image, ax=ax, label=plain(colorbar))
@@ -70,19 +105,20 @@ def curves(
     title: str = "",
     xlabel: str = "",
     ylabel: str = "",
-    marker: str = "o",
+    marker: str | None = None,
     log_y: bool = False,
     limits: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> None:
     """Draw named curves over x (0, 1, 2 … if not given), with a legend.
 
-    `log_y` makes y logarithmic; `limits` are the lowest and highest y; `ax` draws into existing axes.
+    Each line has marks of its own form, or all have `marker`, "" for none. `log_y` makes y logarithmic; `limits` are
+    the lowest and highest y; `ax` draws into existing axes.
     """
     ax, own_figure = axes_for(ax, width=6.4, height=3.6)
-    for name, values in lines.items():
+    for (name, values), form in zip(lines.items(), cycle(MARKERS), strict=False):
         positions = range(len(values)) if x is None else to_numpy(x)
-        ax.plot(positions, to_numpy(values), marker=marker, label=plain(name))
+        ax.plot(positions, to_numpy(values), marker=form if marker is None else marker, label=plain(name))
     if log_y:
         ax.set_yscale("log")
     if limits:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import ipywidgets as widgets
 from IPython.display import display
 
+from utils.colours import LIGHT
 from views.draw import head_view, model_view, neuron_view
 from views.inputs import check_indices
 from views.models import check_model, tokenize_for_view
@@ -115,7 +116,7 @@ def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
 
 def alert(text: str) -> str:
     """Write a paragraph that a screen reader reads out when it appears."""
-    style = "line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, #c62828)"
+    style = f"line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, {LIGHT['mark']})"
     return f'<p role="alert" style="{style}">{html.escape(text)}</p>'
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
+from utils.colours import css
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -70,7 +71,7 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     return make_figure(
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
-        summary=f"Sharpness: softmax of the scores of {told(names)}, times a factor",
+        summary=f"Sharpness: what a factor does to the softmax of {len(names)} scores",
     )
 
 
@@ -297,7 +298,10 @@ def graph_walk(
     centred = vectors - vectors.mean(dim=0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
     places = centred @ directions[:2].T
-    places = places / places.abs().amax(dim=0) * torch.tensor([104, 66])
+    edge = torch.tensor([104, 66], dtype=places.dtype)
+    scale = edge / places.abs().amax(dim=0)
+    star = ((query - vectors.mean(dim=0)) @ directions[:2].T * scale).clamp(-edge, edge)
+    places = places * scale
     ef = max(k, min(index.hnsw.efSearch, N, 64))
 
     return make_figure(
@@ -305,6 +309,7 @@ def graph_walk(
         {
             "names": names,
             "places": places.mul(torch.tensor([1, -1])).round(decimals=2),
+            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # of the query; far away, at the edge
             "scores": scores,
             "links": layers_of(index.hnsw, N),
             "entry": index.hnsw.entry_point,
@@ -336,7 +341,7 @@ def layers_of(hnsw, count: int) -> list[list[list[int]]]:
 
 def rotary_turn(
     query: Sequence[float] = (1.0, 0.3),
-    key: Sequence[float] = (0.6, 0.5),
+    key: Sequence[float] = (0.7, 0.21),  # the same direction
     tokens: Sequence[str] | None = None,
     *,
     pair: int = 4,
@@ -369,7 +374,7 @@ def make_figure(name: str, data: dict, *, summary: str, before: Sequence[str] = 
     page = Template(own_text("draggable/figure.html")).substitute(
         policy=POLICY,
         title=html.escape(title),
-        css=own_text("draggable/figure.css"),
+        css=css() + own_text("draggable/figure.css"),
         data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
         frame=own_text("frame.js"),
         shared=own_text("draggable/figure.js"),

@@ -80,8 +80,19 @@ function visible(row, heads = 1) {
 
 function placeOf(weight, index) { return weight.index ?? index; }
 
-// bertviz has ten colours; the heads after them are dashed in the head view.
-function dashes(head) { return ["none", "7 3", "2 3"][Math.floor(head / 10)] ?? "1 4"; }
+// A colour of utils/colours.py, as the page's theme has it now.
+const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+
+// There are twelve colours for heads; those after them are dashed in the head view.
+const headColours = () => colour("heads").split(" ");
+function headColour(head) { return headColours()[head % headColours().length]; }
+function dashes(head) { return ["none", "7 3", "2 3"][Math.floor(head / headColours().length)] ?? "1 4"; }
+
+// Of the neuron view: numbers by their sign, attention weights from white to blue; undefined for what is neither.
+function neuronColour(name) {
+  const table = { attn: "above", connector: "above", pos: "above", neg: "below", text_highlight_right: "weight" }[name];
+  return table && colour(table);
+}
 
 // Among how many heads a head's opacity is shared in the head view; a hidden one shows nothing.
 function shownHeads(config, group) {
@@ -102,7 +113,7 @@ function printNumbers(group, squares, numbers, digits, right, down) {
     const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
     const x = +square.getAttribute("x") + right, y = +square.getAttribute("y") + down;
     setAttributes(text, { x, y, "font-size": 13 });
-    text.textContent = numbers[row].toFixed(digits).replace("-", "\u2212");
+    text.textContent = numbers[row].toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "\u2212");
     group.append(text);
   });
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from utils.colours import css
 from utils.files import write_file
 
 FOLDER = Path(__file__).parent
@@ -121,7 +122,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         help=kind.help,
         drop_downs=drop_downs(kind, params),
         data=json_for_html(params),
-        css=own_text("page.css"),
+        css=css() + own_text("page.css"),
         d3=package_text("mpld3", "js/d3.v5.min.js"),
         frame=own_text("frame.js"),
         page=own_text("page.js"),

@@ -163,6 +163,20 @@ function describeLine(target, x, y) {
   return `layer ${chosen("layer")}, ${between(from, to)}${told.join("")}`;
 }
 
+// The neuron view's colours, as bertviz draws them: a number's opacity is tanh(|number| / 4), a weight's the weight.
+if (KIND === "neuron_view") {
+  const scale = document.getElementById("vis").insertAdjacentElement("afterend", document.createElement("p"));
+  const ramp = (...stops) => {
+    const all = stops.map(([name, share]) => `color-mix(in srgb, var(--${name}) ${Math.round(100 * share)}%, transparent)`);
+    const drawn = Object.assign(document.createElement("span"), { className: "ramp" });
+    drawn.style.background = `linear-gradient(to right, ${all.join(", ")})`;
+    return drawn;
+  };
+  const numbers = [-8, -6, -4, -2, 0, 2, 4, 6, 8].map((n) => [n < 0 ? "below" : "above", Math.tanh(Math.abs(n) / 4)]);
+  scale.id = "scale";
+  scale.append("Numbers: \u22128 ", ramp(...numbers), " 8 · Attention weights: 0 ", ramp(["weight", 0], ["weight", 1]), " 1");
+}
+
 const addBox = (id, values) => document.body.appendChild(Object.assign(document.createElement("div"), { id, ...values }));
 const tip = addBox("tip", { role: "status" });
 const ring = addBox("ring", { hidden: true }); // around what the keyboard is at

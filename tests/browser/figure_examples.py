@@ -8,6 +8,7 @@ import functools
 import heapq
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
@@ -157,6 +158,8 @@ def use_plane(page, chance: random.Random) -> None:
         numbers(page, "td[data-value]"), torch.stack([products, scores, scores.exp(), weights], dim=1)
     )
     assert close(numbers(page, "[class^=average]"), average)
+    along = keys / keys.norm(dim=1, keepdim=True)  # how far the query goes in each key's direction
+    assert close(places(page, ".projection").flatten(), (along @ query)[:, None] * along)
 
 
 def make_sharpness(names: list[str]) -> View:
@@ -511,6 +514,7 @@ def use_graph(page, chance: random.Random) -> None:
         slide(page, ef, chance)
     else:
         press(page, ef, "ArrowLeft ArrowRight Home End", chance)
+    press(page, step, "End", chance, most=1)
     index.hnsw.efSearch = int(ef.input_value())
     faiss.cvar.hnsw_stats.reset()
     exact = (vectors @ query).topk(3)
@@ -588,6 +592,10 @@ def use_turn(page, chance: random.Random) -> None:
     assert close(product, rotate(after[:1], distance * now.angle) @ after[1])
     shown = f"query at {now.positions[0]} · key at {now.positions[1]} = "
     assert page.locator("#figure > p").text_content().startswith(shown)
+    between = torch.atan2(now.heads[:, 1], now.heads[:, 0]).rad2deg()
+    told = re.findall(r"(?:= |together |which is )(−?\d+)°", page.locator(".adds").text_content())[-1]
+    wrong = (float(told.replace("−", "-")) - (between[0] - between[1]).item()) % 360
+    assert min(wrong, 360 - wrong) <= 1.1  # two angles, each rounded
     angles = [float(text.split("≈ ")[1][:-1].replace("−", "-")) for text in texts_of(page, "td")[-3:]]
     wanted = torch.tensor([*now.positions, distance]) * now.angle
     assert (torch.tensor(angles) - wanted.rad2deg()).abs().max() <= (0.0051 if now.angle < 0.1 else 0.51)

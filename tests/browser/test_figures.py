@@ -1,9 +1,11 @@
 """The figures that can be dragged: what a hand does to them, and the numbers that they then show."""
 
+import json
 import random
 from collections import Counter
 
 import pytest
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from tokenizers import Tokenizer
@@ -48,9 +50,12 @@ def test_it_can_be_read_and_reached_everywhere(page, tmp_path, name, scheme, wid
     expect(page.locator(f"html.{scheme}")).to_be_attached()
     assert Axe().run(page).response["violations"] == []
     assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    # a circle or a square to tick has its label's room
+    pressed = "button, select, .handle, label, input:not([type=radio], [type=checkbox])"
     boxes = [
-        one.bounding_box() for one in page.locator("button, input, select, .handle").all() if one.is_visible()
-    ]
+        box for one in page.locator(pressed).all() if (box := one.bounding_box())
+    ]  # none of what is not shown
+    assert page.locator(":is([type=radio], [type=checkbox]):not(label *)").count() == 0
     assert min(min(box["width"], box["height"]) for box in boxes) >= 24
 
 
@@ -167,3 +172,38 @@ def test_sixteen_long_words_fit_into_the_line_and_a_pin_points_to_its_word(page,
         box = page.locator(".cells span").nth(at).bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, query.bounding_box()["y"] + 10)
         assert query.input_value() == str(at)
+
+
+def test_long_vectors_begin_with_eight_numbers_and_a_button_shows_the_rest(page, tmp_path):
+    word, position, kind = torch.randn(5, 40, generator=torch.Generator().manual_seed(3)).split([2, 2, 1])
+    open_figure(page, figures.sum_and_scale(word, position, kind, NAMES[:2]), tmp_path)
+    button = page.get_by_role("button")
+    for count, name in ((8, "now all 40 numbers"), (40, "the first 8 alone"), (8, "now all 40 numbers")):
+        assert button.text_content() == name
+        total = (word[0] + position[1] + kind[0])[:count]
+        shown = page.locator("svg[data-values]").evaluate_all(
+            "(all) => all.map((e) => JSON.parse(e.dataset.values))"
+        )
+        assert torch.allclose(torch.tensor(shown[3]), total, atol=1e-6)
+        assert torch.allclose(
+            torch.tensor(shown[4]), torch.nn.functional.layer_norm(total, [count], eps=1e-12), atol=1e-5
+        )
+        assert page.get_by_role("slider").count() == (5 if count == 40 else 1)
+        button.click()
+
+
+def test_the_words_numbers_are_changed_by_keys_too(page, tmp_path):
+    open_figure(page, FIGURES["sum_and_scale"].make(NAMES), tmp_path)
+    strip = page.get_by_role("spinbutton")
+    first, at = (
+        json.loads(strip.get_attribute("data-values")),
+        int(strip.get_attribute("aria-valuetext").split()[1][:-1]),
+    )
+    strip.press("ArrowLeft" if at else "ArrowRight")
+    strip.press("ArrowUp")
+    at += -1 if at else 1
+    moved = [
+        new - old for new, old in zip(json.loads(strip.get_attribute("data-values")), first, strict=True)
+    ]
+    assert [place for place, by in enumerate(moved) if by > 0] == [at]
+    assert strip.get_attribute("aria-valuetext").startswith(f"number {at}: ")

@@ -99,7 +99,7 @@ def test_large_pages_unless_the_reader_has_chosen(monkeypatch):
 def test_numbers_and_figures_look_alike_in_every_notebook():
     start()
     assert "0.0001" in str(torch.tensor([1e-4, 1e4]))
-    assert plt.rcParams["image.cmap"] == "cividis"
+    assert plt.rcParams["image.cmap"] == "weights"
     with warnings.catch_warnings(record=True) as caught:
         warnings.warn("in a later version", FutureWarning, stacklevel=1)
     assert caught == []

@@ -1,14 +1,15 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
 explain(
-  "Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, " +
-  "and the score of that key grows; make the query longer, and the largest weight grows.",
+  "Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, and the score of " +
+  "that key grows; make the query longer, and the largest weight grows. The thick part of a key's line is the query's " +
+  "projection on it: times the length of the key, it is query · key. Dashed and orange, it is below zero.",
 );
 
 const { names, asking } = data, apart = data.values !== null; // whether values are arrows of their own
 const state = { query: data.query, keys: data.keys, values: data.values ?? data.keys, scaled: true, simple: false };
 const most = Math.max(...[state.query, ...state.keys, ...state.values].flat().map(Math.abs));
-const reach = 5 * 2 ** Math.max(0, Math.ceil(Math.log2(most / 4.5))), unit = reach / 5;
+const reach = 5 * 2 ** Math.max(0, Math.ceil(Math.log2(most / 4.5))), unit = reach / 5, size = 0.26 * unit;
 
 const row = add(figure, "div", { class: "row" });
 const svg = add(row, "svg", {
@@ -19,25 +20,30 @@ for (let at = -5; at <= 5; at++) {
   const line = `M${at * unit} ${-reach}V${reach}M${-reach} ${at * unit}H${reach}`;
   add(svg, "path", { d: line, fill: "none", stroke: at ? "var(--faint)" : "var(--line)", "stroke-width": 0.03 * unit });
 }
-const hull = add(svg, "path", { fill: "var(--result)", "fill-opacity": 0.1 });
-const context = add(svg, "path", { stroke: "var(--result)", "stroke-width": 0.12 * unit, fill: "none" });
-const tip = add(svg, "circle", { r: 0.2 * unit, fill: "var(--result)" });
+const drawn = (stroke, width, more = {}) => add(svg, "path", { stroke, "stroke-width": width * unit, fill: "none", ...more });
+const hull = add(svg, "path", { fill: "var(--average)", "fill-opacity": 0.1 });
+const ghosts = ["query", "average"].map((name) => drawn(`var(--${name})`, 0.07, { "stroke-dasharray": unit / 6, opacity: 0.5 }));
+const feet = names.map(() => ({ // how far the query goes along a key
+  down: drawn("var(--query)", 0.03, { "stroke-dasharray": unit / 10 }), along: drawn("", 0.22, { opacity: 0.55, class: "projection" }),
+}));
+const context = drawn("var(--average)", 0.13), tip = add(svg, "path", { d: arrowhead(1.25 * size), fill: "var(--average)" });
+const write = (name, colour) => add(svg, "text", { "text-anchor": "middle", style: `pointer-events: none; fill: ${colour}` }, name);
+const told = write("average", "var(--average)"), start = write("", "var(--soft)");
 
 function arrow(name, colour, get, put) {
-  const line = add(svg, "path", { stroke: colour, "stroke-width": 0.09 * unit, fill: "none" });
-  const text = add(svg, "text", { "text-anchor": "middle", "font-size": 0.42 * unit, style: `pointer-events: none; fill: ${colour}` }, name);
+  const line = drawn(colour, 0.09), text = write(name, colour);
   const edge = 4.8 * unit, within = (number) => Math.max(-edge, Math.min(edge, number));
   const moved = (point) => { put(point.map(within)); draw(); };
-  const head = handle(svg, name, colour, { size: 0.26 * unit, step: unit / 10, moved });
+  const head = handle(svg, name, colour, { size, step: unit / 10, moved });
   return {
-    text,
-    hide(hidden) { for (const part of [line, text, head]) part.style.display = hidden ? "none" : ""; },
+    text, get,
+    hide(hidden) {
+      for (const part of [line, text, head]) part.style.display = hidden ? "none" : "";
+      text.textContent = hidden ? "" : name;
+    },
     draw() {
-      const [x, y] = get();
-      line.setAttribute("d", `M0 0L${x} ${-y}`);
-      head.put([x, y]);
-      const middle = Math.max(-reach + 1.4 * unit, Math.min(reach - 1.4 * unit, x));
-      set(text, { x: middle, y: -y + (y > 0 ? -0.45 : 0.8) * unit });
+      line.setAttribute("d", shaft(get(), size));
+      head.put(get());
     },
   };
 }
@@ -47,8 +53,9 @@ const keys = names.map((name, i) =>
 const values = !apart ? [] : names.map((name, i) =>
   arrow(`value of ${name}`, "var(--value)", () => state.values[i], (point) => { state.values[i] = point; }));
 const query = arrow(`query of ${names[asking]}`, "var(--query)", () => state.query, (point) => { state.query = point; });
-svg.append(context, tip, ...[...keys, ...values, query].map((one) => one.text)); // over the arrows
-for (const part of [context, tip, hull]) part.style.pointerEvents = "none"; // a head may lie under them
+svg.append(context, tip, told, start, ...[...keys, ...values, query].map((one) => one.text)); // over the arrows
+// a head may lie under them
+for (const part of [context, tip, hull, ...ghosts, ...feet.flatMap(Object.values)]) part.style.pointerEvents = "none";
 
 const side = add(row, "div");
 const cells = table(side, ["key of", "query · key", "score", "e^score", "weight", ""], names);
@@ -57,7 +64,7 @@ const bars = cells.map((row) => {
   return add(row[4], "span", { class: "bar" });
 });
 add(side, "p", {}, "Each weight is its e^score, divided by the sum of that column.");
-const result = add(side, "p");
+const result = add(side, "p", { style: "color: var(--average)" });
 const average = [0, 1].map((at) => add(result, "span", { class: `average-${"xy"[at]}` }));
 average[0].before("Average of the values: (");
 average[0].after(", ");
@@ -66,29 +73,55 @@ side.append(document.getElementById("say"));
 const controls = add(side, "div", { class: "controls" });
 tick(controls, "divide by √D (here √2)", state.scaled, (on) => { state.scaled = on; draw(); });
 tick(controls, "query = key = value", state.simple, (on) => { state.simple = on; draw(); });
+let first = null; // where the query and the average began
 
 function draw() {
   const asks = state.simple ? state.keys[asking] : state.query, carried = state.simple || !apart ? state.keys : state.values;
   const products = state.keys.map((key) => dot(asks, key));
   const scores = products.map((product) => (state.scaled ? product / Math.SQRT2 : product)), weights = softmax(scores);
   const mean = [0, 1].map((at) => dot(weights, carried.map((value) => value[at])));
-  [...keys, ...values, query].forEach((one) => one.draw());
+  first ??= [asks, mean];
+  const arrows = [...keys, ...values, query];
+  arrows.forEach((one) => one.draw());
   query.hide(state.simple);
   values.forEach((one) => one.hide(state.simple));
   names.forEach((_, i) => {
     [products, scores, scores.map(Math.exp), weights].forEach((numbers, column) => show(cells[i][column], numbers[i]));
     stretch(bars[i], weights[i]);
+    const [x, y] = state.keys[i], share = products[i] / (x * x + y * y || 1), foot = [share * x, share * y];
+    feet[i].down.setAttribute("d", `M${asks[0]} ${-asks[1]}L${foot[0]} ${-foot[1]}`);
+    set(feet[i].along, {
+      d: `M0 0L${foot[0]} ${-foot[1]}`, "data-x": foot[0], "data-y": foot[1], stroke: `var(--${share < 0 ? "below" : "above"})`,
+      "stroke-dasharray": share < 0 ? unit / 7 : "none",
+    });
   });
   average.forEach((element, at) => show(element, mean[at]));
-  context.setAttribute("d", `M0 0L${mean[0]} ${-mean[1]}`);
-  set(tip, { cx: mean[0], cy: -mean[1] });
+  context.setAttribute("d", shaft(mean, 1.25 * size));
+  tip.setAttribute("transform", pointing(...mean));
+  const left = Math.hypot(first[0][0] - asks[0], first[0][1] - asks[1]) > 0.6 * unit;
+  ghosts.forEach((ghost, i) => set(ghost, { d: shaft(first[i], 0), visibility: left ? "visible" : "hidden" }));
+  start.textContent = left ? "start" : "";
   hull.setAttribute("d", `M${outline(carried).map(([x, y]) => `${x} ${-y}`).join("L")}Z`);
+  place(mean);
   const best = largest(weights), equal = Math.max(...weights) - Math.min(...weights) < 0.005;
   const most = equal ? "divides its attention evenly" : `gives ${percent(weights[best])} of its attention to “${names[best]}”`;
   const simple = state.simple ? " Its query is now its own key, so it looks for what points the same way as itself." : "";
   const carries = apart && !state.simple ? "values" : "values, which are the keys here";
   say(`“${names[asking]}” ${most}.${simple} The green arrow is the average of the ${carries}, taken with these ` +
     "weights: it never leaves the shaded area between them.");
+}
+
+// Each label stands beyond its arrow's head, as far as there is room.
+function place(mean) {
+  const high = letterSize(svg), shown = [...keys, ...values, query].filter((one) => one.text.textContent);
+  const beyond = (element, [x, y]) => {
+    const long = Math.hypot(x, y) || 1, wide = element.getComputedTextLength() / 2 + high;
+    return { element, x: x + (x / long) * wide, y: y + (y / long) * 1.3 * high };
+  };
+  const labels = shown.map((one) => ({ one, element: one.text, point: one.get() }));
+  const all = [...labels, { element: told, point: mean }, { element: start, point: first[0] }];
+  all.forEach(({ element }) => set(element, { "font-size": high }));
+  makeRoom(all.map(({ element, point }) => beyond(element, point)), [...shown.map((one) => one.get()), mean], high, reach);
 }
 
 // The points around all others, in order (Andrew's monotone chain).
@@ -103,3 +136,4 @@ function outline(points) {
 }
 
 draw();
+redraw(svg, draw);

@@ -74,7 +74,7 @@ function explain(text) {
 // What a reader takes hold of. Each calls `changed` with what was chosen.
 
 function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) }, changed) {
-  const label = add(parent, "label", {}, name);
+  const label = add(parent, "label", {}, name.trim());
   const input = add(label, "input", { type: "range", min, max, step, value });
   const output = add(label, "output");
   input.update = (number = +input.value) => {
@@ -90,7 +90,7 @@ function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (
 function tick(parent, name, on, changed) {
   const label = add(parent, "label"), input = add(label, "input", { type: "checkbox" });
   input.checked = on;
-  label.append(` ${name}`);
+  label.append(name);
   input.addEventListener("change", () => changed(input.checked));
   return input;
 }
@@ -102,7 +102,7 @@ function choice(parent, title, names, chosen, changed) {
   return names.map((name) => {
     const label = add(group, "label"), input = add(label, "input", { type: "radio", name: title, value: name });
     input.checked = name === chosen;
-    label.append(` ${name}`);
+    label.append(name);
     input.addEventListener("change", () => changed(name));
     return input;
   });
@@ -117,7 +117,8 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 }
 
 // Steps 0 to `last`: back, a slider, on. `last(number, at)` gives it other steps, and goes to one of them.
-function steps(parent, name, last, changed) {
+function steps(controls, name, last, changed) {
+  const parent = add(controls, "div", { class: "steps" });
   const back = add(parent, "button", { type: "button" }, "\u2190 back");
   const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
   const on = add(parent, "button", { type: "button" }, "next \u2192");
@@ -131,15 +132,63 @@ function steps(parent, name, last, changed) {
   back.addEventListener("click", () => go(+input.value - 1));
   on.addEventListener("click", () => go(+input.value + 1));
   if (window.still) setTimeout(() => go(+input.max)); // a photograph shows how it ends
-  return { go, last(number, at = 0) { input.max = number; go(at); } };
+  return { go, at: () => +input.value, last(number, at = 0) { input.max = number; go(at); } };
 }
 
-// A point of an SVG that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y
+// What comes to rest within half a second; at once for readers who asked for less motion, and in a photograph.
+const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// The head of an arrow whose tip is at its origin and which points to the right.
+const arrowhead = (size) => `M0 0L${-1.6 * size} ${0.75 * size}L${-1.3 * size} 0L${-1.6 * size} ${-0.75 * size}Z`;
+const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`;
+
+// The line of an arrow from the origin, which ends within the head.
+function shaft([x, y], size) {
+  const share = Math.max(0, 1 - (1.2 * size) / (Math.hypot(x, y) || 1));
+  return `M0 0L${share * x} ${-share * y}`;
+}
+
+// Letters in an SVG whose unit is a part of a picture: as large as everywhere else on the page.
+const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
+
+// Draw anew where there is another size, as long as the page is there.
+function redraw(svg, draw) {
+  new ResizeObserver(() => { if (figure.isConnected) draw(); }).observe(svg);
+}
+
+// Put labels where there is room: each begins at its own place, and they push each other, and themselves from `points`,
+// away, within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where the middle of the text should be.
+function makeRoom(labels, points, size, edge) {
+  const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
+  const boxes = labels.filter(({ element }) => element.textContent).map(({ element, x, y }) => {
+    const w = element.getComputedTextLength() / 2 + 0.2 * size, h = 0.66 * size;
+    return { element, x, y, w, h, home: [x, y] };
+  });
+  const fixed = points.map(([x, y]) => ({ x, y, w: 0.3 * size, h: 0.3 * size }));
+  for (let turn = 0; turn < 120; turn++) {
+    for (const [i, one] of boxes.entries()) {
+      for (const other of [...boxes.slice(i + 1), ...fixed]) {
+        const dx = one.x - other.x, dy = one.y - other.y;
+        const right = one.w + other.w - Math.abs(dx), down = one.h + other.h - Math.abs(dy);
+        if (right <= 0 || down <= 0) continue;
+        const both = other.home ? 0.5 : 1, [x, y] = right < down ? [Math.sign(dx) * right, 0] : [0, (Math.sign(dy) || 1) * down];
+        one.x += both * x;
+        one.y += both * y;
+        if (other.home) [other.x, other.y] = [other.x - both * x, other.y - both * y];
+      }
+      one.x = Math.max(one.w - across, Math.min(across - one.w, one.x));
+      one.y = Math.max(one.h - up, Math.min(up - one.h, one.y));
+    }
+  }
+  for (const { element, x, y } of boxes) set(element, { x, y: -y + 0.35 * size, "font-size": size });
+}
+
+// The head of an arrow that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y
 // upwards, and puts the handle where it then belongs: handle.put([x, y]).
 function handle(svg, name, colour, { size, step, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
   add(all, "circle", { r: 2 * size, fill: "transparent" }); // as large as a finger needs
-  add(all, "circle", { r: size, fill: colour, class: "dot" });
+  const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
   let place = [0, 0];
   all.put = ([x, y]) => {
     place = [x, y];
@@ -147,6 +196,7 @@ function handle(svg, name, colour, { size, step, moved }) {
       transform: `translate(${x} ${-y})`, "data-x": x, "data-y": y,
       "aria-valuenow": x, "aria-valuetext": `${format(x, 1)}, ${format(y, 1)}`,
     });
+    head.setAttribute("transform", `rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`);
   };
   const round = (number) => Math.round(number / step) * step;
   const move = (x, y) => moved([round(x), round(y)]);

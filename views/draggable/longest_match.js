@@ -1,31 +1,39 @@
 // How a word is cut into pieces: each piece that is tried as a bar under its letters, from the longest on.
 
 explain(
-  "Type any text and choose one of its words. Then step back and forth through the tries: the longest " +
-  "piece comes first, and one character less each time, until a piece is in the vocabulary.",
+  "Type any text and choose one of its words. Guess where it will be cut: click between two letters. Then step through " +
+  "the tries: the longest piece comes first, and one character less each time, until a piece is in the vocabulary.",
 );
 
 const ids = readVocabulary(data.vocabulary), split = makeSplitter(data.rules), SHOWN = 40; // tries, the latest
 const vocabulary = `the vocabulary of ${ids.size.toLocaleString("en")} tokens`;
-const state = { word: "", tries: [], kept: [] };
+const state = { word: "", tries: [], kept: [], guessed: new Set() };
 
 add(document.head, "style", {}, `
   .words { min-height: 32px; margin-bottom: 8px; line-height: 28px; }
   .pieces { min-height: 30px; }
-  .words label { display: inline-block; max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
-  .tries { min-height: 120px; max-height: 270px; overflow-y: auto; }
+  .words label { max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
+  .tries { min-height: 120px; max-height: 262px; overflow-y: auto; } /* twelve tries */
   .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
   .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
   .head { margin-right: -17em; background: var(--ground, var(--paper)); }
-  .letter { min-width: 24px; line-height: 26px; text-align: center; font-size: 17px; }
-  .cut { margin: 0 1px; border: 2px solid var(--result); border-radius: 5px; }
+  .letter { position: sticky; min-width: 24px; min-height: 0; padding: 0; border: 0; background: none; line-height: 26px; text-align: center; font-size: 17px; }
+  .cut { margin: 0 1px; border: 2px solid var(--average); border-radius: 5px; }
   .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
-  .try { height: 9px; margin: 3px 1px; border: 1.5px solid var(--negative); border-radius: 5px; }
-  .found.try { background: var(--result); border-color: var(--result); }
+  .try { height: 9px; margin: 3px 1px; border: 1.5px solid var(--below); border-radius: 5px; }
+  .found.try { background: var(--average); border-color: var(--average); }
   .tried { width: 0; padding-left: 6px; line-height: 18px; font-size: 13px; white-space: nowrap; color: var(--soft); }
-  .found.tried { color: var(--result); font-weight: bold; }
+  .found.tried { color: var(--average); font-weight: bold; }
   .last.tried { color: inherit; }
-  .pieces .piece { border-color: var(--result); }
+  .gap { position: sticky; top: 0; width: 24px; min-width: 24px; height: 28px; min-height: 0; margin-left: -12px; padding: 0;
+    border: 0; border-radius: 0; background: none; z-index: 1; }
+  .gap::after { content: ""; display: block; width: 0; height: 24px; margin: auto; border-left: 2px dashed transparent; }
+  .gap:hover::after { border-color: var(--soft); }
+  .gap:hover:not(:disabled) { background: none; }
+  .gap[aria-pressed="true"]::after { border-left: 3px solid var(--mark); }
+  .said { min-height: 4.4em; }
+  .pieces .piece { border-color: var(--average); }
+  @media (max-width: 500px) { .pieces { min-height: 60px; } .said { min-height: 5.8em; } }
   .pieces .id { margin-left: 0.6em; color: var(--soft); }
 `);
 
@@ -35,22 +43,22 @@ const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
 const tries = add(figure, "div", { class: "scroll tries", ...named });
 const letters = add(tries, "div", { class: "letters" });
 const pieces = add(figure, "div", { class: "pieces" });
-figure.append(document.getElementById("say"));
 const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
+add(figure, "div", { class: "said" }).append(document.getElementById("say")); // as high as its longest: nothing moves
 
 // The words of the text, and the one that is written at the moment.
-function read(text, at = Infinity) {
+function read(text) {
   const all = split(text), written = split(text.slice(0, box.selectionStart)).length - 1;
   words.replaceChildren();
-  open(all[Math.max(0, written)] ?? "", at);
+  open(all[Math.max(0, written)] ?? "");
   if (all.length) choice(words, "Word", [...new Set(all)], state.word, open);
 }
 
-function open(word, at = Infinity) {
+function open(word) {
   const found = findTries(word, ids, data.rules);
-  Object.assign(state, { word, tries: found, kept: word ? keepPieces(word, found) : [] });
+  Object.assign(state, { word, tries: found, kept: word ? keepPieces(word, found) : [], guessed: new Set() });
   tries.style.height = `${34 + 19 * found.length}px`; // from the first step on, so that nothing below moves
-  stepper.last(found.length, Math.min(at, found.length)); // all of it, from where a reader may step back
+  stepper.last(found.length); // before the first try, so that a reader can guess
 }
 
 function draw(at) {
@@ -62,9 +70,11 @@ function draw(at) {
   for (const { start, end } of found) addOver("cut", 1, start, end);
   if (used < characters.length) addOver("rest", 1, used, characters.length);
   characters.forEach((character, i) => addOver("letter", 1, i, i + 1, character));
+  for (let i = 1; i < characters.length && i < 40; i++) addGap(i, at > 0);
   done.slice(-SHOWN).forEach((one, i) => drawTry(one, i + 2, one === last));
   tries.scrollTop = tries.scrollHeight;
-  tries.scrollLeft = 24 * ((last?.start ?? 0) - 4);
+  const wide = 24 * characters.length > tries.clientWidth - 20;
+  tries.scrollLeft = wide ? 24 * ((last?.start ?? 0) - 4) : 0;
   pieces.replaceChildren("Pieces and their ids: ");
   for (const piece of finished ? state.kept : found.map((one) => one.piece)) {
     const chip = add(pieces, "span", { class: "piece" });
@@ -76,7 +86,7 @@ function draw(at) {
 
 function drawTry({ start, end, piece, id }, line, isLast) {
   const known = id !== undefined, kind = `${known ? "found" : ""} ${isLast ? "last" : ""}`;
-  const answer = isLast ? `: in the vocabulary? ${known ? "yes" : "no"}` : "";
+  const answer = isLast ? `: ${known ? "yes" : "no"}` : "";
   addOver(`try ${kind}`, line, start, end);
   addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
 }
@@ -86,6 +96,31 @@ function addOver(kind, line, start, end, text = "") {
   add(letters, "span", { class: kind, style: `grid-area: ${line} / ${start + 1} / auto / ${end + 1}` }, text);
 }
 
+// Between two letters: where the reader expects a cut. Once the tries have begun, guesses stay as they are.
+function addGap(at, begun) {
+  const chosen = state.guessed.has(at), before = [...state.word].slice(0, at).join("");
+  if (begun && !chosen) return;
+  const gap = add(letters, "button", {
+    type: "button", class: "gap", style: `grid-area: 1 / ${at + 1} / auto / ${at + 2}`, "aria-pressed": chosen,
+    "aria-label": `cut after ${before}`,
+  });
+  gap.disabled = begun;
+  gap.addEventListener("click", () => {
+    if (!state.guessed.delete(at)) state.guessed.add(at);
+    gap.setAttribute("aria-pressed", state.guessed.has(at));
+    say(tell());
+  });
+}
+
+// How the guess compares with the cuts, at the end.
+function verdict() {
+  if (!state.guessed.size) return "";
+  const cuts = state.tries.filter(({ id }) => id !== undefined).slice(0, -1).map(({ end }) => end);
+  const right = cuts.filter((cut) => state.guessed.has(cut)).length;
+  return right === cuts.length && right === state.guessed.size ? " You guessed it." :
+    ` Of your ${state.guessed.size} cut${state.guessed.size > 1 ? "s" : ""}, ${right} ${right === 1 ? "is" : "are"} among them.`;
+}
+
 function tell(last, count, finished) {
   const { word, tries } = state, length = [...word].length;
   if (!word) return "There is no word yet: type one.";
@@ -93,7 +128,10 @@ function tell(last, count, finished) {
   if (length > data.rules.longest) {
     return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
   }
-  if (!last) return `“${word}” has ${length} characters. The whole word is tried first.`;
+  if (!last) {
+    const guess = state.guessed.size ? "Your guess is marked. " : length > 1 ? "Where will it be cut? Click between two letters. " : "";
+    return `“${word}” has ${length} characters. ${guess}Then press “next”: the whole word is tried first.`;
+  }
   const { end, piece, id } = last;
   if (id === undefined && finished) {
     const lost = count ? ", and the pieces found before are dropped" : "";
@@ -109,7 +147,7 @@ function tell(last, count, finished) {
   }
   if (count === 1) return `“${word}” is in ${vocabulary} as a whole: one try, one piece.`;
   return `“${word}” is not in ${vocabulary}, but ${count} pieces build it. ` +
-    `They were found in ${tries.length} tries, from the left, the longest first.`;
+    `They were found in ${tries.length} tries, from the left, the longest first.${verdict()}`;
 }
 
-read(data.text, 1); // the first try, from where a reader steps on
+read(data.text);

@@ -25,13 +25,13 @@ add(document.head, "style", {}, `
   .mask .corner { color: var(--soft); font-size: 12px; line-height: 1.2; text-align: left; white-space: pre; }
   .mask input { width: 52px; height: 30px; box-sizing: border-box; padding: 0 2px; text-align: center;
     background: var(--ground, var(--paper)); border: 1px solid var(--line); border-radius: 4px; }
-  .cell { width: 52px; height: 30px; padding: 0; border: 1px solid var(--positive); border-radius: 4px; color: inherit;
+  .cell { width: 52px; height: 30px; padding: 0; border: 1px solid var(--above); border-radius: 4px; color: inherit;
     font-size: 13px; font-variant-numeric: tabular-nums; cursor: pointer; touch-action: none; user-select: none;
-    background: color-mix(in srgb, var(--positive) var(--share), var(--ground, var(--paper))); }
+    background: color-mix(in srgb, var(--weight) var(--share), var(--ground, var(--paper))); }
   .cell[aria-pressed="false"] { color: var(--soft); border-color: var(--line);
     background: repeating-linear-gradient(-45deg, transparent 0 4px, var(--faint) 4px 7px); }
   .mask .old { min-width: 4em; text-align: right; color: var(--soft); padding-left: 6px; }
-  .mask .average, .mask thead .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--result); }
+  .mask .average, .mask thead .average { min-width: 3em; padding: 0 6px; text-align: right; color: var(--average); }
   .mask tbody th, .mask .average { position: sticky; left: 0; right: 0; background: var(--ground, var(--paper)); }
   .mask .moved .average { font-weight: bold; outline: 2px solid var(--mark); outline-offset: -2px; border-radius: 4px; }
   @media (max-width: 480px) {
@@ -73,8 +73,7 @@ function start(mask) {
     const row = add(body, "tr");
     add(row, "th", { scope: "row", title: name }, name);
     const made = names.map((seen, j) => add(add(row, "td"), "button", {
-      type: "button", class: "cell", "data-at": `${i} ${j}`, "aria-label": `${name} may see ${seen}`,
-      tabindex: i + j ? -1 : 0,
+      type: "button", class: "cell", "data-at": `${i} ${j}`, tabindex: i + j ? -1 : 0,
     }));
     ends.push({ row, old: add(row, "td", { class: "old" }), average: add(row, "td", { class: "average" }) });
     return made;
@@ -92,8 +91,9 @@ function draw() {
   cells.forEach((row, i) => row.forEach((cell, j) => {
     const on = state.open[i][j];
     set(cell, { "aria-pressed": Boolean(on) });
-    cell.style.setProperty("--share", `${10 + 40 * weights[i][j]}%`);
+    cell.style.setProperty("--share", `${100 * weights[i][j]}%`);
     show(cell, weights[i][j], on ? 2 : 0);
+    set(cell, { "aria-label": `${cell.textContent}: ${state.rows[i]} may see ${names[j]}` });
   }));
   ends.forEach(({ row, old, average }, i) => {
     row.classList.toggle("moved", moved[i]);

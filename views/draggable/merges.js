@@ -6,22 +6,25 @@ explain(
 );
 
 const split = makeSplitter(data.rules), SHOWN = 6; // pairs
-let states = [];
+let states = [], shown = null; // which of them is drawn
 
 add(document.head, "style", {}, `
-  .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 2px; }
-  .words { max-height: 190px; overflow-y: auto; }
+  .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 1px; }
+  .words { max-height: 194px; overflow-y: auto; scroll-snap-type: y mandatory; } /* seven lines of 26 pixels, and 2 between */
+  .word { line-height: 26px; }
   .few { flex-flow: column; }
-  .word { white-space: nowrap; }
+  .word { height: 26px; white-space: nowrap; scroll-snap-align: start; }
+  .word .piece { overflow: hidden; vertical-align: bottom; margin-bottom: 0; }
   .times { display: inline-block; min-width: 2.4em; color: var(--soft); }
   .words .piece, .kept .piece { margin-right: 3px; }
-  .piece.new { border-color: var(--result); color: var(--result); font-weight: bold; }
+  .piece.new { border-color: var(--average); color: var(--average); font-weight: bold; }
   .piece.next { border: 2px solid var(--mark); padding: 0 5px; line-height: 20px; }
   h2 { margin: 6px 0; font-size: 14px; }
   tbody tr:first-child > * { font-weight: bold; }
   .bar.first { background: var(--mark); }
   .pairs { min-height: 190px; }
-  .kept { min-height: 58px; max-height: 110px; overflow-y: auto; }
+  .kept { min-height: 56px; max-height: 112px; line-height: 28px; overflow-y: auto; } /* four lines */
+  .kept .piece { margin-bottom: 0; vertical-align: middle; }
   .characters { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
 `);
 
@@ -50,6 +53,7 @@ function begin(text) {
   cut.sort((a, b) => b.count - a.count);
   states = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
   while (states.length <= data.steps && states.at(-1).pairs.length) states.push(merged(states.at(-1)));
+  shown = null;
   stepper.last(states.length - 1);
 }
 
@@ -94,7 +98,10 @@ function merged({ words, vocabulary, pairs: [pair] }) {
 
 function draw(at) {
   const state = states[at], singles = states[0].vocabulary, learned = state.vocabulary.slice(singles.length);
+  const widths = at === shown + 1 && animated() ? pairWidths(".next", 2) : [];
+  shown = at;
   drawWords(state, learned);
+  closeUp(widths);
   drawPairs(state.pairs.slice(0, SHOWN));
   kept.replaceChildren("Vocabulary of ");
   show(add(kept, "b", { class: "size" }), state.vocabulary.length, 0);
@@ -102,6 +109,25 @@ function draw(at) {
   learned.forEach((piece, i) => add(kept, "span", { class: i === at - 1 ? "piece new" : "piece" }, piece));
   add(kept, "span", { class: "characters" }, `${learned.length ? "and " : ""}the characters ${singles.join(" ")}`);
   say(tell(state, at));
+}
+
+// From the left end of the first of so many pieces to the right end of the last, word by word.
+function pairWidths(selector, many) {
+  return [...words.children].map((word) => {
+    const boxes = [...word.querySelectorAll(selector)].map((piece) => piece.getBoundingClientRect());
+    return boxes.filter((_, i) => i % many === 0).map((box, i) => (boxes[many * i + many - 1] ?? box).right - box.left);
+  });
+}
+
+// What was a pair closes up to one piece, in less than half a second, and what stands behind it follows.
+function closeUp(widths) {
+  const now = widths.length ? pairWidths(".new", 1) : [];
+  widths.forEach((old, i) => {
+    if (!now[i] || old.length !== now[i].length) return;
+    [...words.children[i].querySelectorAll(".new")].forEach((piece, j) => piece.animate?.([
+      { width: `${old[j] - 14}px`, background: "var(--faint)" }, { width: `${now[i][j] - 14}px`, background: "transparent" },
+    ], { duration: 450, easing: "ease-in-out" }));
+  });
 }
 
 function drawWords({ words: all, pairs: [next] }, learned) {

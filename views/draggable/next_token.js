@@ -2,7 +2,7 @@
 
 explain(
   "Move the temperature, top-k or top-p. The outline is the share that the model gives; the bar is what " +
-  "is left of it. Then draw tokens and compare.",
+  "is left of it; the track's end is told above it. Then draw tokens and compare.",
 );
 
 const { logits, names } = data, count = logits.length;
@@ -25,8 +25,13 @@ slider(controls, "top-p ", { min: 0.05, max: 1, step: 0.05, value: 1, shown: (p)
 
 const labels = [...shown.map((i) => `“${names[i]}”`), ...(others.length ? [`all others (${others.length})`] : [])];
 const groups = [...shown.map((i) => [i]), ...(others.length ? [others] : [])];
-const cells = table(figure, ["token", "logit", "the model's share", "share now", "", "drawn"], labels);
-const all = figure.querySelector("table");
+const cells = table(figure, ["token", "logit", "the model's share", "share now", "0 … 1", "drawn"], labels);
+const all = figure.querySelector("table"), limit = all.querySelectorAll("thead > tr > *")[4];
+limit.style.textAlign = "right";
+add(document.head, "style", {}, `
+  @media (prefers-reduced-motion: no-preference) { .bar { transition: width 0.25s; } }
+  @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: 13px; } }
+`);
 all.style.width = "100%";
 all.querySelectorAll("thead th").forEach((head) => { head.style.whiteSpace = "normal"; });
 
@@ -39,14 +44,13 @@ const rows = cells.map(([logit, share, now, track, tally], at) => {
   const fill = "position: absolute; top: 0; left: 0; height: 14px; box-sizing: border-box; min-width: 0; ";
   const bar = add(box, "span", { class: "bar", style: fill });
   const outline = { class: "bar", style: `${fill}background: none; border: 1px solid currentColor` };
-  stretch(add(box, "span", outline), +share.dataset.value);
-  return { name: share.parentNode.firstChild, now, bar, tally };
+  return { name: share.parentNode.firstChild, now, bar, tally, share, own: add(box, "span", outline) };
 });
 
 const buttons = add(figure, "div", { class: "controls" });
 const acts = { "draw a token": () => take(1), "draw 100 tokens": () => take(100), "clear the draws": draw };
 for (const [name, act] of Object.entries(acts)) {
-  add(buttons, "button", { type: "button", style: "margin-right: 8px" }, name).addEventListener("click", act);
+  add(buttons, "button", { type: "button" }, name).addEventListener("click", act);
 }
 
 function filtered() {
@@ -69,12 +73,17 @@ function draw() {
   shares = filtered();
   drawn = shares.map(() => 0);
   random = generator(0);
-  rows.forEach(({ name, now, bar }, at) => {
-    const share = sum(groups[at].map((i) => shares[i])), cut = groups[at].every((i) => shares[i] === 0);
-    show(now, share, 3);
-    stretch(bar, share);
+  const now = groups.map((group) => sum(group.map((i) => shares[i])));
+  const most = Math.max(...now, ...rows.map(({ share }) => +share.dataset.value));
+  const full = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1].find((end) => end >= most - 1e-9) ?? 1; // where a track ends
+  limit.textContent = `0 … ${format(full)}`;
+  rows.forEach(({ name, now: told, bar, own, share: model }, at) => {
+    const share = now[at], cut = groups[at].every((i) => shares[i] === 0);
+    show(told, share, 3);
+    stretch(bar, share / full);
+    stretch(own, +model.dataset.value / full);
     name.style = cut ? "color: var(--soft); text-decoration: line-through" : "";
-    now.style.color = cut ? "var(--soft)" : "";
+    told.style.color = cut ? "var(--soft)" : "";
   });
   tell();
 }

@@ -11,7 +11,7 @@ const both = ["query", "key"].map((name, i) => ({ name, vector: data[name], at: 
 const [query, key] = both;
 let angle, together = false; // angle: of one position
 const longest = Math.max(...both.map(({ vector }) => Math.hypot(...vector))) || 1;
-const most = 1.1 * longest, unit = 0.3 * longest, edge = 5 * unit;
+const most = 1.1 * longest, unit = 0.3 * longest, edge = 4.7 * unit, size = 0.26 * unit;
 
 const pin = "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
 add(document.head, "style", {}, `
@@ -25,8 +25,9 @@ add(document.head, "style", {}, `
   .cells { grid-column: 2; display: flex; text-align: center; font-size: 14px; }
   .cells span { flex: 1; min-width: 0; margin-right: -1px; border: 1px solid var(--line); padding: 2px 0; }
   .cells b { display: block; font-weight: inherit; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-  path, text { pointer-events: none; text-anchor: middle; }
-  @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } }
+  svg path:not(.dot), text { pointer-events: none; text-anchor: middle; }
+  .adds { margin: 0; text-align: center; font-variant-numeric: tabular-nums; }
+  @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } .plane { max-width: 250px !important; margin: 0 auto; } }
 `);
 
 const whole = (by, digits = 0) => `${format((180 * by) / Math.PI, digits)}°`;
@@ -58,20 +59,21 @@ slider(controls, "angle per position ", { min: 0, max: pairs - 1, value: data.pa
   return `${each()} (pair ${pair})`;
 } }, () => draw());
 const written = add(figure, "p", { style: "margin: 0; font-size: 18px" });
-const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--result)"].map((colour) =>
+const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--average)"].map((colour) =>
   add(written, "b", { style: `color: ${colour}` }));
 asks.after(" · ");
 offers.after(" = ");
 product.after("; ");
 
 // The arrows: faint before turning, bold after it; a spiral between them, as it may go round twice.
-const row = add(figure, "div", { class: "row" });
-const plane = add(row, "svg", {
-  viewBox: [-edge, -edge, 2 * edge, 2 * edge], role: "group", style: "max-width: 400px",
+const row = add(figure, "div", { class: "row" }), left = add(row, "div", { style: "max-width: 400px" });
+const plane = add(left, "svg", {
+  viewBox: [-edge, -edge, 2 * edge, 2 * edge], role: "group", class: "plane", style: "width: 100%; max-width: 400px",
   "aria-label": "arrows before and after turning",
 });
+const adds = add(left, "p", { class: "adds" });
 line(plane, "var(--line)", 0.03 * unit, `M0 ${-edge}V${edge}M${-edge} 0H${edge}`);
-const wedge = add(plane, "path", { fill: "var(--result)", opacity: 0.2 });
+const wedge = add(plane, "path", { fill: "var(--average)", opacity: 0.2 });
 for (const one of both) {
   [one.faint, one.way, one.bold] = [0.1, 0.05, 0.12].map((width) => line(plane, one.colour, width * unit));
   one.faint.style.opacity = 0.4;
@@ -80,18 +82,26 @@ for (const one of both) {
     one.vector = turn(point.map((number) => shorter * number), -one.at * angle);
     draw();
   };
-  one.head = handle(plane, one.name, one.colour, { size: 0.26 * unit, step: unit / 10, moved });
+  one.head = handle(plane, one.name, one.colour, { size, step: unit / 10, moved });
 }
-const texts = many(4, () => write(plane, 0.42 * unit)); // over the arrows
-function label(at, [x, y], colour, text, above = 0.45, below = 0.8) {
-  const middle = Math.max(-0.78 * edge, Math.min(0.78 * edge, x));
-  set(texts[at], { x: middle, y: (y > 0 ? -above : below) * unit - y, style: `fill: ${colour}` });
-  texts[at].textContent = text;
+const texts = many(4, () => write(plane, 0)); // over the arrows
+
+// Labels beyond the heads, and the angle in its wedge, where there is room.
+function label(all, heads) {
+  const high = letterSize(plane);
+  const placed = all.map(([[x, y], colour, text], i) => {
+    const element = texts[i], long = Math.hypot(x, y) || 1;
+    element.textContent = text;
+    set(element, { "font-size": high, style: `fill: ${colour}` });
+    const wide = i < 4 ? element.getComputedTextLength() / 2 + high : 0;
+    return { element, x: x + (x / long) * wide, y: y + (y / long) * (i < 4 ? 1.3 * high : 0) };
+  });
+  makeRoom(placed, heads, high, edge);
 }
 
 // Their product at each distance, blue above zero and orange below.
 const side = add(row, "div"), chart = add(side, "svg", {
-  viewBox: "0 0 400 234", role: "img", style: "max-width: 430px", "aria-label": "product by distance",
+  viewBox: "0 0 400 234", role: "img", style: "width: 100%; max-width: 430px", "aria-label": "product by distance",
 });
 const across = (distance) => 200 + (185 * distance) / (N - 1), up = (number) => (90 * number) / most ** 2 - 96;
 line(chart, "var(--line)", 1, "M8 96H392M200 6V186");
@@ -115,29 +125,43 @@ function move(one, step) {
     "The distance changed, so the angle between the arrows changed, and with it their product.");
 }
 
+// The angle from the key to the query before they are turned.
+function apartAtZero() {
+  const [[a, b], [c, d]] = [query.vector, key.vector];
+  return Math.atan2(b * c - a * d, a * c + b * d);
+}
+
 function draw(sentence = "The product depends on the angle between the two arrows.") {
   const distance = query.at - key.at, turned = both.map((one) => turn(one.vector, one.at * angle));
   const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = Math.atan2(Math.sin(end - start), Math.cos(end - start));
   const productAt = (far) => dot(turn(query.vector, far * angle), key.vector);
   both.forEach((one, i) => {
-    const by = one.at * angle, [x, y] = turned[i], to = [end, start][i];
+    const by = one.at * angle, to = [end, start][i];
     one.input.update(one.at);
     one.head.put(turned[i]);
     along(one.faint, [[0, 0], one.vector]);
-    along(one.bold, [[0, 0], turned[i]]);
+    one.bold.setAttribute("d", shaft(turned[i], size));
     along(one.way, many(100, (share) => turn([(1.4 - 0.5 * i + 0.05 * share * by) * unit, 0], to - by + share * by)));
-    const free = Math.hypot(x - one.vector[0], y - one.vector[1]) > unit, name = `${one.name} at ${one.at}`;
-    label(i, one.vector, one.colour, free ? `${one.name} at 0` : "");
-    label(2 + i, turned[i], one.colour, name);
-    [asks, offers][i].textContent = name;
+    [asks, offers][i].textContent = `${one.name} at ${one.at}`;
   });
   along(wedge, [[0, 0], ...many(32, (share) => turn([2.4 * unit, 0], start + share * open))]);
-  label(4, turn([1.9 * unit, 0], start + open / 2), "var(--result)", whole(Math.abs(open)), -0.15, 0.15);
+  const begin = [query.vector, key.vector], equal = Math.abs(apartAtZero()) < 0.01;
+  const free = both.map((one, i) => Math.hypot(turned[i][0] - begin[i][0], turned[i][1] - begin[i][1]) > unit);
+  label([
+    ...both.map((one, i) => [begin[i], equal ? "var(--soft)" : one.colour, !free[i] || (equal && i && free[0]) ? "" :
+      equal ? "both at 0" : `${one.name} at 0`]),
+    ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
+    [turn([1.6 * unit, 0], start + open / 2), "var(--average)", whole(Math.abs(open))],
+  ], turned);
+  const zero = Math.round((180 * apartAtZero()) / Math.PI), more = Math.round((180 * distance * angle) / Math.PI);
+  adds.textContent = `angle from key to query: ${zero ? `${format(zero, 0)}° at position 0, and ` : ""}${format(distance, 0)} × ` +
+    `${each()} = ${format(more, 0)}°${zero ? `, together ${format(zero + more, 0)}°` : ""}` +
+    `${Math.abs(zero + more) > 180 ? `, which is ${format(Math.round((180 * open) / Math.PI), 0)}° (a turn is 360°)` : ""}`;
   show(product, dot(...turned));
   apart.textContent = `distance ${format(distance, 0)}`;
   along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far))]));
   dots.forEach((circle, i) => {
-    const far = i + 1 - N, number = productAt(far), fill = `var(--${number < 0 ? "negative" : "positive"})`;
+    const far = i + 1 - N, number = productAt(far), fill = `var(--${number < 0 ? "below" : "above"})`;
     set(circle, { cy: -up(number), r: far === distance ? 8 : 3.5, fill, "data-value": number });
   });
   [query.at, key.at, distance].forEach((at, i) => {
@@ -147,3 +171,4 @@ function draw(sentence = "The product depends on the angle between the two arrow
 }
 
 draw();
+redraw(plane, draw);

@@ -1,8 +1,9 @@
 // One query's scores times a factor: softmax of them, and the gradient that softmax passes back, p (1 − p).
 
 explain(
-  "Move the factor, or the score of one token. Watch the bars: once one token has more than half of the " +
-  "attention, the gradient that is left shrinks with each further bit.",
+  "Move the factor, or the score of one token. The green piece behind a bar is its gradient, p (1 − p): how fast the bar " +
+  "would grow with its score × factor. Watch the bars: once one token has more than half of the attention, the gradient " +
+  "that is left shrinks with each further bit.",
 );
 
 const { names, size } = data, scores = [...data.scores];
@@ -13,40 +14,41 @@ const controls = add(figure, "div", { class: "controls" });
 // On a log scale: the exponent of D, from 1/√D over 1 to D.
 const range = { min: -0.5, max: 1, step: 0.02, value: 0, shown: (at) => `× ${format(size ** at, 3)}` };
 const exponent = slider(controls, "All scores ", range, scaleBy);
-const presets = add(controls, "span");
+const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
 [["÷ √D", -0.5], ["× 1", 0], ["× D, by mistake", 1]].forEach(([name, at]) => {
-  const button = add(presets, "button", { type: "button", style: "margin-right: 8px" }, name);
+  const button = add(presets, "button", { type: "button" }, name);
   button.addEventListener("click", () => { exponent.update(at); scaleBy(at); });
 });
-add(presets, "span", {}, `D = ${size}, √D = ${format(Math.sqrt(size), 1)}`);
+add(controls, "span", { style: "white-space: nowrap" }, `D = ${size}, √D = ${format(Math.sqrt(size), 1)}`);
 
-const columns = ["key of", "score q · k", "× factor", "attention weight p", "gradient left, p (1 − p)"];
+add(document.head, "style", {}, `
+  .chart { width: 100%; }
+  .chart thead th { text-align: left; white-space: normal; }
+  .pair { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; }
+  .pair > span:first-child { min-width: 2.6em; text-align: right; }
+  .pair input { flex: 1 1 80px; width: 80px; }
+  .part { position: relative; flex: 1 1 90px; height: 20px; background: var(--faint); }
+  .part span { position: absolute; top: 0; bottom: 0; left: 0; height: auto; min-width: 0; }
+  .part .left { top: 5px; bottom: 5px; background: var(--average); }
+  .gradient { min-width: 3em; color: var(--average); }
+  @media (prefers-reduced-motion: no-preference) { .part span { transition: width 0.25s, left 0.25s; } }
+`);
+const columns = ["key of", "score q · k", "× factor", "attention weight p, and its gradient p (1 − p) in green"];
 const cells = table(figure, columns, names);
-figure.querySelector("table").style.width = "100%";
-figure.querySelectorAll("thead th").forEach((head) => { head.style = "text-align: left; white-space: normal"; });
+figure.querySelector("table").className = "chart";
 
-// A number with something beside it, or under it where there is little room.
-function numberIn(cell) {
-  const pair = add(cell, "div", { style: "display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center" });
-  return [add(pair, "span", { style: "min-width: 2.6em; text-align: right" }), pair];
-}
-
-function barIn(cell, colour) {
-  const [number, pair] = numberIn(cell);
-  const track = add(pair, "span", { style: "flex: 1 1 50px; background: var(--faint)" });
-  return [number, add(track, "span", { class: "bar", style: `background: ${colour}` })];
-}
-
-const rows = cells.map(([score, scaled, weight, gradient], i) => {
-  const [number, pair] = numberIn(score);
-  const input = add(pair, "input", {
+const rows = cells.map(([score, scaled, weight], i) => {
+  const [given, out] = [score, weight].map((cell) => add(cell, "div", { class: "pair" }));
+  const number = add(given, "span");
+  const input = add(given, "input", {
     type: "range", min: -reach, max: reach, step: 0.1, value: scores[i], "aria-label": `score of ${names[i]}`,
-    style: "flex: 1 1 90px; width: 90px; margin: 0",
   });
   input.addEventListener("input", () => { scores[i] = +input.value; draw(); });
-  score.style.paddingRight = weight.style.paddingRight = "16px";
-  set(scaled, { style: "width: 5em; text-align: left" });
-  return { number, scaled, weight: barIn(weight, "var(--key)"), gradient: barIn(gradient, "var(--result)") };
+  score.style.paddingRight = "16px";
+  set(scaled, { style: "width: 4.4em" });
+  const share = add(out, "span"), part = add(out, "span", { class: "part" });
+  const [bar, left] = ["bar", "left"].map((name) => add(part, "span", { class: name }));
+  return { number, scaled, share, bar, left, gradient: add(out, "span", { class: "gradient" }) };
 });
 
 const totals = add(figure, "p", { style: "margin: 8px 0" }, "Largest attention weight: ");
@@ -65,10 +67,11 @@ function draw() {
   rows.forEach((row, i) => {
     show(row.number, scores[i], 1);
     show(row.scaled, scaled[i]);
-    show(row.weight[0], weights[i], 3);
-    show(row.gradient[0], gradients[i], 3);
-    stretch(row.weight[1], weights[i]);
-    stretch(row.gradient[1], 4 * gradients[i]); // 1/4 is the most there can be, at p = 1/2
+    show(row.share, weights[i], 3);
+    show(row.gradient, gradients[i], 3);
+    stretch(row.bar, weights[i]);
+    stretch(row.left, gradients[i]); // never beyond the track: p + p (1 − p) < 1
+    row.left.style.left = row.bar.style.width;
   });
   const best = largest(weights);
   show(most, weights[best], 3);

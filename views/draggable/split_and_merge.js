@@ -6,7 +6,6 @@ explain(
   "there it is transpose(1, 2).",
 );
 
-const COLOURS = ["#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#f0e442", "#d55e00"]; // safe for the colour-blind
 const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
@@ -34,10 +33,9 @@ const PATHS = {
   "merge without transpose": [BEGIN, SPLIT, SWAP, JOIN],
 };
 add(document.head, "style", {}, `
-  .row > .sizes { flex-basis: 352px; }
-  .sizes label { display: grid; grid-template-columns: minmax(0, 9.5em) 162px 3em; align-items: center; margin: 0; }
-  .walk input[type="range"] { width: 90px; }
-  .walk output { min-width: 0; }
+  .row > .sizes { flex-basis: 372px; }
+  .sizes { flex-direction: column; align-items: stretch; gap: 0; }
+  .sizes label { display: grid; grid-template-columns: minmax(0, 11.5em) minmax(60px, 150px) 3em; }
   .code { margin: 8px 0; padding: 0; list-style: none; line-height: 28px; white-space: nowrap; font-size: 14px; }
   .code li { display: flex; justify-content: space-between; gap: 8px; padding: 0 6px; color: var(--soft);
     border-left: 4px solid transparent; }
@@ -51,6 +49,8 @@ add(document.head, "style", {}, `
   .blocks td { min-width: 28px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
     font-size: 14px; line-height: 20px; background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
   .blocks .wrong { border: 2px dashed var(--mark); }
+  .blocks .flying { position: fixed; z-index: 2; pointer-events: none; box-sizing: border-box; text-align: center; border-radius: 4px;
+    font-size: 14px; line-height: 24px; font-weight: bold; outline: 3px solid; outline-offset: -1px; }
   .blocks .followed { outline: 3px solid; outline-offset: -1px; font-weight: bold; }
 `);
 
@@ -70,7 +70,13 @@ const perHead = size("D", "numbers per head", 1, 6);
 const follow = slider(add(controls, "div"), "follow the number",
   { min: 0, max: MOST * 6, value: state.followed, shown: labelOf }, (number) => { state.followed = number; draw(); });
 const side = add(row, "div"), code = add(side, "ol", { class: "code" });
-const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => { state.at = at; draw(); });
+const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => {
+  const from = blocks.querySelector(".followed");
+  const start = from && { number: state.followed, box: from.getBoundingClientRect() };
+  state.at = at;
+  draw();
+  if (start?.number === state.followed) fly(start.box);
+});
 const blocks = add(figure, "div", {
   class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of x",
 });
@@ -80,6 +86,19 @@ blocks.addEventListener("click", (event) => {
   state.followed = +follow.value;
   draw();
 });
+
+// The followed number is seen on its way from one table to the next, in at most half a second.
+function fly(from) {
+  const cell = blocks.querySelector(".followed"), to = cell?.getBoundingClientRect();
+  blocks.querySelectorAll(".flying").forEach((old) => old.remove());
+  if (!cell || !animated() || !cell.animate || Math.hypot(to.x - from.x, to.y - from.y) < 4) return;
+  const look = getComputedStyle(cell), style = `width: ${to.width}px; height: ${to.height}px; left: ${to.x}px; top: ${to.y}px;`;
+  const copy = add(blocks, "div", { class: "flying", "aria-hidden": true, style: `${style} background: ${look.backgroundColor}` }, cell.textContent);
+  cell.style.visibility = "hidden";
+  const shift = `translate(${from.x - to.x}px, ${from.y - to.y}px)`;
+  const flight = copy.animate([{ transform: shift }, { transform: "none" }], { duration: 450, easing: "ease-in-out" });
+  flight.onfinish = flight.oncancel = () => { copy.remove(); cell.style.visibility = ""; };
+}
 
 // Other sizes or another order: begin with x. A token has at most 24 numbers here.
 function again() {
@@ -150,6 +169,7 @@ function drawBlocks(shape, numbers, wanted) {
   const [count, rows, columns] = shape === "SH" ? [1, sizes.S, sizes.H] : numbersOf(shape);
   const titles = { S: nameOf, A: headOf }, named = titles[shape.at(-2)];
   blocks.replaceChildren();
+  const colours = getComputedStyle(root).getPropertyValue("--heads").trim().split(" ");
   let wrong = 0;
   for (const block of range(count)) {
     const all = add(blocks, "table");
@@ -163,7 +183,7 @@ function drawBlocks(shape, numbers, wanted) {
         const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td");
         show(cell, number);
         cell.textContent = labelOf(number);
-        cell.style.setProperty("--head", COLOURS[Math.floor((number % sizes.H) / sizes.D)]);
+        cell.style.setProperty("--head", colours[Math.floor((number % sizes.H) / sizes.D)]);
         cell.classList.toggle("followed", number === state.followed);
         cell.classList.toggle("wrong", number !== wanted[at]);
         wrong += number !== wanted[at];

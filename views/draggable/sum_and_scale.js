@@ -1,16 +1,32 @@
 // A token's first vector: word + position + token type, number by number, and LayerNorm of the sum.
 
 explain(
-  "Choose a word, a position and a token type, and watch the sum. Blue numbers are above zero, orange " +
-  "ones below. Click into a strip, or move the slider, to follow one number.",
+  "Choose a word, a position and a token type, and watch the sum. Blue bars, upwards, are above zero, orange ones, " +
+  "downwards, below. Click into a strip to follow one number; few numbers of the word can be dragged up and down. " +
+  "By keyboard: arrow keys in the word's strip.",
 );
 
-const { names, reach, first, size } = data, tables = Object.entries(data.tables);
-const read = tables.map(([key, text]) => [key, unpack(text, size)]);
-const { word, position, type, weight, bias } = Object.fromEntries(read);
-const state = { name: 0, at: Math.min(1, position.length - 1), kind: 0, chosen: first };
+const { names, reach, first } = data, all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
+// Long vectors begin with eight numbers, which can be added up on sight; a button shows the rest.
+const FEW = 8, long = data.size > 16;
+let size, word, position, type, weight, bias, vector;
+
+function take(count) {
+  size = count;
+  [word, position, type, weight, bias] = ["word", "position", "type", "weight", "bias"].map((key) =>
+    all[key]?.map((row) => row.slice(0, size)));
+}
+
+take(long ? FEW : data.size);
+const state = { name: 0, at: Math.min(1, position.length - 1), kind: 0, chosen: first < size ? first : 0 };
 Object.assign(state, { gamma: 1, beta: 0, trained: false });
-let vector = [...word[0]];
+vector = [...word[0]];
+add(document.head, "style", {}, `
+  .written { display: flex; height: 18px; font-size: 12px; text-align: center; font-variant-numeric: tabular-nums; }
+  .written span { flex: 1; min-width: 0; }
+  @media (max-width: 500px) { .written { font-size: 11px; letter-spacing: -0.03em; } }
+  .written .marked { font-weight: bold; text-decoration: underline 2px var(--mark); text-underline-offset: 3px; }
+`);
 
 // A row: a control on the left, a strip of signed bars beside it, and at its end the chosen number. `picked`
 // gets where a pointer is in the strip.
@@ -18,12 +34,14 @@ function strip(title, most, tall, picked = choose) {
   const row = add(figure, "div", { class: "row", style: "gap: 2px 12px; margin-bottom: 4px; align-items: center" });
   const side = add(row, "div", { style: "flex: 0 1 270px" });
   const drawn = add(row, "div", { style: "display: flex; align-items: center" });
-  const svg = add(drawn, "svg", {
-    viewBox: `0 -1 ${size} 2`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}: ${size} numbers`,
-    style: `flex: 1; min-width: 0; height: ${tall}px; overflow: hidden; background: var(--faint); touch-action: pan-y`,
+  const middle = add(drawn, "div", { style: "flex: 1; min-width: 0" });
+  const svg = add(middle, "svg", {
+    preserveAspectRatio: "none", role: "img",
+    style: `width: 100%; height: ${tall}px; overflow: hidden; background: var(--faint); touch-action: pan-y`,
   });
+  const written = add(middle, "div", { class: "written", "aria-hidden": true });
   const mark = add(svg, "rect", { y: -1, height: 2, width: 1, fill: "var(--mark)", "fill-opacity": 0.3 });
-  const bars = ["positive", "negative"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
+  const bars = ["above", "below"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
   const end = add(drawn, "div", { style: "flex: 0 0 5em; text-align: right; line-height: 1.2" });
   const number = add(end, "div", { class: "chosen" });
   add(end, "div", { style: "font-size: 12px; color: var(--soft)" }, `scale ±${format(most)}`);
@@ -31,6 +49,10 @@ function strip(title, most, tall, picked = choose) {
   return {
     side, svg,
     draw(values) {
+      set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${title}: ${size} numbers` });
+      written.hidden = size > FEW + 4;
+      written.replaceChildren();
+      if (!written.hidden) values.forEach((value, i) => add(written, "span", i === state.chosen ? { class: "marked" } : {}, format(value)));
       // What is taller than the strip is cut off at its edge
       const bar = (value, i) => `M${i + 0.1} 0h0.8v${-value / most}h-0.8z`;
       bars[0].setAttribute("d", values.map((value, i) => (value > 0 ? bar(value, i) : "")).join(""));
@@ -57,8 +79,18 @@ function pick(svg, picked) {
   svg.addEventListener("pointermove", (event) => { if (svg.hasPointerCapture(event.pointerId)) move(event); });
 }
 
-const words = strip("Word vector", reach, 44, size > 16 ? choose : change);
-words.svg.style.touchAction = size > 16 ? "pan-y" : "none";
+const words = strip("Word vector", reach, 44, (at, height) => (size > 16 ? choose(at) : change(at, height)));
+// By keyboard: ← and → choose a number of the word's vector, ↑ and ↓ change it.
+set(words.svg, { role: "spinbutton", tabindex: 0 });
+words.svg.addEventListener("keydown", (event) => {
+  const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
+  if (across === undefined) return;
+  event.preventDefault();
+  if (across) return choose(Math.max(0, Math.min(size - 1, state.chosen + across)));
+  const next = vector[state.chosen] + (up * reach) / 50;
+  vector[state.chosen] = Math.max(-2 * reach, Math.min(2 * reach, next));
+  draw(changed);
+});
 const label = add(words.side, "label", {}, "word ");
 const select = add(label, "select", { style: "max-width: 180px" });
 names.forEach((name) => add(select, "option", {}, name));
@@ -89,19 +121,21 @@ function moments(side, title) {
   return [mean, add(side, "span", { class: "moment" })];
 }
 
-const scale = add(norms.side, "div", { style: "line-height: 30px" });
+const scale = add(norms.side, "div"), later = [scale];
 const small = { step: 0.1, digits: 1 }, put = (name, value) => { state[name] = value; draw(); };
 for (const input of [
   slider(scale, "γ ", { ...small, min: 0, max: 2, value: 1 }, (gamma) => put("gamma", gamma)),
   slider(scale, "β ", { ...small, min: -1, max: 1, value: 0 }, (beta) => put("beta", beta)),
-]) input.style = "width: 70px; margin: 0 2px";
+]) input.style = "width: 70px";
 if (weight) {
-  tick(norms.side, "with the trained γ and β", false, (on) => put("trained", on));
+  later.push(add(norms.side, "div"));
+  tick(later[1], "with the trained γ and β", false, (on) => put("trained", on));
 }
 
 // One number of the vectors, and its curve over all positions.
 const below = add(figure, "div", { class: "row", style: "gap: 2px 12px; margin-top: 10px; align-items: center" });
-const one = add(below, "div", { style: "flex: 0 1 270px; line-height: 30px" });
+const one = add(below, "div", { style: "flex: 0 1 270px" });
+later.push(below);
 const chooser = slider(add(one, "div"), "number ", { min: 0, max: size - 1, value: first }, (at) => choose(at));
 const value = slider(add(one, "div"), "in the word ", {
   min: -2 * reach, max: 2 * reach, step: reach / 50, value: vector[first], digits: 2,
@@ -117,6 +151,22 @@ const thin = { fill: "none", "vector-effect": "non-scaling-stroke" };
 add(wave, "path", { ...thin, stroke: "var(--line)", d: `M-1 0H${position.length}` });
 const line = add(wave, "path", { ...thin, stroke: "var(--key)", "stroke-width": 1.5 });
 const here = add(wave, "path", { ...thin, stroke: "var(--mark)", "stroke-width": 10, "stroke-linecap": "round" });
+
+if (long) {
+  later.forEach((part) => { part.style.display = "none"; });
+  const more = add(figure, "button", { type: "button" }, `now all ${data.size} numbers`);
+  more.addEventListener("click", () => {
+    take(size === FEW ? data.size : FEW);
+    if (state.chosen >= size) state.chosen = 0;
+    later.forEach((part) => { part.style.display = size === FEW ? "none" : ""; });
+    vector = [...word[state.name]];
+    more.textContent = size === FEW ? `now all ${data.size} numbers` : `the first ${FEW} alone`;
+    chooser.max = size - 1;
+    if (size > FEW) state.chosen = first;
+    else Object.assign(state, { gamma: 1, beta: 0, trained: false });
+    draw(size === FEW ? "" : `The same, ${size} times at once. `);
+  });
+}
 
 // With few numbers, each of the word's can be dragged up and down.
 function change(at, height) {
@@ -137,7 +187,10 @@ function draw(news = "") {
   const beta = (i) => state.beta + (state.trained ? bias[0][i] : 0);
   const root = Math.sqrt(deviation ** 2 + data.eps);
   const normed = total.map((number, i) => ((number - mean) / root) * gamma(i) + beta(i));
+  words.svg.style.touchAction = size > 16 ? "pan-y" : "none";
   words.draw(vector);
+  const now = vector[state.chosen];
+  set(words.svg, { "aria-valuenow": now, "aria-valuetext": `number ${state.chosen}: ${format(now)}` });
   places.draw(position[state.at]);
   kinds.draw(type[state.kind]);
   sums.draw(total);

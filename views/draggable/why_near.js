@@ -13,8 +13,8 @@ add(document.head, "style", {}, `
   .near .word:focus rect, .near .word.chosen rect { stroke: var(--mark); stroke-width: 2px; }
   .near .word rect { fill: var(--faint); stroke: none; }
   .near .total { fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
-  .near line { stroke: var(--positive); stroke-opacity: 0.75; cursor: pointer; }
-  .near line.minus { stroke: var(--negative); stroke-dasharray: 5 4; }
+  .near line { stroke: var(--above); stroke-opacity: 0.75; cursor: pointer; }
+  .near line.minus { stroke: var(--below); stroke-dasharray: 5 4; }
   .near .dim { opacity: 0.12; }
 `);
 

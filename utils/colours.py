@@ -1,0 +1,117 @@
+"""The colours and letters of all pictures, light and dark: one table, from which all of them take theirs.
+
+matplotlib gets them by name from `utils.plots.set_style` (`color="ours"`, `cmap="weights"`); views, figures, explorer
+and slides get them as variables of CSS from `css`; in the drawings of notebooks/images and exercises each colour is
+one of this table (tests/publish/test_colours.py). It stands in `utils`, since `utils.plots`, which may not import
+`views`, draws with it, too.
+
+Roles that meet in one picture differ in hue, in lightness where paper has no colour, and to readers who do not see red
+and green apart (the same test); what is ours or another's, above zero or below, is told by form, sign or label as well.
+"""
+
+FACE = '"DejaVu Sans", Verdana, sans-serif'  # matplotlib's own, and its twin where it is not installed
+LETTERS = 14  # pixels
+MONOSPACE = '"DejaVu Sans Mono", Menlo, monospace'
+
+# on white, and on a dark ground: each can be read as letters there
+LIGHT = {
+    "blue": "#1c64b4",
+    "orange": "#b85306",
+    "purple": "#5a1570",
+    "ochre": "#8f6c00",
+    "green": "#00593e",
+    "grey": "#919191",
+    "mark": "#d00000",  # what is followed, chosen or wrong
+    "paper": "#ffffff",
+    "card": "#ffffff",
+    "wash": "#f5f8fb",
+    "ink": "#1b1b1b",
+    "soft": "#595959",
+    "line": "#c9c9c9",
+    "faint": "#ececec",
+}
+DARK = {
+    "blue": "#5799ef",
+    "orange": "#ffa866",
+    "purple": "#f3a8ee",
+    "ochre": "#f6df80",
+    "green": "#3fc296",
+    "grey": "#808080",
+    "mark": "#ff6b6b",
+    "paper": "#14171c",
+    "card": "#1a1e25",
+    "wash": "#1a1f27",
+    "ink": "#e6e6e6",
+    "soft": "#b0b0b0",
+    "line": "#555555",
+    "faint": "#2c2c2c",
+}
+
+# what each of them means, everywhere
+ROLES = {
+    "query": "purple",
+    "key": "blue",
+    "value": "ochre",
+    "average": "green",
+    "above": "blue",  # zero
+    "below": "orange",
+    "ours": "blue",
+    "other": "orange",
+    "third": "grey",
+}
+
+# pale grounds of areas with a meaning, in drawings and tables: of each hue, and of what is learned
+TINTS = {
+    "blue": "#dbe9f6",
+    "orange": "#f8dfc8",
+    "purple": "#ead9ef",
+    "ochre": "#fde9b8",
+    "green": "#d9ead3",
+    "grey": "#eeeeee",
+}
+
+# from the ground to the strongest: attention weights and other shares are `above`, and so is what is above zero
+SCALES = {
+    "light": {
+        "above": ("#ffffff", "#d3e4f5", "#9cc5e8", "#5698d6", "#1c64b4", "#0a2f66"),
+        "below": ("#ffffff", "#fde3c8", "#f9bd86", "#e88a3c", "#b85306", "#6e2c00"),
+    },
+    "dark": {
+        "above": ("#14171c", "#1d3a5f", "#245c9c", "#3f86d2", "#82b8f0", "#d2e6fb"),
+        "below": ("#14171c", "#52341a", "#8c501c", "#cc7428", "#f2a65c", "#fcdeb8"),
+    },
+}
+
+# of a layer's heads, or of layers, in their order; after the last they begin again, with dashes
+HEADS = {
+    "light": (
+        *("#1c64b4", "#b85306", "#2e8b3d", "#b3202c", "#8257c2", "#7a4a32"),
+        *("#d14a94", "#6b6b6b", "#8f8a00", "#1594a8", "#5a1570", "#00593e"),
+    ),
+    "dark": (
+        *("#5799ef", "#ffa866", "#5cc46c", "#f0616c", "#b49af0", "#b98a70"),
+        *("#f08cc4", "#a8a8a8", "#d6d04a", "#4fd3e6", "#ecd2f7", "#2f9c78"),
+    ),
+}
+
+
+def css(dark: str | None = ":root.dark") -> str:
+    """Write the table as variables of CSS, such as `--query` and `--scale-above`; `dark` selects a dark page's root."""
+    fixed = {name: f"var(--{hue})" for name, hue in ROLES.items()}
+    fixed |= {"face": FACE, "monospace": MONOSPACE, "letters": f"{LETTERS}px"}
+    light = f":root {{ {variables('light')} {declared(fixed)} }}\n"
+    return light + (f"{dark} {{ {variables('dark')} }}\n" if dark else "")
+
+
+def variables(theme: str) -> str:
+    """Write the colours of a theme, "light" or "dark", as declarations of CSS."""
+    scales = {f"scale-{name}": " ".join(stops) for name, stops in SCALES[theme].items()}
+    lists = scales | {"heads": " ".join(HEADS[theme])}
+    # an attention weight of 1 under letters, which stay legible on it
+    weight = SCALES[theme]["above"][3 if theme == "light" else 2]
+    return declared((LIGHT if theme == "light" else DARK) | lists | {"weight": weight})
+
+
+def declared(values: dict[str, str]) -> str:
+    """Write variables as declarations of CSS."""
+    return " ".join(f"--{name}: {value};" for name, value in values.items())
