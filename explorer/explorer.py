@@ -230,8 +230,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
     # the page is fetched often, and read here
-    program = re.sub(r"^ *//.*
-|^ +", "", commented, flags=re.MULTILINE)
+    program = re.sub(r"^ *//.*\n|^ +", "", commented, flags=re.MULTILINE)
     style = css(dark=None) + read["explorer.css"].replace("--dark-theme;", variables("dark"))
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),

@@ -13,7 +13,7 @@ function makeNear() {
   let now = {}, chosen = [];
 
   function draw(sides, shares, cosine) {
-    const count = sides[1].length, rows = Math.max(sides[0].length, count), palette = isDark() ? DARK : LIGHT;
+    const count = sides[1].length, rows = Math.max(sides[0].length, count), palette = colours();
     const places = [...shares.keys()].map((cell) => [Math.floor(cell / count), cell % count]);
     const total = (wanted) => shares.reduce((sum, share, cell) => sum + (fits(places[cell], wanted) ? share : 0), 0);
     const order = [...shares.keys()].sort((a, b) => Math.abs(shares[b]) - Math.abs(shares[a])).slice(0, MOST_LINES);
