@@ -515,6 +515,14 @@ def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
     view.locator("#vis > svg").first.wait_for()
     box = frame.bounding_box()
     assert box["width"] >= 1200
+    assert not view.locator("#help").is_visible()
+    assert not view.locator("#save").is_visible()
+    zoom = frame.evaluate("(e) => new DOMMatrix(getComputedStyle(e).transform).a")
+    letters = view.locator("#leftText text, #rightText text").evaluate_all(
+        "(all) => all.map((e) => parseFloat(getComputedStyle(e).fontSize))"
+    )
+    assert letters
+    assert min(letters) * zoom >= 23
     assert box["y"] + box["height"] <= 720
     here = page.evaluate("Reveal.getIndices()")
     view.locator("#vis > svg").first.click(position={"x": 120, "y": 120})

@@ -150,6 +150,7 @@ function fit(slide) {
 // A key that a view does not use is the deck's. A click leaves no focus in the view, so that the next arrow turns the slide.
 function shareKeys({ target: frame }) {
   const inside = frame.contentDocument;
+  inside.documentElement.classList.add("on-slide");
   let byPointer = false;
   const leave = () => {
     const choosing = inside.activeElement?.matches("select, input:not([type=range])");
