@@ -45,6 +45,8 @@ PAIRS, DRAWS = (
     9472,
     2,
 )  # in a training, all different; trainings, each with other pairs, nearly all there are
+ALONE, ALONE_BATCH = 4, 32  # trainings on texts without a partner, each with other texts; texts in a batch
+DROPPED = (0.1, 0.0)  # shares that are dropped there, SimCSE's and none
 ROWS_A_REVIEW = 6  # about; rows of one review are no independent ones
 
 
@@ -171,9 +173,23 @@ def contrasted(batch_size: int, seed: int) -> str:
     """Train on as many pairs with this batch size; 0 for no training at all."""
     encoder, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
     if batch_size:
-        pairs = text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS]
-        rows = [tokenizer(list(pair), truncation=True, max_length=64)["input_ids"] for pair in pairs]
-        contrast(encoder, rows, batch_size)
+        contrast(encoder, tokenizer, text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
+    return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
+
+
+def alone(share: float, seed: int) -> str:
+    """Train on as many texts that have no partner, so that each finds itself; a share of the numbers is dropped.
+
+    Nothing dropped is the control: all else is the same, and a text cannot fail to find itself.
+    """
+    pretrained, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
+    dropout = {"hidden_dropout_prob": share, "attention_probs_dropout_prob": share}
+    encoder = TransformerEncoder(BertConfig(**pretrained.config.to_dict() | dropout))
+    encoder.load_state_dict(pretrained.state_dict())
+    halves = [half for pair in text_pairs("train") for half in pair]
+    texts = halves[seed::ALONE][:PAIRS]  # never both halves of a review
+    torch.manual_seed(seed)  # for dropout
+    contrast(encoder, tokenizer, texts if share else [(text, text) for text in texts], ALONE_BATCH)
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
@@ -198,6 +214,10 @@ def plan(seeds: int) -> dict[str, callable]:
         parts |= {
             f"pairs {size} {seed}": lambda size=size, seed=seed: contrasted(size, seed)
             for seed in range(min(seeds, DRAWS))
+        }
+    for seed in range(ALONE):
+        parts |= {
+            f"alone {share} {seed}": lambda share=share, seed=seed: alone(share, seed) for share in DROPPED
         }
     return parts
 
@@ -309,7 +329,9 @@ trainings with other pairs.
 def main() -> None:
     """Store the weights of a run, measure what is not measured yet, and write the report."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="of a run of scripts/pretrain.py, finished or not")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="of a run of scripts/pretrain.py; else the weights stored last"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
         "--only", default="", help="measure the parts whose names begin so, and write no report"
@@ -317,9 +339,11 @@ def main() -> None:
     options = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()  # a checkpoint without pooler is no news
     transformers.utils.logging.disable_progress_bar()
-    tokenizer = WordPieceTokenizer.from_checkpoint(str(options.folder / "checkpoint"))
-    model = TransformerForMaskedLM.from_checkpoint(str(options.folder / "checkpoint"))
-    model.save(MODEL, tokenizer, dtype=torch.float16)
+    if options.folder:
+        checkpoint = str(options.folder / "checkpoint")
+        model = TransformerForMaskedLM.from_checkpoint(checkpoint)
+        model.save(MODEL, WordPieceTokenizer.from_checkpoint(checkpoint), dtype=torch.float16)
+    tokenizer = WordPieceTokenizer.from_checkpoint(str(MODEL))
     results = read_results(options.folder, (MODEL / "model.safetensors").read_bytes())
     if "held out" not in results:
         results["held out"] = held_out(TransformerForMaskedLM.from_checkpoint(str(MODEL)), tokenizer)

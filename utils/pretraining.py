@@ -16,7 +16,7 @@ from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.batches import collate, device_of, evaluation_mode
+from utils.batches import collate, device_of, evaluation_mode, model_ids
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
@@ -214,15 +214,43 @@ def mean_vectors(encoder: nn.Module, rows: Sequence[list[int]]) -> Tensor:
 
 
 def contrast(
-    encoder: TransformerEncoder, pairs: list[tuple[list[int], list[int]]], batch_size: int
+    encoder: TransformerEncoder,
+    tokenizer,
+    texts: Sequence[str] | Sequence[tuple[str, str]],
+    batch_size: int = 32,
 ) -> History:
-    """Train an encoder, in place, on pairs of rows of ids, each pair once and in their order; the loss of each step.
+    """Train an encoder, in place, on texts or on pairs of texts, each once and in their order; the loss of each step.
 
+    A text of a pair has to find the other one. A text alone has to find itself, read a second time with other numbers
+    dropped (Gao et al. 2021, SimCSE), so ValueError where nothing is dropped. Texts are cut to the model's positions.
     The learning rate grows with the root of the batch, since larger ones leave fewer steps.
     """
+    check_size("batch_size", batch_size, least=2)
+    alone = all(isinstance(text, str) for text in texts)
+    if alone and not drops(encoder):
+        kinds = "hidden_dropout_prob and attention_probs_dropout_prob"
+        raise ValueError(
+            f"without dropout a text read twice is the same: build the encoder with {kinds} of 0.1, or pass pairs"
+        )
+    sides = [texts, texts] if alone else as_sides(texts)
+    pairs = [*zip(*(model_ids(side, encoder, tokenizer) for side in sides), strict=True)]
     batches = [pairs[start : start + batch_size] for start in range(0, len(pairs), batch_size)]
     optimizer, schedule = make_optimizer(encoder, 2e-4 * batch_size**0.5, len(batches))
     history, loss = History(), partial(find_partners, encoder)
     train_epoch(encoder, batches, loss, optimizer, schedule, history, disable=True)
     encoder.eval()
     return history
+
+
+def as_sides(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """The first and the second texts of pairs; TypeError for what is no pair of strings."""
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or [type(text) for text in pair] != [str, str]:
+            raise TypeError(f"text {number} is {pair!r:.80}: pass texts, or pairs of two texts, not both")
+    return [[*side] for side in zip(*pairs, strict=True)]
+
+
+def drops(encoder: nn.Module) -> bool:
+    """Whether an encoder in training drops anything."""
+    config = encoder.config
+    return config.hidden_dropout_prob > 0 or config.attention_probs_dropout_prob > 0

@@ -194,7 +194,9 @@ def test_scores_leave_out_what_gives_itself_away():
 
 
 def test_names_are_runs_of_capitals():
-    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {(1, 3), (4, 5), (5, 6), (7, 8)}
+    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {
+        ("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))
+    }
     assert find_names([0, 0]) == find_names([]) == set()
 
 
