@@ -192,7 +192,7 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
     numbers = {name: number for number, name in enumerate(names)}
     parts = [
         [([word for word, _ in text], [numbers[label] for _, label in text]) for text in part]
-        for part in deal_words(list(unique.values()), seed)
+        for part in deal_words(path, list(unique.values()), seed)
     ]
     return LabelledWords(*parts, names, counts.total(), len(texts))
 
@@ -223,10 +223,11 @@ def word_rows(path: Path) -> Iterator[list[tuple[str, str]]]:
 def word_and_label(fields: list[str], line: int) -> tuple[str, str]:
     """A row's word and label; ValueError that names the line unless it has both and nothing else."""
     if len(fields) != 2:
-        remedy = (
+        reason = (
             "a comma as a word needs double quotes around it" if len(fields) > 2 else "a label is missing"
         )
-        raise ValueError(f"line {line} has {len(fields)} fields, not a word and a label; {remedy}")
+        count = f"{len(fields)} field" + "s" * (len(fields) > 1)
+        raise ValueError(f"line {line} has {count}, {fields!r:.80}, not a word and a label; {reason}")
     word, label = fields
     if not word or not label:
         missing = "word for the label" if label else "label for the word"
@@ -247,7 +248,9 @@ def check_no_header(path: Path, word: str, label: str, counts: Counter) -> None:
         )
 
 
-def deal_words(texts: list[list[tuple[str, str]]], seed: int) -> list[list[list[tuple[str, str]]]]:
+def deal_words(
+    path: Path, texts: list[list[tuple[str, str]]], seed: int
+) -> list[list[list[tuple[str, str]]]]:
     """Deal texts into train, validation and test, in an order that the seed draws; each class stays in train."""
     order = sorted(texts, key=lambda text: text_hash(" ".join([str(seed), *(word for word, _ in text)])))
     left = Counter(
@@ -267,7 +270,7 @@ def deal_words(texts: list[list[tuple[str, str]]], seed: int) -> list[list[list[
         if not parts[name]:  # every text has a class that no other one has
             rare = sorted(label for label, count in left.items() if count == 1)
             raise ValueError(
-                f"no text can be put aside, since the classes {', '.join(rare)[:80]} are in one text each: "
+                f"{path}: no text can be put aside, since the classes {', '.join(rare)[:80]} are in one text each: "
                 "write more texts, or leave these classes out"
             )
     return [parts[name] for name in ("train", "validation", "test")]
