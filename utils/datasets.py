@@ -276,6 +276,59 @@ def deal_words(
     return [parts[name] for name in ("train", "validation", "test")]
 
 
+def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
+    """The texts of your own files, UTF-8, one after the other: no more than one is in memory.
+
+    Each line is a text, or, in a file with an empty line between two others, all lines up to the next empty one.
+    FileNotFoundError for no file; ValueError, with file and line, for an empty file and for other bytes.
+    """
+    for path in map(Path, paths):
+        path = path.expanduser()
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} is no file: give the path of a text file, UTF-8, with a text in each line"
+            )
+        in_blocks, lines = has_blocks(path), []
+        for line in text_lines(path):
+            if line and in_blocks:
+                lines.append(line)
+            elif line:
+                yield line
+            elif lines:
+                yield " ".join(lines)
+                lines = []
+        if lines:
+            yield " ".join(lines)
+
+
+def has_blocks(path: Path) -> bool:
+    """Whether a file has an empty line between two others; ValueError for one without a text."""
+    texts, gap = 0, False
+    for line in text_lines(path):
+        if line and gap:
+            return True
+        texts += bool(line)
+        gap = bool(texts) and not line
+    if not texts:
+        raise ValueError(f"{path} holds no text: write one in each line")
+    return False
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a file without white space around them; ValueError, with file and line, for other bytes."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path} cannot be read (line {number}: {error}): save it as UTF-8"
+                ) from error
+            if "\0" in text:
+                raise ValueError(f"{path} has a NUL byte in line {number}, as UTF-16 has: save it as UTF-8")
+            yield text.strip()
+
+
 def imdb_reviews(part: str) -> list[str]:
     """The IMDB reviews (Maas et al. 2011) of a part: "train", "validation" or "test", dealt as in `reviews`.
 
