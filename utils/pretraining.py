@@ -75,24 +75,24 @@ def learn_vocabulary(
 ) -> WordPieceTokenizer:
     """A tokenizer for texts in any script, which are gone through twice: `texts()` begins anew.
 
-    Characters that come once, and the rarest of more than a third of `size`, are no part of it: a word with one of them
-    is [UNK]. A Chinese character is a word of its own, and "lower case" drops accents, as in BERT.
+    Characters that come once are left out, and the rarest, too, where all would fill over two thirds of it: a word
+    with one of them is [UNK]. A Chinese character is a word of its own, and "lower case" drops accents, as in BERT.
     """
     fast, counts = BertWordPieceTokenizer(lowercase=lowercase), Counter()
     for text in texts():
         counts.update(fast.normalizer.normalize_str(drop_surrogates(text)))
     often = sorted((-count, letter) for letter, count in counts.items() if count > 1 and not letter.isspace())
-    kept = {letter for _, letter in often[: size // 3]}
-    within = "".join(
-        sorted(
-            letter
-            for letter in kept
-            if pre_tokenize(f"a{letter}") == [f"a{letter}"] and not in_ranges(letter, CJK_RANGES)
-        )
-    )
+    kept, within, room = set(), [], 2 * size // 3
+    for _, letter in often:
+        inside = pre_tokenize(f"a{letter}") == [f"a{letter}"] and not in_ranges(letter, CJK_RANGES)
+        room -= 1 + inside  # a piece that begins a word, and one within
+        if room < 0:
+            break
+        kept.add(letter)
+        within += [letter] * inside
     rare = {ord(letter): None for letter in counts.keys() - kept if not letter.isspace()}
     clean = (fast.normalizer.normalize_str(drop_surrogates(text)).translate(rare) for text in texts())
-    return train_vocabulary(clean, size, lowercase, within, size)
+    return train_vocabulary(clean, size, lowercase, "".join(sorted(within)), size)
 
 
 def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Tensor:
