@@ -6,8 +6,9 @@ that never stopped. Several GPUs or machines: `accelerate launch scripts/pretrai
 
 `--data texts.txt` takes your own texts, UTF-8, in any language: one in each line, or with empty lines between them. It
 learns a vocabulary from them, and puts one text in twenty aside, which judges the model. `--cased` keeps capitals and
-accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` the notebooks
-run on it: `make lab CHECKPOINT=FOLDER/checkpoint`.
+accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` and, for English
+texts, `--tokenizer all-MiniLM-L6-v2`, which takes BERT's own vocabulary, the notebooks run on it: `make lab
+CHECKPOINT=FOLDER/checkpoint`.
 """
 
 import argparse
@@ -191,6 +192,7 @@ def read_options() -> tuple[Settings, dict]:
     parser.add_argument(
         "--cased", action="store_true", help="keep capitals and accents; else both are dropped"
     )
+    parser.add_argument("--tokenizer", help="take the vocabulary of this checkpoint, and learn none")
     for name, field in SIZES.items():
         parser.add_argument(
             f"--{name}", type=int, default=TINY[field], help=f"{field} (default: {TINY[field]})"
@@ -201,7 +203,9 @@ def read_options() -> tuple[Settings, dict]:
     parser.add_argument("--texts", type=int, help="use so many texts only")
     parser.add_argument("--cpu", action="store_true", help="stay on the CPU, in spite of a GPU")
     options = vars(parser.parse_args())
-    rest = {name: options.pop(name) for name in ("folder", "until", "texts", "cpu", "data", "cased")}
+    rest = {
+        name: options.pop(name) for name in ("folder", "until", "texts", "cpu", "data", "cased", "tokenizer")
+    }
     sizes = {field: options.pop(name) for name, field in SIZES.items()}
     for name in ("until", "texts"):
         if rest[name] is not None:
@@ -213,8 +217,12 @@ def read_options() -> tuple[Settings, dict]:
     config = BertConfig(**TINY | sizes | {"intermediate_size": 4 * sizes["hidden_size"]})
     check_config(config)
     check_heads(config.hidden_size, config.num_attention_heads)
-    if rest["cased"] and rest["data"] is None:
-        raise ValueError("--cased is for --data: the reviews are read without capitals, as in notebook 11")
+    if rest["data"] is None and (rest["cased"] or rest["tokenizer"]):
+        raise ValueError("--cased and --tokenizer are for --data: the reviews are read as in notebook 11")
+    if rest["cased"] and rest["tokenizer"]:
+        raise ValueError(
+            f"--tokenizer={rest['tokenizer']} says itself whether it keeps capitals: leave --cased out"
+        )
     if not (folder / STATE_FILE).is_file() and any(folder.glob("[!.]*")):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
     check_own_folder(folder / CHECKPOINT, TransformerForMaskedLM.architecture)
@@ -281,10 +289,13 @@ def read_own(
     accelerator.print(
         f"{own.found.total():,} texts read, {own.found[True]:,} of them put aside to judge the model"
     )
-    if own.stripped > 0.01 and not options["cased"]:
+    if own.stripped > 0.01 and not options["cased"] and not options["tokenizer"]:
         told = f"{own.stripped:.0%} of the characters are marks that are dropped with the accents"
         accelerator.print(f"{told}: pass --cased if they are vowels, as in Hindi or Thai")
-    tokenizer = learn_vocabulary(lambda: own.part(False), config.vocab_size, not options["cased"])
+    if options["tokenizer"]:
+        tokenizer = WordPieceTokenizer.from_checkpoint(options["tokenizer"])
+    else:
+        tokenizer = learn_vocabulary(lambda: own.part(False), config.vocab_size, not options["cased"])
     folder.mkdir(parents=True, exist_ok=True)
     rows, held_out = (
         write_rows(own.part(aside), tokenizer, length, unnamed_file(folder)) for aside in (False, True)
@@ -292,12 +303,21 @@ def read_own(
     return tokenizer, rows, held_out[:JUDGES].long()
 
 
+def needs(config: BertConfig, tokenizer: str | None) -> str:
+    """What the notebooks will miss in a model of this size and vocabulary, and how to get it."""
+    missing = [f"a larger model ({lacks})"] if (lacks := lacking(config)) else []
+    missing += [] if tokenizer else ["BERT's vocabulary, for cells that follow an English word"]
+    if not missing:
+        return "The notebooks will run on this model"
+    remedy = "--layers 6 --heads 12 --hidden 384 --positions 512 --tokenizer all-MiniLM-L6-v2 gives them both"
+    return f"Some cells of the notebooks need {' and '.join(missing)}: {remedy}"
+
+
 def prepare(settings: Settings, options: Mapping, accelerator: Accelerator) -> Run:
     """A new run on the reader's texts, or on the reviews; says what the notebooks need and the model will not have."""
     config = options["config"]
-    if options["data"] and (lacks := lacking(config)):
-        sizes = "--layers 6 --heads 12 --hidden 384 --positions 512 has it all"
-        accelerator.print(f"The notebooks need a larger model than this ({lacks}); {sizes}")
+    if options["data"]:
+        accelerator.print(needs(config, options["tokenizer"]))
     if options["data"]:
         tokenizer, rows, held_out = read_own(config, options, accelerator)
     else:

@@ -265,7 +265,8 @@ def beside_counts(
     guess, totals = NeighbourGuess(counted, model.config.vocab_size), {}
     hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(seed))
     with evaluation_mode(model):
-        for ids, wanted in zip(hidden.split(16), labels.split(16), strict=True):
+        size = max(1, 2000 // rows.size(1))  # rows at a time, since counts are (N, V)
+        for ids, wanted in zip(hidden.split(size), labels.split(size), strict=True):
             where = (wanted != -100) & (ids == tokenizer.vocab["[MASK]"])
             if not where.any():
                 continue

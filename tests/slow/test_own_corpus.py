@@ -89,7 +89,7 @@ def test_what_is_printed_stands_beside_counts(runs):
     """Neighbours cannot know the ending; and the notebooks' needs are told before the training."""
     _, printed = runs
     lines = printed.splitlines()
-    assert lines[0].startswith("The notebooks need a larger model than this (num_hidden_layers=2, not 6;")
+    assert lines[0].startswith("Some cells of the notebooks need a larger model (num_hidden_layers=2, not 6;")
     assert "texts read" in lines[1]
     losses = {line.split("  ")[0]: float(line.split()[-1]) for line in lines if " right, loss " in line}
     assert losses["model"] < losses["both neighbours, counted"] - 0.1
