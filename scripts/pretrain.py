@@ -34,7 +34,7 @@ from transformers import BertConfig
 from processes import add_up, in_words, share, start
 from utils.checkpoint import reading
 from utils.checks import check_between, check_config, check_heads, check_size, check_tokenizer
-from utils.datasets import imdb_reviews, read_texts, text_hash
+from utils.datasets import imdb_reviews, read_texts, text_file, text_hash
 from utils.files import check_writable, write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.notebook import lacking
@@ -219,6 +219,8 @@ def read_options() -> tuple[Settings, dict]:
     check_heads(config.hidden_size, config.num_attention_heads)
     if rest["data"] is None and (rest["cased"] or rest["tokenizer"]):
         raise ValueError("--cased and --tokenizer are for --data: the reviews are read as in notebook 11")
+    for path in rest["data"] or ():
+        text_file(path)
     if rest["cased"] and rest["tokenizer"]:
         raise ValueError(
             f"--tokenizer={rest['tokenizer']} says itself whether it keeps capitals: leave --cased out"

@@ -282,12 +282,7 @@ def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
     Each line is a text, or, in a file with an empty line between two others, all lines up to the next empty one.
     FileNotFoundError for no file; ValueError, with file and line, for an empty file and for other bytes.
     """
-    for path in map(Path, paths):
-        path = path.expanduser()
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"{path} is no file: give the path of a text file, UTF-8, with a text in each line"
-            )
+    for path in map(text_file, paths):
         in_blocks, lines = has_blocks(path), []
         for line in text_lines(path):
             if line and in_blocks:
@@ -299,6 +294,16 @@ def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
                 lines = []
         if lines:
             yield " ".join(lines)
+
+
+def text_file(path: str | Path) -> Path:
+    """The path of a file; FileNotFoundError for none."""
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is no file: give the path of a text file, UTF-8, with a text in each line"
+        )
+    return path
 
 
 def has_blocks(path: Path) -> bool:
