@@ -272,11 +272,12 @@ def test_a_text_alone_finds_itself_through_dropout():
     """At first a text read twice differs from itself; it learns to differ more from the others."""
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY | DROPOUT | {"initializer_range": 0.2}))
-    texts = [f"{one} {other}" for one in "abcde" for other in "fghij"] * 40
+    texts = [f"{one} {other}" for one in "abcde" for other in "fghij"] * 80
     history = contrast(encoder, tiny_tokenizer(), texts, batch_size=25)
-    assert len(history.step_losses) == 40
-    assert history.step_losses[0] > 1.5
-    assert sum(history.step_losses[-5:]) / 5 < 0.7 * history.step_losses[0]
+    first, last = (sum(part) / 10 for part in (history.step_losses[:10], history.step_losses[-10:]))
+    assert len(history.step_losses) == 80
+    assert first > 1.5
+    assert last < 0.8 * first
     assert not encoder.training
 
 
