@@ -22,7 +22,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
 
 import torch
 from accelerate import Accelerator
@@ -274,11 +273,6 @@ class OwnTexts:
         return (text for text, is_aside in self.read() if is_aside is aside)
 
 
-def unnamed_file(folder: Path) -> BinaryIO:
-    """An open file on the folder's disk, which is gone as soon as nobody uses it."""
-    return tempfile.TemporaryFile(dir=folder)
-
-
 def read_own(
     config: BertConfig, options: Mapping, accelerator: Accelerator
 ) -> tuple[WordPieceTokenizer, Tensor, Tensor]:
@@ -299,9 +293,11 @@ def read_own(
     else:
         tokenizer = learn_vocabulary(lambda: own.part(False), config.vocab_size, not options["cased"])
     folder.mkdir(parents=True, exist_ok=True)
-    rows, held_out = (
-        write_rows(own.part(aside), tokenizer, length, unnamed_file(folder)) for aside in (False, True)
-    )
+    parts = []
+    for aside in (False, True):
+        with tempfile.TemporaryFile(dir=folder) as file:  # closed, it is gone as soon as its rows are
+            parts.append(write_rows(own.part(aside), tokenizer, length, file))
+    rows, held_out = parts
     return tokenizer, rows, held_out[:JUDGES].long()
 
 
