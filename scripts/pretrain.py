@@ -266,7 +266,7 @@ class OwnTexts:
     def read(self) -> Iterator[tuple[str, bool]]:
         """Each text, and whether it is put aside: equal texts are on the same side."""
         for text in islice(read_texts(self.paths), self.count):
-            yield text, int(text_hash(text), 16) % ASIDE == 0
+            yield text, int(text_hash(f"aside {text}"), 16) % ASIDE == 0  # not as `split_of` deals
 
     def part(self, aside: bool) -> Iterator[str]:
         """The texts of one side."""
