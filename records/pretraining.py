@@ -45,6 +45,10 @@ PAIRS, DRAWS = (
     9472,
     2,
 )  # in a training, all different; trainings, each with other pairs, nearly all there are
+ALONE_BATCH, DROPPED = (
+    32,
+    (0.1, 0.0),
+)  # of texts without a partner; the shares that are dropped: SimCSE's, and none
 ROWS_A_REVIEW = 6  # about; rows of one review are no independent ones
 
 
@@ -171,9 +175,23 @@ def contrasted(batch_size: int, seed: int) -> str:
     """Train on as many pairs with this batch size; 0 for no training at all."""
     encoder, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
     if batch_size:
-        pairs = text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS]
-        rows = [tokenizer(list(pair), truncation=True, max_length=64)["input_ids"] for pair in pairs]
-        contrast(encoder, rows, batch_size)
+        contrast(encoder, tokenizer, text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
+    return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
+
+
+def alone(share: float, seed: int) -> str:
+    """Train on as many texts that have no partner, so that each finds itself; a share of the numbers is dropped.
+
+    Nothing dropped is the control: all else is the same, and a text cannot fail to find itself.
+    """
+    pretrained, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
+    dropout = {"hidden_dropout_prob": share, "attention_probs_dropout_prob": share}
+    encoder = TransformerEncoder(BertConfig(**pretrained.config.to_dict() | dropout))
+    encoder.load_state_dict(pretrained.state_dict())
+    halves = [half for pair in text_pairs("train") for half in pair]
+    texts = halves[seed :: 2 * DRAWS][:PAIRS]  # never both halves of a review
+    torch.manual_seed(seed)  # for dropout
+    contrast(encoder, tokenizer, texts if share else [(text, text) for text in texts], ALONE_BATCH)
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
@@ -198,6 +216,10 @@ def plan(seeds: int) -> dict[str, callable]:
         parts |= {
             f"pairs {size} {seed}": lambda size=size, seed=seed: contrasted(size, seed)
             for seed in range(min(seeds, DRAWS))
+        }
+    for seed in range(DRAWS):
+        parts |= {
+            f"alone {share} {seed}": lambda share=share, seed=seed: alone(share, seed) for share in DROPPED
         }
     return parts
 
@@ -238,6 +260,8 @@ def report(results: dict) -> str:
     found = [["", "found among ten"]] + [
         [name, with_interval(right_answers(runs, f"pairs {kind} "))] for kind, name in names.items()
     ]
+    names = {0.1: "pretrained, then texts alone, dropout 0.1", 0.0: "the same, nothing dropped"}
+    found += [[name, with_interval(right_answers(runs, f"alone {share} "))] for share, name in names.items()]
     fast, slow = (
         ", ".join(f"{one.mean():+.1%}" for one in gains(runs, kind, "500"))
         for kind in ("fine-tuned", "slower")
@@ -300,7 +324,7 @@ With 500 sentences the difference was, seed by seed, {fast}; at the learning rat
 
 Each of 1,000 reviews of the test part: its first 30 words have to find its next 30. Every training saw as many pairs,
 {pairs:,}, once; the learning rate grows with the square root of the batch and was not searched for. Mean of {draws}
-trainings with other pairs.
+trainings with other pairs. A text alone is its own partner, read twice with other numbers dropped (Gao et al. 2021).
 
 {found}
 """
@@ -309,7 +333,9 @@ trainings with other pairs.
 def main() -> None:
     """Store the weights of a run, measure what is not measured yet, and write the report."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("folder", type=Path, help="of a run of scripts/pretrain.py, finished or not")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="of a run of scripts/pretrain.py; else the weights stored last"
+    )
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument(
         "--only", default="", help="measure the parts whose names begin so, and write no report"
@@ -317,9 +343,11 @@ def main() -> None:
     options = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()  # a checkpoint without pooler is no news
     transformers.utils.logging.disable_progress_bar()
-    tokenizer = WordPieceTokenizer.from_checkpoint(str(options.folder / "checkpoint"))
-    model = TransformerForMaskedLM.from_checkpoint(str(options.folder / "checkpoint"))
-    model.save(MODEL, tokenizer, dtype=torch.float16)
+    if options.folder:
+        checkpoint = str(options.folder / "checkpoint")
+        model = TransformerForMaskedLM.from_checkpoint(checkpoint)
+        model.save(MODEL, WordPieceTokenizer.from_checkpoint(checkpoint), dtype=torch.float16)
+    tokenizer = WordPieceTokenizer.from_checkpoint(str(MODEL))
     results = read_results(options.folder, (MODEL / "model.safetensors").read_bytes())
     if "held out" not in results:
         results["held out"] = held_out(TransformerForMaskedLM.from_checkpoint(str(MODEL)), tokenizer)

@@ -1,9 +1,10 @@
-"""Fine-tune a classifier on the review sentences of notebook 08, or on your own CSV, in one process or many.
+"""Fine-tune on the review sentences of notebook 08, on your own CSV, or on words with labels, in one process or many.
 
 `python scripts/fine_tune.py --epochs 3 --save FOLDER`; `--data FILE.csv --text COLUMN --label COLUMN` takes your own
-sentences, with as many classes as there are different labels. A checkpoint that was saved as a classifier keeps its
-last layer and its classes, which are matched with the data's by their names; any other gets an untrained one. On
-several GPUs or machines `accelerate launch scripts/fine_tune.py …`. Two processes without a GPU: `accelerate launch
+sentences, with as many classes as there are different labels; `--tokens FILE.csv` takes words: a word and its label in
+each row, no header, an empty row between texts (notebook 15). A checkpoint that was saved with classes of this kind
+keeps its last layer and its classes, which are matched with the data's by their names; any other gets an untrained one.
+On several GPUs or machines `accelerate launch scripts/fine_tune.py …`. Two processes without a GPU: `accelerate launch
 --multi_gpu --num_processes 2 scripts/fine_tune.py --cpu`.
 """
 
@@ -16,21 +17,124 @@ import torch
 from torch import Tensor
 
 from processes import add_up, in_words, share, start
+from utils.batches import evaluation_mode, sorted_batches
 from utils.checkpoint import load_config
 from utils.checks import check_between, check_size
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import LABELS, Examples, read_labelled, reviews
+from utils.datasets import LABELS, Examples, read_labelled, read_words, reviews
 from utils.files import check_writable
-from utils.saving import check_own_folder
+from utils.saving import SavedModel, check_own_folder
 from utils.statistics import wilson_interval
+from utils.token_labels import (
+    Score,
+    TransformerForTokenClassification,
+    align_parts,
+    count_spans,
+    join_parts,
+    label_tokens,
+    predict_rows,
+    score_classes,
+    spans,
+)
 from utils.tokenization import WordPieceTokenizer
-from utils.training import Evaluation, classify, compute_logits, encode, fit, plan_batches, summarize, summed
+from utils.training import Evaluation, classify, encode, fit, plan_batches, summarize
+
+
+class TextLabels:
+    """A label for each text: what is read, how a batch is learned, and what is said of the test part."""
+
+    kind = TransformerForSequenceClassification
+
+    def __init__(self, options: argparse.Namespace):
+        """Read the reader's own file, or the reviews."""
+        if options.data is None:
+            self.parts, self.names, self.told = [part[: options.limit] for part in reviews()], LABELS, []
+            return
+        own = read_labelled(options.data, options.text, options.label)
+        self.parts, self.names = [part[: options.limit] for part in own[:3]], own.names
+        different = sum(len(part) for part in own[:3])
+        self.told = [f"{own.rows} rows read, {different} different texts"]
+        if own.over_lines:
+            self.told += [
+                f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"
+            ]
+        self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
+
+    def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, numbers: Sequence[int]) -> None:
+        """Turn all parts into rows of ids, and the data's labels into the model's."""
+        parts = [Examples(part.texts, [numbers[label] for label in part.labels]) for part in self.parts]
+        self.encoded = [encode(model, tokenizer, part, None) for part in parts]
+        self.rows = [rows for rows, _ in self.encoded]  # of each part, the ids
+
+    def loss(self, model: torch.nn.Module, part: int, batch: Sequence[int]) -> Tensor:
+        """Summed loss, right answers and number of them, (3,)."""
+        return classify(model, *self.encoded[part], list(batch))
+
+    def report(self, model: SavedModel, tested: Evaluation) -> str:
+        """The accuracy, which is all that there is to say."""
+        low, high = wilson_interval(round(tested.accuracy * tested.total), tested.total)
+        accuracy = f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}"
+        return f"{accuracy}, loss {tested.loss:.4f}"
+
+
+class WordLabels:
+    """A label for each word, as `TextLabels`."""
+
+    kind = TransformerForTokenClassification
+
+    def __init__(self, options: argparse.Namespace):
+        """Read the reader's own file."""
+        own = read_words(options.tokens)
+        self.parts, self.names = [part[: options.limit] for part in own[:3]], own.names
+        different = sum(len(part) for part in own[:3])
+        self.told = [f"{own.words:,} words read in {own.texts} texts, {different} of them different"]
+        self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
+
+    def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, numbers: Sequence[int]) -> None:
+        """Turn all parts into rows of ids and aligned labels, several for a text that the model cannot read at once."""
+        room = model.config.max_position_embeddings
+        self.classes = [self.names[numbers.index(number)] for number in range(len(numbers))]
+        self.truth = [[self.names[label] for label in labels] for _, labels in self.parts[2]]
+        self.encoded, self.texts = [], []
+        for part in self.parts:
+            cut = [
+                align_parts(words, [numbers[label] for label in labels], tokenizer, room)
+                for words, labels in part
+            ]
+            self.encoded.append([row for rows in cut for row in rows])
+            self.texts.append([len(rows) for rows in cut])
+        if longer := sum(count > 1 for counts in self.texts for count in counts):
+            self.told.append(f"texts of more than {room} tokens, cut between two words: {longer}")
+        self.rows = [[ids for ids, _ in part] for part in self.encoded]
+
+    def loss(self, model: torch.nn.Module, part: int, batch: Sequence[int]) -> Tensor:
+        """Summed loss, right answers and number of them, (3,)."""
+        return label_tokens(model, self.encoded[part], batch)
+
+    def report(self, model: SavedModel, tested: Evaluation) -> str:
+        """Precision, recall and F1 of each class, and of whole spans where labels have them."""
+        numbers = join_parts(predict_rows(model, self.encoded[2]), self.texts[2])
+        answers = [[self.classes[number] for number in text] for text in numbers]
+        lines = [f"test accuracy {tested.accuracy:.1%} of {tested.total} words, loss {tested.loss:.4f}"]
+        lines += table("class", score_classes(self.truth, answers, self.classes))
+        if "O" not in self.classes:
+            return "\n".join([*lines, 'no spans, since no word has the label "O" (outside)'])
+        sides = [[spans(labels) for labels in side] for side in (self.truth, answers)]
+        kinds = sorted({kind for side in sides for text in side for kind, *_ in text})
+        of_kind = {
+            kind: count_spans(*([{one for one in text if one[0] == kind} for text in side] for side in sides))
+            for kind in kinds
+        }
+        return "\n".join([*lines, *table("whole spans", of_kind | {"all": count_spans(*sides)})])
 
 
 def read_options() -> argparse.Namespace:
     """The command line; ValueError for a number that leaves nothing to do, OSError for a place that is not ours."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="a CSV file of your own, with a header; else the review sentences")
+    parser.add_argument(
+        "--tokens", help="a CSV file of your own with a word and its label in each row, no header"
+    )
     parser.add_argument("--text", default="text", help="its column with the texts (default: text)")
     parser.add_argument("--label", default="label", help="its column with the labels (default: label)")
     parser.add_argument("--checkpoint", help="a local folder or a name on the Hub; else the embedded one")
@@ -48,34 +152,27 @@ def read_options() -> argparse.Namespace:
     check_between("--learning-rate", options.learning_rate, 0, 1, "5e-5 suits BERT")
     if options.limit is not None:
         check_size("--limit", options.limit)
+    if options.data is not None and options.tokens is not None:
+        raise ValueError(
+            f"--data={options.data} and --tokens={options.tokens} are two tasks: pass one of them"
+        )
     if options.save is not None:
         options.save = options.save.expanduser().resolve()
-        check_own_folder(options.save, TransformerForSequenceClassification.architecture)
+        check_own_folder(
+            options.save, (TextLabels if options.tokens is None else WordLabels).kind.architecture
+        )
         check_writable(options.save)
     return options
 
 
-def read_data(options: argparse.Namespace) -> tuple[list[Examples], Sequence[str], list[str]]:
-    """Three parts of the reader's own file or of the reviews, the classes' names, and what was read, in lines."""
-    if options.data is None:
-        return [part[: options.limit] for part in reviews()], LABELS, []
-    own = read_labelled(options.data, options.text, options.label)
-    parts = [part[: options.limit] for part in own[:3]]
-    different = sum(len(part) for part in own[:3])
-    told = [f"{own.rows} rows read, {different} different texts"]
-    if own.over_lines:
-        told += [f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"]
-    return parts, own.names, [*told, f"{len(own.names)} classes, {len(parts[0])} texts to learn from"]
-
-
 def starting_model(
-    checkpoint: str | None, names: Sequence[str]
-) -> tuple[TransformerForSequenceClassification, list[str], str]:
-    """A saved classifier with its last layer, any other checkpoint under an untrained one; its classes; what it is.
+    kind: type[SavedModel], checkpoint: str | None, names: Sequence[str]
+) -> tuple[SavedModel, list[str], str]:
+    """A saved model of this kind with its last layer, any other under an untrained one; its classes; what it is.
 
-    ValueError for a saved classifier of other classes than the data's. One whose classes have no names gets theirs.
+    ValueError for a saved one of other classes than the data's. One whose classes have no names gets theirs.
     """
-    kind, config = TransformerForSequenceClassification, load_config(checkpoint)
+    config = load_config(checkpoint)
     if kind.architecture not in (config.architectures or ()):
         new = f"last layer: new and untrained, since {config.name_or_path} has none"
         return kind.from_checkpoint(checkpoint, len(names)), list(names), new
@@ -89,30 +186,45 @@ def starting_model(
     return model, classes, f"last layer: that of {config.name_or_path}, for {', '.join(classes)}"
 
 
+def table(title: str, scores: dict[str, Score]) -> list[str]:
+    """Lines of a table: precision, recall and F1 of each name, and how many there are."""
+    width = max(len(name) for name in (title, *scores))
+    lines = [f"{title:<{width}}  precision  recall    F1  there"]
+    for name, found in scores.items():
+        numbers = f"{found.precision:>9.2f}  {found.recall:>6.2f}  {found.f1:>4.2f}  {found.there:>5}"
+        lines.append(f"{name:<{width}}  {numbers}")
+    return lines
+
+
 def main() -> None:
     """Train, print how well the best epoch does on the test part, and save it."""
     with in_words():
         options = read_options()
-        parts, names, told = read_data(options)
+        task = TextLabels(options) if options.tokens is None else WordLabels(options)
         accelerator = start(options.cpu)
         torch.manual_seed(options.seed)
-        model, classes, last_layer = starting_model(options.checkpoint, names)
+        model, classes, last_layer = starting_model(task.kind, options.checkpoint, task.names)
         tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
-        numbers = [classes.index(name) for name in names]  # the model's, of the data's
-        parts = [Examples(part.texts, [numbers[label] for label in part.labels]) for part in parts]
-        train, validation, test = (encode(model, tokenizer, part, None) for part in parts)
-        plan = (
-            plan_batches(train[0], options.epochs, options.batch_size, options.seed) if options.epochs else []
-        )
-        for shared in (validation[0], test[0], *chain.from_iterable(plan)):
+        task.encode(
+            model, tokenizer, [classes.index(name) for name in task.names]
+        )  # the model's, of the data's
+        train, *others = task.rows
+        plan = plan_batches(train, options.epochs, options.batch_size, options.seed) if options.epochs else []
+        for shared in (*others, *chain.from_iterable(plan)):
             share(shared, accelerator)  # an error now, rather than after an epoch
     model.to(accelerator.device)
-    accelerator.print("\n".join([*told, last_layer]))
+    accelerator.print("\n".join([*task.told, last_layer]))
 
-    def measure(rows: list[list[int]], labels: Tensor) -> Evaluation:
-        logits = compute_logits(model, share(rows, accelerator), batch_size=64)
-        sums = summed(logits, share(labels, accelerator))
-        return summarize(add_up(sums.to(accelerator.device), accelerator))
+    @torch.no_grad()
+    def measure(part: int) -> Evaluation:
+        mine, sums = (
+            share(range(len(task.rows[part])), accelerator),
+            torch.zeros(3, device=accelerator.device),
+        )
+        with evaluation_mode(model):
+            for batch in sorted_batches([task.rows[part][index] for index in mine], 64):
+                sums += task.loss(model, part, [mine[place] for place in batch])
+        return summarize(add_up(sums, accelerator))
 
     if plan:
         parallel = accelerator.prepare(model)
@@ -121,20 +233,19 @@ def main() -> None:
             history = fit(
                 model,
                 plan,
-                loss=lambda batch: add_up(classify(parallel, *train, share(batch, accelerator)), accelerator),
-                validate=lambda: measure(*validation),
+                loss=lambda batch: add_up(task.loss(parallel, 0, share(batch, accelerator)), accelerator),
+                validate=lambda: measure(1),
                 learning_rate=options.learning_rate,
                 quiet=not accelerator.is_main_process,
             )
         accelerator.unwrap_model(parallel, keep_fp32_wrapper=False)  # measured as it is saved, in float32
         many = f"{accelerator.num_processes} process" + "es" * (accelerator.num_processes > 1)
         accelerator.print(f"{many}, {history.ended}, best epoch {history.best_epoch}")
-    tested = measure(*test)
-    low, high = wilson_interval(round(tested.accuracy * tested.total), tested.total)
-    accuracy = f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}"
-    accelerator.print(f"{accuracy}, loss {tested.loss:.4f}")
-    if options.save and accelerator.is_main_process:
-        model.save(options.save, tokenizer, classes)
+    tested = measure(2)
+    if accelerator.is_main_process:
+        print(task.report(model, tested))
+        if options.save:
+            model.save(options.save, tokenizer, classes)
     accelerator.wait_for_everyone()  # nobody leaves before the model is saved
     accelerator.end_training()
 

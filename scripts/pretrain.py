@@ -1,15 +1,24 @@
-"""Pretrain the tiny BERT of notebook 11 on the IMDB reviews; the reviews of another part judge it.
+"""Pretrain the tiny BERT of notebook 11 on the IMDB reviews, or a BERT of any size on texts of your own.
 
 `python scripts/pretrain.py FOLDER` writes after every 200 steps what going on needs, one file of the folder, and beside
 it FOLDER/checkpoint, for readers. Stopped, by Ctrl-C or otherwise, and started again, it comes to the weights of a run
 that never stopped. Several GPUs or machines: `accelerate launch scripts/pretrain.py FOLDER`.
+
+`--data texts.txt` takes your own texts, UTF-8, in any language: one in each line, or with empty lines between them. It
+learns a vocabulary from them, and puts one text in twenty aside, which judges the model. `--cased` keeps capitals and
+accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` and, for English
+texts, `--tokenizer all-MiniLM-L6-v2`, which takes BERT's own vocabulary, the notebooks run on it: `make lab
+CHECKPOINT=FOLDER/checkpoint`.
 """
 
 import argparse
 import hashlib
 import json
+import tempfile
 import time
-from collections.abc import Mapping
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -23,24 +32,42 @@ from transformers import BertConfig
 
 from processes import add_up, in_words, share, start
 from utils.checkpoint import reading
-from utils.checks import check_between, check_size, check_tokenizer
-from utils.datasets import imdb_reviews
+from utils.checks import check_between, check_config, check_heads, check_size, check_tokenizer
+from utils.datasets import imdb_reviews, read_texts, text_file, text_hash
 from utils.files import check_writable, write_file
 from utils.masked_lm import TransformerForMaskedLM
+from utils.notebook import lacking
 from utils.pretraining import (
     TINY,
+    WINDOW,
     Settings,
+    beside_counts,
     evaluate_masked,
     fill_rows,
     guess_words,
+    learn_vocabulary,
     masked_batches,
     train_vocabulary,
+    write_rows,
 )
 from utils.saving import check_own_folder
+from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, rate_factor, train_epoch
 
 STATE_FILE, CHECKPOINT = "training.safetensors", "checkpoint"  # for going on, and a folder for readers
 ROUND = 200  # steps from one saving to the next
+ASIDE, JUDGES, COUNTED = (
+    20,
+    500,
+    40_000,
+)  # one text in so many is put aside; rows that judge; rows that rivals count in
+SIZES = {  # options, and what they are in a configuration
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "hidden": "hidden_size",
+    "positions": "max_position_embeddings",
+    "vocabulary": "vocab_size",
+}
 POINT = ("step", "learned", "loss", "accuracy", "cpu_minutes")  # what is noted after each round
 
 
@@ -104,8 +131,10 @@ class Run:
 
     def identity(self) -> dict:
         """What must be the same for a run to go on, beside names and shapes of its tensors."""
-        rows = {"rows": len(self.rows), "ids": hashlib.sha256(self.rows.numpy().tobytes()).hexdigest()[:16]}
-        return asdict(self.settings) | rows
+        digest = hashlib.sha256()
+        for part in self.rows.split(WINDOW):
+            digest.update(part.long().numpy().tobytes())
+        return asdict(self.settings) | {"rows": len(self.rows), "ids": digest.hexdigest()[:16]}
 
     def tensors(self) -> dict[str, Tensor]:
         """The model's weights and what the optimizer knows of each, by name, as they are now, to read and to write."""
@@ -158,35 +187,158 @@ def read_options() -> tuple[Settings, dict]:
     """The command line: what decides the weights, and the rest; errors for what leaves nothing to do."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where it is written; a run that is there already goes on")
+    parser.add_argument("--data", nargs="+", help="text files of your own, UTF-8; else the reviews")
+    parser.add_argument(
+        "--cased", action="store_true", help="keep capitals and accents; else both are dropped"
+    )
+    parser.add_argument("--tokenizer", help="take the vocabulary of this checkpoint, and learn none")
+    for name, field in SIZES.items():
+        parser.add_argument(
+            f"--{name}", type=int, default=TINY[field], help=f"{field} (default: {TINY[field]})"
+        )
     for name, default in asdict(Settings()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     parser.add_argument("--until", type=int, help="stop after this step, to go on another time")
-    parser.add_argument("--texts", type=int, help="use so many reviews only")
+    parser.add_argument("--texts", type=int, help="use so many texts only")
     parser.add_argument("--cpu", action="store_true", help="stay on the CPU, in spite of a GPU")
     options = vars(parser.parse_args())
-    rest = {name: options.pop(name) for name in ("folder", "until", "texts", "cpu")}
+    rest = {
+        name: options.pop(name) for name in ("folder", "until", "texts", "cpu", "data", "cased", "tokenizer")
+    }
+    sizes = {field: options.pop(name) for name, field in SIZES.items()}
     for name in ("until", "texts"):
         if rest[name] is not None:
             check_size(f"--{name}", rest[name])
     settings, folder = Settings(**options), rest["folder"].expanduser()
     check_between("--learning-rate", settings.learning_rate, 0, 1, "1e-3 suits this model")
+    for name, field in SIZES.items():
+        check_size(f"--{name}", sizes[field], least=3 if name == "positions" else 1)
+    config = BertConfig(**TINY | sizes | {"intermediate_size": 4 * sizes["hidden_size"]})
+    check_config(config)
+    check_heads(config.hidden_size, config.num_attention_heads)
+    if rest["data"] is None and (rest["cased"] or rest["tokenizer"]):
+        raise ValueError("--cased and --tokenizer are for --data: the reviews are read as in notebook 11")
+    for path in rest["data"] or ():
+        text_file(path)
+    if rest["cased"] and rest["tokenizer"]:
+        raise ValueError(
+            f"--tokenizer={rest['tokenizer']} says itself whether it keeps capitals: leave --cased out"
+        )
     if not (folder / STATE_FILE).is_file() and any(folder.glob("[!.]*")):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
     check_own_folder(folder / CHECKPOINT, TransformerForMaskedLM.architecture)
     check_writable(folder / CHECKPOINT)
-    return settings, rest | {"folder": folder}
+    return settings, rest | {"folder": folder, "config": config}
 
 
-def prepare(settings: Settings, texts: int | None, accelerator: Accelerator) -> Run:
-    """A new run on so many reviews, or on all."""
-    train, validation = imdb_reviews("train")[:texts], imdb_reviews("validation")[:50]
-    tokenizer = train_vocabulary(train, TINY["vocab_size"])
-    rows, held_out = (
-        fill_rows(part, tokenizer, TINY["max_position_embeddings"]) for part in (train, validation)
+def read_reviews(config: BertConfig, count: int | None) -> tuple[WordPieceTokenizer, Tensor, Tensor]:
+    """A vocabulary learned from so many reviews, or all, their rows, and the rows of others that judge."""
+    train, validation = imdb_reviews("train")[:count], imdb_reviews("validation")[:50]
+    tokenizer = train_vocabulary(train, config.vocab_size)
+    return tokenizer, *(
+        fill_rows(part, tokenizer, config.max_position_embeddings) for part in (train, validation)
     )
+
+
+class OwnTexts:
+    """Texts of the reader's own files, one in twenty put aside by its hash: gone through, and never held in memory."""
+
+    def __init__(self, paths: Sequence[str], count: int | None):
+        """Go through the files once, and count; errors as in `read_texts`, and ValueError for too few texts."""
+        self.paths, self.count, self.found, self.marks = paths, count, Counter(), 0
+        characters = 0
+        for text, aside in self.read():
+            self.found[aside] += 1
+            characters += len(text)
+            self.marks += sum(
+                count for letter, count in Counter(text).items() if unicodedata.category(letter) == "Mn"
+            )
+        if not self.found[True] or not self.found[False]:
+            total = self.found.total()
+            raise ValueError(
+                f"{total} text"
+                + "s" * (total > 1)
+                + f" in {', '.join(map(str, paths))} leave none to judge the model: "
+                "use 100 or more, each in a line of its own or with empty lines between them"
+            )
+        self.stripped = self.marks / characters
+
+    def read(self) -> Iterator[tuple[str, bool]]:
+        """Each text, and whether it is put aside: equal texts are on the same side."""
+        for text in islice(read_texts(self.paths), self.count):
+            yield text, int(text_hash(f"aside {text}"), 16) % ASIDE == 0  # not as `split_of` deals
+
+    def part(self, aside: bool) -> Iterator[str]:
+        """The texts of one side."""
+        return (text for text, is_aside in self.read() if is_aside is aside)
+
+
+def read_own(
+    config: BertConfig, options: Mapping, accelerator: Accelerator
+) -> tuple[WordPieceTokenizer, Tensor, Tensor]:
+    """A vocabulary learned from the reader's texts, their rows in a file that vanishes, and the rows that judge."""
+    own, length, folder = (
+        OwnTexts(options["data"], options["texts"]),
+        config.max_position_embeddings,
+        options["folder"],
+    )
+    accelerator.print(
+        f"{own.found.total():,} texts read, {own.found[True]:,} of them put aside to judge the model"
+    )
+    if own.stripped > 0.01 and not options["cased"] and not options["tokenizer"]:
+        told = f"{own.stripped:.0%} of the characters are marks that are dropped with the accents"
+        accelerator.print(f"{told}: pass --cased if they are vowels, as in Hindi or Thai")
+    if options["tokenizer"]:
+        tokenizer = WordPieceTokenizer.from_checkpoint(options["tokenizer"])
+    else:
+        tokenizer = learn_vocabulary(lambda: own.part(False), config.vocab_size, not options["cased"])
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = []
+    for aside in (False, True):
+        with tempfile.TemporaryFile(dir=folder) as file:  # closed, it is gone as soon as its rows are
+            parts.append(write_rows(own.part(aside), tokenizer, length, file))
+    rows, held_out = parts
+    return tokenizer, rows, held_out[:JUDGES].long()
+
+
+def needs(config: BertConfig, tokenizer: str | None) -> str:
+    """What the notebooks will miss in a model of this size and vocabulary, and how to get it."""
+    missing = [f"a larger model ({lacks})"] if (lacks := lacking(config)) else []
+    missing += [] if tokenizer else ["BERT's vocabulary, for cells that follow an English word"]
+    if not missing:
+        return "The notebooks will run on this model"
+    remedy = "--layers 6 --heads 12 --hidden 384 --positions 512 --tokenizer all-MiniLM-L6-v2 gives them both"
+    return f"Some cells of the notebooks need {' and '.join(missing)}: {remedy}"
+
+
+def prepare(settings: Settings, options: Mapping, accelerator: Accelerator) -> Run:
+    """A new run on the reader's texts, or on the reviews; says what the notebooks need and the model will not have."""
+    config = options["config"]
+    if options["data"]:
+        accelerator.print(needs(config, options["tokenizer"]))
+    if options["data"]:
+        tokenizer, rows, held_out = read_own(config, options, accelerator)
+    else:
+        tokenizer, rows, held_out = read_reviews(config, options["texts"])
+    config = BertConfig(**config.to_dict() | {"vocab_size": len(tokenizer.vocab)})  # fewer, for few texts
     torch.manual_seed(settings.seed)
-    model = TransformerForMaskedLM(BertConfig(**TINY)).to(accelerator.device)
+    model = TransformerForMaskedLM(config).to(accelerator.device)
+    if options["data"]:
+        size = sum(weight.numel() for weight in model.parameters())
+        told = f"{len(tokenizer.vocab):,} pieces, {len(rows):,} rows of {rows.size(1)} tokens"
+        accelerator.print(f"{told}, {size / 1e6:.1f} million parameters")
     return Run(model, tokenizer, rows, held_out, settings, accelerator)
+
+
+def judge(run: Run) -> str:
+    """How the finished model guesses hidden words of the texts put aside, beside two that count."""
+    found = beside_counts(run.model, run.tokenizer, run.held_out, run.rows[:COUNTED].long())
+    lines = [f"of {found['model'].total:,} words hidden in texts put aside:"]
+    for name, each in found.items():
+        lines.append(f"{name:<26} {each.accuracy:>6.1%} right, loss {each.loss:.2f}")
+    if len(run.rows) > COUNTED:
+        lines.append(f"(counted in the first {COUNTED:,} of {len(run.rows):,} rows)")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -195,7 +347,7 @@ def main() -> None:
         settings, options = read_options()
         folder, until = options["folder"], options["until"] or settings.steps
         accelerator = start(options["cpu"])
-        run = prepare(settings, options["texts"], accelerator)
+        run = prepare(settings, options, accelerator)
         if (folder / STATE_FILE).is_file():
             run.resume(folder)
             if accelerator.is_main_process:
@@ -205,6 +357,8 @@ def main() -> None:
     try:
         with in_words((FloatingPointError, OSError)):
             run.learn(min(until, settings.steps), folder)
+        if run.done == settings.steps and options["data"] and accelerator.is_main_process:
+            print(f"{judge(run)}\nmake lab CHECKPOINT={folder / CHECKPOINT}")
         accelerator.wait_for_everyone()  # nobody leaves before the model is saved
     except KeyboardInterrupt:
         accelerator.print(f"stopped: the same command goes on from the last round saved in {folder}")

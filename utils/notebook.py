@@ -82,14 +82,18 @@ def too_small(checkpoint: str) -> str:
         config = load_config(checkpoint)
     except (OSError, ValueError):  # said in words where a cell loads it
         return ""
-    found = {field: getattr(config, field) for field in NEEDED}
-    lacks = [
-        f"{field}={found[field]}, not {least}" for field, least in NEEDED.items() if found[field] < least
-    ]
-    if not lacks:
+    if not (lacks := lacking(config)):
         return ""
     remedy = "use a larger one, or expect some cells to fail"
-    return f"This checkpoint is smaller than what the notebooks look at ({'; '.join(lacks)}): {remedy}"
+    return f"This checkpoint is smaller than what the notebooks look at ({lacks}): {remedy}"
+
+
+def lacking(config) -> str:
+    """What the notebooks look at and a model of this configuration has not, field by field; "" if it has all of it."""
+    found = {field: getattr(config, field) for field in NEEDED}
+    return "; ".join(
+        f"{field}={found[field]}, not {least}" for field, least in NEEDED.items() if found[field] < least
+    )
 
 
 def largest_difference(ours: Tensor, official: Tensor) -> float:

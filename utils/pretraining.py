@@ -3,11 +3,14 @@
 `scripts/pretrain.py` runs it from the command line, and goes on where it was stopped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from string import ascii_lowercase, digits
+from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -16,12 +19,12 @@ from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.batches import collate, device_of, evaluation_mode
+from utils.batches import collate, device_of, evaluation_mode, model_ids
 from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
-from utils.tokenization import WordPieceTokenizer, drop_surrogates
+from utils.tokenization import CJK_RANGES, WordPieceTokenizer, drop_surrogates, in_ranges, pre_tokenize
 from utils.training import Evaluation, History, make_optimizer, summarize, summed, train_epoch
 
 TINY = {
@@ -44,21 +47,52 @@ TEMPERATURE = 0.05  # divides cosines before softmax, as for the embedded checkp
 # Text as rows
 
 
-def train_vocabulary(texts: Sequence[str], size: int = 2000) -> WordPieceTokenizer:
+def train_vocabulary(
+    texts: Iterable[str],
+    size: int = 2000,
+    lowercase: bool = True,
+    alphabet: str = ascii_lowercase + digits,
+    characters: int = 100,
+) -> WordPieceTokenizer:
     """A tokenizer of up to `size` pieces, learned by the library `tokenizers`, whose merges are those of notebook 01.
 
-    The letters within words are handed to it as special tokens: it would number them by chance otherwise, and of two
-    merges that are as frequent it takes the one of the lower number.
+    The letters within words, `alphabet`, are handed to it as special tokens: it would number them by chance otherwise,
+    and of two merges that are as frequent it takes the one of the lower number. So many `characters` are kept.
     """
-    check_texts(texts)
-    letters = [f"##{letter}" for letter in ascii_lowercase + digits]
-    first = [*SPECIAL_TOKENS, *letters]
+    if isinstance(texts, (str, Sequence)):
+        check_texts(texts)
+    first = [*SPECIAL_TOKENS, *(f"##{letter}" for letter in alphabet)]
     check_size("size", size, least=len(first), most=MOST_PIECES)
-    fast = BertWordPieceTokenizer()
-    options = {"special_tokens": first, "limit_alphabet": 100, "show_progress": False}
+    fast = BertWordPieceTokenizer(lowercase=lowercase)
+    options = {"special_tokens": first, "limit_alphabet": characters, "show_progress": False}
     fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)
     pieces = [*SPECIAL_TOKENS, *sorted(fast.get_vocab().keys() - set(SPECIAL_TOKENS))]
-    return WordPieceTokenizer({piece: number for number, piece in enumerate(pieces)})
+    return WordPieceTokenizer({piece: number for number, piece in enumerate(pieces)}, lowercase)
+
+
+def learn_vocabulary(
+    texts: Callable[[], Iterable[str]], size: int, lowercase: bool = True
+) -> WordPieceTokenizer:
+    """A tokenizer for texts in any script, which are gone through twice: `texts()` begins anew.
+
+    Characters that come once are left out, and the rarest, too, where all would fill over two thirds of it: a word
+    with one of them is [UNK]. A Chinese character is a word of its own, and "lower case" drops accents, as in BERT.
+    """
+    fast, counts = BertWordPieceTokenizer(lowercase=lowercase), Counter()
+    for text in texts():
+        counts.update(fast.normalizer.normalize_str(drop_surrogates(text)))
+    often = sorted((-count, letter) for letter, count in counts.items() if count > 1 and not letter.isspace())
+    kept, within, room = set(), [], 2 * size // 3
+    for _, letter in often:
+        inside = pre_tokenize(f"a{letter}") == [f"a{letter}"] and not in_ranges(letter, CJK_RANGES)
+        room -= 1 + inside  # a piece that begins a word, and one within
+        if room < 0:
+            break
+        kept.add(letter)
+        within += [letter] * inside
+    rare = {ord(letter): None for letter in counts.keys() - kept if not letter.isspace()}
+    clean = (fast.normalizer.normalize_str(drop_surrogates(text)).translate(rare) for text in texts())
+    return train_vocabulary(clean, size, lowercase, "".join(sorted(within)), size)
 
 
 def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Tensor:
@@ -76,6 +110,33 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
         raise ValueError(f"{sizes}: use more, or shorter rows")
     rows = stream[: len(stream) // room * room].view(-1, room)
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
+
+
+def write_rows(texts: Iterable[str], tokenizer: WordPieceTokenizer, length: int, file: BinaryIO) -> Tensor:
+    """What `fill_rows` gives for a stream of texts, (N, length), in an open file on the disk and not in memory.
+
+    A million characters are taken at a time, and what fills no row at the end of these is left out.
+    """
+    for chunk in chunks(texts):
+        with suppress(ValueError):  # too little for a row
+            file.write(fill_rows(chunk, tokenizer, length).int().numpy().tobytes())
+    file.flush()
+    if not (size := file.tell()):
+        raise ValueError(f"the texts fill no row of {length} tokens: use more, or shorter rows")
+    return torch.from_numpy(np.memmap(file, np.int32, "r+", shape=(size // 4 // length, length)))
+
+
+def chunks(texts: Iterable[str], size: int = 1_000_000) -> Iterator[list[str]]:
+    """Lists of texts that have about so many characters together."""
+    chunk, length = [], 0
+    for text in texts:
+        chunk.append(text)
+        length += len(text)
+        if length >= size:
+            yield chunk
+            chunk, length = [], 0
+    if chunk:
+        yield chunk
 
 
 # Words
@@ -119,7 +180,7 @@ def masked_batches(
         seed = 10_000_000 * settings.seed + step
         torch.manual_seed(seed)  # for dropout
         generator = torch.Generator().manual_seed(seed)
-        yield mask_tokens(rows[batch], tokenizer, settings.probability, generator)
+        yield mask_tokens(rows[batch].long(), tokenizer, settings.probability, generator)
 
 
 def guess_words(model: nn.Module, hidden: Tensor, labels: Tensor) -> Tensor:
@@ -193,6 +254,31 @@ class NeighbourGuess:
         return torch.from_numpy(self.smooth(both, each, self.TOGETHER))
 
 
+@torch.no_grad()
+def beside_counts(
+    model: TransformerForMaskedLM, tokenizer, rows: Tensor, counted: Tensor, seed: int = 0
+) -> dict[str, Evaluation]:
+    """Loss and share of right guesses where [MASK] stands in rows (N, S): of the model, and of two that count.
+
+    They count in other rows: how often each word comes, and what stands between each two neighbours.
+    """
+    guess, totals = NeighbourGuess(counted, model.config.vocab_size), {}
+    hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(seed))
+    with evaluation_mode(model):
+        size = max(1, 2000 // rows.size(1))  # rows at a time, since counts are (N, V)
+        for ids, wanted in zip(hidden.split(size), labels.split(size), strict=True):
+            where = (wanted != -100) & (ids == tokenizer.vocab["[MASK]"])
+            if not where.any():
+                continue
+            device = device_of(model)
+            scores = {"model": model(ids.to(device), where=where.to(device)).cpu()}
+            scores["both neighbours, counted"] = guess.probabilities(ids, where).log()
+            scores["frequencies, counted"] = torch.from_numpy(guess.word).log().expand(int(where.sum()), -1)
+            for name, each in scores.items():
+                totals[name] = totals.get(name, 0) + summed(each, wanted[where])
+    return {name: summarize(sums) for name, sums in totals.items()}
+
+
 # Pairs of texts
 
 
@@ -214,15 +300,43 @@ def mean_vectors(encoder: nn.Module, rows: Sequence[list[int]]) -> Tensor:
 
 
 def contrast(
-    encoder: TransformerEncoder, pairs: list[tuple[list[int], list[int]]], batch_size: int
+    encoder: TransformerEncoder,
+    tokenizer,
+    texts: Sequence[str] | Sequence[tuple[str, str]],
+    batch_size: int = 32,
 ) -> History:
-    """Train an encoder, in place, on pairs of rows of ids, each pair once and in their order; the loss of each step.
+    """Train an encoder, in place, on texts or on pairs of texts, each once and in their order; the loss of each step.
 
+    A text of a pair has to find the other one. A text alone has to find itself, read a second time with other numbers
+    dropped (Gao et al. 2021, SimCSE), so ValueError where nothing is dropped. Texts are cut to the model's positions.
     The learning rate grows with the root of the batch, since larger ones leave fewer steps.
     """
+    check_size("batch_size", batch_size, least=2)
+    alone = all(isinstance(text, str) for text in texts)
+    if alone and not drops(encoder):
+        kinds = "hidden_dropout_prob and attention_probs_dropout_prob"
+        raise ValueError(
+            f"without dropout a text read twice is the same: build the encoder with {kinds} of 0.1, or pass pairs"
+        )
+    sides = [texts, texts] if alone else as_sides(texts)
+    pairs = [*zip(*(model_ids(side, encoder, tokenizer) for side in sides), strict=True)]
     batches = [pairs[start : start + batch_size] for start in range(0, len(pairs), batch_size)]
     optimizer, schedule = make_optimizer(encoder, 2e-4 * batch_size**0.5, len(batches))
     history, loss = History(), partial(find_partners, encoder)
     train_epoch(encoder, batches, loss, optimizer, schedule, history, disable=True)
     encoder.eval()
     return history
+
+
+def as_sides(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """The first and the second texts of pairs; TypeError for what is no pair of strings."""
+    for number, pair in enumerate(pairs):
+        if not isinstance(pair, (tuple, list)) or [type(text) for text in pair] != [str, str]:
+            raise TypeError(f"text {number} is {pair!r:.80}: pass texts, or pairs of two texts, not both")
+    return [[*side] for side in zip(*pairs, strict=True)]
+
+
+def drops(encoder: nn.Module) -> bool:
+    """Whether an encoder in training drops anything."""
+    config = encoder.config
+    return config.hidden_dropout_prob > 0 or config.attention_probs_dropout_prob > 0

@@ -3,7 +3,8 @@
 import re
 import string
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import torch
@@ -93,6 +94,34 @@ def align(words: Sequence[str], labels: Sequence[int], tokenizer) -> tuple[list[
     return [*ids, sep_id], [*aligned, IGNORED]
 
 
+def align_parts(
+    words: Sequence[str], labels: Sequence[int], tokenizer, room: int
+) -> list[tuple[list[int], list[int]]]:
+    """As `align`, in as few rows as hold the text, cut between two words: none has more than `room` ids.
+
+    ValueError for a word that fills no row.
+    """
+    rows, start = [], 0
+    sizes = [len(align([word], [0], tokenizer)[0]) - 2 for word in words]
+    while start < len(words):
+        end, size = start, 2
+        while end < len(words) and size + sizes[end] <= room:
+            size += sizes[end]
+            end += 1
+        if end == start:
+            pieces = f"{words[start]!r:.80} has {sizes[start]} pieces"
+            raise ValueError(f"{pieces}, and a row takes {room - 2}: use a model with more positions")
+        rows.append(align(words[start:end], labels[start:end], tokenizer))
+        start = end
+    return rows
+
+
+def join_parts(parts: Sequence[list], counts: Sequence[int]) -> list[list]:
+    """Lists joined again, so many of them for each text."""
+    parts = iter(parts)
+    return [[item for part in islice(parts, count) for item in part] for count in counts]
+
+
 # Labels for free: capitals and marks are taken away, and the labels tell how to put them back
 
 
@@ -167,13 +196,17 @@ def evaluate_tokens(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]
         return summarize(sum(label_tokens(model, rows, batch).cpu() for batch in batches))
 
 
-@torch.no_grad()
 def predict_labels(model: nn.Module, tokenizer, texts: Sequence[Sequence[str]]) -> list[list[int]]:
     """The likeliest label of each word of each text, read at the word's first piece, in evaluation mode.
 
     A text is a list of words. ValueError for one that has more tokens than the model has positions.
     """
-    rows = [align(words, [0] * len(words), tokenizer) for words in texts]
+    return predict_rows(model, [align(words, [0] * len(words), tokenizer) for words in texts])
+
+
+@torch.no_grad()
+def predict_rows(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]]) -> list[list[int]]:
+    """The likeliest label at each place that has one, of rows of ids and labels, in evaluation mode."""
     found = [[] for _ in rows]
     with evaluation_mode(model):
         for batch in sorted_batches([ids for ids, _ in rows], 64):
@@ -225,33 +258,65 @@ def score(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], kind
     return Score(counts["right"], counts["found"], counts["there"])
 
 
-def names(labels: Sequence[int]) -> set[tuple[int, int]]:
-    """Where words with capitals follow one another without a mark between them: (first, behind the last) of each run.
+def spans(labels: Sequence[str]) -> set[tuple[str, int, int]]:
+    """Whole names in a text's labels: (kind, first, behind the last) of each, as seqeval finds them.
+
+    B- begins one, I- goes on, E- ends one, S- is one word; a label without any of these goes on, too; "O" is outside.
+    What goes on with nothing of its kind before it begins (the CoNLL 2000 evaluation, Tjong Kim Sang and Buchholz).
+    """
+    found, start, kind, before = set(), None, None, "O"
+    for place, label in enumerate([*labels, "O"]):
+        mark, of = (
+            (label[0], label[2:]) if re.match("[BIES]-", label) else ("O" if label == "O" else "I", label)
+        )
+        goes_on = mark in "IE" and before in "BI" and of == kind
+        if start is not None and not goes_on:
+            found.add((kind, start, place))
+            start = None
+        if mark != "O" and start is None:
+            start, kind = place, of
+        before = mark
+    return found
+
+
+def count_spans(truth: Sequence[Collection], answers: Sequence[Collection]) -> Score:
+    """How many spans are found, text by text: both ends and the kind must agree (CoNLL 2003, and seqeval)."""
+    pairs = [*zip(truth, answers, strict=True)]
+    right = sum(len(set(wanted) & set(given)) for wanted, given in pairs)
+    return Score(right, sum(len(given) for _, given in pairs), sum(len(wanted) for wanted, _ in pairs))
+
+
+def score_classes(
+    truth: Sequence[Sequence[str]], answers: Sequence[Sequence[str]], names: Sequence[str]
+) -> dict[str, Score]:
+    """How well each class is found, word by word."""
+    pairs = Counter(
+        pair for wanted, given in zip(truth, answers, strict=True) for pair in zip(wanted, given, strict=True)
+    )
+    there, found = Counter(), Counter()
+    for (wanted, given), count in pairs.items():
+        there[wanted] += count
+        found[given] += count
+    return {name: Score(pairs[name, name], found[name], there[name]) for name in names}
+
+
+def names(labels: Sequence[int]) -> set[tuple[str, int, int]]:
+    """Where words with capitals follow one another without a mark between them, as `spans` finds them.
 
     The first word of a text is no part of a name: it has its capital in any case.
     """
-    runs, start = set(), None
-    for place, label in enumerate([*labels, 0]):
-        capital = label in KINDS["capital"] and 0 < place < len(labels)
-        if start is not None and (not capital or LABELS[labels[place - 1]] != "Word"):
-            runs.add((start, place))
-            start = None
-        if capital and start is None:
-            start = place
-    return runs
+    capital = [place > 0 and label in KINDS["capital"] for place, label in enumerate(labels)]
+    marks = ["I-name" if LABELS[label] == "Word" else "E-name" for label in labels]
+    return spans([mark if is_name else "O" for mark, is_name in zip(marks, capital, strict=True)])
 
 
 def score_names(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], least: int = 1) -> Score:
-    """How many whole names of `least` words or more are found: both ends must agree (as in CoNLL 2003, and seqeval)."""
-    counts = Counter()
-    for wanted, given in zip(truth, answers, strict=True):
-        there, found = (
-            {run for run in names(labels) if run[1] - run[0] >= least} for labels in (wanted, given)
-        )
-        counts["right"] += len(there & found)
-        counts["found"] += len(found)
-        counts["there"] += len(there)
-    return Score(counts["right"], counts["found"], counts["there"])
+    """How many whole names of `least` words or more are found."""
+    sides = [
+        [{run for run in names(labels) if run[2] - run[1] >= least} for labels in side]
+        for side in (truth, answers)
+    ]
+    return count_spans(*sides)
 
 
 class PairCounts:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel
+from transformers import BertConfig, BertModel, pipeline
 
 import fine_tune
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples
+from utils.datasets import Examples, read_words
+from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
 
 ROWS = [f"{letter} {number},{'pos' if letter == 'p' else 'neg'}" for letter in "np" for number in range(30)]
@@ -57,6 +58,27 @@ def run(monkeypatch, capsys):
         return capsys.readouterr().out
 
     return call
+
+
+# a word's letter decides its label, but b's depends on what stands before it
+WORD_ROWS = [["a,O", "b,B-x", "c,I-x"], ["c,O", "b,O", "a,O", "don't,B-y"], ["a,O", "b,B-x", "a,O", "b,B-x"]]
+
+
+@pytest.fixture
+def words(tmp_path) -> Path:
+    """A CSV of words and labels, 60 different texts."""
+    texts = [[*rows, f"{number},O"] for number in range(20) for rows in WORD_ROWS]
+    (tmp_path / "words.csv").write_text("\n\n".join("\n".join(rows) for rows in texts), "utf-8")
+    return tmp_path / "words.csv"
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Path:
+    """A BERT of random weights with the letters and numbers for words."""
+    torch.manual_seed(0)
+    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path / "bert")
+    write_vocabulary(tmp_path / "bert", [*tiny_tokenizer().vocab])
+    return tmp_path / "bert"
 
 
 @pytest.fixture
@@ -174,3 +196,63 @@ def test_a_loss_that_is_not_finite_ends_in_words(tmp_path, own, refused, monkeyp
     monkeypatch.setattr(fine_tune, "fit", fit)
     folder = saved(tmp_path / "model", ["pos", "neg"])
     assert "the loss is nan at step 4" in refused("--data", own, "--checkpoint", folder)
+
+
+# Words
+
+
+LEARN = ["--epochs", 25, "--batch-size", 8, "--learning-rate", 2e-2]
+
+
+def test_words_are_learned_scored_saved_and_read_by_pipeline(tmp_path, words, tiny, run):
+    printed = run("--tokens", words, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved").splitlines()
+    assert printed[:2] == [
+        "280 words read in 60 texts, 60 of them different",
+        "4 classes, 48 texts to learn from",
+    ]
+    rows = {line.split()[0]: line.split()[1:] for line in printed}
+    assert rows["x"][:3] == ["1.00", "1.00", "1.00"]
+    counts = {name: int(rows[name][3]) for name in ("B-x", "B-y", "I-x", "O", "x", "y", "all")}
+    assert counts["all"] == counts["x"] + counts["y"] == counts["B-x"] + counts["B-y"]
+    again = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0).splitlines()
+    assert again[2] == f"last layer: that of {tmp_path / 'saved'}, for B-x, B-y, I-x, O"
+    assert again[3:] == printed[4:]
+    texts = [text for text, _ in read_words(words).test]
+    model = TransformerForTokenClassification.from_checkpoint(tmp_path / "saved")
+    ours = predict_labels(model, tiny_tokenizer(), texts)
+    label = pipeline("token-classification", str(tmp_path / "saved"), ignore_labels=[])
+    for text, numbers in zip(texts, ours, strict=True):
+        starts = [sum(len(word) + 1 for word in text[:place]) for place in range(len(text))]
+        theirs = {piece["start"]: piece["entity"] for piece in label(" ".join(text))}
+        assert [theirs[start] for start in starts] == [model.config.id2label[number] for number in numbers]
+
+
+def test_texts_longer_than_the_model_are_cut_and_all_their_words_count(tmp_path, tiny, run):
+    texts = [[f"{'ab'[place % 2]},{'xy'[place % 2]}" for place in range(20 + number)] for number in range(10)]
+    (tmp_path / "long.csv").write_text("\n\n".join("\n".join(rows) for rows in texts), "utf-8")
+    printed = run("--tokens", tmp_path / "long.csv", "--checkpoint", tiny, "--epochs", 0)
+    assert "texts of more than 16 tokens, cut between two words: 10" in printed
+    tested = len(read_words(tmp_path / "long.csv").test[0][0])
+    assert f" of {tested} words, loss" in printed
+    assert 'no spans, since no word has the label "O" (outside)' in printed
+    assert "whole spans" not in printed
+
+
+def test_every_class_can_be_learned(tmp_path):
+    texts = [[("a", "O"), (str(number), "O")] for number in range(30)] + [[("b", "rare"), ("c", "O")]]
+    rows = "\n\n".join("\n".join(",".join(row) for row in text) for text in texts)
+    (tmp_path / "rare.csv").write_text(rows, "utf-8")
+    for seed in range(8):
+        found = read_words(tmp_path / "rare.csv", seed)
+        assert (len(found.train), len(found.validation), len(found.test)) == (25, 3, 3)
+        assert {label for _, labels in found.train for label in labels} == {0, 1}
+
+
+def test_other_word_classes_and_two_tasks_are_refused(tmp_path, words, own, refused):
+    TransformerForTokenClassification(BertConfig(**TINY, num_labels=2)).save(
+        tmp_path / "saved", tiny_tokenizer(), ["O", "z"]
+    )
+    told = refused("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
+    assert "tells O, z apart, and the data has B-x, B-y, I-x, O: take another checkpoint" in told
+    assert "are two tasks: pass one of them" in refused("--tokens", words, "--data", own)
+    assert "line 1 has 1 field" in refused("--tokens", tmp_path / "saved" / "vocab.txt")

@@ -13,13 +13,15 @@ import pytest
 import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file, save_file
+from tokenizers.implementations import BertWordPieceTokenizer
 from torch.nn import functional as F
 from transformers import BertConfig
 
 import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
-from tests.helpers import TINY, names, run_pretraining, unix_only
+from tests.helpers import TINY, names, run_pretraining, tiny_tokenizer, unix_only
 from utils import files, pretraining
+from utils.datasets import read_texts
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import (
@@ -29,7 +31,9 @@ from utils.pretraining import (
     endless_batches,
     fill_rows,
     find_partners,
+    learn_vocabulary,
     train_vocabulary,
+    write_rows,
 )
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
@@ -255,12 +259,49 @@ def test_partners_find_each_other():
     """Each word has another one for a partner, which nobody could know."""
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY))
-    rows = [([2, 5 + number % 20, 3], [2, 25 + number % 20, 3]) for number in range(2000)]
-    history = contrast(encoder, rows, batch_size=20)
+    words = [*tiny_tokenizer().vocab]
+    pairs = [(words[5 + number % 20], words[25 + number % 20]) for number in range(2000)]
+    history = contrast(encoder, tiny_tokenizer(), pairs, batch_size=20)
     assert len(history.step_losses) == 100
     assert history.step_losses[0] > 2.5
     assert history.step_losses[-1] < 1.5
     assert not encoder.training
+
+
+def test_a_text_alone_finds_itself_through_dropout():
+    """At first a text read twice differs from itself; it learns to differ more from the others."""
+    torch.manual_seed(0)
+    encoder = TransformerEncoder(BertConfig(**TINY | DROPOUT | {"initializer_range": 0.2}))
+    texts = [f"{one} {other}" for one in "abcde" for other in "fghij"] * 80
+    history = contrast(encoder, tiny_tokenizer(), texts, batch_size=25)
+    first, last = (sum(part) / 10 for part in (history.step_losses[:10], history.step_losses[-10:]))
+    assert len(history.step_losses) == 80
+    assert first > 1.5
+    assert last < 0.8 * first
+    assert not encoder.training
+
+
+def test_without_dropout_a_text_alone_has_nothing_to_find():
+    none = dict.fromkeys(DROPOUT, 0.0)
+    with pytest.raises(
+        ValueError, match="without dropout a text read twice is the same: build the encoder with"
+    ):
+        contrast(TransformerEncoder(BertConfig(**TINY | none)), tiny_tokenizer(), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "words"),
+    [
+        ([("a", "b"), "c"], TypeError, "text 1 is 'c': pass texts, or pairs of two texts, not both"),
+        ([("a", "b", "c")], TypeError, "text 0 is .*: pass texts, or pairs"),
+        ([("a", 3)], TypeError, "text 0 is .*: pass texts, or pairs"),
+        ([("a", "")], ValueError, "text 0 is empty"),
+        ([], ValueError, "got an empty list"),
+    ],
+)
+def test_texts_that_cannot_be_contrasted(texts, error, words):
+    with pytest.raises(error, match=words):
+        contrast(TransformerEncoder(BertConfig(**TINY | DROPOUT)), tiny_tokenizer(), texts)
 
 
 def test_the_loss_of_pairs_is_that_of_finding_the_partner():
@@ -349,6 +390,110 @@ def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
     return 7 if len(counted) < moment else 1
 
 
+# Texts of one's own
+
+SCRIPTS = {  # a text, whether it is read without capitals and accents, and its words
+    "Greek": ("Η γλώσσα είναι Δύσκολη.", True, ["η", "γλωσσα", "ειναι", "δυσκολη", "."]),
+    "Greek, cased": ("Η γλώσσα είναι Δύσκολη.", False, ["Η", "γλώσσα", "είναι", "Δύσκολη", "."]),
+    "Hindi, cased": ("यह सुन्दर भाषा है।", False, ["यह", "सुन्दर", "भाषा", "है", "।"]),
+    "Hindi without its vowel signs": ("यह सुन्दर है।", True, ["यह", "सनदर", "ह", "।"]),
+    "Chinese": ("我爱语言。", True, ["我", "爱", "语", "言", "。"]),
+    "Russian": ("Ёлка растёт", True, ["елка", "растет"]),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_vocabulary_of_any_script(name):
+    """Twice the same, whole words where they are frequent, and the pieces are those of the library."""
+    text, lowercase, words = SCRIPTS[name]
+    first, second = (learn_vocabulary(lambda: iter([text] * 30), 150, lowercase) for _ in range(2))
+    assert first.vocab == second.vocab
+    assert first.tokenize(text) == words
+    fast = BertWordPieceTokenizer(first.vocab, lowercase=lowercase)
+    assert fast.encode(text, add_special_tokens=False).tokens == words
+
+
+def test_rare_characters_are_no_part_of_a_vocabulary():
+    tokenizer = learn_vocabulary(lambda: iter(["a good film"] * 9 + ["Ω"]), 100)
+    assert tokenizer.tokenize("a Ω film") == ["a", "[UNK]", "film"]
+
+
+def test_rows_on_the_disk_are_those_in_memory(tmp_path):
+    tokenizer = train_vocabulary(TEXTS, 80)
+    with (tmp_path / "rows").open("w+b") as file:
+        rows = write_rows(iter(TEXTS), tokenizer, 16, file)
+    assert torch.equal(rows, fill_rows(TEXTS, tokenizer, 16).int())
+    with (tmp_path / "few").open("w+b") as file, pytest.raises(ValueError, match="fill no row of 16 tokens"):
+        write_rows(iter(["a film"]), tokenizer, 16, file)
+
+
+def own_command(folder: Path, data: list[Path], monkeypatch, *options: str) -> None:
+    """The program with rounds of two steps on files of one's own."""
+    monkeypatch.setattr(pretrain, "ROUND", 2)
+    sizes = ["--layers", "1", "--heads", "2", "--hidden", "8", "--positions", "16", "--vocabulary", "80"]
+    command = ["pretrain.py", str(folder), "--cpu", *sizes, "--steps", "4", "--batch-size", "4", *options]
+    monkeypatch.setattr(sys, "argv", [*command, "--data", *map(str, data)])
+    pretrain.main()
+
+
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    (tmp_path / "texts.txt").write_text("\n".join(f"{text} {n}" for n, text in enumerate(TEXTS * 4)), "utf-8")
+    return tmp_path / "texts.txt"
+
+
+def test_own_texts_are_learned_judged_and_gone_on_with(tmp_path, corpus, monkeypatch, capsys):
+    own_command(tmp_path / "whole", [corpus], monkeypatch)
+    printed = capsys.readouterr().out
+    assert printed.startswith("Some cells of the notebooks need a larger model (num_hidden_layers=1, not 6;")
+    assert "240 texts read," in printed
+    assert "both neighbours, counted" in printed
+    assert f"make lab CHECKPOINT={tmp_path / 'whole' / CHECKPOINT}" in printed
+    own_command(tmp_path / "stopped", [corpus], monkeypatch, "--until", "2")
+    assert "counted" not in capsys.readouterr().out
+    own_command(tmp_path / "stopped", [corpus], monkeypatch)
+    whole, stopped = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "stopped"))
+    assert all(torch.equal(whole[name], stopped[name]) for name in whole)
+    assert names(tmp_path / "whole") == [CHECKPOINT, STATE_FILE]
+    with pytest.raises(SystemExit, match="is of a run with"):
+        own_command(tmp_path / "whole", [corpus], monkeypatch, "--cased", "--vocabulary", "70")
+
+
+def test_the_notebooks_needs_can_be_met():
+    config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
+    assert pretrain.needs(config, "all-MiniLM-L6-v2") == "The notebooks will run on this model"
+    assert "BERT's vocabulary" in pretrain.needs(config, None)
+
+
+@pytest.mark.parametrize("split", ["\n", "\n\n", "\r\n\r\n"])
+def test_texts_are_lines_or_blocks(tmp_path, split):
+    (tmp_path / "a.txt").write_text(
+        "\ufeff" + split.join(["one", "two", "three"]) + split, "utf-8", newline=""
+    )
+    (tmp_path / "b.txt").write_text("four\nfive\n\nsix", "utf-8")
+    found = [*read_texts([tmp_path / "a.txt", tmp_path / "b.txt"])]
+    assert found == ["one", "two", "three", "four five", "six"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "holds no text: write one in each line"),
+        (b"\n \n", "holds no text: write one in each line"),
+        ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
+        (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
+        ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
+        (b"one text of many words", "1 text in .* leave none to judge the model: use 100 or more"),
+        (None, "is no file: give the path of a text file"),
+    ],
+)
+def test_files_that_are_no_texts_end_in_words(tmp_path, monkeypatch, content, words):
+    path = tmp_path / "own.txt"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(SystemExit, match=words):
+        own_command(tmp_path / "run", [path], monkeypatch)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -356,6 +501,12 @@ def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
         (["--until", "-3"], "--until=-3 must be a whole number of 1 or more"),
         (["--texts", "-10"], "--texts=-10 must be a whole number of 1 or more"),
         (["--steps", "0"], "nothing to learn with steps=0"),
+        (["--layers", "0"], "--layers=0 must be a whole number of 1 or more"),
+        (["--positions", "2"], "--positions=2 must be a whole number of 3 or more"),
+        (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),
+        (["--cased"], "--cased and --tokenizer are for --data"),
+        (["--data", __file__, "--cased", "--tokenizer", "x"], "--tokenizer=x says itself whether"),
+        (["--data", "nowhere.txt"], "nowhere.txt is no file"),
         (["--learning-rate", "0"], "--learning-rate=0.0 must lie between 0 and 1"),
         (["--probability", "nan"], "probability=nan must lie between 0 and 1"),
     ],

@@ -1,5 +1,8 @@
 """Labels for tokens equal BertForTokenClassification's, stand at first pieces, and are read by transformers."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -17,13 +20,18 @@ from utils.token_labels import (
     PairCounts,
     TransformerForTokenClassification,
     align,
+    align_parts,
+    count_spans,
     evaluate_tokens,
+    join_parts,
     label_tokens,
     passages,
     predict_labels,
     put_back,
     score,
+    score_classes,
     score_names,
+    spans,
     take_away,
 )
 from utils.token_labels import names as find_names
@@ -194,7 +202,9 @@ def test_scores_leave_out_what_gives_itself_away():
 
 
 def test_names_are_runs_of_capitals():
-    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {(1, 3), (4, 5), (5, 6), (7, 8)}
+    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {
+        ("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))
+    }
     assert find_names([0, 0]) == find_names([]) == set()
 
 
@@ -202,6 +212,57 @@ def test_a_name_counts_only_whole():
     truth, answers = [[0, 4, 4, 4, 0, 4, 4, 0, 4]], [[0, 0, 4, 4, 0, 4, 4, 0, 4]]
     assert score_names(truth, answers) == (2, 3, 3)
     assert score_names(truth, answers, least=2) == (1, 2, 2)
+
+
+SEQEVAL = json.loads((Path(__file__).parent / "seqeval.json").read_text("utf-8"))
+
+
+def test_spans_are_those_of_seqeval():
+    assert [spans(labels) for labels in SEQEVAL["truth"]] == [
+        set(map(tuple, found)) for found in SEQEVAL["spans"]
+    ]
+
+
+@pytest.mark.parametrize("kind", SEQEVAL["scores"])
+def test_whole_spans_are_scored_as_by_seqeval(kind):
+    sides = [
+        [{span for span in spans(labels) if kind in (span[0], "micro avg")} for labels in SEQEVAL[side]]
+        for side in ("truth", "answers")
+    ]
+    found = count_spans(*sides)
+    assert [found.precision, found.recall, found.f1, found.there] == pytest.approx(SEQEVAL["scores"][kind])
+    assert 0.1 < found.f1 < 0.9
+
+
+def test_labels_without_marks_go_on():
+    assert spans(["PER", "PER", "LOC", "O", "PER", "B-PER"]) == {
+        ("PER", 0, 2),
+        ("LOC", 2, 3),
+        ("PER", 4, 5),
+        ("PER", 5, 6),
+    }
+
+
+def test_each_class_has_its_score():
+    found = score_classes([["a", "b", "a"]], [["a", "a", "c"]], ["a", "b", "c"])
+    assert found == {"a": (1, 2, 2), "b": (0, 0, 1), "c": (0, 1, 0)}
+
+
+def test_a_long_text_is_cut_between_words():
+    tokenizer = tiny_tokenizer()
+    words, labels = ["a", "b", "zz", "c", "d"], [0, 1, 2, 1, 0]
+    rows = align_parts(words, labels, tokenizer, 4)
+    assert [labels for _, labels in rows] == [[-100, *part, -100] for part in ([0, 1], [2, 1], [0])]
+    assert [ids[1:-1] for ids, _ in rows] == [tokenizer.ids_of(part) for part in ("a b", "zz c", "d")]
+    assert align_parts(words, labels, tokenizer, 7) == [align(words, labels, tokenizer)]
+    assert join_parts([[0, 1], [2, 1], [0], [5]], [3, 1]) == [labels, [5]]
+
+
+def test_a_word_that_fills_no_row(tokenizer):
+    with pytest.raises(
+        ValueError, match=r"'unaffable' has 3 pieces, and a row takes 2: use a model with more"
+    ):
+        align_parts(["an", "unaffable"], [0, 0], tokenizer, 4)
 
 
 def test_counts_know_pairs_then_words_then_nothing():
