@@ -5,17 +5,27 @@ interface, after rotation and with the layer's own scale, and are drawn only if 
 """
 
 import inspect
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 READER = "a view of attention"  # under this name transformers knows `remember`
 FOUND: list[tuple[Tensor, Tensor]] = []  # the scaled queries and the keys of each call of `remember`
 SIDES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+
+
+def is_official(model) -> bool:
+    """Whether a model is one of transformers'; whoever has one has imported them, and nobody else need."""
+    models = sys.modules.get("transformers.modeling_utils")
+    return models is not None and isinstance(model, models.PreTrainedModel)
 
 
 def family_of(model) -> str:
@@ -25,7 +35,7 @@ def family_of(model) -> str:
 
 def has_two_sides(model) -> bool:
     """Whether a model is an encoder–decoder of transformers, which reads one text and writes another."""
-    return isinstance(model, PreTrainedModel) and "decoder_input_ids" in takes(model)
+    return is_official(model) and "decoder_input_ids" in takes(model)
 
 
 def takes(model) -> Collection[str]:
@@ -44,9 +54,9 @@ def accepted(model, batch: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 @contextmanager
-def attention_by(model: PreTrainedModel, name: str) -> Iterator[None]:
+def attention_by(model: "PreTrainedModel", name: str) -> Iterator[None]:
     """Let all parts of a model compute attention in the way of this name; afterwards they have their own again."""
-    configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
+    configs = {id(part.config): part.config for part in model.modules() if is_official(part)}
     before = [(config, config._attn_implementation) for config in configs.values()]
     try:
         for config in configs.values():
@@ -57,7 +67,7 @@ def attention_by(model: PreTrainedModel, name: str) -> Iterator[None]:
             config._attn_implementation = own
 
 
-def read_weights(model: PreTrainedModel, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+def read_weights(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the attention weights (L, A, S, T) that the model itself gives, under "all" or under its two sides' names.
 
     ValueError for a model that gives none.
@@ -103,7 +113,7 @@ def register() -> None:
     AttentionMaskInterface.register(READER, eager_mask)
 
 
-def read_neurons(model: PreTrainedModel, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return queries and keys (L, A, S, D), after rotation, and the model's own weights (L, A, S, S).
 
     ValueError for a model whose weights are not the softmax of its queries and keys, which a neuron view would show.

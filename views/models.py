@@ -4,17 +4,19 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from utils.attention import MultiHeadAttention
 from utils.batches import device_of, evaluation_mode
 from utils.checks import check_tokenizer
 from utils.encoder import TransformerEncoder
-from views.any_model import accepted, family_of, has_two_sides, read_neurons, read_weights
+from views.any_model import accepted, family_of, has_two_sides, is_official, read_neurons, read_weights
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
 
@@ -66,7 +68,7 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
     return Heads(text.tokens, text.sentence_b_start, queries, keys, weights)
 
 
-def read_two_sides(model: PreTrainedModel, tokenizer, source: str, target: str | None) -> dict[str, list]:
+def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list]:
     """Return the attentions and tokens of an encoder–decoder, under the names by which a view is given them."""
     if target is None:
         raise ValueError(
@@ -94,7 +96,7 @@ def name_of(model: nn.Module) -> str:
 
 def check_model(model) -> None:
     """Raise ValueError for what is no model of this series and none of transformers."""
-    if not isinstance(model, PreTrainedModel) and not is_ours(model):
+    if not is_official(model) and not is_ours(model):
         raise ValueError(
             f"a view cannot read a {type(model).__name__}: pass a model of this series or of transformers (of ours "
             "with a task head, its .encoder); head_view and model_view take the attentions of any model"
@@ -111,7 +113,7 @@ def is_ours(model) -> bool:
 
 def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None) -> Text:
     """Turn a text or pair into tokens and ids (1, S), by our tokenizer or by any of transformers'."""
-    if isinstance(model, PreTrainedModel):
+    if is_official(model):
         check_vocabulary(tokenizer, model.get_input_embeddings().num_embeddings)
     else:
         check_tokenizer(tokenizer, model.config.vocab_size)
