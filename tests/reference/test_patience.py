@@ -27,7 +27,7 @@ CLEARED = "\033[2K\n"  # what clear_output writes where no notebook is, its \r r
 @pytest.mark.parametrize(
     ("shell", "waits", "printed"),
     [
-        ("InteractiveShell.instance()", SECONDS / 10, f"{IMPORTING}\n{CLEARED}ready\n"),
+        ("InteractiveShell.instance()", SECONDS / 10, f"{IMPORTING}\n{2 * CLEARED}ready\n"),
         ("InteractiveShell.instance()", 0, "ready\n"),
         ("", SECONDS / 10, "ready\n"),
     ],
