@@ -35,6 +35,8 @@ endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
 # Kernels of `make test` are forks of one process that has imported everything, where the system can; all others start cold.
 KERNELS := -p tests.kernels.plugin
+# once a minute how far it is, and in the end where its time went
+TELLS := -p tests.progress --durations=15 --durations-min=5
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.
 LONGEST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
@@ -107,7 +109,7 @@ quick: lint  ## style and the short tests, of utils and of the exercises: for ev
 # On two cores: while one process waits for a browser or a program, two others work.
 test test-unpinned: PROCESSES := 3
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(KERNELS) $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(KERNELS) $(TELLS) $(EVERYTHING) $(ARGS)
 
 test-all: KERNELS :=
 test-all: test  ## the same, and tests/slow: other instruction sets, checkpoints, circumstances, Colab, interrupted programs
