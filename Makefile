@@ -16,6 +16,14 @@ export TOKENIZERS_PARALLELISM := false
 # requirements*.txt say what is asked for, constraints.txt the version of each package that comes along
 INSTALL := -m pip install --disable-pip-version-check -c constraints.txt
 UV := uv==0.13.9
+# uv needs less than half of pip's time, and takes PyTorch's CPU build where there is no GPU. Where pip has a configuration
+# of its own, such as a mirror, which uv does not read, or where uv fails, pip installs.
+define install
+	@if test -z "$$($(BIN)/python -m pip config list)" \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV) \
+		&& $(BIN)/uv pip install --python $(BIN)/python --torch-backend auto -c constraints.txt -r $(1); \
+	then :; else echo "Installing with pip, which takes some minutes."; $(BIN)/python $(INSTALL) -r $(1); fi
+endef
 UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-dev.txt)
 # what a Colab runtime has before a notebook asks for more
 COLAB_BRINGS := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets papermill pytest hypothesis
@@ -72,7 +80,7 @@ help:  ## show this list
 $(READY): requirements.txt constraints.txt pyproject.toml
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(INSTALL) -r requirements.txt
+	$(call install,requirements.txt)
 	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements"
 	@touch $@
 
@@ -100,7 +108,7 @@ lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upg
 		requirements-dev.txt --output-file constraints.txt $(ARGS)
 
 $(DEV_READY): requirements-dev.txt $(READY)
-	$(BIN)/python $(INSTALL) -r requirements-dev.txt
+	$(call install,requirements-dev.txt)
 	@touch $@
 
 quick: lint  ## style and the short tests, of utils and of the exercises: for every edit
