@@ -16,6 +16,14 @@ export TOKENIZERS_PARALLELISM := false
 # requirements*.txt say what is asked for, constraints.txt the version of each package that comes along
 INSTALL := -m pip install --disable-pip-version-check -c constraints.txt
 UV := uv==0.13.9
+# uv needs less than half of pip's time, and takes PyTorch's CPU build where there is no GPU. Where pip has a configuration
+# of its own, such as a mirror, which uv does not read, or where uv fails, pip installs.
+define install
+	@if test -z "$$($(BIN)/python -m pip config list)" \
+		&& $(BIN)/python -m pip install --quiet --disable-pip-version-check $(UV) \
+		&& $(BIN)/uv pip install --python $(BIN)/python --torch-backend auto -c constraints.txt -r $(1); \
+	then :; else echo "Installing with pip, which takes some minutes."; $(BIN)/python $(INSTALL) -r $(1); fi
+endef
 UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-dev.txt)
 # what a Colab runtime has before a notebook asks for more
 COLAB_BRINGS := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets papermill pytest hypothesis
@@ -35,6 +43,8 @@ endif
 NBVAL := $(if $(CHECKPOINT),--nbval-lax,--nbval -p tests.notebooks.pictures)
 # Kernels of `make test` are forks of one process that has imported everything, where the system can; all others start cold.
 KERNELS := -p tests.kernels.plugin
+# once a minute how far it is, and in the end where its time went
+TELLS := -p tests.progress --durations=15 --durations-min=5
 # The notebook that trains takes longest: one process starts with it, and the others do the rest meanwhile.
 LONGEST := $(wildcard notebooks/08_*.ipynb)
 SERIES := $(LONGEST) $(filter-out $(LONGEST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
@@ -70,7 +80,7 @@ help:  ## show this list
 $(READY): requirements.txt constraints.txt pyproject.toml
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(INSTALL) -r requirements.txt
+	$(call install,requirements.txt)
 	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements"
 	@touch $@
 
@@ -98,7 +108,7 @@ lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upg
 		requirements-dev.txt --output-file constraints.txt $(ARGS)
 
 $(DEV_READY): requirements-dev.txt $(READY)
-	$(BIN)/python $(INSTALL) -r requirements-dev.txt
+	$(call install,requirements-dev.txt)
 	@touch $@
 
 quick: lint  ## style and the short tests, of utils and of the exercises: for every edit
@@ -107,7 +117,7 @@ quick: lint  ## style and the short tests, of utils and of the exercises: for ev
 # On two cores: while one process waits for a browser or a program, two others work.
 test test-unpinned: PROCESSES := 3
 test: lint  ## all that CI runs on a push: style, tests, every output of every notebook
-	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(KERNELS) $(EVERYTHING) $(ARGS)
+	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(KERNELS) $(TELLS) $(EVERYTHING) $(ARGS)
 
 test-all: KERNELS :=
 test-all: test  ## the same, and tests/slow: other instruction sets, checkpoints, circumstances, Colab, interrupted programs

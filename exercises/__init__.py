@@ -405,6 +405,11 @@ class Without(TorchDispatchMode):
         super().__init__()
         self.hint, self.words = hint, words
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Keep torch from importing its compiler, half a second, to keep that away from these operators."""
+        return False
+
     def __torch_dispatch__(self, operator, types, arguments=(), options=None):
         """Run the operator, unless it is what the reader is to write."""
         expect(not any(word in operator._schema.name for word in self.words), self.hint)

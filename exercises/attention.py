@@ -1,21 +1,27 @@
 """What the head of exercise 3.5 and the block of 4.5 have in common: official models, usual mistakes, padding."""
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import BertConfig, BertModel
+from transformers import BertConfig
 
 from exercises import expect
 from utils.checkpoint import load_reference_model
 
+if TYPE_CHECKING:
+    from transformers import BertModel
+
 IDS = torch.tensor([[101, 2051, 10029, 2066, 2019, 8612, 102], [101, 5909, 102, 0, 0, 0, 0]])
 
 
-def official_model(hidden_size: int = 0, num_heads: int = 0) -> BertModel:
+def official_model(hidden_size: int = 0, num_heads: int = 0) -> "BertModel":
     """The pretrained model, or one of two layers and of these sizes, its parameters so large that a mistake shows."""
     if not hidden_size:
         return load_reference_model()
+    from transformers import BertModel  # here: it takes as long to import as torch
+
     sizes = {"hidden_size": hidden_size, "num_attention_heads": num_heads, "num_hidden_layers": 2}
     small = {"vocab_size": 41, "intermediate_size": 16, "max_position_embeddings": 16}
     config = BertConfig(**sizes, **small, initializer_range=0.5, attn_implementation="eager")
@@ -28,7 +34,7 @@ def official_model(hidden_size: int = 0, num_heads: int = 0) -> BertModel:
         return model
 
 
-def batch_for(model: BertModel) -> tuple[Tensor, Tensor]:
+def batch_for(model: "BertModel") -> tuple[Tensor, Tensor]:
     """Ids of two texts, the second one padded, that fit the model's vocabulary; and their attention mask."""
     ids = IDS % model.config.vocab_size
     return ids, (IDS != 0).long()

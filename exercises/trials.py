@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel
+from transformers import BertConfig
 
 from exercises import CUT_OFF, Hint, close, expect, expect_gradients
 from exercises.parts import PARTS, put
@@ -76,6 +76,8 @@ def try_word_pieces(name: str, function: Callable) -> None:
 
 def try_rename_weight(name: str, function: Callable) -> None:
     """All names of a model of twelve layers, and those that old checkpoints hold beside them, beside ours."""
+    from transformers import BertModel  # here: it takes as long to import as torch
+
     with torch.device("meta"):
         names = [
             *BertModel(BertConfig()).state_dict(),

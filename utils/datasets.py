@@ -84,7 +84,7 @@ def reviews() -> Reviews:
     never moves, and the first n of a part are a fair sample of it. OSError if the package is not installed.
     """
     unique = {}
-    for row in read_csv(reviews_file(), REVIEW_COLUMNS):
+    for row in csv_rows(reviews_file(), REVIEW_COLUMNS):
         if row["source"] == "rotten_tomatoes":
             unique.setdefault(text_hash(row["text"]), (row["text"], int(row["label"])))
     parts = {"train": ([], []), "validation": ([], []), "test": ([], [])}
@@ -340,7 +340,7 @@ def imdb_reviews(part: str) -> list[str]:
     Texts alone, in the order of their hashes, each once and on one line; their labels are left out.
     """
     unique = {}
-    for row in read_csv(reviews_file(), REVIEW_COLUMNS):
+    for row in csv_rows(reviews_file(), REVIEW_COLUMNS):
         if row["source"] != "rotten_tomatoes":
             text = " ".join(row["text"].replace("<br />", " ").split())
             unique.setdefault(text_hash(text), text)
@@ -350,7 +350,7 @@ def imdb_reviews(part: str) -> list[str]:
 def imdb_sentences(count: int) -> list[str]:
     """The first `count` different sentences of 5 to 40 words in the IMDB reviews (Maas et al. 2011)."""
     unique = {}  # a dictionary keeps the order
-    for row in read_csv(reviews_file(), REVIEW_COLUMNS):
+    for row in csv_rows(reviews_file(), REVIEW_COLUMNS):
         if row["source"] != "rotten_tomatoes":
             sentences = re.split(r"(?<=[.!?])\s+|<br />", row["text"])
             unique |= {text: None for text in sentences if 5 <= len(text.split()) <= 40}
@@ -397,6 +397,13 @@ def read_csv(
 
     ValueError, with file and line, for a column that is missing, a row that is too short or too long, and other bytes.
     """
+    return list(csv_rows(file, columns, remedy))
+
+
+def csv_rows(
+    file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8"
+) -> Iterator[dict[str, str]]:
+    """What `read_csv` gives, one row at a time, so that a large file need not be held."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             header = lines.readline()
@@ -407,12 +414,10 @@ def read_csv(
                 raise ValueError(f"the column {missing[0]!r} is missing from {reader.fieldnames}")
             if twice := [name for name in columns if reader.fieldnames.count(name) > 1]:
                 raise ValueError(f"the header names the column {twice[0]!r} more than once")
-            rows = []
             for row in reader:
                 if None in row or None in row.values():
                     wrong = f"line {reader.line_num} has not {len(reader.fieldnames)} columns"
                     raise ValueError(f"{wrong}; a text with commas needs double quotes around it")
-                rows.append({name: row[name] for name in columns})
-            return rows
+                yield {name: row[name] for name in columns}
     except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one
         raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error

@@ -1,5 +1,8 @@
 """What every notebook calls: `start` in its set-up cell, then comparisons that print the same text on every machine."""
 
+from utils import patience  # before the others, since it tells a reader that they take long
+
+# isort: split
 import filecmp
 import os
 import random
@@ -44,6 +47,7 @@ def start(seed: int = 0) -> torch.device:
     if get_ipython() is not None:
         set_matplotlib_formats("retina")  # two pixels for one, which the screens of laptops have
     device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+    patience.over()
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
     if (place := other_checkout(Path.cwd())) is not None:

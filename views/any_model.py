@@ -5,14 +5,17 @@ interface, after rotation and with the layer's own scale, and are drawn only if 
 """
 
 import inspect
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 READER = "a view of attention"  # under this name transformers knows `remember`
 MARK = "_output_capturing_hooks_installed"  # by which transformers knows the models that it gave hooks
@@ -25,6 +28,12 @@ BENT = {
 SIDES = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
 
+def is_official(model) -> bool:
+    """Whether a model is one of transformers'; whoever has one has imported them, and nobody else need."""
+    models = sys.modules.get("transformers.modeling_utils")
+    return models is not None and isinstance(model, models.PreTrainedModel)
+
+
 def family_of(model) -> str:
     """Return what transformers calls the model's family, such as "modernbert"."""
     return getattr(model.config, "model_type", "") or type(model).__name__
@@ -32,7 +41,7 @@ def family_of(model) -> str:
 
 def has_two_sides(model) -> bool:
     """Whether a model is an encoder–decoder of transformers, which reads one text and writes another."""
-    return isinstance(model, PreTrainedModel) and "decoder_input_ids" in takes(model)
+    return is_official(model) and "decoder_input_ids" in takes(model)
 
 
 def takes(model) -> Collection[str]:
@@ -81,7 +90,7 @@ class Bent(Exception):  # noqa: N818 - it tells `read_neurons` why, and goes no 
 
 
 @contextmanager
-def attention_by(model: PreTrainedModel, name: str) -> Iterator[None]:
+def attention_by(model: "PreTrainedModel", name: str) -> Iterator[None]:
     """Let all parts of a model compute attention in the way of this name; afterwards it is as it was.
 
     That includes the hooks with which transformers records weights, and which it would leave behind.
@@ -106,13 +115,13 @@ def attention_by(model: PreTrainedModel, name: str) -> Iterator[None]:
 
 def configs_of(module) -> list:
     """Return the configuration of a part of a model and, after it, those that it holds for other parts."""
-    if not isinstance(module, PreTrainedModel):
+    if not is_official(module):
         return []
     own = module.config
     return [own, *filter(None, (getattr(own, name, None) for name in own.sub_configs))]
 
 
-def read_weights(model: PreTrainedModel, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+def read_weights(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return the attention weights (L, A, S, T) that the model itself gives, under "all" or under its two sides' names.
 
     ValueError for a model that gives none.
@@ -166,7 +175,9 @@ def register() -> None:
     AttentionMaskInterface.register(READER, eager_mask)
 
 
-def read_neurons(model: PreTrainedModel, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def read_neurons(
+    model: "PreTrainedModel", inputs: dict[str, Tensor]
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return queries and keys (L, A, S, D), after rotation, the model's own weights (L, A, S, S), and what is masked.
 
     ValueError for a model whose weights are not the softmax of its queries and keys, which a neuron view would show.

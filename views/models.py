@@ -4,17 +4,19 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
 
 from utils.attention import MultiHeadAttention
 from utils.batches import device_of, evaluation_mode
 from utils.checks import check_tokenizer
 from utils.encoder import TransformerEncoder
-from views.any_model import accepted, family_of, has_two_sides, read_neurons, read_weights, takes
+from views.any_model import accepted, family_of, has_two_sides, is_official, read_neurons, read_weights, takes
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 JOINERS = "\u200c\u200d"
 SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
@@ -72,7 +74,7 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
     return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden)
 
 
-def read_two_sides(model: PreTrainedModel, tokenizer, source: str, target: str | None) -> dict[str, list]:
+def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list]:
     """Return the attentions and tokens of an encoder–decoder, under the names by which a view is given them."""
     if target is None:
         raise ValueError(
@@ -103,7 +105,7 @@ def name_of(model: nn.Module) -> str:
 
 def check_model(model) -> None:
     """Raise ValueError for what is no model of this series and none of transformers."""
-    if not isinstance(model, PreTrainedModel) and not is_ours(model):
+    if not is_official(model) and not is_ours(model):
         raise ValueError(
             f"a view cannot read a {type(model).__name__}: pass a model of this series or of transformers (of ours "
             "with a task head, its .encoder); head_view and model_view take the attentions of any model"
@@ -120,7 +122,7 @@ def is_ours(model) -> bool:
 
 def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None) -> Text:
     """Turn a text or pair into tokens and ids (1, S), by our tokenizer or by any of transformers'."""
-    if isinstance(model, PreTrainedModel):
+    if is_official(model):
         check_vocabulary(tokenizer, rows_of(model))
     else:
         check_tokenizer(tokenizer, model.config.vocab_size)
@@ -164,7 +166,7 @@ def positions_of(model) -> int:
     return getattr(model.config, "max_position_embeddings", None) or 0
 
 
-def rows_of(model: PreTrainedModel) -> int:
+def rows_of(model: "PreTrainedModel") -> int:
     """Return how many tokens a model has embeddings for; ValueError for one that reads no ids."""
     if "input_ids" in takes(model):
         with suppress(AttributeError, NotImplementedError):

@@ -20,10 +20,13 @@ STUB = """\
 #!/bin/sh
 # usage as the real one; notes what it was asked for, and in the phase that the file "hang" names it does not end
 name=$(basename "$0")
+case "$*" in *"pip config list"*) cat configuration; exit ;; esac
 case "$name $*" in
     *"sys.version_info"*) phase=version ;;
     *"-m venv"*) phase=venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    *"-m pip install --quiet"*" uv=="*) phase=uv; cp "$0" .venv/bin/uv ;;
     *"-m pip install"*) phase=pip; cp "$0" .venv/bin/jupyter ;;
+    "uv pip install"*) phase=uvs; cp "$0" .venv/bin/jupyter ;;
     *"-m pytest"*) phase=pytest ;;
     *labextension*) phase=extension ;;
     *"jupyter lab "*) phase=lab ;;
@@ -33,8 +36,10 @@ esac
 echo $phase >> log
 echo $phase "${CHECKPOINT-none}" >> checkpoints
 if [ "$(cat hang)" = $phase ]; then touch hanging; exec sleep 60; fi
+if [ "$(cat fails)" = $phase ]; then exit 1; fi
+case $phase in pip|uvs) ;; *) exit ;; esac
 for tool in python ruff check-jsonschema; do
-    if [ $phase = pip ]; then cp "$0" .venv/bin/$tool.new; mv .venv/bin/$tool.new .venv/bin/$tool; fi
+    cp "$0" .venv/bin/$tool.new; mv .venv/bin/$tool.new .venv/bin/$tool
 done
 """
 REQUIREMENTS = ["requirements.txt", "requirements-dev.txt", "constraints.txt"]
@@ -47,7 +52,9 @@ def project(tmp_path) -> Path:
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "python").write_text(STUB)
     (tmp_path / "python").chmod(0o755)
-    (tmp_path / "hang").touch()
+    for name in ("hang", "fails"):
+        (tmp_path / name).touch()
+    (tmp_path / "configuration").write_text("global.index-url='of a mirror'\n")  # so that pip installs
     return tmp_path
 
 
@@ -102,6 +109,34 @@ def test_make_lab_ended_in_the_set_up_starts_over(project, phase, sign):
     assert not (project / ".venv" / ".installed").exists()
     assert phases(project, "lab") == [*SET_UP, "lab"]
     assert phases(project, "lab") == ["lab"]
+
+
+WITH_UV = ["version", "venv", "uv", "uvs", "extension"]
+
+
+def test_without_a_configuration_of_pips_own_uv_installs(project):
+    (project / "configuration").write_text("")
+    assert phases(project, "lab") == [*WITH_UV, "lab"]
+    assert phases(project, "lab") == ["lab"]
+
+
+@pytest.mark.parametrize("phase", ["uv", "uvs"])
+def test_where_uv_cannot_be_had_or_fails_pip_installs_and_one_line_says_so(project, phase):
+    (project / "configuration").write_text("")
+    (project / "fails").write_text(phase)
+    command = ["make", f"PYTHON={project / 'python'}", "lab"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+    tried = WITH_UV[: WITH_UV.index(phase) + 1]
+    assert (project / "log").read_text().split() == [*tried, "pip", "extension", "lab"]
+    assert done.stdout.count("Installing with pip") == 1
+
+
+@pytest.mark.parametrize("phase", WITH_UV)
+def test_make_lab_ended_while_uv_installs_starts_over(project, phase):
+    (project / "configuration").write_text("")
+    interrupt(project, "lab", phase)
+    assert not (project / ".venv" / ".installed").exists()
+    assert phases(project, "lab") == [*WITH_UV, "lab"]
 
 
 @pytest.mark.parametrize("phase", [*SET_UP, "lint", "pytest"])

@@ -415,6 +415,26 @@ def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(monkeypatch)
             checks.check_tokenizer(one, 7)
 
 
+def test_a_vocabulary_that_is_made_anew_each_time_is_asked_for_once():
+    class Official:
+        """As transformers' tokenizers, whose vocabulary comes out of Rust, 30,000 entries each time."""
+
+        asked = 0
+
+        def __call__(self, texts):
+            return texts
+
+        @property
+        def vocab(self):
+            self.asked += 1
+            return VOCAB
+
+    tokenizer = Official()
+    for _ in range(3):
+        checks.check_tokenizer(tokenizer, 6)
+    assert tokenizer.asked == 1
+
+
 def test_vectors_that_are_right_come_back():
     for vectors in (UNIT[:2] * 1.0009, UNIT.double(), UNIT.half(), UNIT.numpy(), UNIT.tolist(), list(UNIT)):
         assert torch.allclose(search.as_vectors(vectors), UNIT[: len(vectors)], atol=1e-3)

@@ -10,7 +10,8 @@ from tests.helpers import ROOT
 UTILS = ROOT / "utils"
 # A module imports only those before it; the number is that of the notebook that builds it.
 ORDER = (
-    *("checks", "weights", "files", "checkpoint", "statistics", "datasets", "colours", "plots", "notebook"),
+    *("checks", "weights", "files", "checkpoint", "statistics", "datasets", "colours", "plots"),
+    *("patience", "notebook"),
     "tokenization",  # 01
     "saving",
     "embeddings",  # 02

@@ -1,10 +1,17 @@
-"""Memory that is short is an error that a notebook survives."""
+"""A notebook takes no more memory than docs/ROOMS.md says, and memory that is short is an error that it survives."""
 
 import os
+import re
 import subprocess
 import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
 
+import nbformat
+import psutil
 import pytest
+from nbclient import NotebookClient
 
 from tests.helpers import ROOT, TINY
 
@@ -36,3 +43,51 @@ def test_too_large_a_batch_under_a_memory_limit_is_an_error_and_the_kernel_goes_
     scores = 1000 * 3 * 512 * 512 * 4
     assert f"you tried to allocate {scores} bytes" in run.stdout
     assert run.stdout.endswith("2 layers\n")
+
+
+TABLE = re.findall(
+    r"^\| ([\d, ]+) \| (?:[\d.]+–)?([\d.]+) GB \|$", (ROOT / "docs" / "ROOMS.md").read_text("utf-8"), re.M
+)
+MOST = {number: float(most) for numbers, most in TABLE for number in numbers.split(", ")}  # GB, by notebook
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+
+
+def test_every_notebook_has_its_memory_told():
+    assert sorted(MOST) == [path.name[:2] for path in NOTEBOOKS]
+
+
+def resident(process: psutil.Process) -> int:
+    """The bytes of memory that a process and its children hold."""
+    held = 0
+    for one in (process, *process.children(recursive=True)):
+        with suppress(psutil.Error):  # it has just ended
+            held += one.memory_info().rss
+    return held
+
+
+def peak_of(path: Path) -> int:
+    """The most bytes that the kernel of a notebook and its children held, looked at ten times a second."""
+    client = NotebookClient(nbformat.read(path, as_version=4), timeout=None, kernel_name="python3")
+    client.resources["metadata"] = {"path": str(path.parent)}
+    held, over = [0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            with suppress(psutil.Error):
+                held.append(resident(psutil.Process(client.km.provisioner.pid)))
+
+    with client.setup_kernel():
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            for number, cell in enumerate(client.nb.cells):
+                client.execute_cell(cell, number)
+        finally:
+            over.set()
+            watcher.join()
+    return max(held)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_takes_no_more_memory_than_is_told(path):
+    assert peak_of(path) <= (MOST[path.name[:2]] + 0.05) * 1e9  # the table is rounded

@@ -1,0 +1,64 @@
+"""A notebook begins soon: what takes as long to import as torch waits until a cell needs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers import ONE_THREAD, ROOT
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("0[0-5]_*.ipynb"))
+# what asks for the official model, as the check of exercise 3.5 does; 01 never does
+COMPARES = ("load_reference_model(", 'check("3.5"', "Imports for the proofs")
+# what transformers' models bring along, and what only some cells need; pandas has its place in 01
+HEAVY = ("transformers.modeling_utils", "torch._dynamo", "torch._inductor", "accelerate", "sympy", "scipy")
+HEAVY += ("sklearn", "onnxruntime", "faiss", "sentence_transformers")
+COMPILER = {
+    "torch._dynamo",
+    "torch._inductor",
+    "sympy",
+}  # which torch imports when it makes an optimizer, too
+# run the cells of some notebooks, and print which of the heavy modules came in which cell
+RUN = r"""
+import contextlib, io, json, re, sys
+import matplotlib
+matplotlib.use("agg")
+notebooks, heavy = json.load(sys.stdin)
+known, found = set(), {}
+for notebook, cells in notebooks.items():
+    names = {}
+    for cell in cells:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(cell, notebook, "exec"), names)
+        models = {name for name in sys.modules if re.match(r"transformers\.models\.(?!auto).*\.modeling_", name)}
+        found.setdefault(notebook, []).append(sorted(({*heavy} & {*sys.modules} | models) - known))
+        known.update(found[notebook][-1])
+print(json.dumps(found))
+"""
+
+
+def cells_before_comparing(path) -> list[str]:
+    """The code of a notebook up to where it asks for the official model."""
+    cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    return sources[: next(number for number, cell in enumerate(sources) if any(map(cell.count, COMPARES)))]
+
+
+@pytest.fixture(scope="module")
+def imported() -> dict[str, list[list[str]]]:
+    """For each notebook and each of its cells before the comparison, what it imported of the heavy modules."""
+    cells = {path.name: cells_before_comparing(path) for path in NOTEBOOKS}
+    command = [sys.executable, "-W", "ignore", "-c", RUN]
+    settings = {"env": ONE_THREAD, "cwd": ROOT / "notebooks", "capture_output": True, "text": True}
+    run = subprocess.run(command, input=json.dumps([cells, HEAVY]), **settings, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_until_it_compares_a_notebook_imports_no_models_of_transformers(path, imported):
+    cells = cells_before_comparing(path)
+    assert len(cells) > 3, "the notebook begins with a comparison"
+    for cell, modules in zip(cells, imported[path.name], strict=True):
+        assert not {*modules} - (COMPILER if "torch.optim" in cell else set()), cell
