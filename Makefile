@@ -145,7 +145,7 @@ pictures: $(DEV_READY)  ## after a change of views: draw the numbered pictures o
 	$(BIN)/python -m publish.annotate
 	$(BIN)/python -m publish.film
 
-rehearse: $(DEV_READY)  ## hold the plans of docs/TEACHING.md against the clock
+rehearse: $(DEV_READY)  ## write cells and minutes of the plans in docs/TEACHING.md and COURSE.md anew, and hold them against the clock
 	$(BIN)/python -m publish.teaching
 
 student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
