@@ -152,7 +152,7 @@ student: $(DEV_READY)  ## write a copy without solutions into student/, to hand 
 	$(BIN)/python -m publish.student $(ARGS)
 
 badges:  ## point badges and set-up cells at the git remote of this copy (REF=branch or tag, main if none is given)
-	$(PYTHON) publish/badges.py --ref "$(REF)"
+	$(PYTHON) publish/badges.py --ref "$(REF)" $(ARGS)
 
 audit: $(DEV_READY)  ## ask the public database whether a pinned version has a known weakness
 	$(PYTHON) -m venv $(VENV)-audit
