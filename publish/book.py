@@ -20,13 +20,13 @@ import matplotlib
 import nbformat
 from docutils import nodes
 
-from publish.browser import open_browser
+from publish.browser import find_browser, open_browser
 from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
 from publish.photograph import PNG
 from publish.website import BUILD, WEB, mathjax, read_for_readers, relink
 
 NAME = "anatomy-of-a-transformer-encoder"
-XHTML, OPF, SVG = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf", "http://www.w3.org/2000/svg"
+XHTML, OPF = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf"
 FONT = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"  # has the signs that others lack
 START = """# {title}
 
@@ -47,14 +47,14 @@ figures that can be dragged. The exercises are solved, and checked, in the noteb
 {solutions}
 ```
 """
-DRAW = """formulas => formulas.map(([tex, display]) => {
-    const svg = MathJax.tex2svg(tex, {display}).querySelector('svg');
+DRAW = """formulas => Promise.all(formulas.map(async ([tex, display]) => {
+    const svg = (await MathJax.tex2svgPromise(tex, {display})).querySelector('svg');
     svg.setAttribute('aria-label', tex);
     svg.removeAttribute('focusable');
     for (const part of svg.querySelectorAll('*'))
         for (const {name} of [...part.attributes]) if (name.startsWith('data-')) part.removeAttribute(name);
     return new XMLSerializer().serializeToString(svg);
-})"""
+}))"""
 
 
 def lay_out(paths: list[Path], source: Path) -> None:
@@ -99,7 +99,7 @@ def drawn(formulas: list[tuple[str, bool]]) -> dict[tuple[str, bool], str]:
         page = browser.new_page()
         page.set_content(f"<script>{settings}</script>")
         page.add_script_tag(content=mathjax().read_text("utf-8"))
-        page.wait_for_function("MathJax.tex2svg", timeout=60_000)
+        page.evaluate("() => MathJax.startup.promise.then(() => null)")
         pictures = page.evaluate(DRAW, [list(formula) for formula in formulas])
     return dict(zip(formulas, pictures, strict=True))
 
@@ -130,36 +130,99 @@ def setup(app) -> dict:
 
 def run_sphinx(source: Path, work: Path) -> Path:
     """The folder with the pages of the book, and the EPUB among them."""
-    settings = {
-        "extensions": "myst_nb,publish.book",
-        "html_math_renderer": "drawn",
-        "epub_basename": NAME,
-        "epub_theme": "epub",
-        "epub_author": "The founders",
-        "epub_publisher": "",
-        "epub_identifier": NAME,
-        "epub_scheme": "",
-        "epub_uid": "book",
-        "epub_show_urls": "no",
-        "epub_css_files": "book.css",
-        "html_css_files": "",
-        "html_static_path": str(WEB / "book"),
-        "epub_description": "Build BERT in notebooks, and compare each part with the official implementation",
-    }
-    shutil.rmtree(work / "epub", ignore_errors=True)
-    command = [sys.executable, "-m", "sphinx", "-q", "-E", "-b", "epub", "-c", str(WEB)]
-    for name, value in settings.items():
-        command += ["-D", f"{name}={value}"]
-    subprocess.run([*command, "-d", str(work / "doctrees"), str(source), str(work / "epub")], check=True, cwd=ROOT)
+    for folder in ("epub", "settings"):
+        shutil.rmtree(work / folder, ignore_errors=True)
+    settings = Path(shutil.copytree(WEB / "book", work / "settings"))
+    shutil.copy(FONT, settings / "static")
+    command = [sys.executable, "-m", "sphinx", "-q", "-E", "-b", "epub", "-c", str(settings)]
+    command += ["-d", str(work / "doctrees"), str(source), str(work / "epub")]
+    subprocess.run(command, check=True, cwd=ROOT)
     return work / "epub"
 
 
+def finish(pages: Path, target: Path) -> Path:
+    """Zip the EPUB anew, its list of files with the fonts and with word of the drawn formulas."""
+    made, ready = pages / f"{NAME}.epub", target / f"{NAME}.epub"
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(ready, "w", zipfile.ZIP_DEFLATED) as new:
+        with_svg = {name for name in old.namelist() if name.endswith(".xhtml") and b"<svg" in old.read(name)}
+        for entry in old.infolist():
+            content = old.read(entry)
+            if entry.filename.endswith("content.opf"):
+                folder = dirname(entry.filename)
+                content = re.sub(
+                    r'<item href="([^"]*)"',
+                    lambda item: item[0] + ' properties="svg"' * (f"{folder}/{item[1]}".strip("/") in with_svg),
+                    content.decode(),
+                ).encode()
+            new.writestr(entry, content, compress_type=entry.compress_type)
+    return ready
+
+
+def one_page(pages: Path) -> str:
+    """All pages in the order of the book as one, in which links lead from place to place."""
+    package = ET.parse(pages / "content.opf").getroot()
+    files = {item.get("id"): item.get("href") for item in package.iter(f"{{{OPF}}}item")}
+    order = [files[item.get("idref")] for item in package.iter(f"{{{OPF}}}itemref")]
+    chapters = [name for name in order if name == "index.xhtml" or name.startswith("notebooks/")]
+    ET.register_namespace("", XHTML)
+    bodies = []
+    for name in chapters:
+        body = ET.parse(pages / name).getroot().find(f".//{{{XHTML}}}body")
+        for part in body.iter():
+            if place := part.get("id"):
+                part.set("id", place_of(name, place))
+            link, picture = part.get("href", ""), part.get("src", "")
+            if link and not re.match("[a-z]+:", link):
+                path, _, place = link.partition("#")
+                part.set("href", "#" + place_of(normpath(f"{dirname(name)}/{path}") if path else name, place))
+            if picture:
+                part.set("src", normpath(f"{dirname(name)}/{picture}"))
+        inside = "".join(ET.tostring(part, encoding="unicode") for part in body)
+        bodies.append(f'<section id="{html.escape(place_of(name, ""))}">{inside}</section>')
+    style = '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
+    return f'<!doctype html><html lang="en"><head><meta charset="utf-8">{style}</head><body>{"".join(bodies)}</body></html>'
+
+
+def place_of(name: str, place: str) -> str:
+    """The name of a place in one page that holds all."""
+    return f"{name.removesuffix('.xhtml')}--{place}"
+
+
+def print_pdf(pages: Path, target: Path) -> Path:
+    """Let the browser print all pages as one PDF, with an outline and links."""
+    whole, ready = pages / "whole.html", target / f"{NAME}.pdf"
+    whole.write_text(one_page(pages), "utf-8")
+    footer = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
+    with open_browser() as browser:
+        page = browser.new_page()
+        page.goto(whole.as_uri(), timeout=300_000)
+        margin = dict.fromkeys(("top", "bottom", "left", "right"), "18mm")
+        page.pdf(
+            path=ready,
+            format="A4",
+            margin=margin,
+            display_header_footer=True,
+            header_template="<span></span>",
+            footer_template=footer,
+            outline=True,
+            tagged=True,
+        )
+    return ready
+
+
 def main() -> str | None:
-    """Write the EPUB and the PDF; return what is missing, if anything is."""
+    """Write the EPUB and the PDF of all notebooks, or of some; return what is missing, if anything is."""
+    if find_browser() is None:
+        return "the book's formulas and its PDF need Chromium or Chrome, such as apt install chromium"
     work, target = BUILD / "book", ROOT / "site" / "book"
-    lay_out(notebook_paths([]), work / "source")
+    target.mkdir(parents=True, exist_ok=True)
+    lay_out(notebook_paths(sys.argv[1:]), work / "source")
     pages = run_sphinx(work / "source", work)
-    print(pages)
+    epub, pdf = finish(pages, target), print_pdf(pages, target)
+    print(*(f"{path}: {path.stat().st_size / 1e6:.1f} MB" for path in (epub, pdf)), sep="\n")
+    if shutil.which("epubcheck"):
+        return None if subprocess.run(["epubcheck", epub], check=False).returncode == 0 else "epubcheck objects"
+    print("to check the EPUB, install epubcheck (Debian: apt install epubcheck)")
     return None
 
 
