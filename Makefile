@@ -88,7 +88,7 @@ clean:  ## remove the virtual environment and caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Below: for those who change the series, or teach with it. The copy for students ends here.
-.PHONY: lock quick test test-all compare notebooks sync lint bench site slides pictures rehearse student badges audit colab test-unpinned
+.PHONY: lock quick test test-all compare notebooks sync lint bench site slides book pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upgrade for the newest versions of all others)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -140,6 +140,9 @@ site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (open
 
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
+
+book: $(DEV_READY)  ## write an EPUB and a PDF of the notebooks as they are saved into site/book (needs Chromium)
+	$(BIN)/python -m publish.book $(NB)
 
 pictures: $(DEV_READY)  ## after a change of views: draw the numbered pictures of notebook 07 and the film of README anew
 	$(BIN)/python -m publish.annotate

@@ -13,8 +13,10 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ET
 import zipfile
+from functools import partial
 from pathlib import Path
 from posixpath import dirname, normpath
+from urllib.parse import unquote
 
 import matplotlib
 import nbformat
@@ -28,10 +30,14 @@ from publish.website import BUILD, WEB, mathjax, read_for_readers, relink
 NAME = "anatomy-of-a-transformer-encoder"
 XHTML, OPF = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf"
 FONT = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"  # has the signs that others lack
+EPUBCHECK = Path("/usr/share/java/epubcheck.jar")  # of Debian's package epubcheck
+FILE_OF_EPUB = re.compile(r'<item\b[^>]*?href="([^"]*\.xhtml)"')
+LOST_STYLE = re.compile(rb"<link[^>]*mystnb[^>]*/>")  # which Sphinx names and leaves out
+TO_A_HEADING = re.compile(r"(\]\((?![a-z]+:)[^)#\s]*)#([^)\s]+)\)")
 START = """# {title}
 
-This is the book of version {version}: the notebooks as they are read, with photographs where a running notebook has views and
-figures that can be dragged. The exercises are solved, and checked, in the notebooks themselves.
+This is the book of version {version}: the notebooks as they are read, with photographs where a running notebook has
+views and figures that can be dragged. The exercises are solved, and checked, in the notebooks themselves.
 
 ```{{toctree}}
 :caption: Notebooks
@@ -67,7 +73,8 @@ def lay_out(paths: list[Path], source: Path) -> None:
         notebook = on_paper(read_for_readers(path))
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                cell.source = relink(cell.source, dirname(place), lambda link: link in places.values())
+                told = relink(cell.source, dirname(place), lambda link: link in places.values())
+                cell.source = TO_A_HEADING.sub(lambda link: f"{link[1]}#{slug(unquote(link[2]))})", told)
         nbformat.write(notebook, source / place)
     names = [place.removesuffix(".ipynb") for place in places.values()]
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
@@ -78,6 +85,11 @@ def lay_out(paths: list[Path], source: Path) -> None:
         solutions="\n".join(name for name in names if "solutions/" in name),
     )
     (source / "index.md").write_text(start, "utf-8")
+
+
+def slug(heading: str) -> str:
+    """The name by which a heading is linked to in the book: without signs that pages of an EPUB forbid."""
+    return re.sub(r"\W+", "-", heading).strip("-")
 
 
 def on_paper(notebook):
@@ -111,7 +123,9 @@ def setup(app) -> dict:
         found = {
             (node.astext(), isinstance(node, nodes.math_block))
             for name in env.found_docs
-            for node in env.get_doctree(name).findall(lambda node: isinstance(node, (nodes.math, nodes.math_block)))
+            for node in env.get_doctree(name).findall(
+                lambda node: isinstance(node, (nodes.math, nodes.math_block))
+            )
         }
         app.formulas = drawn(sorted(found))
 
@@ -148,14 +162,16 @@ def finish(pages: Path, target: Path) -> Path:
         for entry in old.infolist():
             content = old.read(entry)
             if entry.filename.endswith("content.opf"):
-                folder = dirname(entry.filename)
-                content = re.sub(
-                    r'<item href="([^"]*)"',
-                    lambda item: item[0] + ' properties="svg"' * (f"{folder}/{item[1]}".strip("/") in with_svg),
-                    content.decode(),
-                ).encode()
+                content = FILE_OF_EPUB.sub(partial(declared, with_svg=with_svg), content.decode()).encode()
+            elif entry.filename.endswith(".xhtml"):
+                content = LOST_STYLE.sub(b"", content)
             new.writestr(entry, content, compress_type=entry.compress_type)
     return ready
+
+
+def declared(item: re.Match, with_svg: set[str]) -> str:
+    """An entry of the EPUB's list of files, which says so if the file holds drawn formulas."""
+    return item[0] + ' properties="svg"' * any(name.endswith(item[1]) for name in with_svg)
 
 
 def one_page(pages: Path) -> str:
@@ -179,8 +195,11 @@ def one_page(pages: Path) -> str:
                 part.set("src", normpath(f"{dirname(name)}/{picture}"))
         inside = "".join(ET.tostring(part, encoding="unicode") for part in body)
         bodies.append(f'<section id="{html.escape(place_of(name, ""))}">{inside}</section>')
-    style = '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
-    return f'<!doctype html><html lang="en"><head><meta charset="utf-8">{style}</head><body>{"".join(bodies)}</body></html>'
+    style = (
+        '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
+    )
+    head = f'<head><meta charset="utf-8">{style}</head>'
+    return f'<!doctype html><html lang="en">{head}<body>{"".join(bodies)}</body></html>'
 
 
 def place_of(name: str, place: str) -> str:
@@ -192,7 +211,9 @@ def print_pdf(pages: Path, target: Path) -> Path:
     """Let the browser print all pages as one PDF, with an outline and links."""
     whole, ready = pages / "whole.html", target / f"{NAME}.pdf"
     whole.write_text(one_page(pages), "utf-8")
-    footer = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
+    footer = (
+        '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
+    )
     with open_browser() as browser:
         page = browser.new_page()
         page.goto(whole.as_uri(), timeout=300_000)
@@ -220,8 +241,9 @@ def main() -> str | None:
     pages = run_sphinx(work / "source", work)
     epub, pdf = finish(pages, target), print_pdf(pages, target)
     print(*(f"{path}: {path.stat().st_size / 1e6:.1f} MB" for path in (epub, pdf)), sep="\n")
-    if shutil.which("epubcheck"):
-        return None if subprocess.run(["epubcheck", epub], check=False).returncode == 0 else "epubcheck objects"
+    if EPUBCHECK.exists() and shutil.which("java"):
+        checked = subprocess.run(["java", "-jar", EPUBCHECK, "--error", epub], check=False)
+        return "epubcheck objects" if checked.returncode else None
     print("to check the EPUB, install epubcheck (Debian: apt install epubcheck)")
     return None
 

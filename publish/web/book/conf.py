@@ -16,7 +16,9 @@ epub_basename = "anatomy-of-a-transformer-encoder"
 epub_title = project
 epub_description = "Build BERT in notebooks, and compare each part with the official implementation"
 epub_identifier = epub_basename
-epub_uid = "book"
+epub_uid = epub_basename
+version = release = "0.2.0"
+epub_copyright = "MIT licence"
 epub_show_urls = "no"
 
 nb_execution_mode = "off"  # the notebooks come executed
@@ -24,5 +26,5 @@ nb_ipywidgets_js = {}
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
-myst_heading_slug_func = "publish.website.anchor"
+myst_heading_slug_func = "publish.book.slug"
 suppress_warnings = ["myst.header", "myst.xref_missing", "epub.unknown_project_files"]
