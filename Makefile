@@ -98,7 +98,7 @@ clean:  ## remove the virtual environment and caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Below: for those who change the series, or teach with it. The copy for students ends here.
-.PHONY: lock quick test test-all compare notebooks sync lint bench site slides pictures rehearse student badges audit colab test-unpinned
+.PHONY: lock quick test test-all compare notebooks sync lint bench site slides book pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## after a change of requirements: write constraints.txt anew (ARGS=--upgrade for the newest versions of all others)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -151,18 +151,21 @@ site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (open
 slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
+book: $(DEV_READY)  ## write an EPUB and a PDF of the notebooks as they are saved into site/book (needs Chromium)
+	$(BIN)/python -m publish.book $(NB)
+
 pictures: $(DEV_READY)  ## after a change of views: draw the numbered pictures of notebook 07 and the film of README anew
 	$(BIN)/python -m publish.annotate
 	$(BIN)/python -m publish.film
 
-rehearse: $(DEV_READY)  ## hold the plans of docs/TEACHING.md against the clock
+rehearse: $(DEV_READY)  ## write cells and minutes of the plans in docs/TEACHING.md and COURSE.md anew, and hold them against the clock
 	$(BIN)/python -m publish.teaching
 
 student: $(DEV_READY)  ## write a copy without solutions into student/, to hand out (ARGS=FOLDER for another place)
 	$(BIN)/python -m publish.student $(ARGS)
 
 badges:  ## point badges and set-up cells at the git remote of this copy (REF=branch or tag, main if none is given)
-	$(PYTHON) publish/badges.py --ref "$(REF)"
+	$(PYTHON) publish/badges.py --ref "$(REF)" $(ARGS)
 
 audit: $(DEV_READY)  ## ask the public database whether a pinned version has a known weakness
 	$(PYTHON) -m venv $(VENV)-audit

@@ -163,8 +163,11 @@ def git(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
 
 
-def rewrite_from_remote(ref: str) -> str | None:
-    """Rewrite from the remote `origin`, or to no address where there is none; return what is wrong, if anything is."""
+def rewrite_from_remote(ref: str, keep_ref: bool = False) -> str | None:
+    """Rewrite from the remote `origin`, or to no address where there is none; return what is wrong, if anything is.
+
+    With `keep_ref`, files that name this repository already keep the branch or tag that they name.
+    """
     if not re.fullmatch(REF, ref):
         return f"the branch or tag {ref!r} cannot stand in a badge: choose one of letters, digits, dots and hyphens"
     top = git("rev-parse", "--show-toplevel")
@@ -175,6 +178,9 @@ def rewrite_from_remote(ref: str) -> str | None:
         address = None if remote.returncode else Address(remote_slug(remote.stdout), ref)
     except ValueError as error:
         return str(error)
+    ours = current()
+    if keep_ref and address and ours and ours.slug.lower() == address.slug.lower():
+        address = ours
     told = ", ".join(address) if address else "no remote, so no address"
     print(f"{told}: {len(rewrite(address))} files changed")
     return None
@@ -187,8 +193,13 @@ def main(arguments: list[str] | None = None) -> str | None:
     parser.add_argument(
         "--check", metavar="OWNER/NAME", help="change nothing; fail where another one is named"
     )
+    parser.add_argument(
+        "--keep-ref", action="store_true", help="but keep the one that this copy names already"
+    )
     options = parser.parse_args(arguments)
-    return rewrite_from_remote(options.ref) if options.check is None else check(options.check)
+    return (
+        rewrite_from_remote(options.ref, options.keep_ref) if options.check is None else check(options.check)
+    )
 
 
 if __name__ == "__main__":

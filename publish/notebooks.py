@@ -141,18 +141,18 @@ def main_line(notebook) -> list:
     )
 
 
-def minutes(notebook) -> tuple[int, int]:
-    """How long the main line of a notebook takes to read, and with its exercises, rounded to five minutes.
+def reading_time(cells: list) -> float:
+    """Minutes that cells of a main line take to read, their exercises left out.
 
     A minute for 130 words or 12 lines of open code, 2 for a view or figure that lives, 0.7 for a still picture, 1.5 for
-    a prediction, 0.5 for a line to change and 12 for an exercise; tables and sources are left out.
+    a prediction and 0.5 for a line to change; tables and sources are left out.
     """
-    read = exercises = 0
-    for cell in main_line(notebook):
+    read = 0
+    for cell in cells:
         text = [line for line in cell.source.splitlines() if line.strip()]
         if "exercise" in cell.metadata.get("tags", []):
-            exercises += 1
-        elif cell.cell_type == "code":
+            continue
+        if cell.cell_type == "code":
             lives, still = pictures(cell)
             read += 0 if is_folded(cell) else len(text) / 12
             read += (
@@ -164,6 +164,17 @@ def minutes(notebook) -> tuple[int, int]:
         elif not cell.source.startswith(("### Exercise", "**Sources")):
             read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
             read += 0.7 * cell.source.count("![")
+    return read
+
+
+def minutes(notebook) -> tuple[int, int]:
+    """How long the main line of a notebook takes to read, and with its exercises, rounded to five minutes.
+
+    An exercise takes 12 minutes.
+    """
+    cells = main_line(notebook)
+    read = reading_time(cells)
+    exercises = sum("exercise" in cell.metadata.get("tags", []) for cell in cells)
     return round(read), 5 * round((read + 12 * exercises) / 5)
 
 

@@ -67,6 +67,7 @@ def readme_of(text: str) -> str:
     start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M).replace(
         "   # runs it", ""
     )
+    start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
     start = re.sub(r" \[All other commands\]\([^)]*\)\.", "", start)
     return README.format(
         start=start.strip(), table=re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0]

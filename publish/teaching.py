@@ -1,4 +1,8 @@
-"""Rehearse TEACHING.md against the clock: what each row of its plans takes, beside the minutes that it states."""
+"""Rehearse the plans of TEACHING.md and COURSE.md against the clock, and write what notebooks say of them.
+
+Written anew, from the notebooks' cells and tags, are the cells and minutes of each row of a plan, the line of minutes
+under the heading of a unit, and the goals of COURSE.md. All else is written by hand.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -6,14 +10,20 @@ from functools import cache
 
 import nbformat
 
-from publish.notebooks import ROOT, SEMINAR, is_folded, main_line, notebook_paths
+from publish.notebooks import ROOT, SEMINAR, main_line, notebook_paths, pictures, reading_time
 
-PAGE = ROOT / "docs" / "TEACHING.md"
+SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COURSE.md"
 PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 BY_HAND = re.compile(r"\((\d+) min\)")  # what the class does meanwhile: an exercise, a question, a try
-UNIT = 90
-A_RUN, A_PREDICTION = 0.25, 2  # minutes
+EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
+IN_CLASS = re.compile(r"^\*\d+ min (.*) · \d+ the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
+GOALS = "\n## Goals and the exercises that test them\n"
+IF_THERE_IS_TIME = "◇ "
+UNIT, SPARE = 90, 5
+FIRST_WEEK = "how the course works"  # and no open question
+BEFORE, ON_THE_COURSE, AN_EXERCISE, A_QUESTION = 10, 5, 12, 8  # minutes of a unit, beside its notebook
+A_RUN, A_PREDICTION, A_VIEW, A_PICTURE = 0.25, 2, 2, 0.7
 
 
 @dataclass
@@ -23,9 +33,9 @@ class Row:
     notebook: str  # its number
     heading: str
     is_section: bool
-    cells: str  # such as "In [3]–[5]", or "text" where nothing is run
     minutes: int
     text: str
+    if_there_is_time: bool
 
 
 @dataclass
@@ -37,10 +47,17 @@ class Plan:
     end: int
     is_unit: bool
     rows: list[Row] = field(default_factory=list)
+    before: str = ""  # what a unit begins with
+    in_class: str = ""  # the exercises that it makes time for
+
+    @property
+    def exercises(self) -> list[str]:
+        """The numbers of the exercises that are solved in class."""
+        return EXERCISE.findall(self.in_class)
 
 
 def plans(text: str) -> list[Plan]:
-    """The slots and units of TEACHING.md, in their order."""
+    """The slots or units of a page, in their order."""
     found, notebook, inside = [], "", False
     for line in text.splitlines():
         if line.startswith("#"):
@@ -50,13 +67,25 @@ def plans(text: str) -> list[Plan]:
                 bounds = (0, UNIT) if unit else (int(start), int(end))
                 found.append(Plan(f"Unit {unit} · {title}" if unit else title, *bounds, bool(unit)))
                 notebook = named[1] if (named := LINK.search(line)) else ""
-        elif inside and line.startswith("| ") and not line.startswith("| heading"):
-            heading, cells, minutes, rest = (part.strip() for part in line.strip("| ").split(" | ", 3))
+        elif inside and (match := IN_CLASS.match(line)):
+            found[-1].before, found[-1].in_class = match.groups()
+        elif inside and is_row(line):
+            heading, *_, minutes, rest = parts(line)
             notebook = named[1] if (named := LINK.search(heading)) else notebook
-            named = plain(heading)
-            row = Row(notebook, named, not heading.startswith("*"), cells, int(minutes), rest)
+            late, bare = heading.startswith(IF_THERE_IS_TIME), heading.removeprefix(IF_THERE_IS_TIME)
+            row = Row(notebook, plain(bare), not bare.startswith("*"), int(minutes), rest, late)
             found[-1].rows.append(row)
     return found
+
+
+def is_row(line: str) -> bool:
+    """Whether a line of a page is a row of a plan."""
+    return line.startswith("| ") and not line.startswith("| heading")
+
+
+def parts(line: str) -> list[str]:
+    """The columns of a row: the heading, in a slot the cells, the minutes, and what to do."""
+    return [part.strip() for part in line.strip("| \n").split(" | ")]
 
 
 def plain(heading: str) -> str:
@@ -129,10 +158,16 @@ def shown(row: Row) -> list:
 
 
 def presented(row: Row) -> float:
-    """Minutes of a row of a slot: 130 words a minute, 15 seconds a run, 2 a prediction, and what the class does."""
+    """Minutes of a row of a slot: 130 words a minute, what is run and looked at, and what the class does.
+
+    A cell that is run takes 15 seconds, a prediction 2 minutes, a still picture 0.7, and a view or figure that lives 2,
+    or what the row gives to the class.
+    """
     code = [cell for cell in shown(row) if cell.cell_type == "code"]
     predictions = sum(re.search("^prediction = ", cell.source, re.MULTILINE) is not None for cell in code)
-    return by_hand(row) + words(shown(row)) / 130 + A_RUN * len(code) + A_PREDICTION * predictions
+    lives, still = (sum(counts) for counts in zip((0, 0), *map(pictures, code), strict=True))
+    told = words(shown(row)) / 130 + A_RUN * len(code) + A_PREDICTION * predictions + A_PICTURE * still
+    return told + max(by_hand(row), A_VIEW * lives)
 
 
 def spans(plan: Plan) -> dict[int, list]:
@@ -149,44 +184,93 @@ def spans(plan: Plan) -> dict[int, list]:
     return found
 
 
-def taught(row: Row, cells: list) -> float:
-    """Minutes of a row of a unit: its text and open code by the notebooks' own formula, and what the class does."""
-    lines = 0
-    for cell in cells:
-        if (
-            cell.cell_type == "code"
-            and not is_folded(cell)
-            and "exercise" not in cell.metadata.get("tags", [])
-        ):
-            lines += sum(bool(line.strip()) for line in cell.source.splitlines())
-    told = [cell for cell in cells if not cell.source.startswith(("### Exercise", "**Sources"))]
-    return by_hand(row) + words(told) / 130 + lines / 12
-
-
 def rehearse(plan: Plan) -> list[tuple[Row, float]]:
     """The rows of a plan, each with the minutes that it takes."""
     if not plan.is_unit:
         return [(row, presented(row)) for row in plan.rows]
     own = spans(plan)
-    return [(row, taught(row, own.get(number, []))) for number, row in enumerate(plan.rows)]
+    return [(row, by_hand(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
 
 
-def late(row: Row, minutes: float) -> bool:
-    """Whether a row takes clearly longer than it states: minutes are rounded, and the plan as a whole has to fit."""
-    return minutes > row.minutes + 0.5
+def beside(plan: Plan) -> list[tuple[int, str]]:
+    """What a unit has time for beside its notebook, with its minutes: last week, exercises, an open question."""
+    if not plan.is_unit:
+        return []
+    done = (AN_EXERCISE * len(plan.exercises), f"{plan.in_class} in pairs")
+    if plan.before == FIRST_WEEK:
+        return [(ON_THE_COURSE, plan.before), done]
+    return [(BEFORE, plan.before), done, (A_QUESTION, "an open question")]
+
+
+def taken(plan: Plan) -> int:
+    """Minutes that a plan takes, without what is done only if there is time."""
+    told = sum(minutes for row, minutes in rehearse(plan) if not row.if_there_is_time)
+    return round(told) + sum(minutes for minutes, _ in beside(plan))
+
+
+def fits(plan: Plan) -> bool:
+    """Whether a plan leaves the minutes to spare; what has no notebook, such as an opening, needs none."""
+    spare = SPARE if any(row.is_section for row in plan.rows) else 0
+    return taken(plan) + spare <= plan.end - plan.start
+
+
+def clock(plan: Plan) -> str:
+    """The line under the heading of a unit: where its 90 minutes go."""
+    told = round(sum(minutes for _, minutes in rehearse(plan)))
+    (first, before), *rest = beside(plan)
+    several = "s" * (len({row.notebook for row in plan.rows}) > 1)
+    all_parts = [(told, f"the notebook{several}"), *rest, (UNIT - taken(plan), "to spare")]
+    return f"*{first} min {before} · {' · '.join(f'{minutes} {what}' for minutes, what in all_parts)}*"
+
+
+def goals(number: str) -> list[str]:
+    """What a notebook's opening says that one will be able to do."""
+    (opening,) = (cell.source for cell in read(number).cells if "will be able to" in cell.source)
+    return [line[2:].rstrip(";.") for line in opening.splitlines() if line.startswith("- ")]
+
+
+def with_goals(text: str) -> str:
+    """A page with the goals of its last table as the notebooks state them now; what tests them stays."""
+    before, there, table = text.partition(GOALS)
+    lines, own = [], iter(())
+    for line in table.splitlines(keepends=True):
+        if line.startswith("| **["):
+            own = iter(goals(LINK.search(line)[1]))
+        elif is_row(line) and not line.startswith("| goal"):
+            line = f"| {next(own, 'a goal that the notebook no longer states')} | {parts(line)[-1]} |\n"
+        lines.append(line)
+    return before + there + "".join(lines)
+
+
+def fresh(text: str) -> str:
+    """A page with what notebooks say of its plans as they say it now."""
+    found, lines, plan, rows = iter(plans(text)), [], None, iter(())
+    for line in text.splitlines():
+        if line.startswith("#"):
+            plan = next(found) if PLAN.match(line) else None
+            rows = iter(rehearse(plan)) if plan else iter(())
+        elif plan and IN_CLASS.match(line):
+            line = clock(plan)
+        elif plan and is_row(line):
+            heading, *_, what = parts(line)
+            row, minutes = next(rows)
+            cells = ran(shown(row)) if row.is_section else "–"
+            between = [max(1, round(minutes))] if plan.is_unit else [cells, max(1, round(minutes))]
+            line = f"| {' | '.join(map(str, [heading, *between, what]))} |"
+        lines.append(line)
+    return with_goals("\n".join(lines) + "\n")
 
 
 def main() -> None:
-    """Print, for each row of the plans, what it takes and what it states."""
-    for plan in plans(PAGE.read_text("utf-8")):
-        rows = rehearse(plan)
-        taken, there = sum(minutes for _, minutes in rows), plan.end - plan.start
-        verdict = "" if taken <= there else "  DOES NOT FIT"
-        print(f"\n{plain(plan.title)}: {taken:.1f} of {there} minutes{verdict}")
-        for row, minutes in rows:
-            print(
-                f"  {minutes:5.1f} of {row.minutes:2d}  {row.heading}{'  TOO SHORT' if late(row, minutes) else ''}"
-            )
+    """Write the plans anew, and print what each takes, and each of its rows."""
+    for page in (SEMINAR_PAGE, COURSE_PAGE):
+        page.write_text(fresh(page.read_text("utf-8")), "utf-8")
+        for plan in plans(page.read_text("utf-8")):
+            there, needed = plan.end - plan.start, taken(plan)
+            verdict = "" if fits(plan) else f"  DOES NOT FIT with {SPARE} minutes to spare"
+            print(f"\n{plain(plan.title)}: {needed} of {there} minutes{verdict}")
+            for row, minutes in rehearse(plan):
+                print(f"  {minutes:5.1f}  {IF_THERE_IS_TIME * row.if_there_is_time}{row.heading}")
 
 
 if __name__ == "__main__":

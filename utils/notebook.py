@@ -8,6 +8,7 @@ import os
 import random
 import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
 
@@ -28,9 +29,11 @@ NEEDED = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384,
 def start(seed: int = 0) -> torch.device:
     """Seed, silence reports, set the figures' style, say what runs; the device is DEVICE's, else cuda, else cpu.
 
+    ImportError if a file of the reader's own hides a package of the series, such as a views.py beside the notebook.
     It says so, too, if the notebook stands in another copy of the series than the one that this Python has installed.
     On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (benchmarks/faults.py).
     """
+    check_that_nothing_hides("views", "exercises")
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     # else each profile reports its start and its end on stderr
     os.environ.setdefault("KINETO_LOG_LEVEL", "6")
@@ -58,6 +61,16 @@ def start(seed: int = 0) -> torch.device:
     if short := too_small(checkpoint_name()):
         print(short)
     return device
+
+
+def check_that_nothing_hides(*packages: str) -> None:
+    """Raise ImportError if Python finds a package of the series elsewhere: a folder's own files come first."""
+    for name in packages:
+        found = find_spec(name)
+        if found is not None and Path(found.origin or "").parent != Path(__file__).parents[1] / name:
+            raise ImportError(
+                f"{found.origin} hides the package {name} of the series: rename it, and restart the kernel"
+            )
 
 
 def other_checkout(folder: Path) -> Path | None:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from publish import badges
 from publish.badges import Address
 from tests.helpers import ROOT
@@ -23,6 +25,7 @@ if "FAILING" in os.environ:
     sys.exit("ERROR: HTTP error 404")
 series = pathlib.Path(__file__).parents[1] / "utils"
 series.mkdir()
+(series / "__init__.py").touch()
 (series / "notebook.py").write_text("def start():\\n    return 'started'")
 """
 SHELL = """
@@ -34,13 +37,18 @@ for _ in range(2):
 """
 
 
-def test_all_notebooks_have_the_same_of_at_most_eight_lines():
+def test_all_notebooks_have_the_same_of_at_most_eleven_lines():
     (cell,) = {set_up_cell(path) for path in NOTEBOOKS}
-    assert len([line for line in cell.splitlines() if line]) <= 8
+    assert len([line for line in cell.splitlines() if line]) <= 11
 
 
-def run_twice(folder: Path, address: Address | None, **variables: str) -> tuple[str, list[str]]:
-    """What the set-up cell of a copy at this address prints when it is run twice, and what it asks pip for."""
+def run_twice(
+    folder: Path, address: Address | None, beside: dict[str, str] | None = None, **variables: str
+) -> tuple[str, list[str]]:
+    """What the set-up cell of a copy at this address prints when it is run twice, and what it asks pip for.
+
+    These files lie beside the notebook, each with its text.
+    """
     for path in (NOTEBOOKS[0], *(ROOT / name for name in badges.PLACES)):
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(exist_ok=True)
@@ -52,6 +60,9 @@ def run_twice(folder: Path, address: Address | None, **variables: str) -> tuple[
     (pip / "__main__.py").write_text(PIP)
     here = folder / "content"
     here.mkdir()
+    for name, text in (beside or {}).items():
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
     # without site.py, so that Python looks into these folders and does not know of the checkout that is installed
     own = {"PYTHONPATH": os.pathsep.join([str(pip.parent), *PACKAGES]), "IPYTHONDIR": str(folder / "ipython")}
     environment = {name: value for name, value in os.environ.items() if name != "SERIES"} | own | variables
@@ -81,7 +92,7 @@ def test_an_address_from_the_environment(tmp_path):
     assert noted == ["install --quiet ./uploaded.zip"]
 
 
-REMEDY = ": Not installed: upload the series as a ZIP, %env SERIES=./name.zip, run this again"
+REMEDY = ": Not installed: put the ZIP of the series beside this notebook, run this again"
 
 
 def test_what_cannot_be_fetched_says_in_words_what_to_do(tmp_path):
@@ -104,3 +115,24 @@ def test_a_copy_without_an_address_installs_an_uploaded_zip(tmp_path):
     printed, noted = run_twice(tmp_path, None, SERIES="./uploaded.zip")
     assert noted == ["install --quiet ./uploaded.zip"]
     assert printed.count("True started") == 2
+
+
+def test_a_zip_beside_the_notebook_is_installed_if_nothing_else_is_named(tmp_path):
+    zips = {"encoder-main (1).zip": "", "old.zip": ""}
+    for name, address, variables, wanted in (
+        ("none", None, {}, "encoder-main (1).zip"),
+        ("address", Address("ada/encoder"), {}, "https://github.com/ada/encoder/archive/main.zip"),
+        ("variable", Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
+    ):
+        (tmp_path / name).mkdir()
+        printed, noted = run_twice(tmp_path / name, address, zips, **variables)
+        assert noted == [f"install --quiet {wanted}"]
+        assert printed.count("True started") == 2
+
+
+@pytest.mark.parametrize("name", ["utils.py", "utils/__init__.py"])
+def test_a_file_that_hides_our_utils_is_named(tmp_path, name):
+    printed, noted = run_twice(tmp_path, Address("ada/encoder"), {name: "x = 1"})
+    assert noted == []
+    assert printed.count("False None") == 2
+    assert printed.count(f"{Path(name)} hides our utils: rename it, restart the kernel") == 2

@@ -1,4 +1,4 @@
-"""TEACHING.md: what it names is there, its minutes add up, and its plans fit the clock."""
+"""TEACHING.md and COURSE.md: what they name is there, their tables are fresh, and their plans fit the clock."""
 
 import functools
 import itertools
@@ -6,6 +6,8 @@ import re
 
 import nbformat
 import pytest
+import torch
+from torch import nn
 
 import exercises
 from publish import slides, teaching
@@ -13,10 +15,10 @@ from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 from utils.checkpoint import load_tokenizer
 
-TEXT = teaching.PAGE.read_text("utf-8")
-PLANS = teaching.plans(TEXT)
-SLOTS = [plan for plan in PLANS if not plan.is_unit]
-UNITS = [plan for plan in PLANS if plan.is_unit]
+PAGES = [teaching.SEMINAR_PAGE, teaching.COURSE_PAGE]
+TEXT, COURSE = (page.read_text("utf-8") for page in PAGES)
+SLOTS, UNITS = teaching.plans(TEXT), teaching.plans(COURSE)
+PLANS = SLOTS + UNITS
 NOTEBOOKS = {path.name[:2]: path.name for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))}
 SEMINAR = [number for number, name in NOTEBOOKS.items() if slides.has_seminar(ROOT / "notebooks" / name)]
 NUMBERS = [
@@ -33,7 +35,8 @@ every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: teaching.pl
 def part(plan) -> str:
     """What the page says of a plan, below its heading."""
     heading = plan.title if plan.is_unit else f"{plan.start}–{plan.end} · {plan.title}"
-    return re.split(f"\n### (?:or )?{re.escape(heading)}\n", TEXT)[1].split("\n##")[0]
+    page = COURSE if plan.is_unit else TEXT
+    return re.split(f"\n### (?:or )?{re.escape(heading)}\n", page)[1].split("\n##")[0]
 
 
 def notebooks_of(plan) -> list[str]:
@@ -48,32 +51,70 @@ def all_text(number: str) -> str:
     return "\n".join([cell.source for cell in cells] + printed)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_notebooks_say_of_the_plans_is_fresh(page):
+    text = page.read_text("utf-8")
+    assert teaching.fresh(text) == text, "run make rehearse"
+
+
+def test_a_lecturer_reads_at_most_7000_words():
+    """As `wc -w` counts them, tables included; a page that grows so long has lost its reader."""
+    assert len(TEXT.split()) <= 7000
+    assert len(COURSE.split()) <= 7000
+
+
 @every_plan
 def test_a_plan_fits_its_clock(plan):
-    rows = teaching.rehearse(plan)
-    assert sum(row.minutes for row, _ in rows) == plan.end - plan.start
-    assert sum(minutes for _, minutes in rows) <= plan.end - plan.start
-    assert not [(row.heading, minutes) for row, minutes in rows if teaching.late(row, minutes)]
+    assert teaching.fits(plan)
 
 
-def test_a_plan_that_does_not_fit_is_told():
-    (plan,) = teaching.plans(
-        "### 5–9 · [00](../notebooks/00_overview.ipynb)\n| heading | cells | min | do |\n|---|---|---:|---|\n"
-        "| Whose answering machine? | In [3] | 3 | hover (1 min) |\n| *Wait* | – | 1 | for the last (1 min) |\n"
-    )
-    (shown, minutes), (wait, waited) = teaching.rehearse(plan)
-    assert (shown.cells, shown.minutes, wait.is_section, waited) == ("In [3]", 3, False, 1)
+SMALL = """### 5–14 · [00](../notebooks/00_overview.ipynb)
+| heading | cells | min | do |
+|---|---|---:|---|
+| Whose answering machine? | In [9] | 9 | hover (1 min) |
+| *Wait* | – | 1 | for the last (1 min) |
+| ◇ *Talk* | – | 0 | about it (30 min) |
+"""
+
+
+def test_a_plan_is_rehearsed_and_written_anew():
+    (plan,) = teaching.plans(SMALL)
+    (shown, minutes), (wait, waited), (talk, _) = teaching.rehearse(plan)
+    assert shown.heading == "Whose answering machine?"
+    assert (shown.is_section, shown.if_there_is_time) == (True, False)
+    assert (wait.is_section, waited, talk.heading, talk.if_there_is_time) == (False, 1, "Talk", True)
     words = teaching.words(teaching.shown(shown))
-    assert minutes == pytest.approx(1 + words / 130 + 0.25)
-    assert teaching.late(shown, minutes)
+    a_view = 2  # that lives: longer than the minute to hover
+    assert minutes == pytest.approx(words / 130 + 0.25 + a_view)
+    assert teaching.taken(plan) == round(minutes + 1) == 6
+    assert not teaching.fits(plan)  # 3 of 9 minutes are left
+    assert teaching.fits(teaching.plans(SMALL.replace("5–14", "5–16"))[0])
+    fresh = teaching.fresh(SMALL)
+    assert "| Whose answering machine? | In [3] | 5 | hover (1 min) |" in fresh
+    assert "| ◇ *Talk* | – | 30 | about it (30 min) |" in fresh
     with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
         teaching.section(teaching.read("00").cells, "Whose")
 
 
+def test_the_line_of_a_unit_is_written_anew():
+    line = "*0 min last · 0 the notebook · 0 exercise 2.1 in pairs · 0 else*"
+    text = re.sub(r"^\*\d+ min .*\*$", line, COURSE, flags=re.M)
+    unit = teaching.plans(teaching.fresh(text))[1]
+    assert (unit.before, unit.in_class) == ("last", "exercise 2.1")
+    told = round(teaching.reading_time(teaching.main_line(teaching.read("02"))))
+    line = f"*10 min last · {told} the notebook · 12 exercise 2.1 in pairs · 8 an open question · {60 - told} to spare*"
+    assert line in part_of(teaching.fresh(text), "Unit 2")
+
+
+def part_of(text: str, title: str) -> str:
+    """A page from a heading on, up to the next."""
+    return text.split(f"\n### {title} ")[1].split("\n### ")[0]
+
+
 def test_two_sessions_and_fifteen_units():
     bounds = [(plan.start, plan.end) for plan in SLOTS]
-    assert bounds.count((63, 84)) == 2  # 08, or 09
-    bounds.remove((63, 84))
+    assert bounds.count((69, 90)) == 2  # 08, or 09
+    bounds.remove((69, 90))
     sessions = [[], []]
     for bound in bounds:
         sessions[1 if sessions[0] and sessions[0][-1][1] == 90 else 0].append(bound)
@@ -87,20 +128,15 @@ def test_two_sessions_and_fifteen_units():
 
 @pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain(plan.title))
 def test_a_slot_has_the_cells_of_the_tag(plan):
-    shown = []
-    for row in plan.rows:
-        assert row.cells == (teaching.ran(teaching.shown(row)) if row.is_section else "–"), row.heading
-        shown += teaching.shown(row)
+    shown = [cell.id for row in plan.rows for cell in teaching.shown(row)]
     (number,) = notebooks_of(plan) or [None]
     wanted = teaching.tagged(teaching.read(number).cells) if any(row.is_section for row in plan.rows) else []
-    assert [cell.id for cell in shown] == [cell.id for cell in wanted]
+    assert shown == [cell.id for cell in wanted]
 
 
 @pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
 def test_a_unit_has_the_whole_main_line(plan):
     spans = teaching.spans(plan)
-    for number, row in enumerate(plan.rows):
-        assert row.cells == (teaching.ran(spans[number]) if row.is_section else "–"), row.heading
     told = [cell.id for span in spans.values() for cell in span]
     lines = [teaching.main_line(teaching.read(number)) for number in notebooks_of(plan)]
     assert told == [cell.id for line in lines for cell in line]
@@ -161,17 +197,25 @@ def test_the_tokens_of_a_long_word():
 @pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
 def test_a_unit_gives_out_all_exercises_of_its_main_line(plan):
     """In class or at home, each once; those among the proofs are named, too."""
-    in_class = [row.heading for row in plan.rows if row.heading.startswith("Exercise")]
     at_home = [line for line in part(plan).splitlines() if line.startswith("- **At home.**")]
-    found = sorted(NAMED.findall(" ".join(in_class + at_home)))
+    found = sorted(set(plan.exercises + NAMED.findall(" ".join(at_home))))
     assert found == sorted(
         number for number in NUMBERS if f"{int(number.split('.')[0]):02d}" in notebooks_of(plan)
     )
-    assert part(plan).count("*A good answer:*") == 2
+
+
+@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
+def test_an_open_question_has_its_answer_in_the_solutions(plan):
+    asked = re.findall(r"^  1\. (.*)$", part(plan), re.MULTILINE)
+    paths = [ROOT / "notebooks" / "solutions" / f"{number}_solutions.ipynb" for number in notebooks_of(plan)]
+    cells = [cell.source for path in paths for cell in nbformat.read(path, as_version=4).cells]
+    assert len(asked) == 2
+    for question in asked:
+        assert any(f"{question} **A good answer:** " in source for source in cells), question
 
 
 def test_each_goal_has_what_tests_it():
-    table = TEXT.split("\n## Goals and the exercises that test them\n")[1].split("\n## ")[0]
+    table = COURSE.split(teaching.GOALS)[1]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
     goals, tested = {}, []
     for goal, *by in rows:
@@ -187,8 +231,7 @@ def test_each_goal_has_what_tests_it():
             for quoted in re.findall("“([^”]*)”", by[0]):
                 assert f"# {quoted}\n" in all_text(number), quoted
     for number, own in goals.items():
-        (opening,) = (cell.source for cell in teaching.read(number).cells if "will be able to" in cell.source)
-        assert own == [line[2:].rstrip(";.") for line in opening.splitlines() if line.startswith("- ")]
+        assert own == teaching.goals(number)
     assert list(goals) == list(NOTEBOOKS)
     assert set(tested) == set(NUMBERS)
 
@@ -201,6 +244,29 @@ def test_points_are_as_the_checks_say():
     assert [int(level) for level, _ in rows] == [1, 2, 3] == sorted(set(points.values()))
     for level, names in rows:
         assert {points[name] for name in NAMED.findall(names)} == {int(level)}
+
+
+def test_the_answers_of_the_pre_test_are_right():
+    x, w, layer = torch.arange(6).reshape(2, 3), torch.tensor(3.0, requires_grad=True), nn.Linear(3, 5)
+    given = re.search(r"Before the first line: (.*)\.$", TEXT, re.MULTILINE)[1]
+    assert given == (
+        "`x = torch.arange(6).reshape(2, 3)`, `w = torch.tensor(3.0, requires_grad=True)`, `layer = nn.Linear(3, 5)`"
+    )
+    rows = re.findall(r"^\| \d \| `(.*)` \| `(.*)` \|$", TEXT, re.MULTILINE)
+    assert len(rows) == 8
+    for asked, answer in rows:
+        there = {"x": x, "w": w, "layer": layer, "torch": torch}
+        assert eval(asked, there) == eval(answer), asked
+
+
+def test_what_decides_between_two_wrong_answers_is_the_notebooks():
+    table = TEXT.split("\n## Pairs of wrong answers to discuss\n")[1].split("\n## ")[0]
+    rows = [teaching.parts(line) for line in table.splitlines() if re.match(r"\| \d\d ", line)]
+    assert len(rows) == 9
+    for number, *_, decides in rows:
+        for told in re.findall(r"0\.\d+|\d\d\d?(?= of|\.)", decides.replace("8 tokens", "")):
+            there = all_text(number) + all_text("06") + all_text("01")
+            assert told in there, (number, told)
 
 
 @pytest.mark.parametrize("number", SEMINAR)

@@ -59,6 +59,7 @@ def anchors(path: Path) -> set[str]:
     headings = HEADING.findall(FENCE.sub("", text(path)))
     if path.suffix == ".ipynb":
         return set(map(anchor, headings))
+    headings = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
     return {re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 

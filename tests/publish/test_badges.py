@@ -1,9 +1,11 @@
 """A copy's own address gets everywhere once its git remote names one, and until then no text shows any."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,44 @@ def test_a_clone_gets_its_address_pushes_it_and_can_go_back(copy, tmp_path):
         first = git(copy, "show", f"HEAD~:{name}")
         assert (fork / name).read_text("utf-8") == first
     assert make_badges(fork).stdout == "no remote, so no address: 0 files changed\n"
+
+
+def test_the_first_push_of_a_fork_gets_its_address_from_ci(copy, tmp_path):
+    """The steps of the workflow, in a clone of a bare repository; with an address of its own they leave it alone."""
+    for name in ("Makefile", "requirements.txt"):
+        shutil.copy(ROOT / name, copy)
+    badges.rewrite(ADA, copy)  # as a fork of hers has it
+    git(copy, "add", ".")
+    git(copy, "commit", "--quiet", "--message", "Hers")
+    bare, runner = tmp_path / "bare.git", tmp_path / "runner"
+    git(tmp_path, "clone", "--quiet", "--bare", str(copy), str(bare))
+    git(tmp_path, "clone", "--quiet", str(bare), str(runner))
+    git(runner, "remote", "set-url", "origin", "https://github.com/grace/encoder")
+    git(runner, "config", f"url.{bare}.pushInsteadOf", "https://github.com/grace/encoder")
+    workflow = (ROOT / ".github" / "workflows" / "badges.yml").read_text("utf-8")
+    assert re.search(r"push:\n +branches: \[main\]", workflow)
+    assert "KEEP_REF: ${{ github.event_name == 'push' && '--keep-ref' || '' }}" in workflow
+    one_line, lines = re.findall(r"^ +- run: (make .*)$", workflow, re.M), workflow.partition("- run: |\n")[2]
+    run = [*one_line, textwrap.dedent(lines)]
+    assert len(run) == 2
+    environment = os.environ | {"GITHUB_REF_NAME": "main", "KEEP_REF": "--keep-ref"}
+
+    def push() -> str:
+        for commands in run:
+            subprocess.run(["bash", "-e", "-c", commands], cwd=runner, env=environment, check=True)
+        return git(bare, "log", "--format=%an: %s", "main")
+
+    pushed = push()
+    assert pushed.startswith(
+        "github-actions[bot]: Point badges and set-up cells at this repository\nAda: Hers\n"
+    )
+    assert badges.current(runner) == Address("grace/encoder")
+    assert git(bare, "diff", "--name-only", "main~", "main").split() == sorted(NAMES)
+    assert push() == pushed
+    badges.rewrite(Address("grace/encoder", "term-2026"), runner)
+    git(runner, "commit", "--quiet", "--all", "--message", "A tag for the term")
+    push()
+    assert badges.current(runner) == Address("grace/encoder", "term-2026")
 
 
 def test_a_notebook_that_came_from_elsewhere_later_is_rewritten_too(copy):

@@ -2,7 +2,9 @@
 
 import os
 import random
+import re
 import shutil
+import sys
 import warnings
 from unittest.mock import patch
 
@@ -262,3 +264,15 @@ def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
         "the share: you predicted 0.5, and it is 0.5",
         "how many: you predicted 3, and it is 7",
     ]
+
+
+@pytest.mark.parametrize("name", ["views.py", "exercises/__init__.py"])
+def test_a_readers_file_that_hides_a_package_is_named(tmp_path, name, monkeypatch):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    package = name.split("/", maxsplit=1)[0].removesuffix(".py")
+    monkeypatch.syspath_prepend(tmp_path)
+    for loaded in [key for key in sys.modules if key.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, loaded)
+    with pytest.raises(ImportError, match=re.escape(f"{tmp_path / name} hides the package {package} of the")):
+        start()
