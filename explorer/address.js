@@ -48,6 +48,7 @@ function makeAddress() {
     const { l, h, d, ...rest } = parse(hash), asked = [rest.s ?? SAVED.texts[0], rest.s ? rest.s2 ?? "" : ""];
     Object.assign(followed, { layer: within(l ?? DATA.shown.layer, L), head: within(h ?? DATA.shown.head, A) });
     by("divisor").value = d ?? 0;
+    if (d) by("scale").open = true;
     follow({});
     if (by("fields").disabled) return; // a page from a folder has its one text
     [by("first").value, by("second").value] = asked;

@@ -131,6 +131,7 @@ def test_the_asked_token_stays_with_the_reader_until_another_is_followed(page, a
 def test_the_slider_divides(page, address, computed):
     """From 1 to twice the root of D, which lies in the middle; by keys and by the pointer."""
     page.goto(address)
+    page.locator("#scale summary").click()
     page.locator("#tokens button").nth(3).click()
     torchs = computed(explorer.SENTENCE)
     layer, head = explorer.SHOWN.values()
@@ -466,6 +467,7 @@ def test_a_link_leads_back_without_the_model(page, address):
     page.goto(address)
     page.locator("#heads button").nth(17).click()
     page.locator("#weights tbody td").nth(4 * 7 + 2).click()
+    page.locator("#scale summary").click()
     page.locator("#divisor").focus()
     page.keyboard.press("ArrowLeft")
     link = links_of(page)

@@ -6,10 +6,8 @@ file.
 
 import json
 import random
+from importlib import import_module
 from pathlib import Path
-
-from seqeval.metrics import classification_report
-from seqeval.metrics.sequence_labeling import get_entities
 
 ANSWERS = Path(__file__).parent / "seqeval.json"
 MARKS = [f"{mark}-{kind}" for mark in "BIES" for kind in ("PER", "LOC")]
@@ -22,6 +20,8 @@ def texts(count: int) -> list[list[str]]:
 
 def main() -> None:
     """Write labels, the spans in them, and precision, recall and F1 of one half judged by the other."""
+    classification_report = import_module("seqeval.metrics").classification_report
+    get_entities = import_module("seqeval.metrics.sequence_labeling").get_entities
     random.seed(0)
     truth = texts(150)
     answers = [[random.choice([label, "O"]) for label in text] for text in truth[:75]]
