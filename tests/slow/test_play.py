@@ -366,8 +366,13 @@ EDITS = {
             ('{"top_k": 2}', '{"top_k": -1}'),
             ("prediction = None", 'prediction = "most"'),
             ("[0.4, 0.3, 0.15, 0.1, 0.05]", "[0, 1, 0]"),
-            ('begun = "co"', 'begun = "Zürich 12 zürich zürich"'),
-            ('begin = ""', 'begin = "Zürich 12"'),
+            ('letters_of("co")', 'letters_of("Zürich 12 zürich zürich")'),
+            ('letters_of("")', 'letters_of("Zürich 12")'),
+        ],
+        [
+            ('write_aloud("third of mar 1998")', 'write_aloud(("may 5", 1998))\nwrite_aloud("")\nwrite_aloud("漢字")'),
+            ('letters_of("co")', 'letters_of(None)'),
+            ('letters_of("")', 'letters_of(("a", "b"))'),
         ],
     ],
     "13_fast_inference": [
