@@ -243,7 +243,7 @@ def head_from_another_sentence(answer):
         expect(
             close(result, wanted), "The first sentence has none before it: it gets the columns of the last."
         )
-    return "What stands there has been written by this head, for a real sentence."
+    return "These are numbers that the head really writes. From here on, your function exchanges them."
 
 
 def resampled(context: Tensor, columns: slice, shift: int, dim: int = 0) -> Tensor:

@@ -112,7 +112,7 @@ def hide_words(answer):
             repeated = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
             expect(repeated < 0.5, "A row or a column shares one random word: draw one for each place.")
         expect(not torch.equal(labels, again), "Two calls ask for the same words: draw them anew each time.")
-    return "So the model never knows whether a word that it sees is the true one."
+    return "So the model never knows whether a word that it sees is true. From here on, your function hides the words."
 
 
 def hidden_and_labels(answer, ids: Tensor, probability: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -211,7 +211,7 @@ def write_the_head(answer):
     wanted = head.layer_norm(F.gelu(head.transform(states))) @ embeddings.weight.T + head.bias
     cut_off = "The logits are right, but not all below them can learn: no detach, no torch.no_grad()."
     expect_gradients(call(head, states), wanted, sources, cut_off)
-    return "With it an encoder can be pretrained. The rest is data and patience."
+    return "With it an encoder can be pretrained. From here on, the model that you train has your head."
 
 
 @cache

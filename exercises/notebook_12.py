@@ -44,10 +44,11 @@ def write_the_causal_mask(answer):
             seen.equal(right), "Each row is True from the first column up to the token's own, and no further."
         )
         numbers = (
-            "The right places, as numbers: make booleans of them, such as by == 1. Then ~ turns them round."
+            "The right places, but as numbers: the next cell exchanges True and False with ~, which needs booleans. "
+            "Comparing the numbers with 1, by ==, makes them."
         )
         expect(mask.dtype == torch.bool, numbers)
-    return "One mask serves every text of this length, whatever it says."
+    return "One mask serves every text of this length. From here on, the decoder is masked by yours."
 
 
 def wrong_masks(right: Tensor) -> dict[str, Tensor]:
@@ -140,7 +141,9 @@ def write_cross_attention(answer):
     _, unmasked = returned_pair(call(answer, parts, text, source))
     wanted = weights_of(parts, text, source)
     expect(close(unmasked, wanted, 1e-4), "Without a mask every token of the source can be seen.")
-    return "The official one, in both layers, padding of the source included."
+    return (
+        "The official one, padding of the source included. From here on, the decoder looks across with yours."
+    )
 
 
 def hints_for(layer: int) -> dict[str, str]:
@@ -252,7 +255,7 @@ def one_greedy_step(answer):
             expect(wanted.equal(wrong) or not found.equal(wrong), hint)
         shown = f"From {rows}, with end {end}, it should make {wanted.tolist()}"
         expect(found.equal(wanted), f"{shown}, not {found.tolist()}.")
-    return "One run of the model serves all rows."
+    return "One run of the model serves all rows. From here on, the decoder writes with your step."
 
 
 def one_step(ids: Tensor, end: int, fill: int | None = None, ended=None, sign: int = 1) -> Tensor:
@@ -314,6 +317,12 @@ def lessons(answer):
             "The input is the text itself: each token sees its own answer.",
         )
         expect((given[:, 0] == start).all(), "The first thing the decoder sees is the start token.")
+        expect(
+            not torch.equal(labels[given != pad], given[given != pad]),
+            "Look at one place after the other: what is it given, and what is it asked for?",
+            "Each place is asked for the very token that it is given, so the model learns to copy: the labels have to "
+            "come from the texts.",
+        )
         later = real[:, 1:]
         ahead = torch.equal(labels[:, :-1][later], texts[:, 1:][later])
         expect(
@@ -334,7 +343,7 @@ def lessons(answer):
         expect(
             torch.equal(labels[real], texts[real]), "The labels are the text, with −100 in place of padding."
         )
-    return "Every token of the text is a lesson, and one pass gives them all."
+    return "Every token of the text is a lesson. From here on, the models learn from your lessons."
 
 
 @exercise("12.5", points=2)

@@ -207,10 +207,21 @@ def within(name: str, value: int, count: int, least: int = 0) -> int:
 
     What is no whole number at all becomes `least`.
     """
-    number = value if isinstance(value, int) else least
+    number = value if isinstance(value, int) and not isinstance(value, bool) else least
     nearest = min(max(number, least), count - 1)
     if nearest != value:
         print(
             f"{name} is a whole number from {least} to {count - 1}, not {value!r}: this cell takes {nearest}"
         )
     return nearest
+
+
+def one_text(name: str, value: str, instead: str) -> str:
+    """A text that a reader typed, such as a date; if it is none, say what is needed, and take another one instead.
+
+    An empty text is taken only if `instead` is empty, too.
+    """
+    if isinstance(value, str) and (value.strip() or not instead):
+        return value
+    print(f"{name} is one text in quotes, not {value!r:.60}: this cell takes “{instead}”")
+    return instead

@@ -20,6 +20,7 @@ from utils.notebook import (
     compare,
     finding,
     largest_difference,
+    one_text,
     other_checkout,
     place_of,
     predictions,
@@ -202,6 +203,18 @@ def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
     assert "layer is a whole number from 0 to 5, not 9: this cell takes 5" in capsys.readouterr().out
     assert [within("layers", value, 6, least=1) for value in (0, 1, "two")] == [1, 1, 1]
     assert "layers is a whole number from 1 to 5, not 0: this cell takes 1" in capsys.readouterr().out
+    assert type(within("layer", True, 6)) is int
+    assert "not True: this cell takes 0" in capsys.readouterr().out
+
+
+def test_what_is_no_text_is_told_and_another_is_taken(capsys):
+    assert [one_text("the date", value, "may 5") for value in ("june 1", " x ")] == ["june 1", " x "]
+    assert one_text("the beginning", "", "") == ""
+    assert capsys.readouterr().out == ""
+    assert [one_text("the date", value, "may 5") for value in ("", " ", None, 7, ("a", "b"))] == ["may 5"] * 5
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "the date is one text in quotes, not '': this cell takes “may 5”"
+    assert len(told) == 5
 
 
 @pytest.mark.parametrize(

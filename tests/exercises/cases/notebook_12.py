@@ -162,6 +162,12 @@ def lessons_by_roll(texts, start, pad):
     return given, labels
 
 
+def lessons_not_shifted(texts, start, pad):
+    """The bug that the exercise shows."""
+    given = lessons(texts, start, pad)[0]
+    return given, given.masked_fill(given == pad, -100)
+
+
 def lessons_in_place(texts, start, pad):
     result = lessons(texts, start, pad)
     texts[texts == pad] = -100
@@ -281,6 +287,7 @@ WRONG = {
     ],
     "12.4": [
         (lambda t, start, pad: (t, t.masked_fill(t == pad, -100)), "sees its own answer"),
+        (lessons_not_shifted, "what is it asked for"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t), "Padding is asked for"),
         (
             lambda t, start, pad: (lessons(t, start, pad)[0], lessons(t.roll(-1, 1), start, pad)[1]),
