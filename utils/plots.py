@@ -6,8 +6,7 @@ from itertools import cycle
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from matplotlib import colormaps
-from matplotlib import cycler
+from matplotlib import colormaps, cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
 
