@@ -198,16 +198,18 @@ def typed(name: str, value, instead):
     empty texts are left out of it.
     """
     if isinstance(instead, str):
-        takes, fits = "one text in quotation marks", isinstance(value, str) and value.strip()
+        takes, found = (
+            "one text in quotation marks",
+            value if isinstance(value, str) and value.strip() else None,
+        )
     else:
         kind = str if isinstance(instead[0], str) else Real
-        takes = f"a list of {'texts' if kind is str else 'numbers'}"
-        value = [value] if isinstance(value, kind) else value
-        fits = isinstance(value, list | tuple) and all(isinstance(each, kind) for each in value)
-        if fits:
-            value = fits = [each for each in value if (each.strip() if kind is str else math.isfinite(each))]
-    if fits:
-        return value
+        takes, found = f"a list of {'texts' if kind is str else 'numbers'}", None
+        several = [value] if isinstance(value, kind) else value
+        if isinstance(several, list | tuple) and all(isinstance(each, kind) for each in several):
+            found = [each for each in several if (each.strip() if kind is str else math.isfinite(each))]
+    if found:
+        return found
     print(f"{name} is {takes}, not {value!r:.60}: this cell takes {instead!r:.80}")
     return instead
 

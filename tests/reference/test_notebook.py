@@ -237,7 +237,7 @@ def test_a_box_takes_what_fits(value, instead, taken, capsys):
 def test_a_box_says_what_it_takes(value, instead, takes, capsys):
     assert typed("box", value, instead) == instead
     told = capsys.readouterr().out
-    assert told.startswith(f"box is {takes}, not ")
+    assert told.startswith(f"box is {takes}, not {value!r}: ")
     assert told.count("\n") == 1
 
 
