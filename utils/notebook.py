@@ -4,6 +4,7 @@ from utils import patience  # before the others, since it tells a reader that th
 
 # isort: split
 import filecmp
+import math
 import os
 import random
 import warnings
@@ -200,6 +201,29 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
         raise ValueError("there are no tokens to look at: type at least one word")
     print(f"“{word}” is not among these tokens, so this cell follows “{tokens[place]}”")
     return place
+
+
+def typed(name: str, value, instead):
+    """What a reader typed into a box, if it is such as `instead`: a text, a list of texts, or a list of numbers.
+
+    Else say in one line what the box takes, and take `instead`. A list may be a tuple, or one text or number alone;
+    empty texts are left out of it.
+    """
+    if isinstance(instead, str):
+        takes, found = (
+            "one text in quotation marks",
+            value if isinstance(value, str) and value.strip() else None,
+        )
+    else:
+        kind = str if isinstance(instead[0], str) else Real
+        takes, found = f"a list of {'texts' if kind is str else 'numbers'}", None
+        several = [value] if isinstance(value, kind) else value
+        if isinstance(several, list | tuple) and all(isinstance(each, kind) for each in several):
+            found = [each for each in several if (each.strip() if kind is str else math.isfinite(each))]
+    if found:
+        return found
+    print(f"{name} is {takes}, not {value!r:.60}: this cell takes {instead!r:.80}")
+    return instead
 
 
 def within(name: str, value: int, count: int, least: int = 0) -> int:
