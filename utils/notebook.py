@@ -1,6 +1,7 @@
 """What every notebook calls: `start` in its set-up cell, then comparisons that print the same text on every machine."""
 
 import filecmp
+import math
 import os
 import random
 import warnings
@@ -188,6 +189,27 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
         raise ValueError("there are no tokens to look at: type at least one word")
     print(f"“{word}” is not among these tokens, so this cell follows “{tokens[place]}”")
     return place
+
+
+def typed(name: str, value, instead):
+    """What a reader typed into a box, if it is such as `instead`: a text, a list of texts, or a list of numbers.
+
+    Else say in one line what the box takes, and take `instead`. A list may be a tuple, or one text or number alone;
+    empty texts are left out of it.
+    """
+    if isinstance(instead, str):
+        takes, fits = "one text in quotation marks", isinstance(value, str) and value.strip()
+    else:
+        kind = str if isinstance(instead[0], str) else Real
+        takes = f"a list of {'texts' if kind is str else 'numbers'}"
+        value = [value] if isinstance(value, kind) else value
+        fits = isinstance(value, list | tuple) and all(isinstance(each, kind) for each in value)
+        if fits:
+            value = fits = [each for each in value if (each.strip() if kind is str else math.isfinite(each))]
+    if fits:
+        return value
+    print(f"{name} is {takes}, not {value!r:.60}: this cell takes {instead!r:.80}")
+    return instead
 
 
 def within(name: str, value: int, count: int, least: int = 0) -> int:

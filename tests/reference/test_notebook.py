@@ -23,6 +23,7 @@ from utils.notebook import (
     predictions,
     reveal,
     start,
+    typed,
     within,
 )
 
@@ -200,6 +201,44 @@ def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
     assert "layer is a whole number from 0 to 5, not 9: this cell takes 5" in capsys.readouterr().out
     assert [within("layers", value, 6, least=1) for value in (0, 1, "two")] == [1, 1, 1]
     assert "layers is a whole number from 1 to 5, not 0: this cell takes 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "instead", "taken"),
+    [
+        ("time flies", "a", "time flies"),
+        (["x", "", "y"], ["a"], ["x", "y"]),
+        (("x", "y"), ["a"], ["x", "y"]),
+        ("x", ["a"], ["x"]),
+        ([1, 2.5, float("nan")], [7], [1, 2.5]),
+        (3, [7], [3]),
+    ],
+)
+def test_a_box_takes_what_fits(value, instead, taken, capsys):
+    assert typed("box", value, instead) == taken
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "instead", "takes"),
+    [
+        ("", "a", "one text in quotation marks"),
+        (("x", "y"), "a", "one text in quotation marks"),
+        (None, "a", "one text in quotation marks"),
+        ([], ["a"], "a list of texts"),
+        ([("x", "y")], ["a"], "a list of texts"),
+        ([" "], ["a"], "a list of texts"),
+        (None, ["a"], "a list of texts"),
+        ("x", [7], "a list of numbers"),
+        ([[1, 2]], [7], "a list of numbers"),
+        ([float("inf")], [7], "a list of numbers"),
+    ],
+)
+def test_a_box_says_what_it_takes(value, instead, takes, capsys):
+    assert typed("box", value, instead) == instead
+    told = capsys.readouterr().out
+    assert told.startswith(f"box is {takes}, not ")
+    assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize(
