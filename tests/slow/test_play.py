@@ -276,15 +276,11 @@ EDITS = {
     ],
     "08_classifier": [
         [
-            ('"A film to remember.", "Dull."', '"北京 🙂", ""'),
-            ('"It is long, and it feels longer."]', '"word " * 700]'),
-            ("[2, 3, 5, 100]", '[7, 1000, 0, "two"]'),
-            ("negative, positive = 0.0, 1.1", "negative, positive = -1000, 3"),
+            ("logits = [0.0, 1.1]", "logits = -1000, 3"),
             ("A slow start, but the rest is a delight.", ""),
-            ("verdict(my_sentence)", 'verdict(my_sentence)\nverdict("Wonderful")\nverdict("…")\nverdict("🙂 $5")'),
+            ("verdict(typed(", 'verdict("Wonderful")\nverdict("…")\nverdict("🙂 $5")\nverdict(typed('),
             ('read_own(example_file, text="text", label="label")', 'read_own("no.csv", text="a", label="b")'),
             ("Is there a discount for students?", ""),
-            ('["Not a wonderful film.", "Awful.", "I loved it."]', '["", "Not bad", "word " * 700]'),
             ("freeze(model, 6)", "freeze(model, 3)"),
             ("prediction = None", "prediction = 75"),
         ],
