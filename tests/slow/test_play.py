@@ -255,12 +255,12 @@ EDITS = {
             ("(hunt))  # or", "(hunt), layer=3)\nmodel_view(encoder, tokenizer, *one_or_two(hunt))  # or"),
             (IAN_PAIR, 'pair = "My sister lost her keys."'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = "The dog chased the dog."'),
-            ('"John": "his", "Anna": "her", "Robert": "his", "Wei": "his"}', '"Xyzzyqux": "their"}'),
+            ('"John, his", "Anna, her", "Robert, his"', '"Xyzzyqux, their", "Mary"'),
         ],
         [
             ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = "北京 🙂 " * 300'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', "hunt = ()"),
-            ('{"Mary": "her", ', '{"Mary Ann": "HER", "": "", '),
+            ('["Mary, her", "John', '["Mary Ann, HER", ", ", "John'),
             ("The animal didn't cross the street because it was too wide.", "The dog slept."),
             ("The street didn't cross the animal because it was too tired.", ""),
             ('tired = "The animal didn\'t cross the street because it was too tired."', 'tired = "It was it."'),
@@ -268,7 +268,7 @@ EDITS = {
         [
             (IAN_PAIR, 'pair = ""'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = ["one", "two", "three"]'),
-            ('{"Mary": "her", "John": "his",', '{"MARY": "Her", "John": "his",'),
+            ('["Mary, her", "John, his",', '["MARY, Her", ("John", "his"),'),
             ('exchanged = "The street', 'exchanged = "THE STREET'),
             ('tired = "The animal didn\'t cross the street because it was too tired."', 'tired = ""'),
             ("prediction = None", "prediction = 106"),
