@@ -207,21 +207,19 @@ def typed(name: str, value, instead):
     """What a reader typed into a box, if it is such as `instead`: a text, a list of texts, or a list of numbers.
 
     Else say in one line what the box takes, and take `instead`. A list may be a tuple, or one text or number alone;
-    empty texts are left out of it.
+    empty texts are left out of it, and one alone is taken only where `instead` is empty, too.
     """
     if isinstance(instead, str):
-        takes, found = (
-            "one text in quotation marks",
-            value if isinstance(value, str) and value.strip() else None,
-        )
+        takes = "one text in quotation marks"
+        found = [value] if isinstance(value, str) and (value.strip() or not instead) else []
     else:
         kind = str if isinstance(instead[0], str) else Real
-        takes, found = f"a list of {'texts' if kind is str else 'numbers'}", None
+        takes, found = f"a list of {'texts' if kind is str else 'numbers'}", []
         several = [value] if isinstance(value, kind) else value
         if isinstance(several, list | tuple) and all(isinstance(each, kind) for each in several):
             found = [each for each in several if (each.strip() if kind is str else math.isfinite(each))]
     if found:
-        return found
+        return found[0] if isinstance(instead, str) else found
     print(f"{name} is {takes}, not {value!r:.60}: this cell takes {instead!r:.80}")
     return instead
 
@@ -238,14 +236,3 @@ def within(name: str, value: int, count: int, least: int = 0) -> int:
             f"{name} is a whole number from {least} to {count - 1}, not {value!r}: this cell takes {nearest}"
         )
     return nearest
-
-
-def one_text(name: str, value: str, instead: str) -> str:
-    """A text that a reader typed, such as a date; if it is none, say what is needed, and take another one instead.
-
-    An empty text is taken only if `instead` is empty, too.
-    """
-    if isinstance(value, str) and (value.strip() or not instead):
-        return value
-    print(f"{name} is one text in quotes, not {value!r:.60}: this cell takes “{instead}”")
-    return instead

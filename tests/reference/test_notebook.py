@@ -20,7 +20,6 @@ from utils.notebook import (
     compare,
     finding,
     largest_difference,
-    one_text,
     other_checkout,
     place_of,
     predictions,
@@ -208,20 +207,11 @@ def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
     assert "not True: this cell takes 0" in capsys.readouterr().out
 
 
-def test_what_is_no_text_is_told_and_another_is_taken(capsys):
-    assert [one_text("the date", value, "may 5") for value in ("june 1", " x ")] == ["june 1", " x "]
-    assert one_text("the beginning", "", "") == ""
-    assert capsys.readouterr().out == ""
-    assert [one_text("the date", value, "may 5") for value in ("", " ", None, 7, ("a", "b"))] == ["may 5"] * 5
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "the date is one text in quotes, not '': this cell takes “may 5”"
-    assert len(told) == 5
-
-
 @pytest.mark.parametrize(
     ("value", "instead", "taken"),
     [
         ("time flies", "a", "time flies"),
+        ("", "", ""),
         (["x", "", "y"], ["a"], ["x", "y"]),
         (("x", "y"), ["a"], ["x", "y"]),
         ("x", ["a"], ["x"]),
@@ -253,6 +243,45 @@ def test_a_box_says_what_it_takes(value, instead, takes, capsys):
     assert typed("box", value, instead) == instead
     told = capsys.readouterr().out
     assert told.startswith(f"box is {takes}, not {value!r}: ")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "instead", "taken"),
+    [
+        ("time flies", "a", "time flies"),
+        ("", "", ""),
+        (["x", "", "y"], ["a"], ["x", "y"]),
+        (("x", "y"), ["a"], ["x", "y"]),
+        ("x", ["a"], ["x"]),
+        ([1, 2.5, float("nan")], [7], [1, 2.5]),
+        (3, [7], [3]),
+    ],
+)
+def test_a_box_takes_what_fits(value, instead, taken, capsys):
+    assert typed("box", value, instead) == taken
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("value", "instead", "takes"),
+    [
+        ("", "a", "one text in quotation marks"),
+        (("x", "y"), "a", "one text in quotation marks"),
+        (None, "a", "one text in quotation marks"),
+        ([], ["a"], "a list of texts"),
+        ([("x", "y")], ["a"], "a list of texts"),
+        ([" "], ["a"], "a list of texts"),
+        (None, ["a"], "a list of texts"),
+        ("x", [7], "a list of numbers"),
+        ([[1, 2]], [7], "a list of numbers"),
+        ([float("inf")], [7], "a list of numbers"),
+    ],
+)
+def test_a_box_says_what_it_takes(value, instead, takes, capsys):
+    assert typed("box", value, instead) == instead
+    told = capsys.readouterr().out
+    assert told.startswith(f"box is {takes}, not ")
     assert told.count("\n") == 1
 
 
