@@ -135,16 +135,14 @@ def test_the_waves_of_the_positions(encoder):
 
 
 def test_the_first_figure_of_03():
-    """Turned towards "time" at the same length, but for the last degree: "time" gains and "arrow" loses."""
-    keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([1.0, -0.3])
+    """Dragged straight to the key of "time": "time" gains and "arrow" loses."""
+    keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([-0.6, -1.2])
     says("03_self_attention", 'the bar of "time" grows and that of "arrow" shrinks')
     code = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", as_version=4).cells[5].source
     assert f"keys = {keys.tolist()}" in code
-    assert "attention_in_the_plane([1.0, -0.3], keys" in code
-    start, end = (math.atan2(y, x) for x, y in (query.tolist(), keys[0].tolist()))
-    angles = torch.linspace(start, end, 50)[:-1]
-    turned = query.norm() * torch.stack([angles.cos(), angles.sin()], dim=1)
-    weights = (turned @ keys.T / 2**0.5).softmax(dim=-1)
+    assert "attention_in_the_plane([-0.6, -1.2], keys" in code
+    dragged = torch.lerp(query, keys[0], torch.linspace(0, 1, 50)[:, None])
+    weights = (dragged @ keys.T / 2**0.5).softmax(dim=-1)
     assert weights[0].argmax() == 2
     assert (weights[:, 0].diff() > 0).all()
     assert (weights[:, 2].diff() < 0).all()
