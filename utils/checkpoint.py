@@ -128,6 +128,8 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     """A checkpoint's configuration; ValueError if it is of another family, or beyond what is built here."""
     folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
     if not (folder / CONFIG).is_file():
+        inner = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))  # as scripts/pretrain.py writes it
+        remedy = f"use {inner[0]}" if len(inner) == 1 else remedy
         raise ValueError(f"{folder} holds no {CONFIG}, so it is no checkpoint: {remedy}")
     with reading(folder / CONFIG):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))

@@ -1,5 +1,6 @@
 """Checkpoints load by name or folder, and what cannot be trusted or built is refused with a reason."""
 
+import re
 import shutil
 
 import pytest
@@ -89,6 +90,15 @@ def test_another_family(tmp_path):
 
 def test_folder_without_config(tmp_path):
     with pytest.raises(ValueError, match=r"holds no config.json.*all-MiniLM-L6-v2"):
+        load_config(str(tmp_path))
+
+
+def test_a_folder_around_a_checkpoint(tmp_path):
+    """As scripts/pretrain.py writes it."""
+    inner = tmp_path / "checkpoint"
+    inner.mkdir()
+    (inner / "config.json").touch()
+    with pytest.raises(ValueError, match=rf"so it is no checkpoint: use {re.escape(str(inner))}$"):
         load_config(str(tmp_path))
 
 
