@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ET
 import zipfile
 from functools import partial
 from pathlib import Path
-from posixpath import dirname, normpath
+from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 import matplotlib
@@ -198,9 +198,9 @@ def one_page(pages: Path) -> str:
             link, picture = part.get("href", ""), part.get("src", "")
             if link and not re.match("[a-z]+:", link):
                 path, _, place = link.partition("#")
-                part.set("href", "#" + place_of(normpath(f"{dirname(name)}/{path}") if path else name, place))
+                part.set("href", "#" + place_of(normpath(join(dirname(name), path)) if path else name, place))
             if picture:
-                part.set("src", normpath(f"{dirname(name)}/{picture}"))
+                part.set("src", normpath(join(dirname(name), picture)))
         inside = "".join(ET.tostring(part, encoding="unicode") for part in body)
         bodies.append(f'<section id="{html.escape(place_of(name, ""))}">{inside}</section>')
     style = (

@@ -3,7 +3,7 @@
 import json
 import re
 import zipfile
-from posixpath import dirname, normpath
+from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 import nbformat
@@ -45,18 +45,19 @@ def test_links_between_claims_and_proofs_lead_to_what_is_there(made):
     names = sorted(path.relative_to(pages).as_posix() for path in (pages / "notebooks").rglob("*.xhtml"))
     assert len(names) == 2
     places = {name: {tag["id"] for tag in read(pages, name).select("[id]")} for name in names}
+    followed = told = 0
     for name in names:
-        followed = 0
         for link in read(pages, name).select("a[href]"):
             path, sharp, place = unquote(link["href"]).partition("#")
             if not re.match("[a-z]+:", path):
-                target = normpath(f"{dirname(name)}/{path}") if path else name
+                target = normpath(join(dirname(name), path)) if path else name
                 assert (pages / target).is_file(), link
                 assert not sharp or place in places[target], link
                 followed += bool(sharp)
         saved = nbformat.read(pages.parent / "source" / name.replace(".xhtml", ".ipynb"), as_version=4)
-        told = [cell.source for cell in saved.cells if cell.cell_type == "markdown"]
-        assert followed >= sum(len(TO_A_PLACE.findall(text)) for text in told) > 0
+        texts = [cell.source for cell in saved.cells if cell.cell_type == "markdown"]
+        told += sum(len(TO_A_PLACE.findall(text)) for text in texts)
+    assert followed >= told > 10
 
 
 @pytest.mark.long
@@ -64,7 +65,7 @@ def test_links_lead_to_what_is_there_in_the_page_that_is_printed_too(made):
     page = BeautifulSoup(book.one_page(made[0]), "html.parser")
     places = [tag["id"] for tag in page.select("[id]")]
     links = [link["href"][1:] for link in page.select('a[href^="#"]')]
-    assert len(links) > 20
+    assert len(links) > 10
     assert set(links) <= set(places)
     assert len(places) == len(set(places))
     for picture in page.select("img"):
@@ -75,10 +76,8 @@ def test_links_lead_to_what_is_there_in_the_page_that_is_printed_too(made):
 def test_the_book_has_its_fonts_and_formulas_and_the_version_of_the_series(made):
     with zipfile.ZipFile(made[1]) as epub:
         inside = epub.namelist()
-        start, chapter = (
-            epub.read(next(name for name in inside if end in name)).decode()
-            for end in ("index.xhtml", "notebooks/03_")
-        )
+        start = epub.read("index.xhtml").decode()
+        chapter = epub.read("notebooks/03_self_attention.xhtml").decode()
         package = epub.read(next(name for name in inside if name.endswith("content.opf"))).decode()
     assert f"the book of version {book.read_version()}" in start
     assert chapter.count('class="formula"') > 0
