@@ -148,7 +148,7 @@ bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.m
 site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (opens without a server; explorer.html wants one, and npm)
 	$(BIN)/python -m publish.website
 
-slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them)
+slides: $(DEV_READY)  ## make reveal.js slides of notebooks, such as site/slides/03.html (NB=03; ARGS=--seminar for ten of them, ARGS=--session=1 for a session in one deck)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
 book: $(DEV_READY)  ## write an EPUB and a PDF of the notebooks as they are saved into site/book (needs Chromium)

@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ET
 import zipfile
 from functools import partial
 from pathlib import Path
-from posixpath import dirname, normpath
+from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
 import matplotlib
@@ -24,13 +24,13 @@ from docutils import nodes
 
 from publish.browser import find_browser, open_browser
 from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
-from publish.photograph import PNG
+from publish.photograph import PNG, photograph
 from publish.website import BUILD, WEB, mathjax, read_for_readers, relink
 
 NAME = "anatomy-of-a-transformer-encoder"
 XHTML, OPF = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf"
 FONT = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"  # has the signs that others lack
-EPUBCHECK = Path("/usr/share/java/epubcheck.jar")  # of Debian's package epubcheck
+INSTALL_EPUBCHECK = "to check the EPUB, install epubcheck (apt install epubcheck, or brew install epubcheck)"
 FILE_OF_EPUB = re.compile(r'<item\b[^>]*?href="([^"]*\.xhtml)"')
 LOST_STYLE = re.compile(rb"<link[^>]*mystnb[^>]*/>")  # which Sphinx names and leaves out
 TO_A_HEADING = re.compile(r"(\]\((?![a-z]+:)[^)#\s]*)#([^)\s]+)\)")
@@ -77,14 +77,18 @@ def lay_out(paths: list[Path], source: Path) -> None:
                 cell.source = TO_A_HEADING.sub(lambda link: f"{link[1]}#{slug(unquote(link[2]))})", told)
         nbformat.write(notebook, source / place)
     names = [place.removesuffix(".ipynb") for place in places.values()]
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     start = START.format(
         title="Anatomy of a Transformer Encoder",
-        version=version,
+        version=read_version(),
         notebooks="\n".join(name for name in names if "solutions/" not in name),
         solutions="\n".join(name for name in names if "solutions/" in name),
     )
     (source / "index.md").write_text(start, "utf-8")
+
+
+def read_version() -> str:
+    """The version of the series."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
 def slug(heading: str) -> str:
@@ -93,7 +97,11 @@ def slug(heading: str) -> str:
 
 
 def on_paper(notebook):
-    """A notebook whose outputs are pictures and text alone, without the code that a reader need not see."""
+    """A notebook whose outputs are pictures and text alone, without the code that a reader need not see.
+
+    A view that was saved without its picture is photographed.
+    """
+    photograph(notebook, before=notebook)
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.metadata["tags"] = [REMOVE_INPUT] if is_folded(cell) else []
@@ -190,9 +198,9 @@ def one_page(pages: Path) -> str:
             link, picture = part.get("href", ""), part.get("src", "")
             if link and not re.match("[a-z]+:", link):
                 path, _, place = link.partition("#")
-                part.set("href", "#" + place_of(normpath(f"{dirname(name)}/{path}") if path else name, place))
+                part.set("href", "#" + place_of(normpath(join(dirname(name), path)) if path else name, place))
             if picture:
-                part.set("src", normpath(f"{dirname(name)}/{picture}"))
+                part.set("src", normpath(join(dirname(name), picture)))
         inside = "".join(ET.tostring(part, encoding="unicode") for part in body)
         bodies.append(f'<section id="{html.escape(place_of(name, ""))}">{inside}</section>')
     style = (
@@ -231,6 +239,23 @@ def print_pdf(pages: Path, target: Path) -> Path:
     return ready
 
 
+def epubcheck() -> list[str] | None:
+    """The command that checks an EPUB; None where it is not installed. Debian's is an archive that Java runs."""
+    program, java = shutil.which("epubcheck"), shutil.which("java")
+    if program and Path(program).resolve().suffix == ".jar":
+        return [java, "-jar", program] if java else None
+    return [program] if program else None
+
+
+def objection(epub: Path) -> str | None:
+    """What to say of an EPUB that epubcheck rejects; None if it accepts it, or is not there, which is said."""
+    if (command := epubcheck()) is None:
+        print(INSTALL_EPUBCHECK)
+        return None
+    checked = subprocess.run([*command, str(epub)], check=False)
+    return f"epubcheck rejects {epub.name}: see above" if checked.returncode else None
+
+
 def main() -> str | None:
     """Write the EPUB and the PDF of all notebooks, or of some; return what is missing, if anything is."""
     if find_browser() is None:
@@ -241,11 +266,7 @@ def main() -> str | None:
     pages = run_sphinx(work / "source", work)
     epub, pdf = finish(pages, target), print_pdf(pages, target)
     print(*(f"{path}: {path.stat().st_size / 1e6:.1f} MB" for path in (epub, pdf)), sep="\n")
-    if EPUBCHECK.exists() and shutil.which("java"):
-        checked = subprocess.run(["java", "-jar", EPUBCHECK, "--error", epub], check=False)
-        return "epubcheck objects" if checked.returncode else None
-    print("to check the EPUB, install epubcheck (Debian: apt install epubcheck)")
-    return None
+    return objection(epub)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Make reveal.js slides of a notebook with nbconvert, as its cells' slide types and tags say."""
+"""Make reveal.js slides of notebooks with nbconvert, as their cells' slide types and tags say."""
 
+import argparse
 import re
 import shutil
 import sys
@@ -8,10 +9,12 @@ from pathlib import Path
 import nbformat
 import sphinx_revealjs
 from nbconvert import SlidesExporter
+from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
+from publish.teaching import notes, sessions
 from publish.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
 from utils.colours import css
 
@@ -22,6 +25,7 @@ UNANSWERED = re.compile(r"; you predicted nothing.*")  # what `reveal` says to a
 
 def read_for_a_class(copy: Path, views: Path):
     """An executed notebook as it is shown, its views in files of their own."""
+    views.mkdir(parents=True, exist_ok=True)
     notebook = read_for_readers(copy)
     take_out_views(notebook, copy.stem, views)
     for cell in notebook.cells:
@@ -41,6 +45,17 @@ def for_the_seminar(notebook) -> None:
             cell.metadata.slideshow.slide_type = "subslide"
 
 
+def with_notes(notebook, number: str) -> None:
+    """Begin the speaker's notes of each section with what the plan in TEACHING.md says of it."""
+    told, cells = notes(number), []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if cell.id in told:
+            note = new_markdown_cell(told[cell.id], metadata={"slideshow": {"slide_type": "notes"}})
+            cells.append(note)
+    notebook.cells = cells
+
+
 def has_slides(path: Path) -> bool:
     """Whether any cell says what it is on slides; else everything would stand on one."""
     return any("slideshow" in cell.metadata for cell in nbformat.read(path, as_version=4).cells)
@@ -53,7 +68,32 @@ def has_seminar(path: Path) -> bool:
 
 def make_slides(copy: Path, folder: Path, seminar: bool = False) -> Path:
     """Write the slides of an executed notebook, or the few of the seminar, to `folder`, with all that they need."""
-    (folder / "views").mkdir(parents=True, exist_ok=True)
+    number = copy.name[:2]
+    notebook = read_for_the_seminar(copy, folder) if seminar else read_for_a_class(copy, folder / "views")
+    return write_deck(notebook, folder, f"{number}{'-seminar' * seminar}", copy)
+
+
+def make_session(copies: list[Path], folder: Path, session: int) -> Path:
+    """Write what the seminar shows of the executed notebooks of a session as one deck."""
+    notebooks = [read_for_the_seminar(copy, folder) for copy in copies]
+    for copy, notebook in zip(copies, notebooks, strict=True):
+        for cell in notebook.cells:
+            cell.id = f"{copy.name[:2]}-{cell.id}"[:64]  # two notebooks may have a cell of one name
+    first, *others = notebooks
+    first.cells += [cell for notebook in others for cell in notebook.cells]
+    return write_deck(first, folder, f"seminar-{session}", copies[0])
+
+
+def read_for_the_seminar(copy: Path, folder: Path):
+    """What the seminar shows of an executed notebook, with notes that begin as the plan says."""
+    notebook = read_for_a_class(copy, folder / "views")
+    for_the_seminar(notebook)
+    with_notes(notebook, copy.name[:2])
+    return notebook
+
+
+def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
+    """Write the slides of what was read of an executed notebook, with all that they need."""
     exporter = SlidesExporter(
         config=Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {REMOVE_INPUT}}}),
         template_name="slides",
@@ -64,10 +104,10 @@ def make_slides(copy: Path, folder: Path, seminar: bool = False) -> Path:
         embed_images=True,
     )
     code_colours = HtmlFormatter(style="default").get_style_defs(".highlight")
-    resources = {"metadata": {"path": str(copy.parent), "name": copy.stem}, "code_colours": code_colours}
-    notebook = read_for_a_class(copy, folder / "views")
-    if seminar:
-        for_the_seminar(notebook)
+    resources = {
+        "metadata": {"path": str(copy.parent), "name": name if name.startswith(SEMINAR) else copy.stem},
+        "code_colours": code_colours,
+    }
     page, _ = exporter.from_notebook_node(notebook, resources)
     for part in ("dist", "plugin/notes"):
         unneeded = shutil.ignore_patterns("*.map", "*.esm.js")
@@ -76,15 +116,27 @@ def make_slides(copy: Path, folder: Path, seminar: bool = False) -> Path:
         shutil.copy(file, folder)
     style = folder / "slides.css"
     style.write_text(css(dark=None) + style.read_text("utf-8"), "utf-8")  # slides are light
-    target = folder / f"{copy.name[:2]}{'-seminar' * seminar}.html"
+    target = folder / f"{name}.html"
     target.write_text(page, "utf-8")
     return target
 
 
 def main() -> str | None:
-    """Make the slides of the notebooks named, with --seminar the few of the seminar; return what is wrong."""
-    seminar = "--seminar" in sys.argv
-    names = [name for name in sys.argv[1:] if name != "--seminar"]
+    """Make the slides of the notebooks named, with --seminar the few of the seminar; return what is wrong.
+
+    --session=1 makes one deck of a session's notebooks.
+    """
+    parser = argparse.ArgumentParser(prog="python -m publish.slides", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="03", help="the number of a notebook")
+    parser.add_argument("--seminar", action="store_true", help="the few that the seminar shows")
+    choices = range(1, len(sessions()) + 1)
+    parser.add_argument("--session", type=int, choices=choices, help="all of a session in one deck")
+    options = parser.parse_args()
+    seminar, names = options.seminar, options.names
+    if options.session:
+        slots = sessions()[options.session - 1]
+        numbers = dict.fromkeys(row.notebook for slot in slots for row in slot.rows if row.is_section)
+        names, seminar = [f"{number}_" for number in numbers], True
     paths = [path for path in notebook_paths(names) if path.parent.name == "notebooks"]
     if not names or not paths:
         return "name a notebook by its number: make slides NB=03"
@@ -92,7 +144,11 @@ def main() -> str | None:
         return f"no slides yet in {', '.join(unchosen)}: give its cells slide types (property inspector)"
     if seminar and (without := [path.name for path in paths if not has_seminar(path)]):
         return f"the seminar leaves out {', '.join(without)}: make slides without ARGS=--seminar"
-    for copy in execute(paths, BUILD / "executed_for_slides", LARGER_LETTERS):
+    copies = execute(paths, BUILD / "executed_for_slides", LARGER_LETTERS)
+    if options.session:
+        print(make_session(copies, SITE / "slides", options.session))
+        return None
+    for copy in copies:
         print(make_slides(copy, SITE / "slides", seminar))
     return None
 

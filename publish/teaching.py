@@ -17,9 +17,12 @@ PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 BY_HAND = re.compile(r"\((\d+) min\)")  # what the class does meanwhile: an exercise, a question, a try
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
+SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
+TALK = re.compile(r"^- \*\*(Ask|Expect|Answer)\.\*\* (.*)$")
 IN_CLASS = re.compile(r"^\*\d+ min (.*) · \d+ the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
 GOALS = "\n## Goals and the exercises that test them\n"
 IF_THERE_IS_TIME = "◇ "
+STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
 FIRST_WEEK = "how the course works"  # and no open question
 BEFORE, ON_THE_COURSE, AN_EXERCISE, A_QUESTION = 10, 5, 12, 8  # minutes of a unit, beside its notebook
@@ -49,6 +52,7 @@ class Plan:
     rows: list[Row] = field(default_factory=list)
     before: str = ""  # what a unit begins with
     in_class: str = ""  # the exercises that it makes time for
+    talk: list[str] = field(default_factory=list)  # what a slot asks, with wrong answers and the right one
 
     @property
     def exercises(self) -> list[str]:
@@ -69,6 +73,8 @@ def plans(text: str) -> list[Plan]:
                 notebook = named[1] if (named := LINK.search(line)) else ""
         elif inside and (match := IN_CLASS.match(line)):
             found[-1].before, found[-1].in_class = match.groups()
+        elif inside and (match := TALK.match(line)):
+            found[-1].talk.append(f"**{match[1]}** {match[2]}")
         elif inside and is_row(line):
             heading, *_, minutes, rest = parts(line)
             notebook = named[1] if (named := LINK.search(heading)) else notebook
@@ -76,6 +82,11 @@ def plans(text: str) -> list[Plan]:
             row = Row(notebook, plain(bare), not bare.startswith("*"), int(minutes), rest, late)
             found[-1].rows.append(row)
     return found
+
+
+def sessions() -> list[list[Plan]]:
+    """The slots of each session of the seminar."""
+    return [plans(part) for part in SESSION.split(SEMINAR_PAGE.read_text("utf-8"))[1:]]
 
 
 def is_row(line: str) -> bool:
@@ -155,6 +166,27 @@ def by_hand(row: Row) -> int:
 def shown(row: Row) -> list:
     """The cells that the seminar shows, tells or runs in a row of a slot."""
     return tagged(section(main_line(read(row.notebook)), row.heading)) if row.is_section else []
+
+
+def notes(number: str) -> dict[str, str]:
+    """What the seminar's plan says of a notebook's sections, each by the id of the cell in which its slides begin.
+
+    The first of a slot has its question, too; what has no section is told with the one before it.
+    """
+    found, place = {}, ""
+    for plan in (plan for session in sessions() for plan in session):
+        talk = plan.talk
+        for row in (row for row in plan.rows if row.notebook == number):
+            late = IF_THERE_IS_TIME * row.if_there_is_time
+            if row.is_section:
+                kinds = {cell.id: cell.get("metadata", {}).get("slideshow", {}) for cell in shown(row)}
+                starts = [key for key, kind in kinds.items() if kind.get("slide_type") in STARTS_A_SLIDE]
+                place = (starts or list(kinds))[0]
+                found[place] = " · ".join([f"{late}{row.minutes} min", row.text, *talk])
+                talk = []
+            elif place:
+                found[place] += f" · then, {late}{row.minutes} min, {row.heading}: {row.text}"
+    return found
 
 
 def presented(row: Row) -> float:

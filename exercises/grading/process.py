@@ -29,6 +29,9 @@ from exercises.grading.watch import work
 
 PATIENCE = 5  # times the seconds of a cell by the clock: on a busy machine a process waits for a core
 START_UP = 300  # seconds for a process to import what it needs, on a machine that is busy
+IMPORTED_LATE = (
+    "transformers.models.bert.modeling_bert"  # by checks: not under the eyes that watch the student
+)
 STARTS_THREADS = "onnxruntime"  # when it is imported, and a process with threads is not safely forked
 QUIET = {  # of the processes, which share the cores and show nothing
     "OMP_NUM_THREADS": "1",
@@ -61,6 +64,7 @@ class Grader:
         self.modules = [
             *(f"exercises.notebook_{int(number.split('.')[0]):02}" for number in self.exercises),
             *(name for full in modules for name in (full.rpartition(".")[0], full) if name),
+            IMPORTED_LATE,
         ]
         self.modules = [name for name in dict.fromkeys(self.modules) if STARTS_THREADS not in name]
         # Linux alone forks safely: there a process begins with all imports done

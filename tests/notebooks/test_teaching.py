@@ -270,6 +270,21 @@ def test_what_decides_between_two_wrong_answers_is_the_notebooks():
 
 
 @pytest.mark.parametrize("number", SEMINAR)
+def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
+    rows = [row for session in teaching.sessions() for slot in session for row in slot.rows]
+    own = [row for row in rows if row.notebook == number and row.is_section]
+    notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
+    slides.for_the_seminar(notebook)
+    slides.with_notes(notebook, number)
+    begun = [cell.source for cell in notebook.cells if re.match(r"(◇ )?\d+ min · ", cell.source)]
+    assert len(begun) == len(own) > 2
+    for note, row in zip(begun, own, strict=True):
+        assert f"{row.minutes} min · {row.text}" in note
+    for word in ("Ask", "Expect", "Answer"):
+        assert f" · **{word}** " in begun[0]
+
+
+@pytest.mark.parametrize("number", SEMINAR)
 def test_a_seminar_deck_is_a_story(number):
     """A few slides; the first begins one, and each stands under its own heading."""
     path = ROOT / "notebooks" / NOTEBOOKS[number]

@@ -173,7 +173,8 @@ def test_a_runner_of_ones_own_runs_no_pull_request():
     assert "\n    if: vars.GPU_RUNNER != '' && github.event_name != 'pull_request'\n" in own[0]
 
 
-def test_what_may_write_to_the_repository_is_started_by_hand_or_by_a_push_to_main():
+def test_what_may_write_to_the_repository_is_started_by_who_may_write_to_it():
     writing = [path for path in WORKFLOWS if "contents: write" in path.read_text("utf-8")]
-    assert [path.name for path in writing] == ["badges.yml"]
+    assert [path.name for path in writing] == ["badges.yml", "release.yml"]
     assert "\non:\n  workflow_dispatch:\n  push:\n    branches: [main]\n\n" in writing[0].read_text("utf-8")
+    assert "\non:\n  release:\n    types: [published]\n\n" in writing[1].read_text("utf-8")

@@ -129,6 +129,31 @@ def test_a_deck_shows_what_the_cells_say(tmp_path):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
 
 
+def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monkeypatch):
+    for name, title in (("05_a", "Word"), ("06_b", "Stack")):
+        cells = [
+            on_slide(text(f"# {title}"), "slide", "seminar"),
+            on_slide(text("left out"), "slide"),
+            on_slide(text(f"said of {title}"), "notes", "seminar"),
+        ]
+        for number, cell in enumerate(cells):
+            cell.id = f"cell-{number}"
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
+    monkeypatch.setattr(slides, "notes", lambda number: {"cell-0": f"4 min · of {number}"})
+    copies = [tmp_path / "05_a.ipynb", tmp_path / "06_b.ipynb"]
+    path = slides.make_session(copies, tmp_path / "deck", 2)
+    page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    assert path.name == "seminar-2.html"
+    told = [
+        [note.text.strip() for note in part.select("aside.notes")]
+        for part in page.select(".slides > section")
+    ]
+    assert told == [["4 min · of 05", "said of Word"], ["4 min · of 06", "said of Stack"]]
+    assert [title.text for title in page.select("h1")] == ["Word", "Stack"]
+    places = [tag["id"] for tag in page.select("[id]")]
+    assert len(places) == len(set(places))
+
+
 def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
     (tmp_path / "notebooks").mkdir()
     path = tmp_path / "notebooks" / "05_a.ipynb"

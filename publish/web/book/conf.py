@@ -1,5 +1,7 @@
 """Sphinx's settings for the book; publish/book.py lays out the pages and calls Sphinx."""
 
+from publish.book import read_version
+
 extensions = ["myst_nb", "publish.book"]
 project = "Anatomy of a Transformer Encoder"
 author = "The founders"
@@ -17,7 +19,7 @@ epub_title = project
 epub_description = "Build BERT in notebooks, and compare each part with the official implementation"
 epub_identifier = epub_basename
 epub_uid = epub_basename
-version = release = "0.2.0"
+version = release = read_version()
 epub_copyright = "MIT licence"
 epub_show_urls = "no"
 
