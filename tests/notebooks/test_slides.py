@@ -10,7 +10,7 @@ from publish.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 
-CHOSEN = [f"{number:02d}" for number in range(15)]  # the notebooks whose slides have been chosen
+CHOSEN = [f"{number:02d}" for number in range(16)]  # the notebooks whose slides have been chosen
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # of code at 24 px on a slide of 1280 × 720, in letters and lines
