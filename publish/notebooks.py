@@ -2,7 +2,9 @@
 
 import argparse
 import ast
+import base64
 import copy
+import io
 import itertools
 import os
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from PIL import Image
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
@@ -93,6 +96,7 @@ def execute(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy(notebook)
     run(notebook, path.parent)
+    pack_pictures(notebook)
     photograph(notebook, before)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
@@ -108,6 +112,16 @@ def execute(path: Path) -> None:
                     output.get("data", {}).pop(kind, None)
             cell.outputs = [output for output in cell.outputs if output.get("data", True)]  # less bare boxes
     save(notebook, path)
+
+
+def pack_pictures(notebook) -> None:
+    """Write the figures of a notebook in a seventh fewer bytes: the same pixels, without their channel of opacity."""
+    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
+        if png := output.get("data", {}).get("image/png"):
+            picture, file = Image.open(io.BytesIO(base64.b64decode(png))), io.BytesIO()
+            if picture.mode == "RGBA" and picture.getchannel("A").getextrema() == (255, 255):
+                picture.convert("RGB").save(file, "PNG", optimize=True)
+                output.data["image/png"] = base64.b64encode(file.getvalue()).decode()
 
 
 def run(notebook, folder: Path, timeout: int = 3600) -> None:

@@ -158,9 +158,7 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
     """
     path = Path(path).expanduser()
     if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} is no file: give the path of a CSV with a word and a label in each row"
-        )
+        raise OSError(f"{path} is no file: give the path of a CSV with a word and a label in each row")
     try:
         texts = list(word_rows(path))
     except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one

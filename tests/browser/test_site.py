@@ -62,10 +62,10 @@ CONTRAST = """() => {
     .filter(([ratio]) => ratio < 3);
 }"""
 
-# For a picture: how large letters of 10 points in it are, in pixels of the slide; notebooks draw 180 to an inch.
+# For a picture: how large letters of 10 points in it are, in pixels of the slide; notebooks draw 201.6 to an inch.
 # For a line of code: whether it breaks and goes on no further in than it began.
 MEASURES = """
-  window.lettersOf = (e) => (10 / 72) * 180
+  window.lettersOf = (e) => (10 / 72) * 201.6
     * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight);
   window.strays = (e) => {
     const range = document.createRange(), parts = document.createTreeWalker(e, NodeFilter.SHOW_TEXT);

@@ -11,13 +11,15 @@ from matplotlib.backend_bases import FigureCanvasBase
 
 from publish.slides import LARGER_LETTERS
 from tests.helpers import ROOT
+from utils.plots import set_style
 
 
 @pytest.fixture
 def fit(monkeypatch):
     """The function that fits a figure to a slide; matplotlib prints as before."""
     monkeypatch.setattr(FigureCanvasBase, "print_figure", FigureCanvasBase.print_figure)
-    yield runpy.run_path(str(LARGER_LETTERS))["fit_for_a_slide"]
+    with plt.rc_context():
+        yield runpy.run_path(str(LARGER_LETTERS))["fit_for_a_slide"]
     plt.close("all")
 
 
@@ -60,6 +62,7 @@ def test_a_name_stays_in_its_box(fit):
 def test_the_middle_of_notebook_03_can_be_read(fit, monkeypatch):
     """Scores, weights and context side by side: four numbers each, words between the panels."""
     monkeypatch.setattr(plt, "show", lambda: None)
+    set_style()
     notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)
     (drawing,) = [cell.source for cell in notebook.cells if "Draw scores, weights and context" in cell.source]
     scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, 2.0]]])

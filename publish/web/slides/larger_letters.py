@@ -76,13 +76,15 @@ def out_of_place(figure) -> set:
     }
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     boxes = {text: text.get_window_extent() for text in texts if id(text) not in of_ticks}
+    if not boxes:
+        return set()
     low, high = (np.array([getattr(box, end) for box in boxes.values()]).T for end in ("min", "max"))
     meet = np.logical_and.reduce([a[:, None] < b[None] - 2 for a, b in zip(low, high, strict=True)])
     names = [id(text) for text in boxes]
     found = {(names[one], names[other]) for one, other in np.argwhere(meet & meet.T) if one < other}
     for text, box in boxes.items():
         holding = around(text.axes, box) if text.axes else []
-        if any(box.width > one.width or box.height > one.height for one in holding):
+        if any(box.width > one.width + 2 or box.height > one.height + 2 for one in holding):
             found.add(id(text))
     return found
 

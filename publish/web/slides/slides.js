@@ -3,7 +3,7 @@
 
 const SLIDE = { width: 1280, height: 720 };
 const RUNNING = 32; // the height of a line that says under which heading a slide stands
-const LEGIBLE = 0.96; // of a figure's own size, at which letters of 10 points have 24 pixels (figures.py)
+const LEGIBLE = 0.86; // of a figure's own size, at which letters of 10 points have 24 pixels (figures.py)
 const PICTURE = { png: 640, svg: 480, frame: 640 }; // the height at least of what is larger: a figure, a diagram, a view
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
