@@ -246,7 +246,7 @@ class Score(NamedTuple):
 def score(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], kind: Sequence[int]) -> Score:
     """How well the labels of one kind are found in texts; a text's first capital and last mark are left out.
 
-    They give themselves away: each text begins with a capital and ends with a mark.
+    They give themselves away: nearly every text begins with a capital and ends with a mark.
     """
     counts = Counter()
     for wanted, given in zip(truth, answers, strict=True):

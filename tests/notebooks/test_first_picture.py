@@ -10,7 +10,7 @@ from tests.helpers import ONE_THREAD, ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("0[0-5]_*.ipynb"))
 # what asks for the official model, as the check of exercise 3.5 does; 01 never does
-COMPARES = ("load_reference_model(", 'check("3.5"', 'check("4.5"', "Imports for the proofs")
+COMPARES = ("load_reference_model(", 'check("3.5"', 'check("4.5"', 'check("5.5"', "Imports for the proofs")
 # what transformers' models bring along, and what only some cells need; pandas has its place in 01
 HEAVY = ("transformers.modeling_utils", "torch._dynamo", "torch._inductor", "accelerate", "sympy", "scipy")
 HEAVY += ("sklearn", "onnxruntime", "faiss", "sentence_transformers")

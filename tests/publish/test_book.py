@@ -16,9 +16,7 @@ pytest.importorskip("myst_nb", reason="make book installs what this needs: requi
 from publish import book
 from publish.browser import find_browser
 from publish.notebooks import notebook_paths
-from publish.photograph import PNG
 from tests.helpers import ROOT, skip_or_fail
-from views import mask_painter
 
 FONTS = [book.FONT, *(book.WEB / "book" / "static").glob("*.?tf")]
 TO_A_PLACE = re.compile(r"(?<!!)\[[^\]]*\]\((?![a-z]+:)[^)\s]*#[^)\s]+\)")
@@ -117,15 +115,6 @@ def test_the_style_asks_for_a_font_that_has_a_sign(sign):
     family = re.search(rf'font-family: ("\w+"); src: url\("{name}"\)', style)[1]
     for element in ("body", "pre, code"):
         assert family in re.search(rf"^{element} {{ font-family: (.*?);", style, re.MULTILINE)[1]
-
-
-def test_a_view_that_was_saved_without_a_picture_is_photographed():
-    if find_browser() is None:
-        skip_or_fail("views are photographed by a browser: install Chromium to test the book")
-    view = nbformat.v4.new_output("display_data", {"text/html": mask_painter(["a", "b"])._repr_html_()})
-    cell = nbformat.v4.new_code_cell("look()", outputs=[view])
-    (output,) = book.on_paper(nbformat.v4.new_notebook(cells=[cell])).cells[0].outputs
-    assert list(output.data) == [PNG]
 
 
 @pytest.mark.long

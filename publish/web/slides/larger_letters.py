@@ -84,7 +84,7 @@ def out_of_place(figure) -> set:
     found = {(names[one], names[other]) for one, other in np.argwhere(meet & meet.T) if one < other}
     for text, box in boxes.items():
         holding = around(text.axes, box) if text.axes else []
-        if any(box.width > one.width + 2 or box.height > one.height + 2 for one in holding):
+        if any(box.width > one.width or box.height > one.height for one in holding):
             found.add(id(text))
     return found
 
