@@ -19,7 +19,10 @@ function hang() {
   }
 }
 
-const kindOf = (picture) => (picture.matches("iframe") ? "frame" : picture.src.includes("svg") ? "svg" : "png");
+const kindOf = (picture) => (picture.matches("iframe") ? "frame" : /^data:image\/svg|\.svg$/.test(picture.src) ? "svg" : "png");
+
+// The height of a slide below the line that says under which heading it stands, if it has none of its own.
+const roomOn = (slide) => SLIDE.height - (headings(slide).length ? 0 : RUNNING);
 
 // How high a slide is with letters of the least size, its pictures as high as they must be.
 function heightOf(slide) {
@@ -47,7 +50,7 @@ function partsOf(cell) {
 
 // A slide with a picture on which there is too little room for all becomes one slide for each of its parts.
 function part(slide) {
-  if (!slide.querySelector("img, iframe") || heightOf(slide) <= SLIDE.height) return;
+  if (!slide.querySelector("img, iframe") || heightOf(slide) <= roomOn(slide)) return;
   let last = slide;
   for (const step of slide.querySelectorAll(":scope > .fragment")) {
     for (const cell of step.querySelectorAll(":scope > .jp-Cell")) cell.classList.add("fragment");
@@ -72,7 +75,7 @@ function gather() {
   leaves().forEach(part);
   const heights = new Map(leaves().map((slide) => [slide, heightOf(slide)]));
   for (const slide of leaves()) {
-    const room = SLIDE.height - (headings(slide).length ? 0 : RUNNING);
+    const room = roomOn(slide);
     let next = slide.nextElementSibling;
     while (slide.isConnected && next && !headings(next).length && heights.get(slide) + heights.get(next) <= room) {
       const joined = Object.assign(document.createElement("div"), { className: next.matches(".part") ? "" : "fragment" });
