@@ -70,7 +70,7 @@ def start(seed: int = 0) -> torch.device:
 
 
 def give_back_memory() -> None:
-    """Hand freed memory back to the system, where the C library is glibc, which keeps 300 MB of a training's otherwise."""
+    """Hand freed memory back to the system where the C library is glibc, which kept 300 MB after a training."""
     if sys.platform == "linux":
         with suppress(AttributeError):  # another C library
             ctypes.CDLL(None).malloc_trim(0)
