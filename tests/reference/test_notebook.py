@@ -1,9 +1,11 @@
 """What the setup cell of every notebook leaves behind, and that comparisons fail when they should."""
 
 import os
+import platform
 import random
 import re
 import shutil
+import subprocess
 import sys
 import warnings
 from unittest.mock import patch
@@ -97,6 +99,43 @@ def test_large_pages_unless_the_reader_has_chosen(monkeypatch):
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
     start()
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "0"
+
+
+FREED = """\
+from pathlib import Path
+from IPython.core.interactiveshell import InteractiveShell
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+shell = InteractiveShell.instance()
+for _ in range(2):
+    shell.run_cell("from utils.notebook import start; start()")
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+blocks = [libc.malloc(100_000) for _ in range(2000)]  # small enough for the heap, as a training's are
+for block in blocks:
+    ctypes.memset(block, 1, 100_000)
+for block in blocks[:-1]:  # the last one keeps the heap from shrinking by itself
+    libc.free(block)
+before = resident()
+shell.run_cell("pass")
+print(round(before - resident()))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what is freed")
+def test_what_a_cell_has_freed_goes_back_to_the_system():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FREED],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert int(run.stdout.splitlines()[-1]) > 150  # of 200 MB
 
 
 def test_numbers_and_figures_look_alike_in_every_notebook():

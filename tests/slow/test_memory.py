@@ -57,11 +57,16 @@ def test_every_notebook_has_its_memory_told():
 
 
 def resident(process: psutil.Process) -> int:
-    """The bytes of memory that a process and its children hold."""
-    held = 0
-    for one in (process, *process.children(recursive=True)):
+    """The bytes of memory that a process and its children hold.
+
+    Without children that still run their parent's program: they share its memory until they start another one, and
+    would count it a second time.
+    """
+    held = process.memory_info().rss
+    for child in process.children(recursive=True):
         with suppress(psutil.Error):  # it has just ended
-            held += one.memory_info().rss
+            if child.cmdline() != psutil.Process(child.ppid()).cmdline():
+                held += child.memory_info().rss
     return held
 
 
