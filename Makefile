@@ -142,7 +142,7 @@ lint: $(DEV_READY)  ## check style, and that notebooks hold the definitions of u
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.md (BENCH=classifier, search or views)
+bench: $(DEV_READY)  ## measure speed beside the peers, for benchmarks/results.md (BENCH=classifier, search, views or explorer)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 site: $(DEV_READY)  ## execute the notebooks and build the site into site/ (opens without a server; explorer.html wants one, and npm)

@@ -182,12 +182,10 @@ class Rows {
     Object.assign(this, { tokens, values, columns, row: Math.min(this.row, tokens.length - 1), column: Math.min(this.column, columns - 1) });
     Object.assign(this.canvas, { width: columns, height: tokens.length * height });
     const picture = new ImageData(columns, tokens.length * height);
-    for (let y = 0, i = 0; y < tokens.length * height; y++) {
-      for (let x = 0; x < columns; x++, i += 4) {
-        const value = values[Math.floor(y / height) * columns + x];
-        picture.data.set([...colour(value, limit, palette), y % height === height - 1 ? 0 : 255], i);
-      }
-    }
+    values.forEach((value, i) => {
+      const pixel = [...colour(value, limit, palette), 255], first = Math.floor(i / columns) * height * columns + (i % columns);
+      for (let y = 0; y < height - 1; y++) picture.data.set(pixel, 4 * (first + y * columns)); // the last line stays clear
+    });
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
     this.labels.replaceChildren(...tokens.map((token, row) => element("span", { title: token, className: row === chosen ? "chosen" : "" }, shares ? `${written(shares[row])} × ${token}` : token)));
@@ -204,8 +202,7 @@ function reach(values) {
 }
 
 // One head's weights, or their differences, as a small picture
-function thumbnail(canvas, weights, count, limit = 1) {
-  const palette = colours();
+function thumbnail(canvas, weights, count, palette, limit = 1) {
   Object.assign(canvas, { width: count, height: count });
   const picture = new ImageData(count, count);
   weights.forEach((weight, i) => picture.data.set([...colour(weight, limit, palette), 255], 4 * i));

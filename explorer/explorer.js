@@ -96,14 +96,15 @@ function radio(label, ...inside) {
 const headName = (i) => `layer ${Math.floor(i / A)}, head ${i % A}`;
 const followHead = (i) => follow({ layer: Math.floor(i / A), head: i % A });
 
-// A square for each head of each layer, which is followed when it is chosen; `paint` draws its picture
+// A square for each head of each layer, which is followed when it is chosen; `paint` draws its picture in the page's colours
 function fillHeads(host, paint) {
   const squares = Array.from({ length: L * A }, (_, i) => radio(headName(i), element("canvas")));
   host.style.setProperty("--heads", A);
   makeChoice(host, squares, A, followHead);
+  const palette = colours();
   squares.forEach((square, i) => {
     square.title = square.ariaLabel;
-    paint(square.firstChild, i);
+    paint(square.firstChild, i, palette);
   });
   const label = (text) => element("span", { ariaHidden: "true" }, String(text)); // the number of a head or a layer
   host.prepend(label(""), ...Array.from({ length: A }, (_, head) => label(head)));
@@ -152,7 +153,7 @@ function showText(next) {
     return chip;
   });
   makeChoice(by("tokens"), chips, tokens.length, chooseToken);
-  fillHeads(by("heads"), (canvas, i) => thumbnail(canvas, ofHead("attentions", Math.floor(i / A), i % A), tokens.length));
+  fillHeads(by("heads"), (canvas, i, palette) => thumbnail(canvas, ofHead("attentions", Math.floor(i / A), i % A), tokens.length, palette));
   fillSelect(by("token"), tokens.map((token, i) => `${i} ${token}`), chooseToken);
   const sizes = { ...SIZES, S: tokens.length };
   for (const shape of document.querySelectorAll("[data-shape]")) {

@@ -113,7 +113,7 @@ SIZES = {
 # Nothing is fetched but the page's own files; its worker, a blob, is bound by the same
 POLICY = (
     "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{program}'; "
-    "worker-src blob:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+    "worker-src blob:; img-src data:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -222,7 +222,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "pairs": PAIRS,
         "ending": [compared(text, encoder, tokenizer) for text in ENDING],
     }
-    return json.dumps(data).replace("<", "\\u003c")
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
@@ -230,13 +230,17 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
     # the page is fetched often, and read here
-    program = re.sub(r"^ *//.*\n|^ +", "", commented, flags=re.MULTILINE)
-    style = css(dark=None) + read["explorer.css"].replace("--dark-theme;", variables("dark"))
+    program, worker = (
+        re.sub(r"^ *//.*\n|^ +|(?<=[;{,]) // [^\"'`\n]*$", "", text, flags=re.MULTILINE)
+        for text in (commented, read["worker.js"])
+    )
+    rules = re.sub(r" */\*.*?\*/|^ +", "", read["explorer.css"], flags=re.MULTILINE)
+    style = css(dark=None) + rules.replace("--dark-theme;", variables("dark"))
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,
         "program": program,
-        "worker": read["worker.js"],
+        "worker": worker,
         "data": data,
         "model": html.escape(Path(checkpoint_name()).name),
         "runtime": RUNTIME.version,

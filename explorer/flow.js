@@ -29,7 +29,8 @@ function makeFlow() {
   }
 
   function draw() {
-    const { tokens } = shown, { token } = followed, line = 24, wide = 76, left = 96;
+    const { tokens } = shown, { token } = followed, line = 24, left = 96;
+    const wide = Math.max(34, Math.min(76, (by("ways").clientWidth - left - 20) / L)); // letters keep their size on a phone
     const x = (depth) => left + 8 + depth * wide, y = (row) => 16 + row * line, height = y(tokens.length - 1) + 34;
     const ribbons = part.weights.slice(0, part.depth).flatMap((weights, layer) => {
       const [from, to, middle] = [x(layer), x(layer + 1), x(layer) + wide / 2];

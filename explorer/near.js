@@ -1,5 +1,5 @@
 // Why two sentences are near: the cosine of their vectors is a sum, in which each pair of tokens has a share.
-const MOST_LINES = 80;
+const MOST_LINES = 80, STRONG = 3; // that are drawn, and that stand out while nothing is chosen
 
 // Of token vectors (S, H) and (T, H) with the means a and b, as `shares_of_cosine` in notebook 09
 function sharesOf(one, other, a, b) {
@@ -58,7 +58,8 @@ function makeNear() {
   // The share of a token, of a pair, or of all of them: its lines, and its number in words
   function tell(wanted) {
     const { sides, shares, cosine, order, places, lines, total } = now, sum = written(total(wanted), 3), of = `${sum} of the cosine ${written(cosine, 3)}.`;
-    lines.forEach((line, rank) => line.classList.toggle("dim", !fits(places[order[rank]], wanted)));
+    const asked = wanted.some((at) => at !== undefined);
+    lines.forEach((line, rank) => line.classList.toggle("dim", asked ? !fits(places[order[rank]], wanted) : rank >= STRONG));
     columns.forEach((column, side) => {
       mark(column, wanted[side]);
       column.children[wanted[side] ?? 0].tabIndex = 0;
@@ -66,7 +67,7 @@ function makeNear() {
     const named = wanted.map((at, side) => `“${sides[side][at]}”`).filter((_, side) => wanted[side] !== undefined).join(" with ");
     const single = wanted[0] === undefined || wanted[1] === undefined, most = order.find((cell) => fits(places[cell], wanted));
     const other = wanted[0] === undefined ? 0 : 1, rest = shares.length - order.length;
-    if (!named) by("near-words").textContent = `All ${shares.length} shares add up to ${sum}, and the cosine is ${written(cosine, 3)}.${rest ? ` The ${rest} smallest have no line.` : ""}`;
+    if (!named) by("near-words").textContent = `All ${shares.length} shares add up to ${sum}, and the cosine is ${written(cosine, 3)}. The largest: ${order.slice(0, STRONG).map((cell) => `“${sides[0][places[cell][0]]}” with “${sides[1][places[cell][1]]}” ${written(shares[cell], 3)}`).join(", ")}.${rest ? ` The ${rest} smallest have no line.` : ""}`;
     else if (single) by("near-words").textContent = `${named} with all tokens of the other sentence: ${of}${most === undefined ? "" : ` Most of it with “${sides[other][places[most][other]]}”, ${written(shares[most], 3)}.`}`;
     else by("near-words").textContent = `${named}: ${of}`;
   }

@@ -87,7 +87,7 @@ function makePair() {
     by("control-how").textContent = controlled?.apart ?? (controlled?.equal ? "The control is the kept sentence itself: change another word in it." : "");
     if (!drawnOne) return;
     const limit = largestOf(compared.heads.flatMap(({ difference }) => difference.flat()));
-    fillHeads(by("pair-heads"), (canvas, i) => thumbnail(canvas, compared.heads[i].difference.flat(), compared.slots.length, limit));
+    fillHeads(by("pair-heads"), (canvas, i, palette) => thumbnail(canvas, compared.heads[i].difference.flat(), compared.slots.length, palette, limit));
     by("pair-scale").replaceChildren(...scale(limit, true, colours()));
   }
 

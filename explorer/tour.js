@@ -19,7 +19,7 @@ const STOPS = [
     text: () => `The numbers of this head stay covered until you have guessed. Which token does ${quoted(followed.token)} look at most? Choose one, or press “Next” to see it.`,
   },
   {
-    at: "#station-scores", look: "#weights", title: "Scores, and attention weights",
+    at: "#station-scores", look: "#station-scores .tables", title: "Scores, and attention weights",
     text: () => `Each row is a token that asks, each column a token that answers. The score says how well a query fits a key. Softmax turns each row of scores into attention weights, which sum to 1. The row of ${quoted(followed.token)} has a frame.`,
   },
   {
@@ -27,13 +27,13 @@ const STOPS = [
     text: () => `This is where a weight comes from. The query of ${quoted(followed.token)} and the key of ${quoted(followed.key)} are ${D} numbers each: multiply them pair by pair, add up, divide, raise e to it, and take the share. Choose any other cell of the matrices and see the same for it.`,
   },
   {
-    at: "#scale", look: "[for=divisor]", title: "Why divide by a square root?",
+    at: "#scale", look: "#scale-shown", title: "Why divide by a square root?",
     open: () => { by("divisor").value = -NOTCHES; by("divisor").oninput(); },
     leave: () => by("own").click(),
     text: () => `The slider stands at 1: nothing is divided, the scores lie far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: where one token takes all, softmax passes hardly any gradient on.`,
   },
   {
-    at: "#station-context", look: "#values", title: "What a token takes from the others",
+    at: "#station-context", look: "#station-context .beside", title: "What a token takes from the others",
     text: () => `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by its attention weights. That is all that attention does: a weighted average, with weights that the tokens decide themselves.`,
   },
   {
@@ -45,7 +45,7 @@ const STOPS = [
     text: () => `After attention, a small network works on each token alone, with ${SIZES.I.toLocaleString("en")} units in the middle. For how many of them is the input above zero?`,
   },
   {
-    at: "#flow", look: "#flow-words", title: "Through all layers",
+    at: "#flow", look: "#flow-shown", title: "Through all layers",
     open: () => { parts.flow.show(0); if (!matchMedia("(prefers-reduced-motion: reduce)").matches) parts.flow.play(); },
     leave: () => parts.flow.stop(),
     text: () => `Attention and network, ${L} times. Each ribbon is as wide as an attention weight, averaged over the heads of its layer. Step back and forth, and see from where ${quoted(followed.token)} collects what it knows.`,
@@ -64,7 +64,6 @@ const STOPS = [
   },
 ];
 
-const ABOVE = 72; // pixels that what sticks to the top takes (scroll-padding in explorer.css)
 const beside = matchMedia("(min-width: 1100px)"); // where the panel has a column of its own
 
 function makeTour() {
@@ -105,12 +104,16 @@ function makeTour() {
     by("tour-text").textContent = text();
     tellMore(false);
     by("tour-back").disabled = index === 0;
-    by("tour-next").textContent = index + 1 < STOPS.length ? "Next" : "End the tour";
+    const last = index + 1 === STOPS.length;
+    by("tour-next").textContent = last ? "End the tour" : "Next";
+    by("tour-end").hidden = last;
     target.before(panel); // it floats, and the next Tab leads into what it speaks of
     by("tour-title").focus({ preventScroll: true });
-    // its heading, too, where both have room above the panel; else what the stop speaks of
-    const room = panel.getBoundingClientRect().top - ABOVE, whole = seen.getBoundingClientRect().bottom - target.getBoundingClientRect().top;
-    (whole <= room || beside.matches ? target : seen).scrollIntoView({ block: "start", behavior: "instant" });
+    // its heading, too, where both have room; else what the stop speaks of
+    const above = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
+    const room = (beside.matches ? innerHeight : panel.getBoundingClientRect().top) - above;
+    const whole = seen.getBoundingClientRect().bottom - target.getBoundingClientRect().top;
+    (whole <= room ? target : seen).scrollIntoView({ block: "start", behavior: "instant" });
   }
 
   // On a narrow page the panel is a bar with the text's first line

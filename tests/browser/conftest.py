@@ -3,6 +3,7 @@
 It needs Chromium or Chrome. Where there is none the tests are skipped with a reason; with CI=true they fail instead.
 """
 
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from playwright.sync_api import sync_playwright
 
 from publish.browser import BROWSERS, find_browser
+from tests.browser.firefox import Firefox
 from tests.helpers import skip_or_fail
 from views import head_view, model_view, neuron_view
 
@@ -74,6 +76,16 @@ def page(window):
     window.emulate_media(color_scheme="light")
     window.heard.clear()
     return window
+
+
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory):
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    if program is None:
+        skip_or_fail("no Firefox found: install it (Debian: firefox-esr) to run these tests")
+    browser = Firefox(program, tmp_path_factory.mktemp("firefox"))
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import itertools
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import websocket
@@ -22,7 +23,10 @@ PREFERENCES = {
 
 
 class Firefox:
-    """A headless Firefox with a profile of its own; `downloads` is where it saves files."""
+    """A headless Firefox with a profile of its own; `downloads` is where it saves files.
+
+    `heard` lists what the console says as an error, of pages and of their workers.
+    """
 
     def __init__(self, program: str, folder: Path):
         self.downloads = folder / "downloads"
@@ -41,7 +45,9 @@ class Firefox:
         address = next(filter(None, (re.search(r"ws://\S+", line) for line in self.process.stderr)))[0]
         self.socket = websocket.create_connection(f"{address}/session", suppress_origin=True, timeout=60)
         self.numbers = itertools.count()
+        self.heard = []
         self.send("session.new", capabilities={})
+        self.send("session.subscribe", events=["log.entryAdded"])
         self.context = self.send("browsingContext.create", type="window")["context"]  # which has the focus
 
     def send(self, method: str, **params) -> dict:
@@ -52,6 +58,8 @@ class Firefox:
             answer = json.loads(self.socket.recv())
             if answer.get("id") == number:
                 break
+            if answer.get("method") == "log.entryAdded" and answer["params"]["level"] == "error":
+                self.heard.append(answer["params"]["text"])
         if answer["type"] == "error":
             raise RuntimeError(f"{method}: {answer['message']}")
         return answer["result"]
@@ -85,6 +93,19 @@ class Firefox:
             context=self.context,
             actions=[{"type": "pointer", "id": "pointer", "actions": actions}],
         )
+
+    def wait_for(self, expression: str, seconds: float = 60) -> None:
+        """Until a JavaScript expression is true; TimeoutError if it does not become so."""
+        end = time.monotonic() + seconds
+        while not self.evaluate(expression):
+            if time.monotonic() > end:
+                raise TimeoutError(f"{expression} is not true after {seconds} s")
+            time.sleep(0.05)
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a window of this size."""
+        viewport = {"width": width, "height": height}
+        self.send("browsingContext.setViewport", context=self.context, viewport=viewport)
 
     def drag(self, selector: str, number: int, to: tuple[int, int]) -> None:
         """Drag an element by its middle to a point of the window."""

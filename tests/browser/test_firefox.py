@@ -1,13 +1,10 @@
 """Saved views and figures in Firefox: they are drawn, tell numbers, follow pointer and keys, and save pictures."""
 
-import shutil
 import time
 
 import pytest
 import torch
 
-from tests.browser.firefox import Firefox
-from tests.helpers import skip_or_fail
 from utils.attention import scaled_dot_product_attention
 from views import figures
 
@@ -17,16 +14,6 @@ LINES = {
     "model": "#vis > svg > g:has(> rect.attn_background) line",
     "neuron": "#collapsed .attn-line-group line",
 }
-
-
-@pytest.fixture(scope="module")
-def firefox(tmp_path_factory):
-    program = shutil.which("firefox-esr") or shutil.which("firefox")
-    if program is None:
-        skip_or_fail("no Firefox found: install it (Debian: firefox-esr) to run these tests")
-    browser = Firefox(program, tmp_path_factory.mktemp("firefox"))
-    yield browser
-    browser.close()
 
 
 @pytest.mark.parametrize("name", LINES)

@@ -77,6 +77,58 @@ def test_drawings_have_the_tables_colours_and_letters(path):
         assert set(re.findall(r'font-size="([^"]*)"', text)) <= {"12", str(LETTERS), "16"}
 
 
+RECT = re.compile(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"[^>]* fill="(#\w+)"')
+TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>')
+# What the grounds of boxes mean by their first line of letters: colours stand by what is drawn, not by choice
+NAMES = {
+    r"(causal self-|cross-|self-|multi-head )?attention|causal|cross": "blue",
+    "query": "purple",
+    "key": "blue",
+    "value": "ochre",
+    "context|weighted|average": "green",
+    "feed-forward": "grey",
+}
+
+
+def boxes(text: str) -> list[tuple[str, str]]:
+    """The first line of letters in each box of a drawing, and the box's ground: of boxes in a pile, the last."""
+    found = {}
+    for x, y, name in TEXT.findall(text):
+        around = [box for box in RECT.findall(text) if holds(box, float(x), float(y))]
+        if around:
+            *_, ground = box = min(reversed(around), key=lambda box: float(box[2]) * float(box[3]))
+            found.setdefault(box, (name, ground))
+    return list(found.values())
+
+
+def holds(box: tuple[str, ...], x: float, y: float) -> bool:
+    left, top, width, height = map(float, box[:4])
+    return left <= x <= left + width and top <= y <= top + height
+
+
+@pytest.mark.parametrize("path", kept(".svg"), ids=str)
+def test_boxes_of_drawings_have_the_ground_of_what_they_are(path):
+    """A colour of the table in a wrong place is no better than another."""
+    for name, ground in boxes((ROOT / path).read_text("utf-8")):
+        for meaning, hue in NAMES.items():
+            if re.fullmatch(meaning, name.strip()):
+                assert ground == TINTS[hue], name
+
+
+@pytest.mark.parametrize("path", kept(".svg"), ids=str)
+def test_the_stream_has_no_values_colour(path):
+    """Thick lines are the stream's, which is no value, query or key."""
+    thick = re.findall(r'<path [^>]*stroke="(#\w+)" stroke-width="[4-9]"', (ROOT / path).read_text("utf-8"))
+    assert set(thick) <= {LIGHT["grey"]}
+
+
+def test_all_named_boxes_are_found():
+    """That the two tests above look at something."""
+    drawn = [name.strip() for path in kept(".svg") for name, _ in boxes((ROOT / path).read_text("utf-8"))]
+    for meaning in NAMES:
+        assert any(re.fullmatch(meaning, name) for name in drawn), meaning
+
+
 # Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency", table
 # 1, severity 1.0, for linear red, green and blue
 SIGHT = {

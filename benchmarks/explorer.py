@@ -1,0 +1,87 @@
+"""Seconds until explorer.html has drawn the answer to a sentence of one's own. Writes benchmarks/explorer.md.
+
+    python -m benchmarks.explorer [site]
+
+Times are read inside the page, from the request until the answer is painted; the best of five. *First* includes
+fetching the model from a server on this machine, unpacking and starting it; *after* is each next sentence, of 7, 11 and
+27 tokens. Chromium without a GPU. Without a folder with a built site, the page is built first.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from benchmarks.report import markdown, processor, versions
+from explorer import explorer
+from publish.browser import find_browser
+from publish.website import BUILD
+from tests.browser.server import serve
+
+REPORT = Path(__file__).with_suffix(".md")
+ROUNDS = 5
+SENTENCES = (
+    "fruit flies like a banana",
+    "time flies like a banana",
+    "the bark of a palm tree is very rough",
+    "the animal didn't cross the street because it was too tired and it wanted to sleep all day long, as every day",
+)
+# A sentence is asked for; seconds until it is computed, in the encoder and in all, and until it is painted
+ASK = """(text) => new Promise((done) => {
+  const status = by("status"), start = performance.now(), since = () => (performance.now() - start) / 1000;
+  by("first").value = text;
+  status.textContent = "";
+  new MutationObserver((_, observer) => {
+    if (!status.textContent.includes("computed here")) return;
+    observer.disconnect();
+    const [encoder] = status.textContent.match(/[0-9.]+(?= s)/), drawn = since(), tokens = shown.tokens.length;
+    const end = () => done({ tokens, encoder: +encoder, drawn, painted: since() });
+    requestAnimationFrame(() => requestAnimationFrame(end));
+  }).observe(status, { childList: true });
+  by("form").requestSubmit();
+})"""
+
+
+def measure(browser: Browser, address: str) -> list[list[str]]:
+    """A row of the table for each sentence; the first of them in a page that has not asked for the model yet."""
+    rounds = []
+    for _ in range(ROUNDS):
+        page = browser.new_page(viewport={"width": 1300, "height": 900})
+        page.set_default_timeout(120_000)
+        page.goto(address)
+        page.locator("#final canvas").wait_for()
+        rounds.append([page.evaluate(ASK, sentence) for sentence in SENTENCES])
+        page.close()
+    rows = []
+    for number, times in enumerate(zip(*rounds, strict=True)):
+        best = {name: min(time[name] for time in times) for name in times[0]}
+        seconds = [f"{best[name]:.2f} s" for name in ("encoder", "drawn", "painted")]
+        rows.append(["after" if number else "first", str(best["tokens"]), *seconds])
+    return rows
+
+
+def main() -> None:
+    """Measure, print and write the report."""
+    path = find_browser()
+    if path is None:
+        raise SystemExit("this benchmark needs Chromium or Chrome")
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(sys.argv[1] if len(sys.argv) > 1 else folder)
+        if not (site / "explorer.html").exists():
+            explorer.build(site, BUILD / "npm", {})
+        with serve(site) as origin, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+            where = f"{processor()}; {versions(['torch', 'playwright'])}, Chromium {browser.version}"
+            rows = measure(browser, f"{origin}/explorer.html")
+            browser.close()
+    notes = __doc__.partition("[site]\n\n")[2].replace("\n", " ").strip()
+    headings = ["sentence", "tokens", "in the encoder", "until drawn", "until painted"]
+    table = markdown([headings, *rows])
+    text = "\n".join(["# A sentence of one's own in explorer.html", "", where, "", notes, "", table, ""])
+    REPORT.write_text(text, "utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
