@@ -47,10 +47,9 @@ def lay_out(figure) -> None:
     """Break titles and labels that are longer than their place, and turn names below an axis that meet."""
     figure.draw_without_rendering()
     for axes in figure.axes:
-        spec = axes.get_subplotspec()
-        rows, columns = spec.get_gridspec().get_geometry() if spec else (1, 1)
         for text in (axes.title, axes.xaxis.label):
-            break_line(text, (0.94 if columns == 1 else 0.8) * figure.bbox.width / columns)
+            break_line(text, 0.94 * pitch(axes))
+        rows = spec.get_gridspec().nrows if (spec := axes.get_subplotspec()) else 1
         break_line(axes.yaxis.label, figure.bbox.height / rows)
     figure.draw_without_rendering()
     for axes in figure.axes:
@@ -59,6 +58,20 @@ def lay_out(figure) -> None:
         if named and meet(labels, "x"):
             axes.tick_params(axis="x", labelrotation=90)
     figure.draw_without_rendering()
+
+
+def pitch(axes) -> float:
+    """How many pixels there are from the middle of an axes to that of the next one beside it, or in the whole figure."""
+    middle, whole = axes.bbox.x0 + axes.bbox.width / 2, axes.figure.bbox.width
+    beside = [
+        abs(other.bbox.x0 + other.bbox.width / 2 - middle)
+        for other in axes.figure.axes
+        if other is not axes
+        and other.get_subplotspec()
+        and other.bbox.y0 < axes.bbox.y1
+        and other.bbox.y1 > axes.bbox.y0
+    ]
+    return min(beside, default=whole)
 
 
 def break_line(text: Text, place: float) -> None:
@@ -90,7 +103,7 @@ def out_of_place(figure) -> set:
 
 
 def told_of(figure) -> dict[str, str]:
-    """What a test of a deck asks a figure: the points of its smallest letters, and which of its texts meet or stick out."""
+    """What a test of a deck asks a figure: the points of its smallest letters, and which texts meet or stick out."""
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     words = {id(text): text.get_text() for text in texts}
     found = [one if isinstance(one, tuple) else (one,) for one in out_of_place(figure)]

@@ -37,13 +37,15 @@ function heightOf(slide) {
   return height;
 }
 
-// A cell in parts: its text up to a picture and after it, or its code and what that draws.
+// A cell in parts: its text up to a picture and after it, its code and what that draws, or a picture and what is printed below.
 function partsOf(cell) {
   const text = cell.querySelector(".jp-MarkdownOutput"), at = [...(text?.children ?? [])].findIndex((one) => one.querySelector("img"));
   const below = text ? [...text.children].slice(at < 0 ? Infinity : at + 1) : [];
   if (cell.querySelector(".jp-Cell-inputWrapper pre")) below.push(...cell.querySelectorAll(".jp-Cell-outputWrapper:has(img, iframe)"));
+  else below.push(...cell.querySelectorAll(".jp-OutputArea-child:has(img, iframe) ~ .jp-OutputArea-child"));
   if (!below.length) return [cell];
   const rest = cell.cloneNode(false);
+  rest.classList.add("jp-OutputArea");
   rest.append(...below);
   return [cell, rest];
 }
