@@ -61,7 +61,7 @@ def lay_out(figure) -> None:
 
 
 def pitch(axes) -> float:
-    """How many pixels there are from the middle of an axes to that of the next one beside it, or in the whole figure."""
+    """How many pixels the middle of an axes is from that of the next one beside it; or the width of the figure."""
     middle, whole = axes.bbox.x0 + axes.bbox.width / 2, axes.figure.bbox.width
     beside = [
         abs(other.bbox.x0 + other.bbox.width / 2 - middle)
