@@ -209,3 +209,46 @@ def test_the_words_numbers_are_changed_by_keys_too(page, tmp_path):
     ]
     assert [place for place, by in enumerate(moved) if by > 0] == [at]
     assert strip.get_attribute("aria-valuetext").startswith(f"number {at}: ")
+
+
+def test_on_a_phone_the_arrow_between_two_averages_is_seen(page, tmp_path):
+    page.set_viewport_size({"width": 390, "height": 900})
+    open_figure(page, figures.mask_painter(["time", "flies", "like", "an", "arrow"]), tmp_path)
+    page.locator("[aria-pressed]").nth(9).click()
+    gaps = page.locator(".moved").evaluate_all("""(rows) => rows.map((row) => {
+      const range = document.createRange();
+      range.selectNodeContents(row.querySelector(".old"));
+      const text = range.getBoundingClientRect(), next = row.querySelector(".average").getBoundingClientRect();
+      return [text.left - row.querySelectorAll(".cell")[4].getBoundingClientRect().right, next.left - text.right];
+    })""")
+    assert len(gaps) == 1
+    assert min(gaps[0]) >= 0
+
+
+def test_the_three_largest_shares_stand_out_until_a_word_is_chosen(page, tmp_path):
+    open_figure(page, FIGURES["why_near"].make(NAMES), tmp_path)
+    lines = page.locator("line").evaluate_all(
+        "(all) => all.map((e) => [Math.abs(e.dataset.value), e.classList.contains('dim')])"
+    )
+    strong = [share for share, dim in lines if not dim]
+    assert sorted(strong) == sorted(share for share, _ in lines)[-3:]
+    shown = [abs(float(text.replace("\u2212", "-"))) for text in page.locator(".share").all_text_contents()]
+    assert shown == pytest.approx(strong, abs=5.1e-4)
+    page.locator(".word").first.hover()
+    assert all(
+        text == "hidden"
+        for text in page.locator(".share").evaluate_all(
+            "(all) => all.map((e) => getComputedStyle(e).visibility)"
+        )
+    )
+    assert page.locator("line:not(.dim)").count() == len(NAMES) - 1
+
+
+def test_few_bars_are_drawn_whole(page, tmp_path):
+    """Each path's height, in its strip's own scale, is the strip's half at most."""
+    open_figure(page, FIGURES["sum_and_scale"].make(NAMES), tmp_path)
+    heights = page.locator(".row svg path[fill]").evaluate_all(
+        "(all) => all.flatMap((e) => [...(e.getAttribute('d') ?? '').matchAll(/v(-?[\\d.e-]+)h/g)].map((m) => +m[1]))"
+    )
+    assert len(heights) >= 32
+    assert max(map(abs, heights)) <= 1 + 1e-9

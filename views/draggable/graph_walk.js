@@ -2,8 +2,8 @@
 
 explain(
   "Each point is a text, and the star is the query. Guess which text is nearest: click a point. Then step through the " +
-  "walk: thin lines lead to the texts that are compared, numbers count those from which the search went on. The plane " +
-  "flattens many dimensions into two, so near in the picture is not always near.",
+  "walk: thin lines lead to the texts that are compared; numbers, where they have room, count those from which the search " +
+  "went on. The plane flattens many dimensions into two, so near in the picture is not always near.",
 );
 
 const { names, places, star, scores, links, entry, query, k } = data, N = names.length; // links[layer][node]: its neighbours
@@ -178,6 +178,15 @@ function name(past, known) {
   const visited = [...seen];
   numbers.forEach((element, i) => put(element, visited[i] ? visited[i][1] : "", visited[i] ? places[visited[i][0]] : [0, 0], 0.9 * high));
   makeRoom(placed, [star, ...visited.map(([node]) => places[node])].map(([x, y]) => [x, -y]), high, [110, 72]);
+  // Where there is no room for all, names, the start and the end stay, and a number that would lie on another goes
+  const [last, ...others] = visited.map((_, i) => numbers[i]).reverse(), kept = [];
+  for (const element of [...labels, last, ...others.reverse()].filter((one) => one?.textContent)) {
+    const box = element.getBBox(), inner = box.height / 6; // letters do not fill their line
+    const free = labels.includes(element) || kept.every((one) => box.x >= one.x + one.width || one.x >= box.x + box.width ||
+      box.y + inner >= one.y + one.height - inner || one.y + inner >= box.y + box.height - inner);
+    if (free) kept.push(box);
+    else element.textContent = "";
+  }
 }
 
 step.go(0);

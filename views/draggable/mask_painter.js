@@ -35,8 +35,10 @@ add(document.head, "style", {}, `
   .mask tbody th, .mask .average { position: sticky; left: 0; right: 0; background: var(--ground, var(--paper)); }
   .mask .moved .average { font-weight: bold; outline: 2px solid var(--mark); outline-offset: -2px; border-radius: 4px; }
   @media (max-width: 480px) {
-    .mask .cell, .mask input { width: 40px; }
-    .mask .old { min-width: 3.6em; padding-left: 0; font-size: 13px; }
+    .mask .cell, .mask input { width: 37px; }
+    .mask thead .average { font-size: 13px; }
+    .mask .old { min-width: 4.2em; padding: 0 2px 0 0; font-size: 12px; white-space: nowrap; }
+    .mask .average, .mask thead .average { min-width: 0; padding: 0 4px; }
     .mask tbody th { padding-right: 4px; }
   }
 `);

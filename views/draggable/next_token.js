@@ -30,7 +30,8 @@ const all = figure.querySelector("table"), limit = all.querySelectorAll("thead >
 limit.style.textAlign = "right";
 add(document.head, "style", {}, `
   @media (prefers-reduced-motion: no-preference) { .bar { transition: width 0.25s; } }
-  @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: 13px; } }
+  @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: 13px; }
+    tbody th:first-child { white-space: nowrap; } }
 `);
 all.style.width = "100%";
 all.querySelectorAll("thead th").forEach((head) => { head.style.whiteSpace = "normal"; });

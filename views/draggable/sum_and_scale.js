@@ -44,7 +44,7 @@ function strip(title, most, tall, picked = choose) {
   const bars = ["above", "below"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
   const end = add(drawn, "div", { style: "flex: 0 0 5em; text-align: right; line-height: 1.2" });
   const number = add(end, "div", { class: "chosen" });
-  add(end, "div", { style: "font-size: 12px; color: var(--soft)" }, `scale ±${format(most)}`);
+  const scaled = add(end, "div", { style: "font-size: 12px; color: var(--soft)" });
   pick(svg, picked);
   return {
     side, svg,
@@ -53,8 +53,10 @@ function strip(title, most, tall, picked = choose) {
       written.hidden = size > FEW + 4;
       written.replaceChildren();
       if (!written.hidden) values.forEach((value, i) => add(written, "span", i === state.chosen ? { class: "marked" } : {}, format(value)));
-      // What is taller than the strip is cut off at its edge
-      const bar = (value, i) => `M${i + 0.1} 0h0.8v${-value / most}h-0.8z`;
+      // Few bars are compared by eye, so all of them fit; of many, what is taller than the strip is cut off at its edge
+      const limit = written.hidden ? most : Math.max(most, ...values.map(Math.abs));
+      scaled.textContent = `scale ±${format(limit)}`;
+      const bar = (value, i) => `M${i + 0.1} 0h0.8v${-value / limit}h-0.8z`;
       bars[0].setAttribute("d", values.map((value, i) => (value > 0 ? bar(value, i) : "")).join(""));
       bars[1].setAttribute("d", values.map((value, i) => (value < 0 ? bar(value, i) : "")).join(""));
       mark.setAttribute("x", state.chosen - 0.5 * (markWidth() - 1));
@@ -212,8 +214,8 @@ function spread(values) {
 }
 
 function drawWave(values) {
-  // The first position is [CLS]'s, and often far from all others: these fill the height
-  const most = Math.max(...values.slice(values.length > 1 ? 1 : 0).map(Math.abs)) || 1;
+  // The first of many positions is [CLS]'s, and often far from all others: these fill the height
+  const most = Math.max(...values.slice(values.length > FEW ? 1 : 0).map(Math.abs)) || 1;
   line.setAttribute("d", `M${values.map((number, at) => `${at} ${-number / most}`).join("L")}`);
   here.setAttribute("d", `M${state.at} ${Math.max(-1, Math.min(1, -values[state.at] / most))}h0`);
   caption.textContent = `Number ${state.chosen} of the position vectors, from position 0 to ${values.length - 1} ` +

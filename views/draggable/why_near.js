@@ -2,10 +2,10 @@
 
 explain(
   "Point at a word or a line, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
-  "share; blue lines add to the cosine, dashed orange ones take away from it.",
+  "share; blue lines add to the cosine, dashed orange ones take away from it. At first the three largest stand out.",
 );
 
-const ROW = 26, MOST = 80; // pixels of a word, and lines that are drawn
+const ROW = 26, MOST = 80, STRONG = 3; // pixels of a word, lines that are drawn, and those that stand out at first
 add(document.head, "style", {}, `
   .near { width: 100%; max-width: 640px; }
   .near .word { cursor: pointer; font-size: 15px; }
@@ -16,6 +16,7 @@ add(document.head, "style", {}, `
   .near line { stroke: var(--above); stroke-opacity: 0.75; cursor: pointer; }
   .near line.minus { stroke: var(--below); stroke-dasharray: 5 4; }
   .near .dim { opacity: 0.12; }
+  .near .share { text-anchor: middle; font-size: 12px; paint-order: stroke; stroke: var(--paper); stroke-width: 4px; pointer-events: none; }
 `);
 
 const controls = add(figure, "div", { class: "controls" });
@@ -70,6 +71,9 @@ function draw() {
     line.addEventListener("pointerleave", () => tell(null));
     return line;
   });
+  now.labels = labels(pairs.slice(0, STRONG), (pair, along) => [
+    LEFT + 6 + along * (RIGHT - LEFT - 12), middle(0, pair.i) + along * (middle(1, pair.j) - middle(0, pair.i)) + 4,
+  ]);
   now.words = parts.map((words, side) => words.map(({ name }, i) => {
     const total = totals[side][i], cut = name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
     const word = add(drawing, "g", {
@@ -97,6 +101,17 @@ function draw() {
   tell(null);
 }
 
+// The numbers of the strongest lines, each where no other stands.
+function labels(pairs, at) {
+  const taken = [];
+  return pairs.map((pair) => {
+    const free = ([x, y]) => taken.every(([left, top]) => Math.abs(x - left) > 40 || Math.abs(y - top) > 15);
+    const places = [0.5, 0.3, 0.7, 0.15, 0.85].map((along) => at(pair, along)), [x, y] = places.find(free) ?? places[0];
+    taken.push([x, y]);
+    return add(drawing, "text", { class: "share", x, y, fill: "currentColor" }, format(pair.share, 3));
+  });
+}
+
 function move(event, side, i) {
   const [column, row] = {
     ArrowUp: [side, i - 1], ArrowDown: [side, i + 1], ArrowLeft: [0, i], ArrowRight: [1, i],
@@ -112,14 +127,16 @@ const share = (number) => `${format(number, 3)} of the cosine ${format(now.cosin
 
 // Show the lines of a word, one line, or all of them, and say what they add up to.
 function tell(chosen) {
-  const { parts, added, totals, drawn, lines, words, cosine } = now;
+  const { parts, added, totals, drawn, lines, labels, words, cosine } = now;
   const fits = ({ i, j }) => !chosen || ((chosen.i ?? i) === i && (chosen.j ?? j) === j);
-  lines.forEach((line, number) => line.classList.toggle("dim", !fits(drawn[number])));
+  lines.forEach((line, number) => line.classList.toggle("dim", chosen ? !fits(drawn[number]) : number >= STRONG));
+  labels.forEach((label) => set(label, { visibility: chosen ? "hidden" : "visible" }));
   words.forEach((side, k) => side.forEach((word, at) => word.classList.toggle("chosen", Boolean(chosen) && chosen[k ? "j" : "i"] === at)));
   if (!chosen) {
     const all = added.length * added[0].length, rest = cosine - sum(drawn.map((pair) => pair.share));
     const left = all > drawn.length ? ` The ${all - drawn.length} smallest have no line; together they are ${format(rest, 3)}.` : "";
-    say(`All ${all} shares add up to ${format(sum(totals[0]), 3)}. The cosine of the two vectors is ${format(cosine, 3)}.${left}`);
+    const most = drawn.slice(0, STRONG).map((pair) => `“${parts[0][pair.i].name}” with “${parts[1][pair.j].name}” ${format(pair.share, 3)}`);
+    say(`All ${all} shares add up to ${format(sum(totals[0]), 3)}. The cosine of the two vectors is ${format(cosine, 3)}. The largest shares: ${most.join(", ")}.${left}`);
   } else if (chosen.i !== undefined && chosen.j !== undefined) {
     say(`“${parts[0][chosen.i].name}” with “${parts[1][chosen.j].name}”: ${share(added[chosen.i][chosen.j])}`);
   } else {
