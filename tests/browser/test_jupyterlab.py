@@ -128,9 +128,10 @@ def test_a_reader_drags_figures(page, jupyterlab):
 
 
 def test_six_keys_after_it_is_opened_the_first_picture_lives(page, jupyterlab):
-    """As README says: no click, and no second key that JupyterLab's first one would have to wait for."""
+    """As README says, and without a click: the first cell of a notebook that is opened has the focus."""
     page.goto(jupyterlab("proofs"))
-    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
+    page.locator(".jp-Notebook .jp-Cell:focus").wait_for(timeout=45_000)
+    page.get_by_text("| Idle").wait_for(timeout=45_000)
     view = page.locator(".jp-Notebook iframe:visible")
     for _ in range(6):
         assert view.count() == 0
