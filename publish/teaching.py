@@ -168,22 +168,26 @@ def shown(row: Row) -> list:
     return tagged(section(main_line(read(row.notebook)), row.heading)) if row.is_section else []
 
 
+def asks(row: Row) -> bool:
+    """Whether the question of a slot is asked in this row."""
+    return "**ask**" in row.text
+
+
 def notes(number: str) -> dict[str, str]:
     """What the seminar's plan says of a notebook's sections, each by the id of the cell in which its slides begin.
 
-    The first of a slot has its question, too; what has no section is told with the one before it.
+    One of a slot begins with its question; what has no section is told with the one before it.
     """
     found, place = {}, ""
     for plan in (plan for session in sessions() for plan in session):
-        talk = plan.talk
         for row in (row for row in plan.rows if row.notebook == number):
             late = IF_THERE_IS_TIME * row.if_there_is_time
             if row.is_section:
                 kinds = {cell.id: cell.get("metadata", {}).get("slideshow", {}) for cell in shown(row)}
                 starts = [key for key, kind in kinds.items() if kind.get("slide_type") in STARTS_A_SLIDE]
                 place = (starts or list(kinds))[0]
-                found[place] = " · ".join([f"{late}{row.minutes} min", row.text, *talk])
-                talk = []
+                talk = plan.talk if asks(row) else []
+                found[place] = " · ".join([f"{late}{row.minutes} min", *talk, row.text])
             elif place:
                 found[place] += f" · then, {late}{row.minutes} min, {row.heading}: {row.text}"
     return found

@@ -10,6 +10,7 @@ from exercises import CORRECT, POINTS
 from utils.files import write_file
 
 ALTERS = "alters"  # how a remark on an answer begins that has changed what others are judged by
+NAMED = 5  # places where an answer is found, too; a class that has copied the solution is told in one line
 SIGNS = {"not yet": "0", "not attempted": "·", "look": "!", "stopped": "!", "not graded": "?"}
 
 
@@ -33,7 +34,7 @@ class Verdict:
 class Graded:
     """One hand-in: its name, the verdict on each exercise by number, and remarks on the whole.
 
-    Of each answer also what it looks like, and who else has one that looks the same.
+    Of each answer also what it looks like, where the series shows the same, and which other hand-ins have it.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Graded:
     remarks: list[str] = field(default_factory=list)
     shapes: dict[str, set[str]] = field(default_factory=dict)
     same: dict[str, set[str]] = field(default_factory=dict)
+    alike: dict[str, list[str]] = field(default_factory=dict)
 
     def remark(self, words: str) -> None:
         """Add a remark, once."""
@@ -58,19 +60,24 @@ class Graded:
 
     @property
     def same_as(self) -> str:
-        """Where else its answers are found, such as "3.3: the solution, Bob"."""
-        return "; ".join(
-            f"{number}: {', '.join(sorted(names))}" for number, names in self.same.items() if names
-        )
+        """Where else its answers are found, such as "3.3: the solution, Bob"; of many, the first and how many more."""
+        found = {number: [*sorted(names), *self.alike.get(number, ())] for number, names in self.same.items()}
+        told = {number: [*names[:NAMED], *more(names[NAMED:])] for number, names in found.items() if names}
+        return "; ".join(f"{number}: {', '.join(names)}" for number, names in told.items())
+
+
+def more(names: Sequence[str]) -> list[str]:
+    """What stands for names that are not told: their number, if there are any."""
+    return [f"{len(names)} more"] if names else []
 
 
 def compare(rows: Sequence[Graded]) -> None:
     """Note of each answer that counts, or is doubted, which other hand-ins have the same."""
     for row in rows:
         for number in row.same:
-            for other in rows:
-                if other is not row and row.shapes[number] & other.shapes.get(number, set()):
-                    row.same[number].add(other.name)
+            others = [other for other in rows if other is not row]
+            alike = [other for other in others if row.shapes[number] & other.shapes.get(number, set())]
+            row.alike[number] = [other.name for other in alike]
 
 
 def accept(row: Graded, number: str) -> None:

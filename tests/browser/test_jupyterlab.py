@@ -127,6 +127,19 @@ def test_a_reader_drags_figures(page, jupyterlab):
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
+def test_six_keys_after_it_is_opened_the_first_picture_lives(page, jupyterlab):
+    """As README says, and without a click: the first cell of a notebook that is opened has the focus."""
+    page.goto(jupyterlab("proofs"))
+    page.locator(".jp-Notebook .jp-Cell:focus").wait_for(timeout=45_000)
+    page.get_by_text("| Idle").wait_for(timeout=45_000)
+    view = page.locator(".jp-Notebook iframe:visible")
+    for _ in range(6):
+        assert view.count() == 0
+        page.keyboard.press("Shift+Enter")
+    view.first.wait_for(timeout=60_000)
+    expect(view.first.content_frame.locator("#left text").first).to_have_text("[CLS]")
+
+
 def wait_for_heights(page, still: int = 12) -> None:
     """Until the notebook was equally high for `still` quarters of a second: JupyterLab draws cells bit by bit."""
     heights = []

@@ -48,6 +48,6 @@ def test_another_notebook_is_told(rows):
 
 
 def test_who_has_the_same_is_told_whatever_the_names(rows):
-    assert rows["copied"].same["3.5"] == {"neighbour"}
+    assert rows["copied"].alike["3.5"] == ["neighbour"]
     assert "same as: 3.5: copied" in report([rows["neighbour"]])
     assert rows["copied"].points("3.5") == 3

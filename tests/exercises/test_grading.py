@@ -26,7 +26,7 @@ from exercises.grading.cells import (
     without_magics,
 )
 from exercises.grading.process import Allowance, Grader, receive
-from exercises.grading.report import Graded, Verdict, report, write_csv, write_feedback
+from exercises.grading.report import Graded, Verdict, compare, report, write_csv, write_feedback
 from exercises.grading.watch import landlock
 from tests.exercises.hand_ins import HEAD, WINDOW
 from tests.helpers import ROOT
@@ -323,6 +323,15 @@ def test_equal_names_are_told_apart_by_their_folders(tmp_path):
     paths = [tmp_path / name / "03.ipynb" for name in ("ada", "bob")]
     assert list(grading.named(paths)) == ["ada/03", "bob/03"]
     assert list(grading.named(paths[:1])) == ["03"]
+
+
+def test_a_class_that_has_copied_the_solution_is_told_in_one_line():
+    names = [f"student {number:02}" for number in range(40)]
+    rows = [Graded(name, {}, shapes={"3.1": {"a shape"}}, same={"3.1": {"the solution"}}) for name in names]
+    compare(rows)
+    assert rows[2].same_as == "3.1: the solution, student 00, student 01, student 03, student 04, 35 more"
+    compare(rows[:3])
+    assert rows[2].same_as == "3.1: the solution, student 00, student 01"
 
 
 def test_names_that_look_the_same_all_get_a_row(tmp_path):

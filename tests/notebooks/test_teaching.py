@@ -269,6 +269,14 @@ def test_what_decides_between_two_wrong_answers_is_the_notebooks():
             assert told in there, (number, told)
 
 
+@pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain(plan.title))
+def test_a_slot_says_once_when_its_question_is_asked_and_there_is_always_time_for_it(plan):
+    asking = [row for row in plan.rows if teaching.asks(row)]
+    assert len(asking) == bool(plan.talk)
+    assert not any(row.if_there_is_time for row in asking)
+    assert [line.split("**")[1] for line in plan.talk] == ["Ask", "Expect", "Answer"][: len(plan.talk)]
+
+
 @pytest.mark.parametrize("number", SEMINAR)
 def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
     rows = [row for session in teaching.sessions() for slot in session for row in slot.rows]
@@ -279,9 +287,12 @@ def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
     begun = [cell.source for cell in notebook.cells if re.match(r"(◇ )?\d+ min · ", cell.source)]
     assert len(begun) == len(own) > 2
     for note, row in zip(begun, own, strict=True):
-        assert f"{row.minutes} min · {row.text}" in note
-    for word in ("Ask", "Expect", "Answer"):
-        assert f" · **{word}** " in begun[0]
+        told = [f" · **{word}** " in note for word in ("Ask", "Expect", "Answer")]
+        assert told == [teaching.asks(row)] * 3
+        assert note.startswith(
+            "◇ " * row.if_there_is_time + f"{row.minutes} min · **Ask** " * teaching.asks(row)
+        )
+        assert f" · {row.text}" in note
 
 
 @pytest.mark.parametrize("number", SEMINAR)

@@ -5,7 +5,9 @@ import json
 import re
 import shlex
 import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -177,27 +179,62 @@ def test_the_versions_of_python_are_the_same_everywhere():
     assert json.loads(versions) == [f"3.{minor}" for minor in range(lowest, above)]
 
 
+def for_windows(name: str) -> list[tuple[str, str]]:
+    """The rows of a document's table on Windows: what is typed here, and there."""
+    *_, table = (ROOT / name).read_text("utf-8").partition("| here | on Windows |\n|---|---|\n")
+    rows = [row.strip("| ").split(" | ") for row in table.split("\n\n")[0].splitlines()]
+    return [(here, there) for here, there in rows]
+
+
+FOR_WINDOWS = for_windows("README.md") + for_windows("docs/TEACHING.md")
+
+
 def test_what_a_target_runs_is_what_windows_is_told():
-    """README's table: a make command, and the same without make."""
+    """A make command, and the same without make: one of README or of TEACHING."""
     recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
-    rows = [row.split(" | ") for row in README.splitlines() if row.startswith("| `make ")]
-    told = {
-        target: module
-        for here, there in rows
-        for target, module in zip(
-            re.findall(r"make ([a-z]+)", here), re.findall(r"-m ([\w.]+)", there), strict=False
-        )
-    }
-    assert set(told) == {"test", "slides", "site", "student"}
-    for target, module in told.items():
-        assert f"-m {module}" in recipes[target].replace("$(PYTEST)", "-m pytest"), target
+    told = set()
+    for here, there in FOR_WINDOWS:
+        targets, modules = re.findall(r"make ([a-z]+)", here), re.findall(r"-m ([\w.]+)", there)
+        for target, module in zip(targets, modules, strict=False):  # one line has no target: grading
+            assert f"-m {module}" in recipes[target].replace("$(PYTEST)", "-m pytest"), target
+            told.add(target)
+        assert [option for option in re.findall(r"ARGS=([^\s`]+)", here) if option not in there] == []
+    assert told == {"test", "slides", "site", "student", "rehearse"}
 
 
-def test_every_make_command_of_readme_has_a_form_for_windows():
-    *_, table = README.partition("## On Windows")
-    named = {target for code in CODE.findall(README) for target in re.findall(r"^make (\w+)", code)}
-    assert "make cpu-torch lab" in README  # for Linux alone
-    assert {target for target in named if f"`make {target}" not in table} == {"cpu"}
+@pytest.mark.parametrize("name", ["README.md", "docs/TEACHING.md", "docs/COURSE.md"])
+def test_every_command_has_a_form_for_windows(name):
+    """With its variables; a program of the project has one, too, or that of `.venv/bin/python`."""
+    here = " ".join(here for here, _ in FOR_WINDOWS)
+    text = (ROOT / name).read_text("utf-8").replace("make cpu-torch lab", "")  # for Linux alone
+    missing = []
+    for command in commands(text):
+        program, *words = command.split(" #")[0].split()
+        if program == "make":
+            wanted = [f"make {word}" if "=" not in word else word for word in words]
+            missing += [word for word in wanted if word not in here]
+        elif PYTHON.fullmatch(program) and words and "Scripts" not in program and program != "py":
+            missing += [command] * (".venv/bin/python" not in here)
+        elif program.startswith("docker"):
+            missing += [command] * ("docker" not in here)
+    assert missing == []
+    assert name != "README.md" or r".venv\Scripts\jupyter lab notebooks\00_overview.ipynb" in text
+
+
+def test_paths_are_short_enough_for_windows():
+    """With a folder of 60 letters, no path of the project, or of PyTorch's long ones, has more than 259."""
+    assert "a folder whose path has at most 60 letters" in README
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    longest = max(map(len, tracked.splitlines()))
+    assert 60 + 1 + longest <= 259
+    (told,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "TEACHING.md").read_text("utf-8"))
+    package = next(folder for folder in map(Path, sys.path) if (folder / "torch").is_dir())
+    files = [path.relative_to(package).as_posix() for path in package.glob("torch*/**/*")]
+    installed = max(
+        len(name.replace("+cpu", "")) for name in files
+    )  # a wheel for Windows is called torch alone
+    assert len(r".venv\Lib\site-packages") + 1 + installed <= int(told)
+    assert 60 + 1 + int(told) <= 259
 
 
 @pytest.mark.parametrize("name", [".binder/requirements.txt", "docs/ROOMS.md"])
