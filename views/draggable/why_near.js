@@ -98,7 +98,11 @@ function draw() {
     word.addEventListener("keydown", (event) => move(event, side, i));
     return word;
   }));
+  // What is said at first is the longest: its place stays as high, so that nothing moves under the pointer
+  const said = document.getElementById("say");
+  said.style.minHeight = "";
   tell(null);
+  said.style.minHeight = `${said.offsetHeight}px`;
 }
 
 // The numbers of the strongest lines, each where no other stands.
