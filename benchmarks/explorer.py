@@ -11,11 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 from benchmarks.report import markdown, processor, versions
 from explorer import explorer
-from publish.browser import find_browser
+from publish.browser import open_browser
 from publish.website import BUILD
 from tests.browser.server import serve
 
@@ -63,18 +63,13 @@ def measure(browser: Browser, address: str) -> list[list[str]]:
 
 def main() -> None:
     """Measure, print and write the report."""
-    path = find_browser()
-    if path is None:
-        raise SystemExit("this benchmark needs Chromium or Chrome")
     with tempfile.TemporaryDirectory() as folder:
         site = Path(sys.argv[1] if len(sys.argv) > 1 else folder)
         if not (site / "explorer.html").exists():
             explorer.build(site, BUILD / "npm", {})
-        with serve(site) as origin, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        with serve(site) as origin, open_browser("--disable-gpu") as browser:
             where = f"{processor()}; {versions(['torch', 'playwright'])}, Chromium {browser.version}"
             rows = measure(browser, f"{origin}/explorer.html")
-            browser.close()
     notes = __doc__.partition("[site]\n\n")[2].replace("\n", " ").strip()
     headings = ["sentence", "tokens", "in the encoder", "until drawn", "until painted"]
     table = markdown([headings, *rows])

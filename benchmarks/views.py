@@ -17,10 +17,10 @@ from typing import NamedTuple
 import bertviz
 import torch
 from bertviz import neuron_view as bertviz_neuron_view
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from benchmarks.report import markdown, processor, versions
-from publish.browser import find_browser
+from publish.browser import open_browser
 from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from views import head_view, model_view, neuron_view
@@ -169,14 +169,9 @@ def report(rows: list[list[str]], where: str) -> str:
 def main() -> None:
     """Measure, print and write the report."""
     warnings.simplefilter("ignore", ResourceWarning)  # bertviz closes no file
-    path = find_browser()
-    if path is None:
-        raise SystemExit("this benchmark needs Chromium or Chrome")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+    with open_browser("--disable-gpu") as browser:
         where = f"{processor()}; {versions(PACKAGES)}, Chromium {browser.version}"
         text = report(measure(browser), where)
-        browser.close()
     REPORT.write_text(text, "utf-8")
     print(text)
 

@@ -19,9 +19,9 @@ def find_browser() -> str | None:
 
 
 @contextmanager
-def open_browser() -> Iterator[Browser]:
-    """Open the browser that is found, without a window; FileNotFoundError if there is none."""
+def open_browser(*options: str) -> Iterator[Browser]:
+    """Open the browser that is found, with no window and with these options; FileNotFoundError if there is none."""
     if (program := find_browser()) is None:
         raise FileNotFoundError("pictures of views need Chromium or Chrome, such as apt install chromium")
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield playwright.chromium.launch(executable_path=program, args=["--no-sandbox", *options])

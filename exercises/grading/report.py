@@ -74,8 +74,8 @@ def more(names: Sequence[str]) -> list[str]:
 def compare(rows: Sequence[Graded]) -> None:
     """Note of each answer that counts, or is doubted, which other hand-ins have the same."""
     for row in rows:
+        others = [other for other in rows if other is not row]
         for number in row.same:
-            others = [other for other in rows if other is not row]
             alike = [other for other in others if row.shapes[number] & other.shapes.get(number, set())]
             row.alike[number] = [other.name for other in alike]
 

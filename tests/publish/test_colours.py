@@ -165,7 +165,8 @@ def contrast(one: str, other: str) -> float:
     return light / dark
 
 
-# What meets in one picture. Value and what is below zero do not, and no reader without red and green could tell them.
+# What meets in one picture and is told by colour. Value and what is below zero meet in attention_in_the_plane, where a
+# label and dashes tell them apart: their colours do not, to a reader without red and green.
 APART = [*combinations(("query", "key", "value", "average"), 2), *combinations(("ours", "other", "third"), 2)]
 APART += [("above", "below"), ("key", "third"), ("query", "third")]
 

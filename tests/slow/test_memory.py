@@ -59,14 +59,12 @@ def test_every_notebook_has_its_memory_told():
 def resident(process: psutil.Process) -> int:
     """The bytes of memory that a process and its children hold.
 
-    Without children that still run their parent's program: they share its memory until they start another one, and
-    would count it a second time.
+    Of a child only its own memory counts: what it shares with its parent is counted there.
     """
     held = process.memory_info().rss
     for child in process.children(recursive=True):
         with suppress(psutil.Error):  # it has just ended
-            if child.cmdline() != psutil.Process(child.ppid()).cmdline():
-                held += child.memory_info().rss
+            held += child.memory_full_info().uss
     return held
 
 

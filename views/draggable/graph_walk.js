@@ -179,8 +179,8 @@ function name(past, known) {
   numbers.forEach((element, i) => put(element, visited[i] ? visited[i][1] : "", visited[i] ? places[visited[i][0]] : [0, 0], 0.9 * high));
   makeRoom(placed, [star, ...visited.map(([node]) => places[node])].map(([x, y]) => [x, -y]), high, [110, 72]);
   // Where there is no room for all, names, the start and the end stay, and a number that would lie on another goes
-  const [last, ...others] = visited.map((_, i) => numbers[i]).reverse(), kept = [];
-  for (const element of [...labels, last, ...others.reverse()].filter((one) => one?.textContent)) {
+  const used = numbers.slice(0, visited.length), kept = [];
+  for (const element of [...labels, ...used.slice(-1), ...used.slice(0, -1)].filter((one) => one.textContent)) {
     const box = element.getBBox(), inner = box.height / 6; // letters do not fill their line
     const free = labels.includes(element) || kept.every((one) => box.x >= one.x + one.width || one.x >= box.x + box.width ||
       box.y + inner >= one.y + one.height - inner || one.y + inner >= box.y + box.height - inner);

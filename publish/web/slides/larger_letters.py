@@ -102,16 +102,6 @@ def out_of_place(figure) -> set:
     return found
 
 
-def told_of(figure) -> dict[str, str]:
-    """What a test of a deck asks a figure: the points of its smallest letters, and which texts meet or stick out."""
-    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-    words = {id(text): text.get_text() for text in texts}
-    found = [one if isinstance(one, tuple) else (one,) for one in out_of_place(figure)]
-    meeting = sorted(" and ".join(words.get(each, "?") for each in pair) for pair in found)
-    least = min((text.get_fontsize() for text in texts if text.get_alpha() != 0), default=LEAST)
-    return {"least letters": str(least), "meeting": "; ".join(meeting)}
-
-
 def around(axes, box) -> list[Bbox]:
     """The boxes, bars and cells of an image in which the middle of a text's box lies."""
     middle = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
@@ -163,8 +153,6 @@ def on_a_slide(print_figure):
                 warnings.simplefilter("ignore")  # a layout that was tried and is too small
                 fit_for_a_slide(canvas.figure)
             canvas.figure.fitted = True
-        if options.get("format") == "png":
-            options["metadata"] = told_of(canvas.figure)
         return print_figure(canvas, *arguments, **options)
 
     return fit_and_print

@@ -45,7 +45,6 @@ function partsOf(cell) {
   else below.push(...cell.querySelectorAll(".jp-OutputArea-child:has(img, iframe) ~ .jp-OutputArea-child"));
   if (!below.length) return [cell];
   const rest = cell.cloneNode(false);
-  rest.classList.add("jp-OutputArea");
   rest.append(...below);
   return [cell, rest];
 }
