@@ -16,8 +16,8 @@ from playwright.sync_api import Browser
 from benchmarks.report import markdown, processor, versions
 from explorer import explorer
 from publish.browser import open_browser
+from publish.server import serve
 from publish.website import BUILD
-from tests.browser.server import serve
 
 REPORT = Path(__file__).with_suffix(".md")
 ROUNDS = 5

@@ -18,8 +18,8 @@ from transformers import BertConfig
 pytest.importorskip("onnxscript", reason="make site installs what this needs: requirements-dev.txt")
 
 from explorer import explorer, npm
+from publish.server import serve
 from publish.website import BUILD
-from tests.browser.server import serve
 from utils.encoder import TransformerEncoder
 
 AXE = npm.Package(

@@ -8,6 +8,7 @@ import torch
 from playwright.sync_api import expect
 
 from explorer import explorer
+from publish.server import serve
 from tests.browser.explorer_page import (
     BUILT,
     PATIENCE,
@@ -22,7 +23,6 @@ from tests.browser.explorer_page import (
     send,
     site,
 )
-from tests.browser.server import serve
 from tests.texts import WORDS, generated_strings, in_words, telling_characters
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text

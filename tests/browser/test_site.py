@@ -24,9 +24,9 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import expect
 
+from publish.server import serve
 from tests.browser import figure_examples as figures
 from tests.browser import reader
-from tests.browser.server import serve
 
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")

@@ -9,13 +9,15 @@ from pathlib import Path
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
+    """Serves files and prints no line for each."""
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
 
 
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
-    """The address at which the folder's files are found, while it is served."""
+    """Serve a folder, and yield the address at which its files are found meanwhile."""
     handler = functools.partial(Quiet, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
