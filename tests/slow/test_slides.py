@@ -1,0 +1,68 @@
+"""The decks as `make slides` makes them: executed, so that their figures are drawn for a slide, and then walked."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from publish import slides, website
+from publish.browser import open_browser
+
+CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
+# letters of annotated pictures and of many cells that are smaller than the 24 pixels of all others
+SMALLER = {"07_attention_views": 16, "06_encoder": 20, "11_pretraining": 20, "14_since_bert": 20}
+LEAST = 21.5
+
+# Of each slide: what leaves it, which texts and pictures lie on each other, and the letters of its figures, in pixels;
+# a letter of 10 points in a figure has 201.6 / 7.2 of the picture's own.
+WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section))")].map((slide) => {
+  const { h, v } = Reveal.getIndices(slide);
+  Reveal.slide(h, v, 99);
+  const within = document.querySelector(".slides").getBoundingClientRect(), scale = within.width / 1280;
+  const shown = [...slide.querySelectorAll("h1, h2, h3, p, li, pre, td, th, img, iframe")]
+    .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.getBoundingClientRect().height > 1)
+    .filter((e) => !e.querySelector("p, li, pre, img, iframe"));
+  const boxes = shown.map((e) => e.getBoundingClientRect()), words = (e) => (e.innerText || e.alt || e.src).slice(0, 50);
+  const outside = shown.filter((e, i) => boxes[i].bottom > within.bottom + 2 || boxes[i].right > within.right + 2
+    || boxes[i].left < within.left - 2 || boxes[i].top < within.top - 2);
+  const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
+    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+  const meeting = shown.flatMap((e, i) => shown.slice(i + 1).filter((other, j) => meet(boxes[i], boxes[i + 1 + j])
+    && !e.contains(other) && !other.contains(e)).map((other) => [words(e), words(other)]));
+  const figures = [...slide.querySelectorAll("img")].filter((e) => e.src.startsWith("data:image/png") && e.offsetHeight);
+  return {
+    name: slide.innerText.slice(0, 60).replace(/\\s+/g, " "),
+    outside: outside.map(words),
+    meeting,
+    letters: figures.map((e) => Math.round((10 / 72) * 2016
+      * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight)) / 10),
+  };
+})"""
+
+
+@pytest.fixture(scope="module")
+def page():
+    with open_browser() as browser:
+        yield browser.new_page(viewport={"width": 1280, "height": 720})
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_nothing_leaves_a_slide_or_lies_on_another_thing(page, path, tmp_path, monkeypatch):
+    """DECKS=site/slides walks decks that `make slides` has made."""
+    if made := os.environ.get("DECKS"):
+        deck = Path(made).resolve() / f"{path.name[:2]}.html"
+    else:
+        monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
+        copy = tmp_path / path.name
+        website.execute_one(path, copy, slides.LARGER_LETTERS)
+        deck = slides.make_slides(copy, tmp_path / "slides")
+    page.goto(deck.as_uri())
+    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    walked = page.evaluate(WALK)
+    assert len(walked) > 10
+    assert any(slide["letters"] for slide in walked)
+    for slide in walked:
+        assert slide["outside"] == [], slide
+        assert slide["meeting"] == [], slide
+    least = min((letter, slide["name"]) for slide in walked for letter in slide["letters"])
+    assert least[0] >= SMALLER.get(path.stem, LEAST), least
