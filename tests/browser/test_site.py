@@ -468,8 +468,8 @@ def test_code_comes_in_with_the_text_that_it_belongs_to(page, tmp_path):
     assert step.count() == 1
     assert "draw()" in step.text_content()
     assert not step.is_visible()
-    page.keyboard.press("ArrowRight")
-    assert step.is_visible()
+    page.evaluate("Reveal.next()")
+    step.wait_for()
     assert page.locator("section.present section.present img").count() == 0  # it has a slide of its own
 
 
