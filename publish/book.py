@@ -206,7 +206,7 @@ def one_page(pages: Path) -> str:
     style = (
         '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
     )
-    head = f'<head><meta charset="utf-8">{style}</head>'
+    head = f'<head><meta charset="utf-8"><title>Anatomy of a Transformer Encoder</title>{style}</head>'
     return f'<!doctype html><html lang="en">{head}<body>{"".join(bodies)}</body></html>'
 
 

@@ -14,7 +14,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
-from publish.teaching import notes, sessions
+from publish.teaching import notes, questions, sessions
 from publish.website import BUILD, SITE, WEB, execute, mathjax, read_for_readers, relink, take_out_views
 from utils.colours import css
 
@@ -43,6 +43,23 @@ def for_the_seminar(notebook) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.metadata.slideshow.slide_type == "skip":
             cell.metadata.slideshow.slide_type = "subslide"
+
+
+def with_questions(notebook, number: str) -> None:
+    """Put what the plan in TEACHING.md asks under the heading of its section, or last, and then the answer."""
+    for found in questions(number):
+        (first,), (last,) = (
+            [c for c in notebook.cells if c.id == name] for name in (found.first, found.last)
+        )
+        starts = {"slideshow": {"slide_type": "subslide"}}
+        asked, answer = (new_markdown_cell(text, metadata=starts) for text in found.texts)
+        notebook.cells.insert(notebook.cells.index(last) + 1, answer)
+        if found.opens:
+            heading, _, told = first.source.partition("\n\n")
+            first.source = f"{heading}\n\n{asked.source}"
+            notebook.cells.insert(notebook.cells.index(first) + 1, new_markdown_cell(told, metadata=starts))
+        else:
+            notebook.cells.insert(notebook.cells.index(answer), asked)
 
 
 def with_notes(notebook, number: str) -> None:
@@ -85,9 +102,10 @@ def make_session(copies: list[Path], folder: Path, session: int) -> Path:
 
 
 def read_for_the_seminar(copy: Path, folder: Path):
-    """What the seminar shows of an executed notebook, with notes that begin as the plan says."""
+    """What the seminar shows of an executed notebook, with its questions, and notes that begin as the plan says."""
     notebook = read_for_a_class(copy, folder / "views")
     for_the_seminar(notebook)
+    with_questions(notebook, copy.name[:2])
     with_notes(notebook, copy.name[:2])
     return notebook
 

@@ -18,6 +18,7 @@ LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
 BY_HAND = re.compile(r"\((\d+) min\)")  # what the class does meanwhile: an exercise, a question, a try
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
 SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
+VOTE = re.compile("^prediction = ", re.MULTILINE)
 TALK = re.compile(r"^- \*\*(Ask|Expect|Answer)\.\*\* (.*)$")
 IN_CLASS = re.compile(r"^\*\d+ min (.*) · \d+ the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
 GOALS = "\n## Goals and the exercises that test them\n"
@@ -173,6 +174,44 @@ def asks(row: Row) -> bool:
     return "**ask**" in row.text
 
 
+def votes(cells: list) -> int:
+    """How often the class predicts something."""
+    return sum(cell.cell_type == "code" and VOTE.search(cell.source) is not None for cell in cells)
+
+
+@dataclass
+class Question:
+    """What a slot asks and answers on slides of its own, since its cells take no vote on it."""
+
+    asked: str
+    answer: str
+    opens: bool  # its section; else something is shown first
+    first: str  # the ids of the section's cells, from and to
+    last: str
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """What the two slides say."""
+        return f"**Question.** {self.asked}", f"**Answer.** {self.answer}"
+
+
+def question(plan: Plan, row: Row) -> Question | None:
+    """The question that is put on slides in a row of a slot, if there is one."""
+    cells = shown(row)
+    if not asks(row) or votes(cells):
+        return None
+    own = [cell.id for cell in cells]
+    last = next((at for at, cell in enumerate(cells) if cell.source.startswith("### Exercise")), len(own)) - 1
+    talk = dict(line.removeprefix("**").split("** ", 1) for line in plan.talk)
+    return Question(talk["Ask"], talk["Answer"], row.text.startswith("**ask**"), own[0], own[last])
+
+
+def questions(number: str) -> list[Question]:
+    """The questions that the seminar's slides of a notebook ask."""
+    rows = [(plan, row) for session in sessions() for plan in session for row in plan.rows]
+    return [found for plan, row in rows if row.notebook == number and (found := question(plan, row))]
+
+
 def notes(number: str) -> dict[str, str]:
     """What the seminar's plan says of a notebook's sections, each by the id of the cell in which its slides begin.
 
@@ -200,10 +239,15 @@ def presented(row: Row) -> float:
     or what the row gives to the class.
     """
     code = [cell for cell in shown(row) if cell.cell_type == "code"]
-    predictions = sum(re.search("^prediction = ", cell.source, re.MULTILINE) is not None for cell in code)
     lives, still = (sum(counts) for counts in zip((0, 0), *map(pictures, code), strict=True))
-    told = words(shown(row)) / 130 + A_RUN * len(code) + A_PREDICTION * predictions + A_PICTURE * still
+    told = words(shown(row)) / 130 + A_RUN * len(code) + A_PREDICTION * votes(code) + A_PICTURE * still
     return told + max(by_hand(row), A_VIEW * lives)
+
+
+def asking(plan: Plan, row: Row) -> float:
+    """Minutes of what the slides ask and answer in a row of a slot, beside its cells."""
+    found = question(plan, row)
+    return sum(len(text.split()) for text in found.texts) / 130 if found else 0
 
 
 def spans(plan: Plan) -> dict[int, list]:
@@ -223,7 +267,7 @@ def spans(plan: Plan) -> dict[int, list]:
 def rehearse(plan: Plan) -> list[tuple[Row, float]]:
     """The rows of a plan, each with the minutes that it takes."""
     if not plan.is_unit:
-        return [(row, presented(row)) for row in plan.rows]
+        return [(row, presented(row) + asking(plan, row)) for row in plan.rows]
     own = spans(plan)
     return [(row, by_hand(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
 

@@ -331,7 +331,7 @@ def open_deck(page, copy: Path, folder: Path, seminar: bool = False) -> None:
     page.evaluate(f"() => {{ {MEASURES} }}")
 
 
-SEMINAR_DECKS = (3, 7)
+SEMINAR_DECKS = (1, 3, 7)
 DECKS = [pytest.param(path, False, id=path.stem) for path in CHAPTERS]
 # the other seminar decks were looked at once: what they show is shown by the whole decks, too
 DECKS += [pytest.param(CHAPTERS[number], True, id=f"seminar {number:02d}") for number in SEMINAR_DECKS]
@@ -452,6 +452,25 @@ def test_a_question_and_its_figure_meet_and_a_figure_has_room(page, tmp_path):
     alone = page.locator("section.present section.present img")
     expect(alone).to_be_visible()
     assert alone.evaluate("(e) => lettersOf(e)") >= 24
+
+
+def test_code_comes_in_with_the_text_that_it_belongs_to(page, tmp_path):
+    """A slide that is parted at its picture joins a question: its code does not stand there before its text."""
+    path = a_deck(
+        tmp_path,
+        on_slide(text("# Title\n\n**Question.** Why?"), "slide"),
+        on_slide(text("said of it. " * 60), "subslide"),
+        on_slide(code("draw()", outputs=[picture(1000, 900)]), "-"),
+    )
+    open_deck(page, path, tmp_path / "deck")
+    step = page.locator("section.present section.present .fragment")
+    assert "Why?" in page.locator("section.present section.present").inner_text()
+    assert step.count() == 1
+    assert "draw()" in step.text_content()
+    assert not step.is_visible()
+    page.evaluate("Reveal.next()")
+    step.wait_for()
+    assert page.locator("section.present section.present img").count() == 0  # it has a slide of its own
 
 
 def test_code_that_breaks_keeps_pythons_indentation(page, tmp_path):

@@ -314,3 +314,48 @@ def test_a_seminar_deck_is_a_story(number):
     for cell in on_slides:
         shown = headings(cell)[-1] if headings(cell) else shown
         assert shown == titles[cell.id], f"{cell.id}: {titles[cell.id]!r} is above it, and not of the seminar"
+
+
+@pytest.mark.parametrize("number", SEMINAR)
+def test_each_question_stands_on_a_slide_before_its_answer(number):
+    """Either the notebook takes a vote on it, or the plan's words stand on two slides."""
+    plan, row = next(
+        (plan, row) for plan in SLOTS for row in plan.rows if row.notebook == number and teaching.asks(row)
+    )
+    notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
+    slides.for_the_seminar(notebook)
+    before = [cell.source for cell in notebook.cells if kind_of(cell) in SHOWN]
+    slides.with_questions(notebook, number)
+    on_slides = [cell for cell in notebook.cells if kind_of(cell) in SHOWN]
+    found = [
+        (place, kind)
+        for place, cell in enumerate(on_slides)
+        for kind in ("Question", "Answer")
+        if f"**{kind}.** " in cell.source
+    ]
+    if teaching.votes(teaching.shown(row)):
+        assert found == []
+        assert [cell.source for cell in on_slides] == before
+        return
+    (asked, question), (answered, answer) = found
+    assert (question, answer) == ("Question", "Answer")
+    assert plan.talk[0].endswith(on_slides[asked].source.split("**Question.** ")[1])
+    assert plan.talk[2] == on_slides[answered].source.replace(".**", "**")
+    assert {kind_of(on_slides[place]) for place in (asked, answered)} <= STARTS
+    if row.text.startswith("**ask**"):
+        assert headings(on_slides[asked]) == [f"## {row.heading}"]
+        assert kind_of(on_slides[asked + 1]) in STARTS  # told at the next key press
+        assert answered > asked + 1
+    else:
+        assert answered == asked + 1
+    told = " ".join(cell.source for cell in on_slides)
+    assert all(line in told for source in before for line in source.splitlines())
+
+
+def test_time_is_counted_for_what_is_asked_on_slides():
+    asked = SMALL.replace("hover (1 min) |\n", "hover, then **ask** (1 min) |\n") + "\n".join(
+        ["", "- **Ask.** One two?", "- **Expect.** “No.”", "- **Answer.** Three four five."]
+    )
+    (plan,), (quiet,) = teaching.plans(asked), teaching.plans(SMALL)
+    more = teaching.rehearse(plan)[0][1] - teaching.rehearse(quiet)[0][1]
+    assert more == pytest.approx((3 + 4) / 130)

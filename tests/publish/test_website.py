@@ -8,6 +8,7 @@ pytest.importorskip("sphinx_revealjs", reason="make slides installs what this ne
 
 from publish import slides, website
 from publish.badges import Address
+from publish.teaching import Question
 
 GITHUB = "https://github.com/ada/encoder/blob/v1"
 code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
@@ -132,7 +133,7 @@ def test_a_deck_shows_what_the_cells_say(tmp_path):
 def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monkeypatch):
     for name, title in (("05_a", "Word"), ("06_b", "Stack")):
         cells = [
-            on_slide(text(f"# {title}"), "slide", "seminar"),
+            on_slide(text(f"# {title}\n\ntold"), "slide", "seminar"),
             on_slide(text("left out"), "slide"),
             on_slide(text(f"said of {title}"), "notes", "seminar"),
         ]
@@ -140,6 +141,8 @@ def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monk
             cell.id = f"cell-{number}"
         nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / f"{name}.ipynb")
     monkeypatch.setattr(slides, "notes", lambda number: {"cell-0": f"4 min · of {number}"})
+    asked = {"05": [Question("Why?", "So.", True, "cell-0", "cell-2")], "06": []}
+    monkeypatch.setattr(slides, "questions", asked.get)
     copies = [tmp_path / "05_a.ipynb", tmp_path / "06_b.ipynb"]
     path = slides.make_session(copies, tmp_path / "deck", 2)
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
@@ -150,6 +153,13 @@ def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monk
     ]
     assert told == [["4 min · of 05", "said of Word"], ["4 min · of 06", "said of Stack"]]
     assert [title.text for title in page.select("h1")] == ["Word", "Stack"]
+    shown = [
+        [one.text.strip() for one in part.select("section p")] for part in page.select(".slides > section")
+    ]
+    assert shown == [
+        ["Question. Why?", "4 min · of 05", "told", "said of Word", "Answer. So."],
+        ["told", "4 min · of 06", "said of Stack"],
+    ]
     places = [tag["id"] for tag in page.select("[id]")]
     assert len(places) == len(set(places))
 

@@ -79,9 +79,13 @@ function gather() {
     const room = roomOn(slide);
     let next = slide.nextElementSibling;
     while (slide.isConnected && next && !headings(next).length && heights.get(slide) + heights.get(next) <= room) {
-      const joined = Object.assign(document.createElement("div"), { className: next.matches(".part") ? "" : "fragment" });
-      joined.append(...next.childNodes);
-      slide.append(joined);
+      const step = slide.lastElementChild, isPart = next.matches(".part");
+      if (isPart && step?.matches("div.fragment")) step.append(...next.childNodes); // never before what it belongs to
+      else {
+        const joined = Object.assign(document.createElement("div"), { className: isPart ? "" : "fragment" });
+        joined.append(...next.childNodes);
+        slide.append(joined);
+      }
       heights.set(slide, heights.get(slide) + heights.get(next));
       next.remove();
       next = slide.nextElementSibling;
