@@ -10,13 +10,14 @@ On several GPUs or machines `accelerate launch scripts/fine_tune.py …`. Two pr
 
 import argparse
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from processes import add_up, in_words, share, start
+from processes import add_up, alone_in, in_words, share, start
 from utils.batches import evaluation_mode, sorted_batches
 from utils.checkpoint import load_config
 from utils.checks import check_between, check_size
@@ -198,10 +199,17 @@ def table(title: str, scores: dict[str, Score]) -> list[str]:
 
 def main() -> None:
     """Train, print how well the best epoch does on the test part, and save it."""
+    with ExitStack() as held:  # until the end, the folder to save in
+        run(held)
+
+
+def run(held: ExitStack) -> None:
+    """What `main` says, with the folder among what is held."""
     with in_words():
         options = read_options()
         task = TextLabels(options) if options.tokens is None else WordLabels(options)
         accelerator = start(options.cpu)
+        held.enter_context(alone_in(options.save, accelerator))
         torch.manual_seed(options.seed)
         model, classes, last_layer = starting_model(task.kind, options.checkpoint, task.names)
         tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)

@@ -2,7 +2,8 @@
 
 `python scripts/pretrain.py FOLDER` writes after every 200 steps what going on needs, one file of the folder, and beside
 it FOLDER/checkpoint, for readers. Stopped, by Ctrl-C or otherwise, and started again, it comes to the weights of a run
-that never stopped. Several GPUs or machines: `accelerate launch scripts/pretrain.py FOLDER`.
+that never stopped. Several GPUs or machines: `accelerate launch scripts/pretrain.py FOLDER`. Two processes without a
+GPU: `accelerate launch --multi_gpu --num_processes 2 scripts/pretrain.py FOLDER --cpu`.
 
 `--data texts.txt` takes your own texts, UTF-8, in any language: one in each line, or with empty lines between them. It
 learns a vocabulary from them, and puts one text in twenty aside, which judges the model. `--cased` keeps capitals and
@@ -19,6 +20,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -30,7 +32,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 from transformers import BertConfig
 
-from processes import add_up, in_words, share, start
+from processes import add_up, alone_in, in_words, share, start
 from utils.checkpoint import reading
 from utils.checks import check_between, check_config, check_heads, check_size, check_tokenizer
 from utils.datasets import imdb_reviews, read_texts, text_file, text_hash
@@ -343,26 +345,28 @@ def judge(run: Run) -> str:
 
 def main() -> None:
     """Begin a run, or go on with the one in the folder."""
-    with in_words():
-        settings, options = read_options()
-        folder, until = options["folder"], options["until"] or settings.steps
-        accelerator = start(options["cpu"])
-        run = prepare(settings, options, accelerator)
-        if (folder / STATE_FILE).is_file():
-            run.resume(folder)
-            if accelerator.is_main_process:
-                run.model.save(
-                    folder / CHECKPOINT, run.tokenizer
-                )  # which a kill may have kept from being written
-    try:
-        with in_words((FloatingPointError, OSError)):
-            run.learn(min(until, settings.steps), folder)
-        if run.done == settings.steps and options["data"] and accelerator.is_main_process:
-            print(f"{judge(run)}\nmake lab CHECKPOINT={folder / CHECKPOINT}")
-        accelerator.wait_for_everyone()  # nobody leaves before the model is saved
-    except KeyboardInterrupt:
-        accelerator.print(f"stopped: the same command goes on from the last round saved in {folder}")
-    accelerator.end_training()
+    with ExitStack() as stack:
+        with in_words():
+            settings, options = read_options()
+            folder, until = options["folder"], options["until"] or settings.steps
+            accelerator = start(options["cpu"])
+            stack.enter_context(alone_in(folder.resolve(), accelerator))
+            run = prepare(settings, options, accelerator)
+            if (folder / STATE_FILE).is_file():
+                run.resume(folder)
+                if accelerator.is_main_process:
+                    run.model.save(
+                        folder / CHECKPOINT, run.tokenizer
+                    )  # which a kill may have kept from being written
+        try:
+            with in_words((FloatingPointError, OSError)):
+                run.learn(min(until, settings.steps), folder)
+            if run.done == settings.steps and options["data"] and accelerator.is_main_process:
+                print(f"{judge(run)}\nmake lab CHECKPOINT={folder / CHECKPOINT}")
+            accelerator.wait_for_everyone()  # nobody leaves before the model is saved
+        except KeyboardInterrupt:
+            accelerator.print(f"stopped: the same command goes on from the last round saved in {folder}")
+        accelerator.end_training()
 
 
 if __name__ == "__main__":

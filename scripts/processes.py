@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from accelerate import Accelerator
+from filelock import FileLock, Timeout
 from torch import Tensor
 
 
@@ -22,6 +24,28 @@ def start(cpu: bool) -> Accelerator:
     on_gpu = torch.cuda.is_available() and not cpu
     able = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
     return Accelerator(cpu=cpu, mixed_precision="bf16" if able else "no")
+
+
+@contextmanager
+def alone_in(folder: Path | None, accelerator: Accelerator) -> Iterator[None]:
+    """Keep other runs out of a folder as long as this one is at work there; OSError if another is. None: no folder.
+
+    The lock is the main process's, a file beside the folder, and is free as soon as the process ends, however it ends.
+    """
+    if folder is None or not accelerator.is_main_process:
+        yield
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder.parent / f".{folder.name}.run.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        told = f"another run is at work in {folder}"
+        raise OSError(f"{told}: wait for its end, stop it, or choose another folder") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def share(items: Sequence, accelerator: Accelerator) -> Sequence:

@@ -102,11 +102,7 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     text is taken once, with its first label. Another `seed` deals otherwise; the order of the rows plays no part.
     FileNotFoundError for no file; ValueError, with file and row, column or class, for what is missing or too little.
     """
-    path = Path(path).expanduser()
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} is no file: give the path of a CSV with a text and a label in each row"
-        )
+    path = own_file(path, "a CSV with a text and a label in each row")
     if text == label:
         raise ValueError(f"text and label are both {text!r}: name two columns of {path}")
     if not path.stat().st_size:
@@ -156,9 +152,7 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
     train, where each class stays. Each text is taken once, with its first labels. Another `seed` deals otherwise.
     FileNotFoundError for no file; ValueError, with file and line, for what is missing, too much or too little.
     """
-    path = Path(path).expanduser()
-    if not path.is_file():
-        raise OSError(f"{path} is no file: give the path of a CSV with a word and a label in each row")
+    path = own_file(path, "a CSV with a word and a label in each row")
     try:
         texts = list(word_rows(path))
     except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one
@@ -295,12 +289,15 @@ def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
 
 
 def text_file(path: str | Path) -> Path:
-    """The path of a file; FileNotFoundError for none."""
+    """The path of a file of texts; FileNotFoundError for none."""
+    return own_file(path, "a text file, UTF-8, with a text in each line")
+
+
+def own_file(path: str | Path, kind: str) -> Path:
+    """The path of a reader's own file; FileNotFoundError, which names its kind, for none."""
     path = Path(path).expanduser()
     if not path.is_file():
-        raise FileNotFoundError(
-            f"{path} is no file: give the path of a text file, UTF-8, with a text in each line"
-        )
+        raise FileNotFoundError(f"{path} is no file: give the path of {kind}")
     return path
 
 

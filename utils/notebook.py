@@ -211,8 +211,27 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
     place = next((place for place, token in enumerate(tokens) if token not in special), 0)
     if not tokens:
         raise ValueError("there are no tokens to look at: type at least one word")
-    print(f"“{word}” is not among these tokens, so this cell follows “{tokens[place]}”")
+    tell_once(f"“{word}” is not among these tokens, so this cell follows “{tokens[place]}”")
     return place
+
+
+def first_piece(word: str, tokenizer) -> int:
+    """A word's number in the vocabulary. If it is not in there, say so and take that of the first of its pieces."""
+    pieces = tokenizer.tokenize(word)
+    if len(pieces) > 1 or pieces == ["[UNK]"]:
+        tell_once(f"“{word}” is not in this vocabulary, so this cell follows “{pieces[0]}”")
+    return tokenizer.vocab[pieces[0]]
+
+
+def tell_once(line: str) -> None:
+    """Print a line, but only the first one in each run of a cell: a cell may follow a hundred words."""
+    cell = getattr(get_ipython(), "execution_count", None)
+    if cell is None or cell not in told_in:
+        print(line)
+    told_in[:] = [cell]
+
+
+told_in = []  # the run of a cell that has told one
 
 
 def typed(name: str, value, instead):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import matplotlib.pyplot as plt
@@ -21,6 +22,7 @@ from utils.notebook import (
     NEEDED,
     compare,
     finding,
+    first_piece,
     largest_difference,
     other_checkout,
     place_of,
@@ -233,6 +235,27 @@ def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there
     assert place_of("his", ["[CLS]", "[SEP]"]) == 0
     with pytest.raises(ValueError, match="there are no tokens to look at"):
         place_of("his", [])
+
+
+def test_a_word_that_a_vocabulary_lacks_is_followed_by_its_first_piece(tokenizer, capsys):
+    assert first_piece("Flies", tokenizer) == tokenizer.vocab["flies"]
+    assert capsys.readouterr().out == ""
+    assert first_piece("antidisestablishmentarianism", tokenizer) == tokenizer.vocab["anti"]
+    told = "“antidisestablishmentarianism” is not in this vocabulary, so this cell follows “anti”\n"
+    assert capsys.readouterr().out == told
+
+
+def test_a_run_of_a_cell_tells_of_one_missing_word(monkeypatch, capsys):
+    shell = SimpleNamespace(execution_count=7)
+    monkeypatch.setattr("utils.notebook.get_ipython", lambda: shell)
+    for word in ("his", "her", "its"):
+        place_of(word, ["[CLS]", "i"])
+    assert capsys.readouterr().out.splitlines() == [
+        "“his” is not among these tokens, so this cell follows “i”"
+    ]
+    shell.execution_count = 8
+    place_of("her", ["[CLS]", "i"])
+    assert "“her”" in capsys.readouterr().out
 
 
 def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
