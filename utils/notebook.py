@@ -217,7 +217,7 @@ def place_of(word: str, tokens: Sequence[str]) -> int:
 
 def first_piece(word: str, tokenizer) -> int:
     """A word's number in the vocabulary. If it is not in there, say so and take that of the first of its pieces."""
-    pieces = tokenizer.tokenize(word)
+    pieces = tokenizer.tokenize(word) or ["[UNK]"]
     if len(pieces) > 1 or pieces == ["[UNK]"]:
         tell_once(f"“{word}” is not in this vocabulary, so this cell follows “{pieces[0]}”")
     return tokenizer.vocab[pieces[0]]

@@ -35,7 +35,7 @@ def test_it_is_taken_right_or_refused_in_words(case, folder):
     with pytest.raises(case.error) as caught:
         case.call(folder)
     assert case.words in str(caught.value)
-    assert caught.type in (ValueError, TypeError, OSError, MemoryError)
+    assert caught.type in (ValueError, TypeError, OSError, FileNotFoundError, MemoryError)
 
 
 def test_there_are_enough_and_no_two_alike():

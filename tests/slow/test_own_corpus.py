@@ -1,5 +1,6 @@
 """Pretraining on texts of one's own: a made-up language in which words agree at a distance, and much text."""
 
+import os
 import random
 import subprocess
 import sys
@@ -8,8 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from transformers import BertConfig
+
 from tests.helpers import ONE_THREAD, ROOT, unix_only
+from utils.datasets import imdb_reviews
 from utils.masked_lm import TransformerForMaskedLM
+from utils.pretraining import learn_vocabulary
 from utils.tokenization import WordPieceTokenizer
 
 SIZES = ["--layers", "2", "--heads", "4", "--hidden", "48", "--positions", "16", "--vocabulary", "200"]
@@ -94,6 +99,28 @@ def test_what_is_printed_stands_beside_counts(runs):
     losses = {line.split("  ")[0]: float(line.split()[-1]) for line in lines if " right, loss " in line}
     assert losses["model"] < losses["both neighbours, counted"] - 0.1
     assert losses["both neighbours, counted"] < losses["frequencies, counted"] - 0.5
+
+
+VOCABULARIES = {  # the texts that it is learned from: no English word is in the first, and few letters in the second
+    "a made-up language": lambda: language(4000, True),
+    "Greek": lambda: ["το σκυλί κοιμάται στο σπίτι και η γάτα το κοιτάζει"] * 20,
+    "reviews": lambda: imdb_reviews("train")[:3000],
+}
+
+
+@pytest.mark.skipif("CHECKPOINT" in os.environ, reason="CHECKPOINT is set: the series runs on it already")
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
+    """A cell that follows an English word follows the first of its pieces; weights are random, as before training."""
+    tokenizer = learn_vocabulary(lambda: iter(VOCABULARIES[name]()), 8000)
+    torch.manual_seed(0)
+    shape = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1536}
+    TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(tmp_path / "own", tokenizer)
+    paths = [str(path) for path in sorted((ROOT / "notebooks").glob("0[0-79]_*.ipynb"))]
+    command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
+    environment = os.environ | {"CHECKPOINT": str(tmp_path / "own"), "MINE": "off"}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-8000:]
 
 
 MEMORY = """\
