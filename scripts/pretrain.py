@@ -7,9 +7,8 @@ GPU: `accelerate launch --multi_gpu --num_processes 2 scripts/pretrain.py FOLDER
 
 `--data texts.txt` takes your own texts, UTF-8, in any language: one in each line, or with empty lines between them. It
 learns a vocabulary from them, and puts one text in twenty aside, which judges the model. `--cased` keeps capitals and
-accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` and, for English
-texts, `--tokenizer all-MiniLM-L6-v2`, which takes BERT's own vocabulary, the notebooks run on it: `make lab
-CHECKPOINT=FOLDER/checkpoint`.
+accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` the notebooks run on it:
+`make lab CHECKPOINT=FOLDER/checkpoint`. For English texts `--tokenizer all-MiniLM-L6-v2` takes BERT's own vocabulary.
 """
 
 import argparse
@@ -305,12 +304,14 @@ def read_own(
 
 def needs(config: BertConfig, tokenizer: str | None) -> str:
     """What the notebooks will miss in a model of this size and vocabulary, and how to get it."""
-    missing = [f"a larger model ({lacks})"] if (lacks := lacking(config)) else []
-    missing += [] if tokenizer else ["BERT's vocabulary, for cells that follow an English word"]
-    if not missing:
-        return "The notebooks will run on this model"
-    remedy = "--layers 6 --heads 12 --hidden 384 --positions 512 --tokenizer all-MiniLM-L6-v2 gives them both"
-    return f"Some cells of the notebooks need {' and '.join(missing)}: {remedy}"
+    told = "The notebooks will run on this model"
+    if lacks := lacking(config):
+        remedy = "--layers 6 --heads 12 --hidden 384 --positions 512 gives it"
+        told = f"Some cells of the notebooks need a larger model ({lacks}): {remedy}"
+    if tokenizer:
+        return told
+    pieces = "Where they follow an English word, they will take the first of its pieces"
+    return f"{told}\n{pieces}: --tokenizer all-MiniLM-L6-v2 gives BERT's own vocabulary"
 
 
 def prepare(settings: Settings, options: Mapping, accelerator: Accelerator) -> Run:
