@@ -130,6 +130,7 @@ def fit(
         best = best if history.best_epoch else deepcopy(model.state_dict())
     finally:
         model.load_state_dict(best)
+        model.zero_grad()  # the gradients would take as much memory as the model itself
         model.eval()
     return history
 
