@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from transformers import BertConfig
 
 from tests.helpers import ONE_THREAD, ROOT, unix_only
@@ -116,7 +115,9 @@ def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
     tokenizer = learn_vocabulary(lambda: iter(VOCABULARIES[name]()), 8000)
     torch.manual_seed(0)
     shape = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1536}
-    TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(tmp_path / "own", tokenizer)
+    TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(
+        tmp_path / "own", tokenizer
+    )
     paths = [str(path) for path in sorted((ROOT / "notebooks").glob("0[0-79]_*.ipynb"))]
     command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
     environment = os.environ | {"CHECKPOINT": str(tmp_path / "own"), "MINE": "off"}

@@ -20,16 +20,17 @@ WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section)
   Reveal.slide(h, v, 99);
   const within = document.querySelector(".slides").getBoundingClientRect(), scale = within.width / 1280;
   const shown = [...slide.querySelectorAll("h1, h2, h3, p, li, pre, td, th, img, iframe")]
-    .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.getBoundingClientRect().height > 1)
+    .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.offsetHeight !== 0)
     .filter((e) => !e.querySelector("p, li, pre, img, iframe"));
-  const boxes = shown.map((e) => e.getBoundingClientRect()), words = (e) => (e.innerText || e.alt || e.src).slice(0, 50);
+  const boxes = shown.map((e) => e.getBoundingClientRect());
+  const words = (e) => (e.innerText || e.alt || e.src).slice(0, 50);
   const outside = shown.filter((e, i) => boxes[i].bottom > within.bottom + 2 || boxes[i].right > within.right + 2
     || boxes[i].left < within.left - 2 || boxes[i].top < within.top - 2);
   const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3
     && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
   const meeting = shown.flatMap((e, i) => shown.slice(i + 1).filter((other, j) => meet(boxes[i], boxes[i + 1 + j])
     && !e.contains(other) && !other.contains(e)).map((other) => [words(e), words(other)]));
-  const figures = [...slide.querySelectorAll("img")].filter((e) => e.src.startsWith("data:image/png") && e.offsetHeight);
+  const figures = [...slide.querySelectorAll("img[src^='data:image/png']")].filter((e) => e.offsetHeight);
   return {
     name: slide.innerText.slice(0, 60).replace(/\\s+/g, " "),
     outside: outside.map(words),
