@@ -30,14 +30,13 @@ WRONG = [
 NUMBERS = sorted({number for number, *_ in WRONG})
 # Their checks climb to pretrained weights: seconds for each answer, which `make quick` leaves to `make test`.
 LONG = {"3.5", "4.5", "9.4"}
-LONG_THREE_TIMES = LONG | {"5.5", "6.1", "6.4", "11.2"}
 for number in NUMBERS:
     find_check(number)  # imports its notebook's checks, so that SIZES are all there
 
 
-def marked(cases, long=LONG):
+def marked(cases):
     """The cases as a test's parameters, the long ones marked."""
-    return [pytest.param(*case, marks=[pytest.mark.long] if case[0] in long else []) for case in cases]
+    return [pytest.param(*case, marks=[pytest.mark.long] if case[0] in LONG else []) for case in cases]
 
 
 def printed(capsys, number: str, answer) -> str:
@@ -69,10 +68,8 @@ def test_wrong_answers_get_a_hint_that_names_the_mistake(number, answer, words):
     assert words in hint_of(number, answer)
 
 
-@pytest.mark.parametrize(
-    ("number", "answer"),
-    marked([*RIGHT, *((number, answer) for number, answer, _ in WRONG)], long=LONG_THREE_TIMES),
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("number", "answer"), [*RIGHT, *((number, answer) for number, answer, _ in WRONG)])
 def test_chance_does_not_decide(number, answer):
     def said(seed):
         return MEASURED.sub("…", verdict(find_check(number), answer, seed))

@@ -127,6 +127,7 @@ print(round(before - resident()))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what is freed")
 def test_what_a_cell_has_freed_goes_back_to_the_system():
     run = subprocess.run(

@@ -192,6 +192,7 @@ def run_alone(program: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.long
 def test_importing_search_brings_neither_faiss_nor_an_exporter():
     """Beyond what torch and transformers import themselves."""
     done = run_alone(IMPORTS)
