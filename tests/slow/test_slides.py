@@ -42,26 +42,21 @@ WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section)
 })"""
 
 
-@pytest.fixture(scope="module")
-def page():
-    with open_browser() as browser:
-        yield browser.new_page(viewport={"width": 1280, "height": 720})
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_nothing_leaves_a_slide_or_lies_on_another_thing(page, path, tmp_path, monkeypatch):
+def test_nothing_leaves_a_slide_or_lies_on_another_thing(path, tmp_path, monkeypatch):
     """DECKS=site/slides walks decks that `make slides` has made."""
     if made := os.environ.get("DECKS"):
         deck = Path(made).resolve() / f"{path.name[:2]}.html"
     else:
         monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
-        copy = tmp_path / path.name
-        website.execute_one(path, copy, slides.LARGER_LETTERS)
+        (copy,) = website.execute([path], tmp_path / "executed", slides.LARGER_LETTERS)
         deck = slides.make_slides(copy, tmp_path / "slides")
-    page.goto(deck.as_uri())
-    page.wait_for_function("window.Reveal && Reveal.isReady()")
-    page.evaluate("Reveal.next()")  # the first slide is fitted a moment after it is ready
-    walked = page.evaluate(WALK)
+    with open_browser() as browser:  # now, since a notebook cannot be executed beside it
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
+        page.goto(deck.as_uri())
+        page.wait_for_function("window.Reveal && Reveal.isReady()")
+        page.evaluate("Reveal.next()")  # the first slide is fitted a moment after it is ready
+        walked = page.evaluate(WALK)
     assert len(walked) > 10
     assert any(slide["letters"] for slide in walked)
     for slide in walked:
