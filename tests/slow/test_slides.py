@@ -1,6 +1,7 @@
 """The decks as `make slides` makes them: executed, so that their figures are drawn for a slide, and then walked."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ def test_nothing_leaves_a_slide_or_lies_on_another_thing(path, tmp_path, monkeyp
         deck = Path(made).resolve() / f"{path.name[:2]}.html"
     else:
         monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
-        (copy,) = website.execute([path], tmp_path / "executed", slides.LARGER_LETTERS)
+        shutil.copytree(website.NOTEBOOKS / "images", tmp_path / "images")
+        copy = tmp_path / path.name
+        website.execute_one(path, copy, slides.LARGER_LETTERS)
         deck = slides.make_slides(copy, tmp_path / "slides")
     with open_browser() as browser:  # now, since a notebook cannot be executed beside it
         page = browser.new_page(viewport={"width": 1280, "height": 720})
