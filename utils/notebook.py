@@ -223,15 +223,15 @@ def first_piece(word: str, tokenizer) -> int:
     return tokenizer.vocab[pieces[0]]
 
 
+told_in = []  # the run of a cell that has told of a missing word
+
+
 def tell_once(line: str) -> None:
     """Print a line, but only the first one in each run of a cell: a cell may follow a hundred words."""
     cell = getattr(get_ipython(), "execution_count", None)
     if cell is None or cell not in told_in:
         print(line)
     told_in[:] = [cell]
-
-
-told_in = []  # the run of a cell that has told one
 
 
 def typed(name: str, value, instead):

@@ -20,7 +20,7 @@ SMALLER = {"07_attention_views": 16, "13_fast_inference": 18}
 WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section))")].map((slide) => {
   const { h, v } = Reveal.getIndices(slide);
   Reveal.slide(h, v, 99);
-  const within = document.querySelector(".slides").getBoundingClientRect(), scale = within.width / 1280;
+  const within = document.querySelector(".slides").getBoundingClientRect();
   const shown = [...slide.querySelectorAll("h1, h2, h3, p, li, pre, td, th, img, iframe")]
     .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.offsetHeight !== 0)
     .filter((e) => !e.querySelector("p, li, pre, img, iframe"));
