@@ -311,11 +311,8 @@ def needs(config: BertConfig, tokenizer: str | None) -> str:
         told = f"Some cells of the notebooks need a larger model ({lacks}): {remedy}"
     if tokenizer:
         return told
-    pieces = "Where 00 to 07 and 09 follow an English word, they will take the first of its pieces"
-    rest = (
-        "some cells of 08 and of later ones need BERT's own vocabulary: --tokenizer all-MiniLM-L6-v2 gives it"
-    )
-    return f"{told}\n{pieces}; {rest}"
+    pieces = "Where the notebooks follow an English word, they will take the first of its pieces"
+    return f"{told}\n{pieces}; 10, which is about English pronouns, reads the series' own model if they are no tokens"
 
 
 def prepare(settings: Settings, options: Mapping, accelerator: Accelerator) -> Run:

@@ -23,7 +23,7 @@ from IPython import get_ipython
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
-from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config
+from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config, load_tokenizer
 from utils.plots import set_style
 
 # what the notebooks look at: layer 5, head 11, neuron 1152, and scores of vectors of this size
@@ -124,6 +124,20 @@ def lacking(config) -> str:
     return "; ".join(
         f"{field}={found[field]}, not {least}" for field, least in NEEDED.items() if found[field] < least
     )
+
+
+def need_words(words: str) -> None:
+    """Go on with the series' own checkpoint, and say so, if the one chosen has not each of these words as a token.
+
+    For a notebook that is about certain words: a model of another language has no heads for English pronouns.
+    """
+    vocab = load_tokenizer().get_vocab()
+    if missing := [word for word in words.split() if word not in vocab]:
+        print(
+            f"“{missing[0]}” is no token of {checkpoint_name()}, and this notebook is about such words: "
+            f"it reads {DEFAULT_CHECKPOINT} instead"
+        )
+        os.environ["CHECKPOINT"] = DEFAULT_CHECKPOINT
 
 
 def largest_difference(ours: Tensor, official: Tensor) -> float:
