@@ -18,6 +18,7 @@ from transformers import (
 )
 
 from benchmarks.classifier import trainer_data
+from benchmarks.fast import PREPARED
 from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, require_agreement
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, sorted_batches, token_ids
@@ -26,6 +27,7 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
+from utils.prepared import prepare
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import compute_logits, fine_tune
@@ -97,6 +99,7 @@ def embed_works(device: str) -> Iterator[Work]:
     """1,024 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
     texts, tokenizer = list(reviews().train.texts[:1024]), load_tokenizer()
     encoder = TransformerEncoder.from_checkpoint().to(device)
+    prepared = prepare(encoder)
     official = BertModel.from_pretrained(load_reference_model().name_or_path).eval().to(device)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     peer = SentenceTransformer(load_reference_model().name_or_path, device=device, local_files_only=True)
@@ -107,6 +110,7 @@ def embed_works(device: str) -> Iterator[Work]:
     by_length = sorted(texts, key=len, reverse=True)
     contestants = {
         OURS: lambda: embed(texts, encoder, tokenizer),
+        PREPARED: lambda: embed(texts, prepared, tokenizer),
         SENTENCE_TRANSFORMERS: lambda: peer.encode(texts, show_progress_bar=False),
         SORTED: lambda: embed_with_transformers(by_length, official, tokenizer, padding=True),
         UNSORTED: lambda: embed_with_transformers(texts, official, tokenizer, padding=True),

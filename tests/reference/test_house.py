@@ -20,7 +20,7 @@ ORDER = (
     "encoder",  # 06
     "batches",
     *("classifier", "training"),  # 08
-    *("packing", "search"),  # 13, 09
+    *("packing", "prepared", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
     *("generation", "decoder"),  # 12
     *("onnx", "eight_bits"),  # 13

@@ -18,12 +18,15 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import ROOT
+from utils.checkpoint import DEFAULT_CHECKPOINT
+from utils.datasets import DATA
 from utils.notebook import (
     NEEDED,
     compare,
     finding,
     first_piece,
     largest_difference,
+    need_words,
     other_checkout,
     place_of,
     predictions,
@@ -244,6 +247,15 @@ def test_a_word_that_a_vocabulary_lacks_is_followed_by_its_first_piece(tokenizer
     assert first_piece("antidisestablishmentarianism", tokenizer) == tokenizer.vocab["anti"]
     told = "“antidisestablishmentarianism” is not in this vocabulary, so this cell follows “anti”\n"
     assert capsys.readouterr().out == told
+
+
+def test_a_notebook_about_certain_words_reads_a_model_that_has_them(monkeypatch, capsys):
+    need_words("his her john")
+    assert capsys.readouterr().out == ""
+    monkeypatch.setenv("CHECKPOINT", str(DATA / "tiny_bert"))
+    need_words("the antidisestablishmentarianism")
+    assert "“antidisestablishmentarianism” is no token of " in capsys.readouterr().out
+    assert os.environ["CHECKPOINT"] == DEFAULT_CHECKPOINT
 
 
 def test_a_run_of_a_cell_tells_of_one_missing_word(monkeypatch, capsys):
