@@ -23,8 +23,8 @@ TRAINING = {  # the cells that train
     ),
     "12_decoder": ("cell-034", "cell-055", "cell-058", "cell-073", "cell-120"),
 }
-MODULES = "encoder tokenization views plots training search packing onnx"
-IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "exercises")
+MODULES = "encoder tokenization plots training search packing onnx"
+IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "views", "exercises")
 
 
 def series_seconds() -> dict[str, float]:
