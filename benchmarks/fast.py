@@ -1,4 +1,4 @@
-"""Ways to be fast that need preparation: laid out once, compiled, or ONNX files run by onnxruntime. Peers get the same."""
+"""Ways to be fast that need preparation: laid out, compiled, or ONNX files run by onnxruntime. Peers get the same."""
 
 import logging
 import tempfile
