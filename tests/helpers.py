@@ -5,7 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,27 @@ def data_of(view) -> dict:
         for name in {"attn", "queries", "keys"} & panel.keys():
             panel[name] = torch.tensor(panel[name], dtype=torch.float64) / 10**4
     return params
+
+
+HOLD = """\
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+sys.path.insert(0, "scripts")
+from processes import alone_in
+with alone_in(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
+    print("at work", flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def at_work_in(folder: Path) -> Iterator[subprocess.Popen]:
+    """Another process that is at work in a folder, as a run of our programs is, until it is killed at the end."""
+    command = [sys.executable, "-W", "ignore", "-c", HOLD, str(folder.resolve())]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "at work\n"
+            yield process
+        finally:
+            process.kill()

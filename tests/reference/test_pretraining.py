@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
@@ -20,7 +19,7 @@ from transformers import BertConfig
 
 import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
-from tests.helpers import ROOT, TINY, names, run_pretraining, tiny_tokenizer, unix_only
+from tests.helpers import TINY, at_work_in, names, run_pretraining, tiny_tokenizer, unix_only
 from utils import files, pretraining
 from utils.datasets import read_texts
 from utils.encoder import TransformerEncoder
@@ -539,33 +538,14 @@ def test_the_command_leaves_a_folder_of_something_else_alone(tmp_path):
     assert names(tmp_path) == ["thesis.txt"]
 
 
-HOLD = """\
-import sys, time
-from pathlib import Path
-from types import SimpleNamespace
-sys.path.insert(0, "scripts")
-from processes import alone_in
-with alone_in(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
-    print("at work", flush=True)
-    time.sleep(600)
-"""
-
-
 def test_a_second_run_is_refused_and_a_killed_one_locks_nobody_out(tmp_path, monkeypatch):
     """The first goes on meanwhile."""
     corpus, folder = tmp_path / "texts.txt", tmp_path / "run"
     corpus.write_text("\n".join(f"text {number} of a few words" for number in range(100)), "utf-8")
-    command = [sys.executable, "-W", "ignore", "-c", HOLD, str(folder.resolve())]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as first:
-        try:
-            assert first.stdout.readline() == "at work\n"
-            with pytest.raises(
-                SystemExit, match=r"another run is at work in .*run: wait for its end, stop it"
-            ):
-                own_command(folder, [corpus], monkeypatch, "--until", "1")
-            assert first.poll() is None
-            assert not (folder / STATE_FILE).exists()
-        finally:
-            first.kill()
+    with at_work_in(folder) as first:
+        with pytest.raises(SystemExit, match=r"another run is at work in .*run: wait for its end, stop it"):
+            own_command(folder, [corpus], monkeypatch, "--until", "1")
+        assert first.poll() is None
+        assert not (folder / STATE_FILE).exists()
     own_command(folder, [corpus], monkeypatch, "--until", "1")
     assert (folder / STATE_FILE).is_file()

@@ -3,13 +3,24 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 
+import pytest
 import torch
 
 import pretrain
 from pretrain import STATE_FILE
-from tests.helpers import LAUNCH, ONE_THREAD, ROOT, pretraining_command, run_pretraining, unix_only
+from tests.helpers import (
+    LAUNCH,
+    ONE_THREAD,
+    ROOT,
+    at_work_in,
+    pretraining_command,
+    run_pretraining,
+    unix_only,
+)
+from utils.datasets import DATA
 from utils.notebook import largest_difference
 
 
@@ -33,6 +44,21 @@ def test_two_processes_come_to_the_weights_of_one(tmp_path):
     assert largest_difference(torch.tensor(one[0]["losses"]), torch.tensor(two[0]["losses"])) < 1e-3
     for name, tensor in one[1].items():
         assert largest_difference(tensor, two[1][name]) < 1e-3, name
+
+
+@pytest.mark.parametrize("launch", [(), LAUNCH], ids=["one process", "two processes"])
+def test_where_a_run_is_at_work_no_other_program_starts(tmp_path, launch):
+    folder = tmp_path / "run"
+    tuning = ["scripts/fine_tune.py", "--cpu", "--limit", "41", "--checkpoint", str(DATA / "tiny_bert")]
+    tuning = [sys.executable, *launch, *tuning, "--save", str(folder)]
+    with at_work_in(folder):
+        for command in (tuning, pretraining_command(folder, "--steps", "4", launch=launch)):
+            done = subprocess.run(
+                command, cwd=ROOT, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=240
+            )
+            assert done.returncode != 0
+            assert "run: wait for its end, stop it, or choose another folder" in done.stderr
+    assert [*folder.rglob("*")] == []
 
 
 def hear_ctrl_c() -> None:
