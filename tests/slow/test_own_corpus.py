@@ -118,7 +118,10 @@ def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
     TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(
         tmp_path / "own", tokenizer
     )
-    paths = [str(path) for path in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))]
+    which = (
+        "[0-9]*.ipynb" if name == "a made-up language" else "0[0-79]_*.ipynb"
+    )  # all, or those that train nothing
+    paths = [str(path) for path in sorted((ROOT / "notebooks").glob(which))]
     command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
     environment = os.environ | {"CHECKPOINT": str(tmp_path / "own"), "MINE": "off"}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
