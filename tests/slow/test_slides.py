@@ -10,10 +10,8 @@ from publish import slides, website
 from publish.browser import open_browser
 
 CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
-# Figures with a number in each of many cells, or with a title above each of three, take more paper than others: their
-# letters have 20 pixels, where those of all others have 24; the annotated pictures of views are as they are saved.
-LEAST = 20
-SMALLER = {"07_attention_views": 16, "13_fast_inference": 18}
+LEAST = 24  # pixels of letters in a figure
+SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
 # Of each slide: what leaves it, which texts and pictures lie on each other, and the letters of its figures, in pixels;
 # a letter of 10 points in a figure has 201.6 / 7.2 of the picture's own.
