@@ -12,8 +12,8 @@ from matplotlib.transforms import Bbox
 
 PAPER = 7, 3.2  # inches; shown 1,240 pixels wide and 570 high, letters of 10 points have 24
 LEAST = 10  # points
-# Times that paper, across and down, for figures in which letters would meet: at first only higher, since alone on its slide
-# a figure is shown 640 pixels high, with the same letters.
+# Times that paper, across and down, for figures in which letters would meet: at first only higher, since alone on its
+# slide a figure is shown 640 pixels high, with the same letters.
 LESS = (1, 1), (1, 1.12), (1.05, 1.12), (1.1, 1.12), (1.2, 1.2), (1.35, 1.35), (1.5, 1.5), (1.7, 1.7)
 
 
