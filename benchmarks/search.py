@@ -19,7 +19,7 @@ from benchmarks.timing import quartiles
 from utils.checkpoint import load_tokenizer
 from utils.datasets import imdb_sentences, reviews
 from utils.encoder import TransformerEncoder
-from utils.plots import curves
+from utils.plots import curves, set_style
 from utils.search import embed, hnsw_index, search, search_index
 
 REPORT = Path(__file__).with_suffix(".md")
@@ -91,6 +91,7 @@ def measure(vectors: Tensor, queries: Tensor, sizes: list[int]) -> list[dict[str
 
 def draw(rows: list[dict[str, float]], path: Path) -> None:
     """Three curves against size."""
+    set_style()
     sizes = [row["size"] for row in rows]
     column = {name: [row[name] for row in rows] for name in rows[0]}
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.6))
@@ -105,7 +106,6 @@ def draw(rows: list[dict[str, float]], path: Path) -> None:
         ax.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=40)
         ax.minorticks_off()
     figure.suptitle("Exact search grows with the collection; the graph grows slowly, and misses more")
-    figure.tight_layout()
     figure.savefig(path, dpi=80)
     plt.close(figure)
 

@@ -181,15 +181,17 @@ def draw_speed(results: dict, path: Path) -> None:
 
 def draw_memory(found: dict[str, list[float]], path: Path) -> None:
     """Peak memory against length: a straight line of slope 1 doubles with the length, of slope 2 quadruples."""
+    set_style()
     figure, ax = plt.subplots(figsize=(6.4, 4))
     for name, values in found.items():
-        ax.plot(memory.LENGTHS, values, marker="o", label=name)
+        color = "ours" if name.startswith(OURS) else "other"
+        with_weights = name.endswith(("asked for", "eager"))
+        ax.plot(memory.LENGTHS, values, "o--" if with_weights else "o-", color=color, label=name)
     ax.set(xscale="log", yscale="log", xlabel="tokens in the text", ylabel="megabytes on top of the weights")
     ax.set_xticks(memory.LENGTHS, list(map(str, memory.LENGTHS)))
     ax.minorticks_off()
-    ax.set_title("Attention weights need memory that grows with the square of the length")
+    ax.set_title("Attention weights (dashed) need memory\nthat grows with the square of the length")
     ax.legend(frameon=False)
-    figure.tight_layout()
     figure.savefig(path, dpi=80)
     plt.close(figure)
 

@@ -28,7 +28,8 @@ from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text
 
 PARTS = Path(__file__).parent
-PROGRAM = (  # and the tokenizer that figures share
+SHARED = ("tokenizer.js", "shares.js")  # with figures
+PROGRAM = (
     *(
         "model.js",
         "draw.js",
@@ -228,7 +229,8 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
-    commented = "\n".join([own_text("draggable/tokenizer.js"), *(read[name] for name in PROGRAM)])
+    shared = [own_text(f"draggable/{name}") for name in SHARED]
+    commented = "\n".join([*shared, *(read[name] for name in PROGRAM)])
     # the page is fetched often, and read here
     program, worker = (
         re.sub(r"^ *//.*\n|^ +|(?<=[;{,]) // [^\"'`\n]*$", "", text, flags=re.MULTILINE)

@@ -31,6 +31,7 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | None =
         "why_near",
         {"comparisons": comparisons},
         summary=f"Why two texts are near: “{text:.60}” and “{other:.60}”",
+        before=("shares",),
     )
 
 

@@ -46,6 +46,28 @@ def test_numbers_stay_apart_and_in_their_cells(fit, rows, columns, paper):
     assert {text.get_fontsize() for text in ax.texts} == ({7} if columns == 30 else {10})
 
 
+def test_what_is_too_low_grows_in_height_first(fit):
+    """A figure of the full width has letters of 24 pixels on a slide, also where it is 640 pixels high for 570."""
+    figure, _ = numbers_in_cells(18, 3, 7, (9, 6))
+    fit(figure)
+    width, height = figure.get_size_inches()
+    assert width == 7
+    assert 3.2 < height <= 3.6  # inches
+
+
+def test_ticks_of_axes_set_into_others_are_thinned_out_like_theirs(fit):
+    """They take no more paper."""
+    figure, ax = plt.subplots(figsize=(9, 3))
+    inner = ax.inset_axes([0.3, 0.4, 0.4, 0.5])
+    inner.set_xticks([place / 10 for place in range(11)])
+    fit(figure)
+    assert figure.get_size_inches()[0] == 7
+    figure.draw_without_rendering()
+    shown = [label.get_window_extent() for label in inner.get_xticklabels() if label.get_alpha() != 0]
+    assert 2 <= len(shown) < 11
+    assert not any(one.overlaps(other) for one, other in combinations(shown, 2))
+
+
 def test_a_name_stays_in_its_box(fit):
     """The letters of one that would burst its box keep their size, and the figure its paper."""
     figure, ax = plt.subplots(figsize=(10, 4))

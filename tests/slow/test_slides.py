@@ -10,16 +10,24 @@ from publish import slides, website
 from publish.browser import open_browser
 
 CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
-# Figures with a number in each of many cells, or with a title above each of three, take more paper than others: their
-# letters have 20 pixels, where those of all others have 24; the annotated pictures of views are as they are saved.
-LEAST = 20
-SMALLER = {"07_attention_views": 16, "13_fast_inference": 18}
+LEAST = 24  # pixels of letters in a figure
+SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
 # Of each slide: what leaves it, which texts and pictures lie on each other, and the letters of its figures, in pixels;
 # a letter of 10 points in a figure has 201.6 / 7.2 of the picture's own.
-WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section))")].map((slide) => {
+WALK = """async () => {
+const still = async (slide) => { // a view is fitted a moment after it is drawn
+  const heights = () => [...slide.querySelectorAll("iframe")].map((e) => e.getBoundingClientRect().height).join();
+  for (let before = ""; before !== heights();) {
+    before = heights();
+    await new Promise((done) => setTimeout(done, 100));
+  }
+};
+const walked = [];
+for (const slide of document.querySelectorAll(".slides section:not(:has(section))")) {
   const { h, v } = Reveal.getIndices(slide);
   Reveal.slide(h, v, 99);
+  await still(slide);
   const within = document.querySelector(".slides").getBoundingClientRect();
   const shown = [...slide.querySelectorAll("h1, h2, h3, p, li, pre, td, th, img, iframe")]
     .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.offsetHeight !== 0)
@@ -33,14 +41,16 @@ WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section)
   const meeting = shown.flatMap((e, i) => shown.slice(i + 1).filter((other, j) => meet(boxes[i], boxes[i + 1 + j])
     && !e.contains(other) && !other.contains(e)).map((other) => [words(e), words(other)]));
   const figures = [...slide.querySelectorAll("img[src^='data:image/png']")].filter((e) => e.offsetHeight);
-  return {
+  walked.push({
     name: slide.innerText.slice(0, 60).replace(/\\s+/g, " "),
     outside: outside.map(words),
     meeting,
     letters: figures.map((e) => Math.round((10 / 72) * 2016
       * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight)) / 10),
-  };
-})"""
+  });
+}
+return walked;
+}"""
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

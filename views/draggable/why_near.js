@@ -5,7 +5,7 @@ explain(
   "share; blue lines add to the cosine, dashed orange ones take away from it. At first the three largest stand out.",
 );
 
-const ROW = 26, MOST = 80, STRONG = 3; // pixels of a word, lines that are drawn, and those that stand out at first
+const ROW = 26; // pixels of a word
 add(document.head, "style", {}, `
   .near { width: 100%; max-width: 640px; }
   .near .word { cursor: pointer; font-size: 15px; }
@@ -58,14 +58,13 @@ function draw() {
   set(drawing, { viewBox: `0 0 ${WIDTH} ${height}` });
   const offset = parts.map((words) => 4 + (ROW * (Math.max(parts[0].length, parts[1].length) - words.length)) / 2);
   const middle = (side, i) => offset[side] + ROW * (i + 0.5);
-  const pairs = added.flatMap((row, i) => row.map((share, j) => ({ i, j, share })))
-    .sort((a, b) => Math.abs(b.share) - Math.abs(a.share)).slice(0, MOST);
+  const pairs = ranked(added).slice(0, MOST_LINES);
   now.drawn = pairs;
-  const thickest = Math.abs(pairs[0].share);
-  now.lines = pairs.map(({ i, j, share }) => {
+  now.lines = pairs.map((pair) => {
+    const { i, j, share } = pair;
     const line = add(drawing, "line", {
       x1: LEFT + 6, x2: RIGHT - 6, y1: middle(0, i), y2: middle(1, j), "data-value": share,
-      "stroke-width": Math.max(0.3, 9 * Math.abs(share) / thickest), class: share < 0 ? "minus" : "plus",
+      "stroke-width": thickness(pair, pairs[0]), class: share < 0 ? "minus" : "plus",
     });
     line.addEventListener("pointerenter", () => tell({ i, j }));
     line.addEventListener("pointerleave", () => tell(null));
@@ -132,8 +131,7 @@ const share = (number) => `${format(number, 3)} of the cosine ${format(now.cosin
 // Show the lines of a word, one line, or all of them, and say what they add up to.
 function tell(chosen) {
   const { parts, added, totals, drawn, lines, labels, words, cosine } = now;
-  const fits = ({ i, j }) => !chosen || ((chosen.i ?? i) === i && (chosen.j ?? j) === j);
-  lines.forEach((line, number) => line.classList.toggle("dim", chosen ? !fits(drawn[number]) : number >= STRONG));
+  lines.forEach((line, number) => line.classList.toggle("dim", chosen ? !isMeant(drawn[number], chosen) : number >= STRONG));
   labels.forEach((label) => set(label, { visibility: chosen ? "hidden" : "visible" }));
   words.forEach((side, k) => side.forEach((word, at) => word.classList.toggle("chosen", Boolean(chosen) && chosen[k ? "j" : "i"] === at)));
   if (!chosen) {

@@ -5,13 +5,16 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 PAPER = 7, 3.2  # inches; shown 1,240 pixels wide and 570 high, letters of 10 points have 24
 LEAST = 10  # points
-LESS = 1, 1.1, 1.2, 1.35, 1.5, 1.7  # times that paper, for figures in which letters would meet
+# Times that paper, across and down, for figures in which letters would meet: at first only higher, since alone on its
+# slide a figure is shown 640 pixels high, with the same letters.
+LESS = (1, 1), (1, 1.12), (1.05, 1.12), (1.1, 1.12), (1.2, 1.2), (1.35, 1.35), (1.5, 1.5), (1.7, 1.7)
 
 
 def fit_for_a_slide(figure) -> None:
@@ -27,8 +30,8 @@ def fit_for_a_slide(figure) -> None:
     before = out_of_place(figure)
     for text in texts:
         text.set_fontsize(max(LEAST, text.get_fontsize()))
-    for times in LESS:
-        figure.set_size_inches(min(paper[0], PAPER[0] * times), min(paper[1], PAPER[1] * times))
+    for across, down in LESS:
+        figure.set_size_inches(min(paper[0], PAPER[0] * across), min(paper[1], PAPER[1] * down))
         lay_out(figure)
         if not (out_of_place(figure) - before or pressed(figure)):
             break
@@ -38,7 +41,7 @@ def fit_for_a_slide(figure) -> None:
             text.set_fontsize(size)
             text.set_text(words)
         figure.draw_without_rendering()
-    for axes in figure.axes:
+    for axes in figure.findobj(Axes):
         thin_out(axes.xaxis, "x")
         thin_out(axes.yaxis, "y")
 
@@ -85,7 +88,9 @@ def break_line(text: Text, place: float) -> None:
 def out_of_place(figure) -> set:
     """The texts, but for labels of ticks, that lie on each other, in pairs, and those that leave what they lie in."""
     of_ticks = {
-        id(label) for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
+        id(label)
+        for axes in figure.findobj(Axes)  # those set into others, too
+        for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
     }
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     boxes = {text: text.get_window_extent() for text in texts if id(text) not in of_ticks}
