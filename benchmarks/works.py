@@ -36,7 +36,7 @@ TRAINER, SENTENCE_TRANSFORMERS = "transformers, Trainer's defaults", "sentence-t
 SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come"
 PADDED = "transformers, padded to 128"
 OFFICIAL_TOKENIZER = "transformers (Rust)"
-SHAPES = {(8, 128): 7, (1, 8): 60, (1, 16): 60, (1, 512): 9}  # B, S and rounds
+SHAPES = {(8, 128): 15, (1, 8): 60, (1, 16): 60, (1, 512): 15}  # B, S and rounds
 MIXED = "forward, 32 reviews of mixed length"
 WITH_PADDING, SIMILAR = f"{OURS}, padded", f"{OURS}, padded batches of similar length"
 JAGGED = f"{OURS}, torch's jagged tensors"
@@ -96,8 +96,8 @@ def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]])
 
 
 def embed_works(device: str) -> Iterator[Work]:
-    """1,024 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
-    texts, tokenizer = list(reviews().train.texts[:1024]), load_tokenizer()
+    """256 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
+    texts, tokenizer = list(reviews().train.texts[:256]), load_tokenizer()
     encoder = TransformerEncoder.from_checkpoint().to(device)
     prepared = prepare(encoder)
     official = BertModel.from_pretrained(load_reference_model().name_or_path).eval().to(device)
@@ -118,7 +118,7 @@ def embed_works(device: str) -> Iterator[Work]:
         LIMIT: lambda: [limit() for limit in limits],
     }
     total = sum(map(sum, batches))
-    yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 5)
+    yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 15)
 
 
 def in_batches(rows: list[list[int]], **options) -> list[list[list[int]]]:
