@@ -197,6 +197,15 @@ def state_of(model) -> tuple:
     )
 
 
+@pytest.fixture
+def hears_ctrl_c():
+    """A shell starts what runs in its background deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("implementation", ["eager", any_model.READER])
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("family", ["bert", "llama", "t5"])
