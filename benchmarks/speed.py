@@ -258,7 +258,7 @@ PREPARED_NOTE = (
     "“Prepared” works let everybody do once what takes long: `torch.compile` for the very shape, or a file in ONNX for "
     "onnxruntime, ours and transformers' written by the same exporter. “Stored in 8 bits” is `quantize_onnx`, "
     "“multiplied in 8 bits” onnxruntime's `quantize_dynamic`; their results are rounded, so neither counts as our best "
-    "way. “This repository, prepared” is `prepare` (`utils.prepared`), packed: a tenth of a second, for any "
+    "way. “This repository, prepared” is `prepare` (`utils.prepared`), packed, for any "
     "shape. The ONNX backend of sentence-transformers is not among the peers: it needs optimum-onnx, whose release "
     "0.1.0 cannot be imported beside transformers 5.23."
 )

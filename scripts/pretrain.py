@@ -7,9 +7,9 @@ GPU: `accelerate launch --multi_gpu --num_processes 2 scripts/pretrain.py FOLDER
 
 `--data texts.txt` takes your own texts, UTF-8, in any language: one in each line, or with empty lines between them. It
 learns a vocabulary from them, and puts one text in twenty aside, which judges the model. `--cased` keeps capitals and
-accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` notebooks 00
-to 07 and 09 run on it: `make lab CHECKPOINT=FOLDER/checkpoint`. All do for English texts with `--tokenizer
-all-MiniLM-L6-v2`, which takes BERT's own vocabulary.
+accents, which languages such as Hindi need. With `--layers 6 --heads 12 --hidden 384 --positions 512` the notebooks run
+on it: `make lab CHECKPOINT=FOLDER/checkpoint`. For English texts `--tokenizer all-MiniLM-L6-v2` takes BERT's own
+vocabulary.
 """
 
 import argparse

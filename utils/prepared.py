@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from utils.encoder import TransformerEncoder
 from utils.packing import has_exchanged_methods
 
-# what a product does with its result while that is still in the cache: its name there, and how it is approximated
+# activations that a product applies to its result while that is still in the cache, and their names there
 IN_THE_PRODUCT = {nn.GELU: "gelu", nn.ReLU: "relu"}
 
 
@@ -23,7 +23,7 @@ class PackedLinear(nn.Module):
         super().__init__()
         self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach())
         self.bias = linear.bias.detach()
-        self.after = IN_THE_PRODUCT.get(type(activation), "none")
+        self.after = "none" if activation is None else IN_THE_PRODUCT[type(activation)]
         self.approximation = getattr(activation, "approximate", "")
 
     def forward(self, x: Tensor) -> Tensor:
@@ -39,8 +39,8 @@ def prepare(encoder: TransformerEncoder) -> TransformerEncoder:
 
     Its products with weights find these in the order in which they read them, and apply the activation at once. Any
     batch may follow, padded or packed. Where PyTorch has no oneDNN, as on a Mac, and on a GPU the copy is an ordinary
-    one. TypeError for what is no TransformerEncoder; ValueError for one with parts of a reader's, which may use the
-    weights in other ways.
+    one; a prepared encoder comes back as it is. TypeError for what is no TransformerEncoder; ValueError for one with
+    parts of a reader's, which may use the weights in other ways.
     """
     if not isinstance(encoder, TransformerEncoder):
         raise TypeError(f"a {type(encoder).__name__} cannot be prepared: pass a TransformerEncoder")
@@ -48,6 +48,8 @@ def prepare(encoder: TransformerEncoder) -> TransformerEncoder:
         raise ValueError(
             "this encoder has parts of your own: prepare the finished one, TransformerEncoder.from_checkpoint()"
         )
+    if any(isinstance(part, PackedLinear) for part in encoder.modules()):
+        return encoder
     prepared = copy.deepcopy(encoder).eval().requires_grad_(False)
     weight = next(prepared.parameters())
     if (

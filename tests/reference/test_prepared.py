@@ -58,6 +58,14 @@ def test_the_activation_is_in_the_product():
         torch.testing.assert_close(PackedLinear(linear)(x), linear(x))
 
 
+@needs_onednn
+def test_a_cell_that_prepares_may_run_again_and_an_unknown_activation_is_no_silent_one():
+    prepared = prepare(random_encoder())
+    assert prepare(prepared) is prepared
+    with pytest.raises(KeyError, match="Tanh"):
+        PackedLinear(torch.nn.Linear(5, 7), torch.nn.Tanh())
+
+
 def test_where_there_is_no_onednn_the_copy_is_an_ordinary_one(monkeypatch):
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     encoder, batch = random_encoder(), ragged_batch([4, 2])
