@@ -9,7 +9,7 @@ from copy import deepcopy
 
 import torch
 from torch import Tensor, nn
-from transformers import BertModel
+from transformers import BertConfig, BertModel
 
 from benchmarks.timing import LIMIT, OURS
 from utils.attention import AttentionHead
@@ -102,6 +102,17 @@ def torch_names(weights: Batch) -> Batch:
         parts = [weights[f"attention.{name}.{kind}"] for name in ("query", "key", "value")]
         found[f"self_attn.in_proj_{kind}"] = torch.cat(parts)
     return found
+
+
+def random_bert(device: str, dtype: torch.dtype) -> tuple[TransformerEncoder, BertModel]:
+    """An encoder of BERT-base's size with random weights, on a device, and the official model they came from."""
+    torch.manual_seed(0)
+    config = BertConfig()
+    config._attn_implementation = "eager"
+    official = BertModel(config).eval()
+    encoder = TransformerEncoder(config)
+    encoder.load_bert_weights(official.state_dict())
+    return encoder.eval().to(device, dtype), official
 
 
 def forward_contestants(

@@ -1,7 +1,7 @@
 """Speed and memory beside what a reader could use instead. Writes benchmarks/results.md and its plots.
 
-    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer memory faults
-                                                  imports series]
+    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer share memory
+                                                  faults imports series]
 
 Contestants take turns in one process; a ratio is the median over the rounds of ours divided by theirs. What was
 measured is kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on
@@ -17,7 +17,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 
-from benchmarks import faults, memory, series
+from benchmarks import faults, memory, series, share
 from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, PREPARED, ROUNDED, prepared_works
 from benchmarks.peers import EAGER, TORCH
 from benchmarks.report import device_name, markdown, versions
@@ -44,7 +44,8 @@ WORKS = {
     "fine-tuning": fine_tuning_works,
     "tokenizer": tokenizer_works,
 }
-SECTIONS = (*WORKS, "memory", "faults", "imports", "series")
+SECTIONS = (*WORKS, "share", "memory", "faults", "imports", "series")
+IN_BOTH = ("forward", "embed")  # on a GPU in float32 and in bfloat16
 FASTEST = "the fastest peer"
 BEST = "our best way"
 # work (by how its name begins), which of ours, measured against, and the ratio not to exceed; None for no aim
@@ -70,12 +71,14 @@ def measure(sections: list[str], device: str, results: dict, save) -> None:
     """Measure some sections, saving after each."""
     for section in sections:
         if section in WORKS:
-            dtypes = (torch.float32, torch.bfloat16) if (section, device) == ("forward", "cuda") else (None,)
+            dtypes = (torch.float32, torch.bfloat16) if device == "cuda" and section in IN_BOTH else (None,)
             for dtype in dtypes:
                 works = WORKS[section](device, dtype) if dtype else WORKS[section](device)
                 suffix = ", bfloat16" if dtype is torch.bfloat16 else ""
                 for work in works:
                     results["works"][work.name + suffix] = take_turns(work, device)
+        elif section == "share":
+            results["share"] = share.measure(device)
         elif section == "memory":
             results["memory"] = memory.measure(device)
         elif section == "faults":
@@ -213,6 +216,12 @@ def report(results: dict, stem: str) -> str:
         parts += [f"## {name[0].upper()}{name[1:]}", table(seconds)]
         if name.startswith("tokenize"):
             parts.append(TOKENIZER_NOTE)
+    if found := results.get("share"):
+        parts += [
+            f"## Share of the machine's speed: {found['name']}",
+            SHARE_NOTE,
+            markdown(share.rows(found)),
+        ]
     if results.get("faults"):
         parts += [
             "## Page faults of a forward pass, 8 × 128",
@@ -247,6 +256,11 @@ TRIED = (
 TOKENIZER_NOTE = (
     "The gap is that between Python, which takes a step for each character and each piece, and compiled Rust. The Rust "
     "tokenizer also notes where each piece stands in the text, which ours leaves out."
+)
+SHARE_NOTE = (
+    "Operations are those of the model's matrix products, counted by torch. The large product is of two square "
+    f"matrices, {share.SIZES['cpu']:,} wide on a processor and {share.SIZES['cuda']:,} on a GPU: about as fast as the "
+    "machine goes. All take turns."
 )
 MEMORY_NOTE = (
     f"What it adds to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, in a process of its "

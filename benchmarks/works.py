@@ -9,7 +9,6 @@ import transformers
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import (
-    BertConfig,
     BertForSequenceClassification,
     BertModel,
     DataCollatorWithPadding,
@@ -19,7 +18,7 @@ from transformers import (
 
 from benchmarks.classifier import trainer_data
 from benchmarks.fast import PREPARED
-from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, require_agreement
+from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, random_bert, require_agreement
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, sorted_batches, token_ids
 from utils.checkpoint import load_reference_model, load_tokenizer
@@ -44,16 +43,10 @@ JAGGED = f"{OURS}, torch's jagged tensors"
 
 def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
     """Forward passes at BERT-base's size, with random weights that all contestants share."""
-    torch.manual_seed(0)
-    config = BertConfig()
-    config._attn_implementation = "eager"
-    official = BertModel(config).eval()
-    encoder = TransformerEncoder(config)
-    encoder.load_bert_weights(official.state_dict())
-    encoder.eval().to(device, dtype)
+    encoder, official = random_bert(device, dtype)
     generator = torch.Generator().manual_seed(0)
     for (B, S), rounds in SHAPES.items():
-        rows = torch.randint(1000, config.vocab_size, (B, S), generator=generator).tolist()
+        rows = torch.randint(1000, encoder.config.vocab_size, (B, S), generator=generator).tolist()
         contestants = forward_contestants(encoder, official, collate(rows, device))
         yield Work(f"forward, {B} × {S}", contestants, rounds)
     rows = token_ids(reviews().test.texts[:32], load_tokenizer(), 512)
@@ -95,14 +88,15 @@ def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]])
         encoder(**batch)
 
 
-def embed_works(device: str) -> Iterator[Work]:
+def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
     """256 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
     texts, tokenizer = list(reviews().train.texts[:256]), load_tokenizer()
-    encoder = TransformerEncoder.from_checkpoint().to(device)
+    encoder = TransformerEncoder.from_checkpoint().to(device, dtype)
     prepared = prepare(encoder)
-    official = BertModel.from_pretrained(load_reference_model().name_or_path).eval().to(device)
+    folder = load_reference_model().name_or_path
+    official = BertModel.from_pretrained(folder).eval().to(device, dtype)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-    peer = SentenceTransformer(load_reference_model().name_or_path, device=device, local_files_only=True)
+    peer = SentenceTransformer(folder, device=device, local_files_only=True).to(dtype)
     batches = [
         [len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512), max_padding=1)
     ]

@@ -1,0 +1,45 @@
+"""How much of a machine's speed a forward pass reaches: its products' operations, beside one large matrix product."""
+
+import statistics
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks.peers import SDPA, TORCH, forward_contestants, random_bert
+from benchmarks.timing import OURS, Work, quartiles, take_turns
+from utils.batches import collate
+
+SHAPES = {"cpu": (8, 128), "cuda": (64, 512)}  # B, S: enough to keep the machine busy
+DTYPES = {"cpu": torch.float32, "cuda": torch.bfloat16}
+SIZES = {"cpu": 2048, "cuda": 8192}  # rows and columns of the large product
+PRODUCT = "one large product"
+
+
+def measure(device: str) -> dict:
+    """Seconds of BERT-base's forward pass, ours and the peers', and of the large product; and operations of each."""
+    encoder, official = random_bert(device, DTYPES[device])
+    ids = torch.randint(1000, encoder.config.vocab_size, SHAPES[device])
+    batch = collate(ids.tolist(), device)
+    square = torch.randn(SIZES[device], SIZES[device], device=device, dtype=DTYPES[device])
+    runs = forward_contestants(encoder, official, batch)
+    contestants = {name: runs[name] for name in (OURS, SDPA, TORCH)} | {PRODUCT: lambda: square @ square}
+    B, S = SHAPES[device]
+    name = f"forward, {B} × {S}, {str(DTYPES[device]).removeprefix('torch.')}"
+    with torch.inference_mode(), FlopCounterMode(display=False) as counter:
+        # with the attention weights, whose products the counter knows on any device
+        encoder(**batch, output_attentions=True)
+    operations = dict.fromkeys(contestants, counter.get_total_flops()) | {PRODUCT: 2 * SIZES[device] ** 3}
+    seconds = take_turns(Work(name, contestants, 15), device)
+    return {"name": name, "operations": operations, "seconds": seconds, "size": SIZES[device]}
+
+
+def rows(found: dict) -> list[list[str]]:
+    """The table: operations a second, and their share of the large product's in the same round."""
+    lines = [["", "operations a second", "share of the large product's", "quartiles"]]
+    for name, seconds in found["seconds"].items():
+        speeds = [found["operations"][name] / each for each in seconds]
+        most = [found["operations"][PRODUCT] / each for each in found["seconds"][PRODUCT]]
+        low, share, high = quartiles([mine / best for mine, best in zip(speeds, most, strict=True)])
+        a_second = f"{statistics.median(speeds) / 1e12:.3g} · 10¹²"
+        lines.append([name, a_second, f"{share:.2f}", f"{low:.2f} … {high:.2f}"])
+    return lines

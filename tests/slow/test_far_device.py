@@ -1,0 +1,77 @@
+"""The series on a device that is not the processor: what would fail on a GPU because two devices met fails here."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.helpers import ONE_THREAD, ROOT
+from tests.slow import far
+
+NOTEBOOKS = sorted(path.relative_to(ROOT) for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+ONES = "import torch; near, away = torch.ones(2, 3), torch.ones(2, 3, device='far'); "
+
+
+@pytest.fixture(scope="module")
+def knows_far(tmp_path_factory) -> dict[str, str]:
+    """An environment whose Pythons know the device, and take it for the series."""
+    folder = tmp_path_factory.mktemp("far")
+    far.install(folder)
+    path = os.pathsep.join([str(folder), ONE_THREAD["PYTHONPATH"]])
+    return ONE_THREAD | {"PYTHONPATH": path, "DEVICE": far.NAME, "MINE": "off"}
+
+
+def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("near + away", "RuntimeError"),
+        ("near.add_(away)", "RuntimeError"),
+        ("away.add_(near)", "RuntimeError"),
+        ("torch.cat([near, away])", "RuntimeError"),
+        ("near[torch.tensor([0], device='far')]", "RuntimeError"),
+        ("away[near > 0] = near.flatten()", "RuntimeError"),
+        ("torch.nn.functional.embedding(torch.tensor([0]), away)", "RuntimeError"),
+        ("torch.nn.Linear(3, 2)(away)", "RuntimeError"),
+        ("torch.nn.Linear(3, 2).to('far')(near)", "RuntimeError"),
+        ("torch.rand(2, device='far', generator=torch.Generator())", "RuntimeError"),
+        ("away.numpy()", "TypeError"),
+        ("import numpy; numpy.asarray(away)", "TypeError"),
+    ],
+)
+def test_it_refuses_what_a_gpu_refuses(knows_far, code, error):
+    done = run("-c", ONES + code, env=knows_far)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(error), done.stderr
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert (2.5 * away).device.type == 'far'",
+        "assert (away * torch.tensor(2.0)).tolist() == [[2.0] * 3] * 2",
+        "assert away[[1]].shape == away[torch.tensor([1])].shape == (1, 3)",
+        "assert away.cpu().numpy().sum() == away.sum().item() == 6 and f'{away.sum():.1f}' == '6.0'",
+        "near.copy_(away + 1); assert near.sum() == 12",
+        "torch.manual_seed(0); a = torch.rand(9, device='far'); b = torch.rand(9); torch.manual_seed(0); "
+        "assert (torch.rand(9) == b).all() and (torch.rand(9, device='far') == a).all() and (a.cpu() != b).all()",
+        "l = torch.nn.Linear(3, 2).to('far'); l(away).sum().backward(); assert not l.weight.grad.is_cpu",
+    ],
+)
+def test_it_computes_what_a_gpu_computes(knows_far, code):
+    done = run("-c", ONES + code, env=knows_far)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_on_another_device(knows_far, path):
+    """Word for word what is saved, since the numbers are the processor's own."""
+    arguments = ("-m", "pytest", "--nbval", "-q", "-p", "tests.notebooks.pictures", "-p", "no:cacheprovider")
+    done = run(*arguments, str(path), env=knows_far)
+    assert done.returncode == 0, done.stdout[-8000:]
+    assert " passed" in done.stdout
