@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
@@ -77,10 +78,14 @@ class TransformerEncoder(nn.Module):
 
 
 def initialize(module: nn.Module, std: float) -> None:
-    """Draw weights as transformers' BertModel does: normal with deviation `std`, biases 0, and the row of padding 0."""
+    """Draw weights as transformers' BertModel does: normal with deviation `std`, biases 0, and the row of padding 0.
+
+    They are drawn on the processor, so that a seed gives the same weights on every device.
+    """
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
-            nn.init.normal_(part.weight, std=std)
+            drawn = nn.init.normal_(torch.empty(part.weight.shape, dtype=part.weight.dtype), std=std)
+            part.weight.data.copy_(drawn)
         if isinstance(part, nn.Linear) and part.bias is not None:
             nn.init.zeros_(part.bias)
         elif isinstance(part, nn.Embedding) and part.padding_idx is not None:

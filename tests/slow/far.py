@@ -8,7 +8,7 @@ torch finds the device by itself, under the entry point that `install` writes: h
 Out-of-Tree Extension". A class of tensors then stands for the device, by torch's own functions for such classes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -166,20 +166,6 @@ def near_ones(name: str, args, leaves: list) -> list[Tensor]:
     return near
 
 
-def attention(
-    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
-):
-    """`scaled_dot_product_attention`, fused where the processor chooses to: torch knows no choice for this device."""
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(~attn_mask, -torch.inf)
-    options = {"scale": scale, "enable_gqa": enable_gqa}
-    given = query, key, value, attn_mask, dropout_p, is_causal
-    if not torch._fused_sdp_choice(*map(as_raw, given), **options):
-        return torch.ops.aten._scaled_dot_product_attention_math(*given, **options)[0]
-    fused = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    return fused(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
-
-
 class Far:
     """What torch asks the module of a device."""
 
@@ -223,10 +209,21 @@ class NoGradients(torch.no_grad):
         return NoGradients(self.mode)
 
 
+def keeping_ties(apply: Callable) -> Callable:
+    """`nn.Module._apply`, so that what two modules share is still shared on the far device."""
+
+    def _apply(module: torch.nn.Module, fn: Callable, recurse: bool = True) -> torch.nn.Module:
+        moves = not all(isinstance(parameter, FarTensor) for parameter in module.parameters())
+        torch.__future__.set_swap_module_params_on_conversion(moves)
+        return apply(module, fn, recurse)
+
+    return _apply
+
+
 def register() -> None:
     """Let torch know the device; torch calls this when it is imported, wherever `install` has been."""
     torch.inference_mode = NoGradients
-    torch.__future__.set_swap_module_params_on_conversion(True)  # else tied parameters would part on their way
+    torch.nn.Module._apply = keeping_ties(torch.nn.Module._apply)
     backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=Far())
     libraries.append(torch.library.Library("_", "IMPL"))
     libraries[-1].fallback(lambda op, *args, **kwargs: run(op, args, kwargs), "PrivateUse1")
@@ -236,7 +233,6 @@ def register() -> None:
             if "out" not in overload:
                 op = getattr(packet, overload)
                 libraries[-1].impl(op, lambda *args, op=op, **kwargs: run(op, args, kwargs), "PrivateUse1")
-    libraries[-1].impl("scaled_dot_product_attention", attention, "AutogradPrivateUse1")
 
 
 def install(folder: Path) -> None:

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 
+import nbformat
 import pytest
 
 from tests.helpers import ONE_THREAD, ROOT
 from tests.slow import far
 
 NOTEBOOKS = sorted(path.relative_to(ROOT) for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
+FUSED = "growth = {"  # how notebook 04's cell on the memory of fused attention begins: torch fuses none on this device
 ONES = "import torch; near, away = torch.ones(2, 3), torch.ones(2, 3, device='far'); "
 
 
@@ -70,8 +72,12 @@ def test_it_computes_what_a_gpu_computes(knows_far, code):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_on_another_device(knows_far, path):
-    """Word for word what is saved, since the numbers are the processor's own."""
+    """Word for word what is saved: the numbers are the processor's own, and no word may hang on those drawn."""
+    cells = [cell for cell in nbformat.read(ROOT / path, as_version=4).cells if cell.cell_type == "code"]
+    left_out = [
+        f"--deselect={path}::Cell {i}" for i, cell in enumerate(cells) if cell.source.startswith(FUSED)
+    ]
     arguments = ("-m", "pytest", "--nbval", "-q", "-p", "tests.notebooks.pictures", "-p", "no:cacheprovider")
-    done = run(*arguments, str(path), env=knows_far)
+    done = run(*arguments, *left_out, str(path), env=knows_far)
     assert done.returncode == 0, done.stdout[-8000:]
     assert " passed" in done.stdout

@@ -82,7 +82,7 @@ function draw() {
 function told(name, weight, gradient) {
   if (weight > 0.9) {
     return `Sharp: “${name}” takes ${percent(weight)} of the attention, and hardly any gradient is left ` +
-      `(${format(gradient, 3)}). A small change of the scores changes nothing, so learning stalls.`;
+      `(${format(gradient, 3)}). A small change of the scores changes next to nothing, so learning is slow.`;
   }
   if (weight < 1.25 / names.length) {
     return `Flat: every token gets about ${percent(1 / names.length)}, whatever its score says. The gradient flows, ` +
