@@ -40,15 +40,7 @@ MAKES = [
     "tril_indices",
     "triu_indices",
 ]
-PAST_CLASSES = [
-    "_local_scalar_dense",
-    "_to_copy",
-    "copy_",
-    "detach",
-    "lift",
-    "lift_fresh",
-    "scalar_tensor",
-]
+PAST_CLASSES = ["_local_scalar_dense", "copy_"]
 stream = torch.Generator()
 libraries = []  # torch forgets what is registered when these are gone
 
