@@ -201,7 +201,7 @@ def compare_codes(answer, weights: Tensor) -> None:
             dim=1, keepdim=True
         )
         / 127,
-        "255 steps are for codes from 0: with a sign there are 127.": largest / 255,
+        "255 steps are for codes from 0: with a sign there are 127 on each side.": largest / 255,
     }
     for hint, wrong in hints.items():
         expect(not close(scales / wrong, torch.ones_like(largest), 1e-3), hint)
@@ -247,7 +247,7 @@ def ratio_within_rounds(answer):
             f"For ours {ours} and theirs {theirs} it should be {wanted:.4g}, not {result:.4g}. Which rounds count, and "
             "what is the median of theirs?",
         )
-    return "Noise that hits a round hits both, and one bad round decides nothing."
+    return "Noise that hits a round often hits both, and one bad round decides nothing."
 
 
 def median_ratio(ours: list[float], theirs: list[float]) -> float:

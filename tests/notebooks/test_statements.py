@@ -11,7 +11,9 @@ from torch.nn import functional as F
 
 from exercises.parts import DRAWING
 from tests.helpers import ROOT
+from utils.datasets import imdb_reviews
 from utils.encoder import TransformerEncoder
+from utils.token_labels import KINDS, passages
 from utils.tokenization import WordPieceTokenizer
 
 IAN = "I called Ian. I got his answering machine."
@@ -209,6 +211,18 @@ def test_two_vectors_of_flies_have_more_in_common_than_two_words(tokenizer, enco
     assert torch.cat(unlike).max() < flies
     says(
         "06_encoder", f"It is {flies:.2f}.", f"have only {torch.cat(unlike).mean():.2f} on average at the end"
+    )
+
+
+def test_how_often_marks_are_learned_in_15():
+    texts = passages(imdb_reviews("train"))[:1500]
+    commas, stops = (
+        sum(label in KINDS[kind] for text in texts for label in text.labels)
+        for kind in ("comma", "full stop")
+    )
+    says(
+        "15_token_labels",
+        f"full stops are more frequent ({stops:,}, last marks included, against {commas:,} commas)",
     )
 
 

@@ -9,7 +9,7 @@ explain(
 const { names, masks } = data, MOST = 1000; // the largest value that one can type
 const shown = data.values.map((value) => +value.toPrecision(6)); // 0.1, not float32's 0.10000000149
 const MEANING = {
-  bidirectional: "Bidirectional, as in BERT: each token may see the whole text, so every row averages all the values.",
+  bidirectional: "Bidirectional, as in BERT: each token may see every token, so every row averages all the values.",
   causal: "Causal (autoregressive), as in GPT: each token may see itself and the tokens before it, and none after it.",
   padding: `Padding: a short text in a batch is filled up, and no token may see the filling. Here it is ${padding()}.`,
   window: "Window: each token may see itself and one neighbour on each side. ModernBERT's windows (notebook 14) are wider.",
