@@ -405,7 +405,7 @@ def share_that_was_found(answer):
         1.0: "A number that another query found is no hit: compare each query's row with its own.",
         3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
         1
-        / 4: "So far you count only each query's first neighbour, or only those with all found: count each number.",
+        / 4: "You count each query's first neighbour alone, or only queries with all found: count every one.",
         6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
         6.0: "This is the number of hits: divide it by how many there could be.",
         50.0: "This is in percent: return a share between 0 and 1.",
