@@ -107,7 +107,7 @@ def masked_mean(answer):
     result = answer(states, mask)
     wanted = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
     expect_gradients(result, wanted, [states], CUT_OFF)
-    return "From here on, every text becomes one vector by your mean."
+    return "From here on, `embed` takes your mean."
 
 
 MASKS = (
@@ -200,7 +200,7 @@ def nearest_of_all(answer):
         for wrong, hint in scores:
             expect(not close(cosines, wrong), hint)
         expect(close(cosines, wanted.values), "The row numbers are right, the cosines beside them are not.")
-    return "From here on, every search is yours."
+    return "From here on, `search` is yours."
 
 
 def as_pair(value) -> tuple[Tensor, Tensor]:
@@ -404,7 +404,8 @@ def share_that_was_found(answer):
         1 / 12: "Only numbers at the same place count so far: the order should not matter.",
         1.0: "A number that another query found is no hit: compare each query's row with its own.",
         3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
-        1 / 4: "Only the first or the complete ones count so far: count every exact neighbour.",
+        1
+        / 4: "You count each query's first neighbour alone, or only queries with all found: count every one.",
         6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
         6.0: "This is the number of hits: divide it by how many there could be.",
         50.0: "This is in percent: return a share between 0 and 1.",

@@ -363,7 +363,7 @@ WRONG = {
         (lambda found, exact: (found == exact).float().mean(), "same place"),
         (lambda found, exact: torch.isin(exact, found).float().mean(), "another query"),
         (lambda found, exact: matches(found, exact).any(dim=1).float().mean(), "at least one hit"),
-        (lambda found, exact: matches(found, exact).all(dim=1).float().mean(), "complete"),
+        (lambda found, exact: matches(found, exact).all(dim=1).float().mean(), "with all found"),
         (lambda found, exact: matches(found, exact).sum() / (found >= 0).sum(), "counts as missed"),
         (lambda found, exact: matches(found, exact).sum(), "number of hits"),
         (lambda found, exact: 100 * matches(found, exact).float().mean(), "percent"),
