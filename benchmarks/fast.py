@@ -8,9 +8,18 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from transformers import BertConfig, BertModel
+from transformers import BertModel
 
-from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, require_agreement, runner
+from benchmarks.peers import (
+    SDPA,
+    TORCH,
+    Batch,
+    TorchEncoder,
+    matrix_products,
+    random_bert,
+    require_agreement,
+    runner,
+)
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, token_ids
 from utils.checkpoint import load_tokenizer
@@ -66,17 +75,12 @@ def prepared_works(device: str) -> Iterator[Work]:
     """Forward passes at BERT-base's size with random weights, by what a user would prepare; the CPU alone."""
     if device != "cpu":
         return
-    torch.manual_seed(0)
-    config = BertConfig()
-    config._attn_implementation = "sdpa"
-    official = BertModel(config).eval()
-    encoder = TransformerEncoder(config)
-    encoder.load_bert_weights(official.state_dict())
-    encoder.eval()
+    encoder, official = random_bert(device, torch.float32)
+    official.set_attn_implementation("sdpa")
     generator = torch.Generator().manual_seed(0)
     batches = {
         f"{NAME}, {B} × {S}": (
-            torch.randint(1000, config.vocab_size, (B, S), generator=generator).tolist(),
+            torch.randint(1000, encoder.config.vocab_size, (B, S), generator=generator).tolist(),
             rounds,
         )
         for (B, S), rounds in SHAPES.items()

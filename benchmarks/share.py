@@ -30,7 +30,7 @@ def measure(device: str) -> dict:
         encoder(**batch, output_attentions=True)
     operations = dict.fromkeys(contestants, counter.get_total_flops()) | {PRODUCT: 2 * SIZES[device] ** 3}
     seconds = take_turns(Work(name, contestants, 15), device)
-    return {"name": name, "operations": operations, "seconds": seconds, "size": SIZES[device]}
+    return {"name": name, "operations": operations, "seconds": seconds}
 
 
 def rows(found: dict) -> list[list[str]]:

@@ -12,9 +12,7 @@ from tests.helpers import ROOT
 from utils.datasets import DATA
 
 
-@pytest.mark.parametrize(
-    "count", [2, 3, 30]
-)  # an interval over one query says nothing, and proof 9.14 refuses it
+@pytest.mark.parametrize("count", [2, 3, 30])  # proof 9.14 has no interval over one query
 def test_a_list_of_any_length(tmp_path, count):
     with (tmp_path / "companies.csv").open("w", encoding="utf-8", newline="") as file:
         rows = [(f"Shop {number}", f"S{number}", f"Sells {number} kinds of tea.") for number in range(count)]
