@@ -109,9 +109,7 @@ def run_trainer(parts: Reviews, seed: int) -> np.ndarray:
             compute_metrics=lambda found: {"accuracy": (found[0].argmax(axis=1) == found[1]).mean()},
         )
         trainer.train()
-        trainer.args.train_sampling_strategy = (
-            "sequential"  # else the test sentences come back in another order too
-        )
+        trainer.args.train_sampling_strategy = "sequential"  # else the test sentences come back in another order too
         return trainer.predict(data[2]).predictions.argmax(axis=1) == np.array(parts.test.labels)
 
 

@@ -10,16 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
-from benchmarks.peers import (
-    SDPA,
-    TORCH,
-    Batch,
-    TorchEncoder,
-    matrix_products,
-    random_bert,
-    require_agreement,
-    runner,
-)
+from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, random_bert, require_agreement, runner
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, token_ids
 from utils.checkpoint import load_tokenizer
@@ -57,15 +48,11 @@ def write_files(encoder: TransformerEncoder, official: BertModel, folder: Path) 
     from onnxruntime.quantization import quantize_dynamic
 
     logging.getLogger().setLevel(logging.ERROR)  # quantize_dynamic recommends a step for other models
-    paths = {
-        name: folder / f"{number}.onnx" for number, name in enumerate((ONNX, STORED, MULTIPLIED, PEER_ONNX))
-    }
+    paths = {name: folder / f"{number}.onnx" for number, name in enumerate((ONNX, STORED, MULTIPLIED, PEER_ONNX))}
     export_onnx(encoder, paths[ONNX])
     quantize_onnx(paths[ONNX], paths[STORED])
     quantize_dynamic(paths[ONNX], paths[MULTIPLIED])
-    paths[PEER_ONNX].write_bytes(
-        onnx_bytes(LastHiddenState(official), official.config, ["last_hidden_state"])
-    )
+    paths[PEER_ONNX].write_bytes(onnx_bytes(LastHiddenState(official), official.config, ["last_hidden_state"]))
     for name, path in paths.items():
         print(f"{name}: {path.stat().st_size / 1e6:.0f} MB", flush=True)
     return {name: OnnxModel(path) for name, path in paths.items()}
@@ -110,9 +97,7 @@ def contestants(
     prepared = prepare(encoder)
     found[PACKED] = torch.inference_mode()(lambda: encode_packed(encoder, **batch))
     found[PREPARED] = torch.inference_mode()(lambda: encode_packed(prepared, **batch))
-    found |= {
-        name: (lambda model=model: model(**batch)["last_hidden_state"]) for name, model in files.items()
-    }
+    found |= {name: (lambda model=model: model(**batch)["last_hidden_state"]) for name, model in files.items()}
     exact = {name: run for name, run in found.items() if name not in ROUNDED}
     require_agreement(exact, batch["attention_mask"])
     return found | {LIMIT: matrix_products(encoder, batch["attention_mask"].sum(dim=1).tolist())}

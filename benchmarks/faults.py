@@ -53,9 +53,7 @@ def measure() -> dict[str, dict[str, list[list[float]]]] | None:
             for setting, variables in SETTINGS.items():
                 environment = {k: v for k, v in os.environ.items() if k != LARGE_PAGES} | variables
                 command = [sys.executable, "-c", CHILD, name]
-                run = subprocess.run(
-                    command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-                )
+                run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
                 results[setting].append(json.loads(run.stdout.splitlines()[-1]))
                 print(f"{name}, {setting}: {results[setting][-1]}", flush=True)
     return found

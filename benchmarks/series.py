@@ -14,13 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LONGEST = "notebooks/08_classifier.ipynb"
 TRAINING = {  # the cells that train
     "08_classifier": ("fine-tuning",),
-    "11_pretraining": (
-        "pretraining-037",
-        "pretraining-069",
-        "pretraining-090",
-        "pretraining-111",
-        "pretraining-113",
-    ),
+    "11_pretraining": ("pretraining-037", "pretraining-069", "pretraining-090", "pretraining-111", "pretraining-113"),
     "12_decoder": ("cell-034", "cell-055", "cell-058", "cell-073", "cell-120"),
 }
 MODULES = "encoder tokenization plots training search packing onnx"
@@ -47,13 +41,9 @@ def series_seconds() -> dict[str, float]:
         raise SystemExit(done.stdout)
     seconds = {
         (name, int(cell)): float(taken)
-        for taken, name, cell in re.findall(
-            r"([\d.]+)s call +notebooks/(\S+)\.ipynb::Cell (\d+)", done.stdout
-        )
+        for taken, name, cell in re.findall(r"([\d.]+)s call +notebooks/(\S+)\.ipynb::Cell (\d+)", done.stdout)
     }
-    training = {
-        name: sum(seconds[name, cell] for cell in training_cells(name, ids)) for name, ids in TRAINING.items()
-    }
+    training = {name: sum(seconds[name, cell] for cell in training_cells(name, ids)) for name, ids in TRAINING.items()}
     return {"whole": whole, **training}
 
 

@@ -217,17 +217,9 @@ def report(results: dict, stem: str) -> str:
         if name.startswith("tokenize"):
             parts.append(TOKENIZER_NOTE)
     if found := results.get("share"):
-        parts += [
-            f"## Share of the machine's speed: {found['name']}",
-            SHARE_NOTE,
-            markdown(share.rows(found)),
-        ]
+        parts += [f"## Share of the machine's speed: {found['name']}", SHARE_NOTE, markdown(share.rows(found))]
     if results.get("faults"):
-        parts += [
-            "## Page faults of a forward pass, 8 × 128",
-            FAULTS_NOTE,
-            markdown(faults.rows(results["faults"])),
-        ]
+        parts += ["## Page faults of a forward pass, 8 × 128", FAULTS_NOTE, markdown(faults.rows(results["faults"]))]
     if results.get("memory"):
         draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
         parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]

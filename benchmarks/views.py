@@ -41,10 +41,7 @@ HEADINGS = [
 ]
 SHORT_PAIR = ("I called Ian.", "I got his answering machine.")
 LONG_PAIR = ("time flies like an arrow " * 6, "fruit flies like a banana " * 6 + "today")  # 64 tokens
-LONGEST_PAIR = (
-    "time flies like an arrow " * 20,
-    "fruit flies like a banana " * 19 + "today and",
-)  # 200 tokens
+LONGEST_PAIR = ("time flies like an arrow " * 20, "fruit flies like a banana " * 19 + "today and")  # 200 tokens
 # What is compared: a view, a pair, and how often the encoder's six layers are drawn, one after the other
 CASES = [
     *((view, SHORT_PAIR, 1) for view in ("head_view", "model_view", "neuron_view")),
@@ -97,9 +94,7 @@ def comparisons() -> Iterator[Comparison]:
         tokens = tokenizer.convert_ids_to_tokens(batch["input_ids"][0])
         if name == "neuron_view":
             ours = neuron_view(encoder, tokenizer, *pair)
-            theirs = bertviz_neuron_view.show(
-                AsBertviz(encoder), "bert", tokenizer, *pair, html_action="return"
-            )
+            theirs = bertviz_neuron_view.show(AsBertviz(encoder), "bert", tokenizer, *pair, html_action="return")
         else:
             draw = {"head_view": head_view, "model_view": model_view}[name]
             shown = attention, tokens, tokens.index("[SEP]") + 1
@@ -148,8 +143,7 @@ def measure(browser: Browser) -> list[list[str]]:
         for comparison in comparisons():
             ours, theirs = (len(text.encode()) / 1e6 for text in (comparison.ours, comparison.theirs))
             (our_time, nodes), (their_time, _) = (
-                seconds_to_painted(browser, text, Path(folder))
-                for text in (comparison.our_page, comparison.theirs)
+                seconds_to_painted(browser, text, Path(folder)) for text in (comparison.our_page, comparison.theirs)
             )
             sizes = [f"{ours:.2f} MB", f"{theirs:.2f} MB", f"{theirs / ours:.1f}"]
             times = [f"{our_time:.2f} s", f"{their_time:.2f} s", f"{their_time / our_time:.1f}"]

@@ -8,13 +8,7 @@ import torch
 import transformers
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
-from transformers import (
-    BertForSequenceClassification,
-    BertModel,
-    DataCollatorWithPadding,
-    Trainer,
-    TrainingArguments,
-)
+from transformers import BertForSequenceClassification, BertModel, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.classifier import trainer_data
 from benchmarks.fast import PREPARED
@@ -97,9 +91,7 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
     official = BertModel.from_pretrained(folder).eval().to(device, dtype)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     peer = SentenceTransformer(folder, device=device, local_files_only=True).to(dtype)
-    batches = [
-        [len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512), max_padding=1)
-    ]
+    batches = [[len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512), max_padding=1)]
     limits = [matrix_products(encoder, lengths) for lengths in batches]
     by_length = sorted(texts, key=len, reverse=True)
     contestants = {

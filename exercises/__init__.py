@@ -27,9 +27,7 @@ CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
 # the exercises whose answers are parts of the reader's BERT, each with that part's name
 PARTS: dict[str, str] = {}
-SIZES: dict[
-    str, tuple[Callable, dict[str, tuple]]
-] = {}  # a check that tries several sizes, and these, by name
+SIZES: dict[str, tuple[Callable, dict[str, tuple]]] = {}  # a check that tries several sizes, and these, by name
 TRIES: Counter[str] = Counter()  # how often `check` has found an exercise wrong in this session
 CORRECT, WRONG = "correct.", "not yet."  # how the words for a right and a wrong answer begin, and no others
 HERE = Path(__file__).parent
@@ -55,9 +53,7 @@ class NotAttempted(Exception):  # noqa: N818
     """The stub's `...` is still there."""
 
 
-def exercise(
-    number: str, points: int = 1, sizes: dict[str, tuple] | None = None, part: str | None = None
-) -> Callable:
+def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None, part: str | None = None) -> Callable:
     """Register a check function: it takes the answer, raises `Hint` if it is wrong, may return a closing remark.
 
     Points say how hard the exercise is: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
@@ -201,9 +197,7 @@ def told(error: Exception) -> str:
         where = "the cell" if in_cell else Path(place.filename).name
         return f"your code raised {raised} (line {place.lineno} of {where}, in {place.name})."
     if any(frame.name == call.__name__ for frame in frames if Path(frame.filename).parent == HERE):
-        return (
-            f"your code raised {raised}."  # on its first line: it takes other arguments, or is written in C
-        )
+        return f"your code raised {raised}."  # on its first line: it takes other arguments, or is written in C
     return (
         f"this answer is of a kind that the check cannot judge: it failed itself, with {raised}. Your code raised "
         "nothing. Return exactly what the exercise asks for, or compare with the solution."
@@ -215,9 +209,7 @@ def is_readers(filename: str) -> bool:
     if filename.startswith("<"):  # <frozen …>, <string>; old IPython names cells <ipython-input-…>
         return "ipython-input" in filename
     folders = Path(filename).parents
-    return not NOT_THE_READERS & set(folders) and not {"site-packages", "dist-packages"} & {
-        f.name for f in folders
-    }
+    return not NOT_THE_READERS & set(folders) and not {"site-packages", "dist-packages"} & {f.name for f in folders}
 
 
 def guard(answer):
@@ -298,9 +290,7 @@ def expect_function(answer) -> None:
     kind = type(answer).__name__
     expect(callable(answer), f"Give check the function itself, not something of type {kind}.")
     name = getattr(answer, "__name__", "")
-    expect(
-        not isinstance(answer, type), f"{name} is a class: give check a function, or {name}(…), made from it."
-    )
+    expect(not isinstance(answer, type), f"{name} is a class: give check a function, or {name}(…), made from it.")
 
 
 def as_number(answer, question: str = "The answer") -> float:
@@ -330,9 +320,7 @@ def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
     except TypeError:
         sizes = None
     kind = type(answer).__name__
-    expect(
-        sizes is not None, f"{question} should be a shape, a tuple such as (2, 3), but it is of type {kind}."
-    )
+    expect(sizes is not None, f"{question} should be a shape, a tuple such as (2, 3), but it is of type {kind}.")
     numbers = [as_number(size, f"{question}: each size") for size in sizes]
     return tuple(int(number) if number.is_integer() else number for number in numbers)
 
@@ -361,9 +349,7 @@ def as_positions(answer, count: int) -> list[int]:
         expect(len(listed) == count, f"Give {count} booleans, one for each token, or a list of positions.")
         return [place for place, chosen in enumerate(listed) if chosen]
     expect(all(number.is_integer() for number in numbers), "Positions are whole numbers, counted from 0.")
-    expect(
-        len(set(numbers)) == len(numbers), "A position stands there twice: each changes once, or not at all."
-    )
+    expect(len(set(numbers)) == len(numbers), "A position stands there twice: each changes once, or not at all.")
     return sorted(int(number) for number in numbers)
 
 
@@ -429,7 +415,5 @@ def climb(rungs: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str],
             climbed = f"Equal so far: {', '.join(passed)}. " if passed else ""
             if ours.isnan().any():
                 raise Hint(f"{climbed}“{name}” holds nan, as 0 × ∞ and ∞ − ∞ give. {hints.get(name, '')}")
-            raise Hint(
-                f"{climbed}“{name}” differs from the official model by {difference:.2g}. {hints.get(name, '')}"
-            )
+            raise Hint(f"{climbed}“{name}” differs from the official model by {difference:.2g}. {hints.get(name, '')}")
         passed.append(name)

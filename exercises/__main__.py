@@ -39,16 +39,12 @@ def name_and_number(text: str) -> tuple[str, str]:
 def read_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m exercises",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m exercises", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("grade", help="mark hand-ins of a notebook")
     command.add_argument("notebook", type=Path, help="the original, as it was handed out")
-    command.add_argument(
-        "handed_in", nargs="+", help="the students' notebooks; a file's name is a row's name"
-    )
+    command.add_argument("handed_in", nargs="+", help="the students' notebooks; a file's name is a row's name")
     command.add_argument("--csv", type=Path, help="write the table there, for a spreadsheet")
     command.add_argument("--feedback", type=Path, help="write a text for each student into this folder")
     command.add_argument(

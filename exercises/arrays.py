@@ -31,9 +31,7 @@ def run_once(function: Callable, arguments: tuple, copy: Callable):
     result = function(*copies)
     for item, used in zip(arguments, copies, strict=True):
         if isinstance(item, torch.Tensor) and not torch.equal(item, torch.as_tensor(used)):
-            raise Hint(
-                "Your function alters what it is given: work on new tensors, so that the caller's stay."
-            )
+            raise Hint("Your function alters what it is given: work on new tensors, so that the caller's stay.")
     return result
 
 
@@ -44,8 +42,7 @@ def expect_trainable(function: Callable, right: Callable, *arguments) -> None:
     """
     number = torch.is_floating_point
     given = [
-        item.clone().requires_grad_() if isinstance(item, torch.Tensor) and number(item) else item
-        for item in arguments
+        item.clone().requires_grad_() if isinstance(item, torch.Tensor) and number(item) else item for item in arguments
     ]
     try:
         result = first_of(function(*given))

@@ -40,9 +40,7 @@ def batch_for(model: "BertModel") -> tuple[Tensor, Tensor]:
     return ids, (IDS != 0).long()
 
 
-def wrong_weights(
-    query: Tensor, key: Tensor, hidden_size: int, num_heads: int = 1
-) -> Iterator[tuple[str, Tensor]]:
+def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int = 1) -> Iterator[tuple[str, Tensor]]:
     """Pairs of a hint and the attention weights of a typical mistake, from query and key (…, S, D)."""
     D, products = query.size(-1), query @ key.transpose(-2, -1)
     scores = products / D**0.5
@@ -59,14 +57,8 @@ def wrong_weights(
     yield "The scores are multiplied by √D: divide them by it.", (products * D**0.5).softmax(-1)
     yield "These are the scores: softmax over the keys is missing.", scores
     yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", scores.softmax(-2)
-    yield (
-        "Softmax runs over the texts of the batch: the keys are the last dimension, dim=-1.",
-        scores.softmax(0),
-    )
-    yield (
-        "Query and key are exchanged: a row of the scores belongs to a query.",
-        scores.transpose(-2, -1).softmax(-1),
-    )
+    yield ("Softmax runs over the texts of the batch: the keys are the last dimension, dim=-1.", scores.softmax(0))
+    yield ("Query and key are exchanged: a row of the scores belongs to a query.", scores.transpose(-2, -1).softmax(-1))
 
 
 def low_scores(width: int, D: int, S: int = 3) -> tuple[Tensor, Tensor]:

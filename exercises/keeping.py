@@ -64,9 +64,7 @@ def slowness(name: str, function: Callable) -> str:
 def standing_alone(function: Callable, title: str) -> str:
     """The text of a function with its imports and all that it takes from other cells; `NotKept` if that cannot be."""
     if not isinstance(function, types.FunctionType) or function.__closure__:
-        raise NotKept(
-            "give check a function that is defined with def in a cell, and not inside of another one."
-        )
+        raise NotKept("give check a function that is defined with def in a cell, and not inside of another one.")
     texts: dict[str, str] = {}
     collect(function.__name__, function, function.__globals__, texts)
     imports = sorted(text for text in texts.values() if text.startswith(("import ", "from ")))
@@ -83,17 +81,10 @@ def collect(name: str, value, names: dict, texts: dict[str, str]) -> None:
         texts[name] = f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")
         return
     module = getattr(value, "__module__", None)
-    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType) and module not in (
-        None,
-        "__main__",
-    ):
+    if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType) and module not in (None, "__main__"):
         origin = inspect.getmodule(value)
         original = getattr(value, "__name__", name)
-        if (
-            origin is not None
-            and getattr(origin, original, None) is value
-            and names.get("__name__") != module
-        ):
+        if origin is not None and getattr(origin, original, None) is value and names.get("__name__") != module:
             texts[name] = f"from {module} import {original}" + (f" as {name}" if name != original else "")
             return
     if isinstance(value, types.FunctionType):

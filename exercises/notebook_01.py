@@ -71,9 +71,7 @@ def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wan
     expect(known, f"{told}: {pieces} holds a piece that is not in `vocab`.")
     expect(builds, f"{told}: {pieces} does not spell the word.")
     for found, longest in zip(pieces, wanted, strict=False):
-        longer = (
-            f"{told}: you take {found}, but {longest} fits there too, and is longer. You return {pieces}."
-        )
+        longer = f"{told}: you take {found}, but {longest} fits there too, and is longer. You return {pieces}."
         expect(found == longest, longer)
 
 
@@ -81,13 +79,9 @@ def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wan
 def shape_of_a_batch(answer):
     """The answer is the shape of a batch of two pairs: 9 and 8 ids."""
     shape = two_numbers(answer)
-    expect(
-        shape != (2, 7), "The special tokens or the pairs are missing: a row is [CLS] text [SEP] pair [SEP]."
-    )
+    expect(shape != (2, 7), "The special tokens or the pairs are missing: a row is [CLS] text [SEP] pair [SEP].")
     expect(shape != (2, 6), "The special tokens are missing: a row is [CLS] text [SEP] pair [SEP].")
-    expect(
-        shape != (2, 8), "Nearly: the longer row sets the width, and the pair ends with a [SEP] of its own."
-    )
+    expect(shape != (2, 8), "Nearly: the longer row sets the width, and the pair ends with a [SEP] of its own.")
     expect(shape[0] != 4, "A pair is one row, not two, so there are as many rows as pairs.")
     expect(shape != (9, 2), "The right numbers in the wrong order: rows come first, (B, S).")
     expect(shape != (2, 17), "Rows are padded to the longest one, not strung together.")
@@ -231,11 +225,7 @@ def two_numbers(answer) -> tuple[int, int]:
         numbers = tuple(float(number) for number in answer)
     except (TypeError, ValueError):
         numbers = ()
-    if (
-        len(numbers) != 2
-        or isinstance(answer, (str, dict))
-        or not all(number.is_integer() for number in numbers)
-    ):
+    if len(numbers) != 2 or isinstance(answer, (str, dict)) or not all(number.is_integer() for number in numbers):
         raise Hint("Answer with two whole numbers, such as (3, 4).")
     return int(numbers[0]), int(numbers[1])
 
@@ -243,9 +233,7 @@ def two_numbers(answer) -> tuple[int, int]:
 def two_tables(result) -> tuple[list, list]:
     """Ids and mask as lists of rows, from a pair or a dict of tensors, arrays or lists; else a `Hint`."""
     if isinstance(result, dict):
-        expect(
-            {"input_ids", "attention_mask"} <= result.keys(), "The dict lacks input_ids or attention_mask."
-        )
+        expect({"input_ids", "attention_mask"} <= result.keys(), "The dict lacks input_ids or attention_mask.")
         result = result["input_ids"], result["attention_mask"]
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Hint(f"Return two tensors, input_ids and attention_mask; it returns a {type(result).__name__}.")

@@ -35,9 +35,7 @@ def shape_of_hidden_states(answer):
     expect(shape != (4, 9, V), "V is the length of a one-hot vector; the look-up gives dense ones.")
     expect(shape != (4, 9, 3 * H), "The three tables are added, not put one after the other.")
     expect(len(shape) == 3, f"Three sizes are asked for, (B, S, H), and this has {len(shape)}.")
-    expect(
-        shape[:2] == (4, 9), "The first two sizes are those of the ids: B sentences, S tokens with padding."
-    )
+    expect(shape[:2] == (4, 9), "The first two sizes are those of the ids: B sentences, S tokens with padding.")
     expect(shape[2] == H, "The last size is the length of a vector: config.hidden_size.")
 
 
@@ -92,13 +90,9 @@ def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
 def scale_of_survivors(answer):
     """The answer is 1 / (1 - 0.2)."""
     factor = as_number(answer)
-    expect(
-        not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more."
-    )
+    expect(not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more.")
     expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
-    expect(
-        not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation."
-    )
+    expect(not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation.")
     expect(not close(factor, 1.2), "0.8 of the entries times 1.2 add up to 0.96: a little more is needed.")
     expect(not close(factor, 5.0), "1 / p it is not: think of the share that survives, 1 - p.")
     expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
@@ -138,9 +132,7 @@ def write_embeddings(answer, B: int, S: int, H: int):
         right.count_nonzero() == result.count_nonzero(),
         "Some numbers are 0 although the model is in evaluation: call self.dropout, which knows the mode.",
     )
-    expect(
-        close(result, right, 1e-4), "Add three rows for each token, then self.layer_norm, then self.dropout."
-    )
+    expect(close(result, right, 1e-4), "Add three rows for each token, then self.layer_norm, then self.dropout.")
     unchanged = given[0].equal(ids) and given[1].equal(types)
     expect(unchanged, "It changes the ids or types that it was given: work on new tensors.")
     expect_gradients(result, right, list(module.parameters()), CUT_OFF)
@@ -148,8 +140,7 @@ def write_embeddings(answer, B: int, S: int, H: int):
     kept, last = trained != 0, "Dropout does not show in training. It is the last step, after LayerNorm."
     expect(not kept.all(), last)
     expect(
-        close(trained[kept], 2 * right.repeat(4, 1, 1)[kept], 1e-4),
-        "In training, self.dropout comes last, and once.",
+        close(trained[kept], 2 * right.repeat(4, 1, 1)[kept], 1e-4), "In training, self.dropout comes last, and once."
     )
     return "It is the first thing that BERT does with your text."
 
@@ -161,25 +152,17 @@ def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
     place, whole = table[:S], word + kind + table[:S]
     norms = norm(word) + norm(place) + norm(kind)
     return {
-        "The positions are missing: row 0 for the first token, row 1 for the second, and so on.": norm(
-            word + kind
-        ),
-        "The token types are missing: there is a third table, self.token_type_embeddings.": norm(
-            word + place
-        ),
+        "The positions are missing: row 0 for the first token, row 1 for the second, and so on.": norm(word + kind),
+        "The token types are missing: there is a third table, self.token_type_embeddings.": norm(word + place),
         "The words are missing: self.word_embeddings(input_ids).": norm(place + kind),
         "Only the words are here: add the position and the token type.": norm(word),
         "LayerNorm is missing: this is the sum.": whole,
-        "This is the sum without γ and β: call self.layer_norm, which has them.": F.layer_norm(
-            whole, [whole.size(-1)]
-        ),
+        "This is the sum without γ and β: call self.layer_norm, which has them.": F.layer_norm(whole, [whole.size(-1)]),
         "Each table is normalised on its own: add first, and normalise the sum.": norms,
         "LayerNorm comes after all three are added.": norm(word + place) + kind,
         "The first position is 0, and this starts with 1.": norm(word + kind + table[1 : S + 1]),
         "Each token gets position 0; token s should get row s.": norm(word + kind + table[0]),
-        "This takes the position by the id; token s should get row s.": norm(
-            word + kind + table[ids % len(table)]
-        ),
+        "This takes the position by the id; token s should get row s.": norm(word + kind + table[ids % len(table)]),
         "This goes by the place in the batch; positions count tokens.": norm(word + kind + table[:B, None]),
         "All token types are taken as 0: pass token_type_ids to their table.": norm(
             word + place + module.token_type_embeddings.weight[0]
@@ -194,19 +177,15 @@ def parameters_of_embeddings(answer):
     H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
     count, wanted = as_number(answer), words + positions + types + 2 * H
     hints = {
-        wanted
-        - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
-        wanted
-        - H: "768 are missing, one row. LayerNorm has two vectors, a scale and a shift; there are two token "
+        wanted - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
+        wanted - H: "768 are missing, one row. LayerNorm has two vectors, a scale and a shift; there are two token "
         "types; and [PAD] has a row like every other token.",
         wanted / 2: "That is half of it, as for our checkpoint's H = 384. bert-base-uncased has H = 768.",
         words: "These are the word vectors; the other two tables and LayerNorm are missing.",
         wanted - positions: "The position table is missing.",
         wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
         wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
-        wanted
-        - 2 * H
-        + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
+        wanted - 2 * H + 2: "LayerNorm scales and shifts each of the H numbers, so it has 2 · H parameters, not 2.",
         wanted / 1e6: "Write the whole number, not millions.",
     }
     for wrong, hint in hints.items():
@@ -275,9 +254,7 @@ def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
         * weight,
         "eps is missing: add it to the mean of the squares, inside the root.": x / square.sqrt() * weight,
         "eps is fixed: take the one that is passed.": x / (square + 1e-5).sqrt() * weight,
-        "This subtracts the mean, so it is LayerNorm: RMSNorm does not.": F.layer_norm(
-            x, weight.shape, eps=eps
-        )
+        "This subtracts the mean, so it is LayerNorm: RMSNorm does not.": F.layer_norm(x, weight.shape, eps=eps)
         * weight,
         "This divides by the standard deviation; take the mean of the squares themselves.": x
         / (centred.square().mean(-1, keepdim=True) + eps).sqrt()
@@ -288,11 +265,7 @@ def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
         "The number of values is fixed: H is the size of the last axis.": x
         / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt()
         * weight,
-        f"This normalises over the tokens; {over}": x
-        / (x.square().mean(1, keepdim=True) + eps).sqrt()
-        * weight,
-        f"This normalises over the batch; {over}": x
-        / (x.square().mean(0, keepdim=True) + eps).sqrt()
-        * weight,
+        f"This normalises over the tokens; {over}": x / (x.square().mean(1, keepdim=True) + eps).sqrt() * weight,
+        f"This normalises over the batch; {over}": x / (x.square().mean(0, keepdim=True) + eps).sqrt() * weight,
         f"This takes one mean for the whole tensor; {over}": x / (x.square().mean() + eps).sqrt() * weight,
     }

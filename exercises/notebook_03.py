@@ -29,11 +29,7 @@ from exercises.attention import (
 )
 from utils.attention import compute_attention_weights, scaled_dot_product_attention
 
-SCORES = {
-    "scores (4, 4)": ((4, 4),),
-    "scores (2, 3, 5)": ((2, 3, 5),),
-    "scores (2, 2, 3, 4)": ((2, 2, 3, 4),),
-}
+SCORES = {"scores (4, 4)": ((4, 4),), "scores (2, 3, 5)": ((2, 3, 5),), "scores (2, 2, 3, 4)": ((2, 2, 3, 4),)}
 
 
 @exercise("3.1", points=2, sizes=SCORES)
@@ -45,9 +41,7 @@ def softmax_over_keys(answer, shape: tuple[int, ...]):
         result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
     for hint, wrong in wrong_softmaxes(scores).items():
         expect(not close(result, wrong), hint)
-    expect(
-        close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum."
-    )
+    expect(close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum.")
     for rows, name in EXTREMES.items():
         large = torch.tensor(rows).repeat(*shape[:-2], 1, 1)
         result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
@@ -67,8 +61,7 @@ def wrong_softmaxes(scores) -> dict[str, torch.Tensor]:
     found = {
         "These are the exponentials. Divide each row by its sum.": exponentials,
         "These are softmax over the columns: sum over dim=-1.": scores.softmax(-2),
-        "All weights together sum to 1, but each row should: sum over dim=-1 only.": exponentials
-        / exponentials.sum(),
+        "All weights together sum to 1, but each row should: sum over dim=-1 only.": exponentials / exponentials.sum(),
     }
     if scores.dim() == 2:
         sums = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
@@ -96,16 +89,12 @@ def shapes_of_attention(answer):
     """The answer is the shape of the attention weights and of the context, as lists, tuples or torch.Size."""
     weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
     hint = "query @ keyᵀ with (2, 7, 64) and (2, 5, 64) sums the 64 away. Which sizes are left?"
-    expect(
-        weights != (2, 5, 7), "The weights have a row for each query and a column for each key: (B, S, T)."
-    )
+    expect(weights != (2, 5, 7), "The weights have a row for each query and a column for each key: (B, S, T).")
     expect(weights != (2, 7, 7), "The keys are 5, not 7: each query has one weight a key.")
     expect(weights == (2, 7, 5), f"The shape of the weights is not right. {hint}")
     expect(context != (2, 7, 64), "The context averages values, so it is as wide as a value, not as a key.")
     expect(context != (2, 5, 32), "The context has one vector for each query, not for each key.")
-    expect(
-        context == (2, 7, 32), "The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?"
-    )
+    expect(context == (2, 7, 32), "The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?")
     return "The size of query and key is summed away."
 
 
@@ -148,10 +137,7 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     right = compute_attention_weights(query, key)
     for hint, wrong in wrong_weights(query, key, 384, 12):
         expect(close(wrong, right) or not close(result, wrong, 1e-4), hint)
-    expect(
-        close(result, right, 1e-4),
-        "They are the softmax, over the keys, of query · keyᵀ / √D. Which step differs?",
-    )
+    expect(close(result, right, 1e-4), "They are the softmax, over the keys, of query · keyᵀ / √D. Which step differs?")
     fits = f"With a mask of shape {masks}, which fits the scores as it is, the result"
     result = run_once(answer, (query, key, mask), torch.clone)
     result = expect_tensor(result, shape, fits, query.dtype)
@@ -203,9 +189,7 @@ def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     head = call(answer, H, D)
     if not list(head.parameters()):
         call(head, torch.zeros(1, 2, H))  # a stub says so itself
-        raise Hint(
-            "The head has no parameters: __init__ makes three layers, self.query, self.key and self.value."
-        )
+        raise Hint("The head has no parameters: __init__ makes three layers, self.query, self.key and self.value.")
     load_head(head, reference, 0, 0, D)
     climb(head_rungs(head, reference, D), HEAD_HINTS)
     states = official_model_input(reference).requires_grad_()
@@ -355,10 +339,7 @@ def wrong_masked_weights(query, key, attention_mask, reach):
     yield "A query still sees tokens beyond its reach: add the window.", masked(padding.expand_as(scores))
     yield "A query still sees tokens where attention_mask is 0: use it too.", masked(near.expand_as(scores))
     yield "The window looks back only: keys after the query are within reach too.", masked(mask & near.tril())
-    yield (
-        "The window looks ahead only: keys before the query are within reach too.",
-        masked(mask & near.triu()),
-    )
+    yield ("The window looks ahead only: keys before the query are within reach too.", masked(mask & near.triu()))
     yield (
         "The window is too narrow by one: a key exactly `reach` places away is seen.",
         masked(padding & window(S, reach - 1)),
@@ -380,10 +361,7 @@ def wrong_masked_weights(query, key, attention_mask, reach):
         masked(mask) * attention_mask[..., None],
     )
     both = mask & attention_mask[..., None].bool()
-    yield (
-        "The rows of masked tokens are empty: a mask takes keys away, and every query keeps its row.",
-        masked(both),
-    )
+    yield ("The rows of masked tokens are empty: a mask takes keys away, and every query keeps its row.", masked(both))
 
 
 def window(size: int, reach: int) -> torch.Tensor:

@@ -3,17 +3,7 @@
 import numpy as np
 import torch
 
-from exercises import (
-    Hint,
-    as_shape,
-    call,
-    climb,
-    close,
-    exercise,
-    expect,
-    expect_function,
-    expect_tensor,
-)
+from exercises import Hint, as_shape, call, climb, close, exercise, expect, expect_function, expect_tensor
 from exercises.arrays import expect_trainable, run_on_copies, run_once
 from exercises.attention import batch_for, expect_nothing_on_padding, official_model, wrong_weights
 from utils.attention import compute_attention_weights
@@ -28,9 +18,7 @@ def run(function, *arguments):
         return run_on_copies(function, *arguments)
     except RuntimeError as error:
         expect("view size is not compatible" not in str(error), NO_VIEW)
-        fixed = (
-            f"The numbers do not fit these sizes ({error}): a head's size is D = H / A, from what is given."
-        )
+        fixed = f"The numbers do not fit these sizes ({error}): a head's size is D = H / A, from what is given."
         expect("is invalid for input of size" not in str(error), fixed)
         raise
 
@@ -95,13 +83,8 @@ def split_heads(answer, B: int, S: int, A: int, D: int):
     expect_no_shape(result, hints)
     expect_tensor(result, (B, A, S, D), dtype=x.dtype)
     mixed, strided = x.reshape(B, A, S, D), x.view(B, S, D, A).permute(0, 3, 1, 2)
-    expect(
-        not close(result, mixed), "The shape is right, but tokens and heads are mixed: view keeps the order."
-    )
-    expect(
-        not close(result, strided),
-        f"Head i got every {A}th coordinate; its coordinates should be neighbours.",
-    )
+    expect(not close(result, mixed), "The shape is right, but tokens and heads are mixed: view keeps the order.")
+    expect(not close(result, strided), f"Head i got every {A}th coordinate; its coordinates should be neighbours.")
     wanted = torch.stack(x.split(D, dim=-1), dim=1)
     expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
     return "Each head now has its own (S, D) matrix."
@@ -120,12 +103,8 @@ def merge_heads(answer, B: int, S: int, A: int, D: int):
     expect_no_shape(result, hints)
     expect_tensor(result, (B, S, A * D), dtype=x.dtype)
     mixed, strided = heads.reshape(B, S, A * D), heads.permute(0, 2, 3, 1).reshape(B, S, A * D)
-    expect(
-        not close(result, mixed), "The shape is right, but tokens and heads are mixed: transpose(1, 2) first."
-    )
-    expect(
-        not close(result, strided), "The heads' coordinates alternate: each head's D should stay together."
-    )
+    expect(not close(result, mixed), "The shape is right, but tokens and heads are mixed: transpose(1, 2) first.")
+    expect(not close(result, strided), "The heads' coordinates alternate: each head's D should stay together.")
     expect(close(result, x), "Each token should hold head 0's D coordinates, then head 1's, and so on.")
     return "It undoes split_heads."
 
@@ -202,9 +181,7 @@ class Parts(torch.nn.Module):
 
     def __init__(self, hidden_size: int, num_heads: int):
         super().__init__()
-        self.query, self.key, self.value, self.output = (
-            torch.nn.Linear(hidden_size, hidden_size) for _ in range(4)
-        )
+        self.query, self.key, self.value, self.output = (torch.nn.Linear(hidden_size, hidden_size) for _ in range(4))
         self.num_heads = num_heads
         self.requires_grad_(False)
 
@@ -259,8 +236,7 @@ def attend(parts, stream):
     """What exercise 4.5 asks for, without a mask: the output."""
     A = parts.num_heads
     query, key, value = (
-        linear(stream).unflatten(-1, (A, -1)).transpose(1, 2)
-        for linear in (parts.query, parts.key, parts.value)
+        linear(stream).unflatten(-1, (A, -1)).transpose(1, 2) for linear in (parts.query, parts.key, parts.value)
     )
     context = torch.nn.functional.scaled_dot_product_attention(query, key, value)
     return parts.output(context.transpose(1, 2).flatten(2))

@@ -39,8 +39,7 @@ def residual_step(answer, shape: tuple[int, ...]):
     size = shape[-1]
     stream = (torch.randn(shape, generator=generator) * 3 + 1).requires_grad_()
     weight, gain, shift = learned = [
-        torch.randn(*sizes, generator=generator).requires_grad_()
-        for sizes in ((size, size), (size,), (size,))
+        torch.randn(*sizes, generator=generator).requires_grad_() for sizes in ((size, size), (size,), (size,))
     ]
 
     def sublayer(x: Tensor) -> Tensor:
@@ -52,20 +51,15 @@ def residual_step(answer, shape: tuple[int, ...]):
     post, given = norm(stream + sublayer(stream)), stream.detach().clone()
     result = expect_tensor(answer(given, sublayer, norm), shape, dtype=stream.dtype)
     wrong = {
-        "The residual connection is missing: add the stream to what the sublayer made.": norm(
-            sublayer(stream)
-        ),
+        "The residual connection is missing: add the stream to what the sublayer made.": norm(sublayer(stream)),
         "Only the change is normalised: LayerNorm has to see the sum, stream + change.": stream
         + norm(sublayer(stream)),
         "LayerNorm is missing: the sum has to be normalised.": stream + sublayer(stream),
-        "LayerNorm stands before the sublayer: normalise the sum, and nothing else.": stream
-        + sublayer(norm(stream)),
+        "LayerNorm stands before the sublayer: normalise the sum, and nothing else.": stream + sublayer(norm(stream)),
         "LayerNorm stands before the sublayer, too: the sublayer reads the stream as it is.": norm(
             stream + sublayer(norm(stream))
         ),
-        "The stream is normalised before the sum: add the stream as it is.": norm(
-            norm(stream) + sublayer(stream)
-        ),
+        "The stream is normalised before the sum: add the stream as it is.": norm(norm(stream) + sublayer(stream)),
         "The sum is normalised twice: once is enough.": norm(post),
         "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
             F.layer_norm(stream + sublayer(stream), (size,))
@@ -149,17 +143,13 @@ def write_the_network(answer, hidden_size: int, width: int, activation: type):
         raise
     wide = network.intermediate(states)
     shape = tuple(getattr(result, "shape", ()))
-    expect(
-        shape != (2, 3, width), "These are the I numbers in the middle: map them back to H with self.output."
-    )
+    expect(shape != (2, 3, width), "These are the I numbers in the middle: map them back to H with self.output.")
     result = expect_tensor(result, states.shape, dtype=states.dtype)
     expect(torch.equal(given, states), "It writes into the hidden states it was given: work on new tensors.")
     right = network.output(network.activation(wide))
     wrong = {
         "The activation is missing: without it, the two matrices are the same as one.": network.output(wide),
-        "The activation stands at the end: it belongs between the two maps.": network.activation(
-            network.output(wide)
-        ),
+        "The activation stands at the end: it belongs between the two maps.": network.activation(network.output(wide)),
         "There is a second activation at the end: only the numbers in the middle go through it.": network.activation(
             right
         ),
@@ -173,14 +163,8 @@ def write_the_network(answer, hidden_size: int, width: int, activation: type):
         expect(not close(result, values), hint)
     if activation is not nn.GELU:
         named = close(result, network.output(F.gelu(wide)))
-        expect(
-            not named,
-            "This calls GELU by its name: the configuration may say another, so call self.activation.",
-        )
-    expect(
-        close(result, right),
-        "Widen with self.intermediate, then self.activation, then back with self.output.",
-    )
+        expect(not named, "This calls GELU by its name: the configuration may say another, so call self.activation.")
+    expect(close(result, right), "Widen with self.intermediate, then self.activation, then back with self.output.")
     ours = states.clone().requires_grad_()
     expect_gradients(
         answer(network, ours),
@@ -194,9 +178,7 @@ def write_the_network(answer, hidden_size: int, width: int, activation: type):
 @exercise("5.4")
 def who_notices(answer):
     """The answer is a pair of position lists: what changes after a FeedForward and after a whole layer."""
-    expect(
-        isinstance(answer, (tuple, list)) and len(answer) == 2, "Give two lists: (feed-forward, whole layer)."
-    )
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Give two lists: (feed-forward, whole layer).")
     network, layer = (as_positions(positions, 6) for positions in answer)
     expect(
         network != list(range(6)),
@@ -206,9 +188,7 @@ def who_notices(answer):
     expect(network == [3], "For the feed-forward network: which positions read position 3?")
     expect(layer != [3], "A whole layer has attention in it, and there every position reads every other one.")
     expect(layer != list(range(1, 7)), "Six positions that count from 0 end with 5.")
-    expect(
-        layer != [0, 1, 2, 4, 5], "Position 3 itself changes too: it reads itself, and is carried on as well."
-    )
+    expect(layer != [0, 1, 2, 4, 5], "Position 3 itself changes too: it reads itself, and is carried on as well.")
     expect(layer != [3, 4, 5], "Earlier positions look at later ones too: an encoder has no causal mask.")
     expect(layer == list(range(6)), "For the layer: which positions attend to position 3?")
     return "Information moves between tokens in attention only."
@@ -222,9 +202,7 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
     """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the official layers."""
     expect_function(answer)
     answer = states_of(answer)
-    layers, single, batch, mask = deepcopy(
-        official_layers(hidden_size, num_heads)
-    )  # an answer may alter them
+    layers, single, batch, mask = deepcopy(official_layers(hidden_size, num_heads))  # an answer may alter them
     with torch.no_grad():
         name_the_mistake(answer, layers[0], single[0])
         hints = {
@@ -242,9 +220,7 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
 
 
 @cache
-def official_layers(
-    hidden_size: int, num_heads: int
-) -> tuple[nn.ModuleList, tuple[Tensor, ...], tuple, Tensor]:
+def official_layers(hidden_size: int, num_heads: int) -> tuple[nn.ModuleList, tuple[Tensor, ...], tuple, Tensor]:
     """An official model's layers, its hidden states of one sentence and of a padded batch, and the batch's mask."""
     reference, tokenizer = official_model(hidden_size, num_heads), load_tokenizer()
     texts = ["the bark of a palm tree is very rough", "time flies", "I got his answering machine."]
@@ -299,10 +275,7 @@ def rungs(answer: Callable, layers, single, batch, mask) -> Iterator[tuple[str, 
 
 def of_real(states, real: Tensor) -> Tensor:
     """The vectors at real positions; a `Hint` for anything but hidden states (B, S, H)."""
-    expect(
-        getattr(states, "shape", ())[:2] == real.shape,
-        "Return hidden states of the input's shape, (B, S, H).",
-    )
+    expect(getattr(states, "shape", ())[:2] == real.shape, "Return hidden states of the input's shape, (B, S, H).")
     return states[real]
 
 
@@ -321,9 +294,7 @@ def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None
         close(result, again),
         "It drops in evaluation mode too, as F.dropout does unless told otherwise: use self.dropout(…).",
     )
-    expect(
-        torch.equal(given, states), "It writes into the hidden states it was given: use x + …, not x += …."
-    )
+    expect(torch.equal(given, states), "It writes into the hidden states it was given: use x + …, not x += ….")
     attend, norm1, network, norm2 = (
         lambda x: layer.attention(x, mask)[0],
         layer.attention_norm,
@@ -344,12 +315,8 @@ def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None
         "The LayerNorm at the end is missing: self.feed_forward_norm.": middle + network(middle),
         "The two LayerNorms have changed places.": norm1(swapped + network(swapped)),
         "The same LayerNorm stands in both places: the second one is self.feed_forward_norm.": again,
-        "The feed-forward network has to read what attention made of the stream.": norm2(
-            middle + network(states)
-        ),
-        "Add the network's change to what it read, not to the layer's input.": norm2(
-            states + network(middle)
-        ),
+        "The feed-forward network has to read what attention made of the stream.": norm2(middle + network(states)),
+        "Add the network's change to what it read, not to the layer's input.": norm2(states + network(middle)),
         "This is attention's half alone: the feed-forward network is missing.": middle,
         "Attention is missing.": norm2(states + network(states)),
     }

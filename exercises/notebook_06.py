@@ -41,9 +41,7 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
     torch.manual_seed(6)
     sizes = {"vocab_size": 12, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
     dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    return TransformerEncoder(
-        BertConfig(num_hidden_layers=layers, max_position_embeddings=8, **sizes, **dropout)
-    )
+    return TransformerEncoder(BertConfig(num_hidden_layers=layers, max_position_embeddings=8, **sizes, **dropout))
 
 
 @exercise("6.1", points=3, part="encoder")
@@ -60,9 +58,7 @@ def loop_through_the_layers(answer):
 
 def pair_of(value) -> tuple:
     """What a forward returned, the hidden states and the attention weights; a `Hint` if it is no such pair."""
-    hint = (
-        "Return two lists, as in `return states, attentions`: the hidden states, and the attention weights."
-    )
+    hint = "Return two lists, as in `return states, attentions`: the hidden states, and the attention weights."
     expect(isinstance(value, tuple | list) and len(value) == 2, hint)
     expect(not any(isinstance(item, Tensor) for item in value), hint)
     return tuple(value)
@@ -128,9 +124,7 @@ def rename_the_official_weights(answer):
         if holds_stub(name):
             raise NotAttempted
         if ours is None:
-            expect(
-                name is None, f"{theirs} became {name!r}, and our encoder has no such weight: return None."
-            )
+            expect(name is None, f"{theirs} became {name!r}, and our encoder has no such weight: return None.")
             continue
         kind = type(name).__name__
         expect(name is not None, f"For {theirs} it returns None: does it end with `return`?")
@@ -195,10 +189,7 @@ def name_the_mistake(answer: Callable, shared: bool) -> None:
         states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
     expect(encoder.training, "It switches the encoder to evaluation mode: that is for the caller to say.")
     expect_untouched(encoder, untouched)
-    start, (wanted, variants) = (
-        encoder.embeddings(ids, types),
-        reference_states(encoder, ids, mask, types, shared),
-    )
+    start, (wanted, variants) = (encoder.embeddings(ids, types), reference_states(encoder, ids, mask, types, shared))
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
         missing = "The last round's result is missing." if first_kept else "The embeddings belong in front."
@@ -208,21 +199,14 @@ def name_the_mistake(answer: Callable, shared: bool) -> None:
     for hint, wrong in variants.items():
         expect(not all(map(close, tensors, wrong)), hint)
     for number, (state, right) in enumerate(zip(tensors, wanted, strict=True)):
-        place = (
-            "The first state is not the embeddings"
-            if number == 0
-            else f"The state after round {number} is off"
-        )
+        place = "The first state is not the embeddings" if number == 0 else f"The state after round {number} is off"
         which = "layers[0]" if shared else "each layer"
         hint = f"{place}: call {which} on what the round before returned, with the mask."
         expect(close(state, right), hint)
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
     fewer = as_states(answer(two_layers, ids, mask, types), 2)
-    expect(
-        len(fewer) == 3,
-        "Right for three layers, but with two there are three states: use len(encoder.layers).",
-    )
+    expect(len(fewer) == 3, "Right for three layers, but with two there are three states: use len(encoder.layers).")
 
 
 def expect_no_pair(layer, arguments: tuple) -> None:
@@ -263,9 +247,7 @@ def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tens
     }
     if shared:
         return wanted, variants | {
-            "These are the states of the ordinary encoder: call encoder.layers[0] in every round.": states(
-                start, own
-            ),
+            "These are the states of the ordinary encoder: call encoder.layers[0] in every round.": states(start, own),
             "This is the last layer, used again and again: use encoder.layers[0].": states(start, last),
         }
     return wanted, variants | {
@@ -285,9 +267,7 @@ def ladder(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[str, Tenso
     texts = ["time flies like an arrow", "the bark of a palm tree is very rough", "I called Ian."]
     three = [(texts[0],), (texts[2], "I got his answering machine."), (texts,)]
     inputs = [dict(tokenizer(*given, padding=True, return_tensors="pt")) for given in three]
-    inputs[0], inputs[1] = (
-        {name: values.view(1, -1) for name, values in each.items()} for each in inputs[:2]
-    )
+    inputs[0], inputs[1] = ({name: values.view(1, -1) for name, values in each.items()} for each in inputs[:2])
     encoder = TransformerEncoder(official.config)
     encoder.load_bert_weights(official.state_dict())
     if shared:
@@ -334,9 +314,7 @@ def thaw_last_layers(answer):
         expect(count != 16 * number or number == 0, "It counts tensors: add up their numbers with numel().")
         total = sum(parameter.numel() for parameter in encoder.parameters())
         expect(count not in (total, total - number * layer_size), "Count what can learn, and nothing else.")
-        hint = (
-            f"With number = {number} it returns {count:.0f}, but {number * layer_size} parameters can learn."
-        )
+        hint = f"With number = {number} it returns {count:.0f}, but {number * layer_size} parameters can learn."
         expect(count == number * layer_size, hint)
     return ""
 
@@ -347,18 +325,13 @@ def expect_untouched(encoder: TransformerEncoder, given: TransformerEncoder) -> 
     same = ours.keys() == theirs.keys() and all(ours[name].equal(theirs[name]) for name in theirs)
     expect(same, "It changes the encoder's parameters, or its parts: leave each as it is.")
     modes = [[module.training for module in each.modules()] for each in (encoder, given)]
-    expect(
-        modes[0] == modes[1],
-        "It calls eval() or train(): freezing is requires_grad alone, and keeps dropout.",
-    )
+    expect(modes[0] == modes[1], "It calls eval() or train(): freezing is requires_grad alone, and keeps dropout.")
 
 
 def check_thawed(learning: list[bool], frozen: list[bool], number: int) -> None:
     """Raise `Hint` unless the last `number` layers can learn and the others cannot."""
     expected = [layer >= len(learning) - number for layer in range(len(learning))]
-    expect(
-        number == 0 or not all(frozen), "Every layer is frozen: set requires_grad of the last ones to True."
-    )
+    expect(number == 0 or not all(frozen), "Every layer is frozen: set requires_grad of the last ones to True.")
     expect(
         number == len(learning) or not all(learning),
         "Every layer can learn: freeze the whole encoder first, with requires_grad_(False).",

@@ -31,9 +31,7 @@ def call_and_compare(answer, weights: Tensor, *places: int):
     """What the reader's function makes of the weights, which it must leave as they are."""
     given = weights.clone()
     result = answer(given, *places)
-    expect(
-        torch.equal(given, weights), "The weights that came in are changed: work on a copy, weights.clone()."
-    )
+    expect(torch.equal(given, weights), "The weights that came in are changed: work on a copy, weights.clone().")
     return result
 
 
@@ -103,9 +101,7 @@ def score_of_the_token_before(answer):
         below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
         after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
         looking = weights[..., 1:, :].mean(dim=(-1, -2))
-        expect(
-            not close(result, looking), "That averages over all tokens looked at: take the one before alone."
-        )
+        expect(not close(result, looking), "That averages over all tokens looked at: take the one before alone.")
         last = below[..., -1]
         expect(not close(result, last), "That is the last token alone: average over all but the first.")
         expect(not close(result, below.amax(-1)), "That is the largest weight: take the mean.")
@@ -197,9 +193,7 @@ def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
         f"{sliced}; and the token itself still takes part.": largest_is(row, key + 1, [0, last]),
         "[CLS], [SEP] and the token itself still take part: leave them out.": largest_is(row, key, []),
         "The asking token itself still takes part: leave it out too.": largest_is(row, key, [0, last]),
-        "[CLS] and [SEP] still take part: leave out the first and the last token.": largest_is(
-            row, key, [query]
-        ),
+        "[CLS] and [SEP] still take part: leave out the first and the last token.": largest_is(row, key, [query]),
         "[SEP] still takes part: leave out the last token too.": largest_is(row, key, [0, query]),
         "[CLS] still takes part: leave out the first token too.": largest_is(row, key, [query, last]),
         "This is the column, what the token receives: a row is weights[:, :, query].": largest_is(
@@ -231,13 +225,9 @@ def collocations_beside_a_baseline(answer):
     }
     for name, (value, right) in wanted.items():
         share = as_number(value, f"The share for {name}")
-        expect(
-            share <= 1, f"The share for {name} is a number from 0 to 1: divide by the number of sentences."
-        )
+        expect(share <= 1, f"The share for {name} is a number from 0 to 1: divide by the number of sentences.")
         baseline = "The first word stands one token before the second in every sentence: count again."
-        hint = (
-            baseline if name == "the baseline" else "take the mean of finds over the sentences, at your head."
-        )
+        hint = baseline if name == "the baseline" else "take the mean of finds over the sentences, at your head."
         expect(abs(share - right) < 0.006, f"The share for {name} is not {share:.2f}: {hint}")
     return f"Collocations {there:.0%}, the baseline 100%, strangers {strange:.0%}: what does the head know?"
 
@@ -331,15 +321,9 @@ def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
         "The residual connection is missing: mix each matrix with the identity.": product(layers),
         "The layers are averaged: multiply their matrices.": sum(mixed) / len(mixed),
         "Use matrix products (@), not products of entries (*).": entries,
-        "Half weights, half identity: divide by 2, so that rows sum to 1.": product(
-            [m + eye for m in layers]
-        ),
+        "Half weights, half identity: divide by 2, so that rows sum to 1.": product([m + eye for m in layers]),
         "This is the last layer alone: multiply with those below.": mixed[-1],
-        "This is the first head of each layer alone: average over all heads.": product(
-            list((weights[:, 0] + eye) / 2)
-        ),
+        "This is the first head of each layer alone: average over all heads.": product(list((weights[:, 0] + eye) / 2)),
         "The first layer is left out.": product(mixed[1:]),
-        "It takes six layers, however many there are: use all of weights, layer by layer.": product(
-            mixed[:6]
-        ),
+        "It takes six layers, however many there are: use all of weights, layer by layer.": product(mixed[:6]),
     }

@@ -96,9 +96,7 @@ def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[...,
         ),
         "The token types do not reach the encoder.": lambda ids, mask, kinds: head(states(ids, mask)[:, 0]),
         "Mask and token types are exchanged: the encoder takes ids, mask, token types.": (
-            lambda ids, mask, kinds: head(
-                states(ids, kinds.clamp(min=mask.cumsum(1).eq(1).long()), mask)[:, 0]
-            )
+            lambda ids, mask, kinds: head(states(ids, kinds.clamp(min=mask.cumsum(1).eq(1).long()), mask)[:, 0])
         ),
         "Only the ids reach the encoder: hand on the mask and the token types, too.": lambda ids, *_: head(
             states(ids)[:, 0]
@@ -117,9 +115,9 @@ def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[...,
         ),
         "Pooler and tanh are left out.": lambda *batch: last(states(*batch)[:, 0]),
         "Return the logits, without softmax.": lambda *batch: head(states(*batch)[:, 0]).softmax(dim=-1),
-        "Return the logits, without the logarithm of softmax.": lambda *batch: head(
-            states(*batch)[:, 0]
-        ).log_softmax(dim=-1),
+        "Return the logits, without the logarithm of softmax.": lambda *batch: head(states(*batch)[:, 0]).log_softmax(
+            dim=-1
+        ),
     }
 
 
@@ -140,17 +138,13 @@ SHIFT = 7.0
 @torch.no_grad()
 def expect_dropout(answer) -> None:
     """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
-    model = with_forward(
-        answer, small_classifier(20, 20)
-    )  # whose classifier hands on what it gets, plus SHIFT
+    model = with_forward(answer, small_classifier(20, 20))  # whose classifier hands on what it gets, plus SHIFT
     model.classifier.weight.copy_(torch.eye(20))
     model.classifier.bias.fill_(SHIFT)
     ids = torch.randint(1, 90, (200, 3))
     quiet, again = (call(model.eval(), ids) for _ in range(2))
     noisy = call(model.train(), ids)
-    expect(
-        quiet.equal(again), "In evaluation mode nothing is dropped: use self.dropout, which knows the mode."
-    )
+    expect(quiet.equal(again), "In evaluation mode nothing is dropped: use self.dropout, which knows the mode.")
     expect(not (noisy == 0).any(), "Dropout comes before the classifier, not after it.")
     pooled, dropped = quiet - SHIFT, noisy - SHIFT
     blank = dropped.abs() < 1e-5  # what is left of 0 + 7 − 7
@@ -224,9 +218,7 @@ def expect_frozen(model: TransformerForSequenceClassification, number: int, case
     last = number and frozen == wanted[::-1] and frozen != wanted
     expect(not last, "The last layers are frozen: take the first, those next to the embeddings.")
     expect(frozen == wanted, f"{case}, but {sum(frozen)} are.")
-    expect(
-        not any(learns(model.encoder.embeddings)), "The embeddings still learn: they lie below all layers."
-    )
+    expect(not any(learns(model.encoder.embeddings)), "The embeddings still learn: they lie below all layers.")
 
 
 @exercise("8.3", points=2)
@@ -243,9 +235,7 @@ def accuracy_over_batches(answer):
     given = [(logits.clone(), labels.clone()) for logits, labels in batches]
     value = as_number(answer(given), "The accuracy")
     unaltered = len(given) == len(batches) and all(
-        one.equal(other)
-        for old, new in zip(batches, given, strict=True)
-        for one, other in zip(old, new, strict=True)
+        one.equal(other) for old, new in zip(batches, given, strict=True) for one, other in zip(old, new, strict=True)
     )
     expect(unaltered, "It changes the batches that it was given: count without changing them.")
     shares = [hits / size for hits, size in zip(right, sizes, strict=True)]
@@ -261,9 +251,7 @@ def accuracy_over_batches(answer):
     expect(not close(value, shares[-1]), "This is the last batch alone: add up over all of them.")
     expect(not close(value, shares[0]), "This is the first batch alone: does it return inside the loop?")
     expect(not close(value, sum(right[:2]) / 14), "The last batch is left out.")
-    expect(
-        close(value, sum(right) / 16), "Count where the largest logit of a row is at the label, then divide."
-    )
+    expect(close(value, sum(right) / 16), "Count where the largest logit of a row is at the label, then divide.")
     logits = torch.tensor([[0.1, 0.2], [3.0, -1.0], [0.5, 0.4], [-2.0, -3.0], [0.0, 1.0]])
     value = as_number(answer([(logits, torch.tensor([1, 0, 1, 0, 0]))]), "The accuracy")
     expect(
@@ -301,18 +289,13 @@ def early_stopping(answer):
         expect((kept, ended) != wanted or ended == kept, "First where it ends, then which is kept.")
         future = losses.index(min(losses)) + 1
         if future > wanted[0] == ended:
-            expect(
-                kept != future, f"{case} it keeps epoch {kept}, which never ran: the rule cannot see ahead."
-            )
+            expect(kept != future, f"{case} it keeps epoch {kept}, which never ran: the rule cannot see ahead.")
         expect(kept <= ended, f"{case} it keeps epoch {kept}, but ends after {ended}.")
         if ended == wanted[0] and kept == ended != wanted[1]:
             raise Hint(f"{case} it keeps the last epoch: keep the one with the lowest loss.")
         for hint, rule in OTHER_RULES.items():
             expect((ended, kept) == wanted or (ended, kept) != rule(losses, patience), f"{case}: {hint}")
-        expect(
-            losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted,
-            f"{case}: an equal loss is no progress.",
-        )
+        expect(losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted, f"{case}: an equal loss is no progress.")
         expect(
             losses[0] < 1 or (ended, kept) == wanted,
             f"{case}: a loss may well be above 1; let the first be the best so far, or begin with infinity.",
@@ -423,15 +406,9 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
         "It leaves out the word after it, too.": [
             whole - score(words[:place] + words[place + 2 :]) for place in places
         ],
-        "The effects stand in the order of the words, and these are turned round.": [
-            whole - x for x in without[::-1]
-        ],
-        "It cuts off everything after the word: keep what follows.": [
-            whole - score(words[:place]) for place in places
-        ],
-        "Keep the sign: a word that lowers the score has a negative effect.": [
-            abs(whole - x) for x in without
-        ],
+        "The effects stand in the order of the words, and these are turned round.": [whole - x for x in without[::-1]],
+        "It cuts off everything after the word: keep what follows.": [whole - score(words[:place]) for place in places],
+        "Keep the sign: a word that lowers the score has a negative effect.": [abs(whole - x) for x in without],
     }
 
 

@@ -79,9 +79,7 @@ def answer_for(answer: Callable, **inputs):
     result = answer(*given.values())
     for name, value in inputs.items():
         if isinstance(value, Tensor):
-            expect(
-                given[name].equal(value), f"It changes {name} that it was given: make a new tensor instead."
-            )
+            expect(given[name].equal(value), f"It changes {name} that it was given: make a new tensor instead.")
     return result
 
 
@@ -124,9 +122,7 @@ def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
     ends = mask.sum(dim=1).tolist()
     first = torch.stack([text[:end].mean(dim=0) for text, end in zip(states, ends, strict=True)])
     return {
-        "Padding is averaged in: multiply each vector by its mask, 1 or 0, before you add them up.": states.mean(
-            dim=1
-        ),
+        "Padding is averaged in: multiply each vector by its mask, 1 or 0, before you add them up.": states.mean(dim=1),
         "The sum is right, but it is divided by S: divide by the number of real tokens, the sum of the mask.": total
         / mask.size(1),
         "This is the sum of the real tokens: divide it by their number.": total,
@@ -177,24 +173,16 @@ def nearest_of_all(answer):
             (wanted.indices.flip(1), "The order is turned: best first."),
             (wanted.indices.sort().values, "These are sorted by row number: best first."),
             (every.abs().topk(k).indices, "A cosine below 0 counts as near: keep its sign."),
-            (
-                wanted.indices[:1].expand(Q, k),
-                "Each query has a row of its own, and all have the first one's.",
-            ),
+            (wanted.indices[:1].expand(Q, k), "Each query has a row of its own, and all have the first one's."),
             (wanted.indices + 1, "Rows are counted from 0."),
         ]
         for wrong, hint in hints:
             expect(not torch.equal(rows, wrong) or torch.equal(wanted.indices, wrong), hint)
         right = torch.equal(rows, wanted.indices)
-        expect(
-            right, f"{size}, some row numbers are wrong: compare every query with every vector, then choose."
-        )
+        expect(right, f"{size}, some row numbers are wrong: compare every query with every vector, then choose.")
         scores = [
             (1 - wanted.values, "The row numbers are right, but these are distances, 1 − cosine."),
-            (
-                torch.cdist(queries, vectors).gather(1, rows),
-                "The row numbers are right, but these are distances.",
-            ),
+            (torch.cdist(queries, vectors).gather(1, rows), "The row numbers are right, but these are distances."),
             (wanted.values.acos(), "The row numbers are right, but these are angles."),
         ]
         for wrong, hint in scores:
@@ -208,16 +196,10 @@ def as_pair(value) -> tuple[Tensor, Tensor]:
     one = isinstance(value, (Tensor, np.ndarray))
     expect(not one, "Return two tensors: the cosines, and the row numbers. This is one.")
     pair = isinstance(value, (tuple, list)) and len(value) == 2
-    expect(
-        pair,
-        f"Return two tensors, the cosines and the row numbers, not something of type {type(value).__name__}.",
-    )
+    expect(pair, f"Return two tensors, the cosines and the row numbers, not something of type {type(value).__name__}.")
     for part in value:
         kind = type(part).__name__
-        expect(
-            isinstance(part, Tensor),
-            f"Return torch tensors, with which later cells can count: this is a {kind}.",
-        )
+        expect(isinstance(part, Tensor), f"Return torch tensors, with which later cells can count: this is a {kind}.")
     return tuple(value)
 
 
@@ -275,9 +257,7 @@ def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> T
     """The function's vectors on the CPU; a `Hint` if it altered the texts, or if a batch was larger than allowed."""
     given, sizes, calls = list(texts), [0], []
     hooks = [
-        encoder.embeddings.word_embeddings.register_forward_pre_hook(
-            lambda _, ids: sizes.append(len(ids[0]))
-        ),
+        encoder.embeddings.word_embeddings.register_forward_pre_hook(lambda _, ids: sizes.append(len(ids[0]))),
         encoder.register_forward_pre_hook(lambda *_: calls.append(1)),
     ]
     try:
@@ -286,10 +266,7 @@ def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> T
         for hook in hooks:
             hook.remove()
     elsewhere = isinstance(result, (Tensor, np.ndarray)) and not calls
-    expect(
-        not elsewhere,
-        "It never calls encoder(**batch): write that step yourself, not by a finished function.",
-    )
+    expect(not elsewhere, "It never calls encoder(**batch): write that step yourself, not by a finished function.")
     expect(given == texts, "It changes the list of texts that it was given: sort numbers, or a copy.")
     for size in batch_size:
         expect(max(sizes) <= size, f"With batch_size={size} it gives the encoder {max(sizes)} texts at once.")
@@ -320,10 +297,7 @@ def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
     output = model(**tokenizer(texts, return_tensors="pt"))
     states = output.last_hidden_state
     hints = [
-        (
-            states.mean(dim=1),
-            "The direction is right, the length is not 1: divide each vector by its length.",
-        ),
+        (states.mean(dim=1), "The direction is right, the length is not 1: divide each vector by its length."),
         (states[:, 0], "This is the vector of [CLS]: take the mean of all real tokens."),
         (output.pooler_output, "This is the pooled [CLS]: take the mean of all real tokens."),
         (states[:, 1:-1].mean(dim=1), "[CLS] and [SEP] are left out: they are real tokens, and count."),
@@ -365,9 +339,7 @@ def shares_among_pairs(answer, S, T, H):
     hints = {
         "These are the products of the vectors: divide by the numbers of tokens, and by the means' lengths.": products,
         "The lengths of the two means are still in it: the cosine is divided by both.": products / (S * T),
-        "The numbers of tokens are still in it: a mean is a sum, divided by how many there are.": wanted
-        * S
-        * T,
+        "The numbers of tokens are still in it: a mean is a sum, divided by how many there are.": wanted * S * T,
         "Only one of the two means is divided by its number of tokens.": (wanted * S, wanted * T),
         "These are the cosines of the tokens: divide by the lengths of the *means*.": each.double(),
         "These are the cosines of the tokens, shared out: divide by the lengths of the *means*.": each.double()
@@ -404,8 +376,7 @@ def share_that_was_found(answer):
         1 / 12: "Only numbers at the same place count so far: the order should not matter.",
         1.0: "A number that another query found is no hit: compare each query's row with its own.",
         3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
-        1
-        / 4: "You count each query's first neighbour alone, or only queries with all found: count every one.",
+        1 / 4: "You count each query's first neighbour alone, or only queries with all found: count every one.",
         6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
         6.0: "This is the number of hits: divide it by how many there could be.",
         50.0: "This is in percent: return a share between 0 and 1.",
@@ -415,9 +386,7 @@ def share_that_was_found(answer):
     }
     for wrong, hint in hints.items():
         expect(not close(result, wrong), hint)
-    expect(
-        close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them."
-    )
+    expect(close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them.")
     first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
     result = as_number(answer(*first), share)
     shown = f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25, not {result:.3g}"

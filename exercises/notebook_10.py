@@ -98,9 +98,7 @@ def means_of_clusters(answer):
         unaltered = torch.equal(given[0], values) and torch.equal(given[1], clusters)
         expect(unaltered, "What came in is changed: leave values and clusters as they are.")
         members = {label: values[clusters == label] for label in sorted(set(labels))}
-        expect(
-            not isinstance(result, dict), "Return the means alone, ordered by cluster number, as a tensor."
-        )
+        expect(not isinstance(result, dict), "Return the means alone, ordered by cluster number, as a tensor.")
         if isinstance(result, (list, tuple)):
             result = as_tensor(result)
             expect(isinstance(result, Tensor), "Return one number a cluster, as a tensor.")
@@ -155,10 +153,7 @@ def head_silenced(answer, B, S, D, A, head):
     for shape in ((D,), (B, S, D)):
         columns, given = torch.randn(shape, generator=generator), context.clone()
         result = read_by(answer(head, columns.clone()), given, A * D)
-        expect(
-            torch.equal(given, context),
-            "The context that was handed in has changed: work on context.clone().",
-        )
+        expect(torch.equal(given, context), "The context that was handed in has changed: work on context.clone().")
         result = expect_tensor(result, (B, S, A * D), "The context that your hook returns", context.dtype)
         wanted = context.clone()
         wanted[..., place] = columns
@@ -168,11 +163,7 @@ def head_silenced(answer, B, S, D, A, head):
         others[place] = False
         first = "The heads lie one after another, D numbers each: which of them belong to this head?"
         then = "The numbers of a head are those from head * D to (head + 1) * D, in the last dimension."
-        expect(
-            close(result[..., others], context[..., others]),
-            f"Numbers of other heads have changed. {first}",
-            then,
-        )
+        expect(close(result[..., others], context[..., others]), f"Numbers of other heads have changed. {first}", then)
         words = f"For columns of the shape {shape}, what stands there is not `columns`."
         expect(close(result, wanted), f"{words} D is the size of their last dimension, in every token.", then)
     return "From here on, heads are silenced by your hook."
@@ -180,10 +171,7 @@ def head_silenced(answer, B, S, D, A, head):
 
 def read_by(hook, context: Tensor, size: int) -> Tensor:
     """What a module reads whose hook is given this context; a `Hint` if it is no hook, or returns what is none."""
-    expect(
-        callable(hook),
-        "silence(head, columns) should return a function, which PyTorch then calls as the hook.",
-    )
+    expect(callable(hook), "silence(head, columns) should return a function, which PyTorch then calls as the hook.")
     result = call(hook, torch.nn.Linear(size, size), (context,))
     single = not isinstance(result, (tuple, list)) or len(result) == 1
     expect(single, "Your hook returns several things, but the module reads one: the new context, (context,).")
@@ -208,9 +196,9 @@ def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Ten
         "Heads are counted from 0: these are the numbers of the head before.": before,
         "Only the first token has changed: the head is silent in every token.": first,
         "`columns` is added to what the head wrote: it stands in its place.": added,
-        "All heads are replaced: only the D numbers of one.": columns.repeat(
-            *[1] * (columns.dim() - 1), A
-        ).expand_as(context),
+        "All heads are replaced: only the D numbers of one.": columns.repeat(*[1] * (columns.dim() - 1), A).expand_as(
+            context
+        ),
         "Every A-th number is replaced, but the heads lie one after another.": strided,
     }
 
@@ -236,13 +224,8 @@ def head_from_another_sentence(answer):
             close(result[..., outside], context[..., outside]),
             f"With D = {D} and head {head}, of {A}, columns of other heads have changed: which columns are the head's?",
         )
-        expect(
-            close(result[1:], wanted[1:]),
-            "Each sentence gets the columns of the one before it, token by token.",
-        )
-        expect(
-            close(result, wanted), "The first sentence has none before it: it gets the columns of the last."
-        )
+        expect(close(result[1:], wanted[1:]), "Each sentence gets the columns of the one before it, token by token.")
+        expect(close(result, wanted), "The first sentence has none before it: it gets the columns of the last.")
     return "These are numbers that the head really writes. From here on, your function exchanges them."
 
 
@@ -260,13 +243,9 @@ def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
     zero[..., columns] = 0
     mean[..., columns] = context[..., columns].mean(dim=(0, 1))
     return {
-        "The columns come from the sentence after: the first should get the last's.": resampled(
-            context, columns, -1
-        ),
+        "The columns come from the sentence after: the first should get the last's.": resampled(context, columns, -1),
         "All heads are replaced: take the D columns of one.": context.roll(1, dims=0),
-        "They come from the token before: the batch is the first dimension.": resampled(
-            context, columns, 1, 1
-        ),
+        "They come from the token before: the batch is the first dimension.": resampled(context, columns, 1, 1),
         "This is zero ablation: take the other sentence's columns.": zero,
         "This is mean ablation: take the other sentence's columns.": mean,
         "Nothing is replaced.": context,
@@ -314,32 +293,23 @@ def sign_flips(answer):
         kept = given.clone()
         number = as_number(answer(given), "The share")
         expect(torch.equal(given, kept), "The differences that came in are changed: work on a copy.")
-        means = np.array(
-            [np.mean(np.multiply(numbers, signs)) for signs in product((1, -1), repeat=len(numbers))]
-        )
+        means = np.array([np.mean(np.multiply(numbers, signs)) for signs in product((1, -1), repeat=len(numbers))])
         measured = np.mean(numbers)
         wrong = {
             "That counts one side only: take the absolute value, for the sign is not known beforehand.": (
                 means <= measured + 1e-9
             ).mean(),
-            "That counts one side only: take absolute values of both means.": (
-                means >= measured - 1e-9
-            ).mean(),
+            "That counts one side only: take absolute values of both means.": (means >= measured - 1e-9).mean(),
             "Ties count too: at least as far, to 1e-9; the measured signs are one of the ways.": (
                 abs(means) > abs(measured) + 1e-9
             ).mean(),
-            "That is the number of ways: divide by 2 to the power of N.": (
-                abs(means) >= abs(measured) - 1e-9
-            ).sum(),
+            "That is the number of ways: divide by 2 to the power of N.": (abs(means) >= abs(measured) - 1e-9).sum(),
             "All ways are listed, the measured signs among them: nothing is added, as it is to a sample.": (
                 (abs(means) >= abs(measured) - 1e-9).sum() + 1
             )
             / (len(means) + 1),
-            "That is in per cent: return a share between 0 and 1.": 100
-            * (abs(means) >= abs(measured) - 1e-9).mean(),
-            "The measured signs are one of the ways: count them in.": (
-                (abs(means) >= abs(measured) - 1e-9).sum() - 1
-            )
+            "That is in per cent: return a share between 0 and 1.": 100 * (abs(means) >= abs(measured) - 1e-9).mean(),
+            "The measured signs are one of the ways: count them in.": ((abs(means) >= abs(measured) - 1e-9).sum() - 1)
             / (len(means) - 1),
             "That counts how many are positive: the sizes count, too, so compare means.": sign_test(numbers),
             "That is the share of the others: 1 minus it.": (abs(means) < abs(measured) - 1e-9).mean(),

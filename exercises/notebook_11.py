@@ -32,20 +32,14 @@ def words_that_are_asked_for(answer):
     three = isinstance(answer, (tuple, list)) and len(answer) == 3
     expect(three, "Give three numbers: asked for, shown as [MASK], shown as themselves.")
     asked, masked, same = (
-        as_number(number, name)
-        for number, name in zip(answer, ("The first", "The second", "The third"), strict=True)
+        as_number(number, name) for number, name in zip(answer, ("The first", "The second", "The third"), strict=True)
     )
     expect(abs(asked - 614.4) > 1, "Special tokens and padding are never asked for: 8 of each row's 128.")
     expect(abs(asked - 4.5 * 128 / 32) > 1 or asked > 20, "That is a row's: there are 32 rows.")
-    expect(
-        abs(asked - 576) <= 1, "Each row has 128 - 8 words, there are 32 rows, and 15 % of all are asked for."
-    )
+    expect(abs(asked - 576) <= 1, "Each row has 128 - 8 words, there are 32 rows, and 15 % of all are asked for.")
     expect(abs(masked - 3072) > 3, "80 % of those that are asked for, not of all words.")
     expect(abs(masked - 460.8) <= 1, "[MASK] stands for 80 % of those that are asked for.")
-    expect(
-        abs(same - 115.2) > 1,
-        "Half of the 20 % that show no [MASK] show another word: 10 % are left.",
-    )
+    expect(abs(same - 115.2) > 1, "Half of the 20 % that show no [MASK] show another word: 10 % are left.")
     expect(abs(same - 57.6) <= 1, "10 % of those that are asked for show themselves.")
     return "Of 3,840 words the loss sees 576, and 58 of those stand there unhidden."
 
@@ -72,18 +66,10 @@ def hide_words(answer):
         hidden, labels, again = hidden_and_labels(answer, ids, probability)
         special = torch.isin(ids, torch.tensor(SPECIAL))
         asked = labels != -100
-        expect(
-            not torch.equal(labels, ids),
-            "Every place has a label: where nothing is asked, the label is -100.",
-        )
+        expect(not torch.equal(labels, ids), "Every place has a label: where nothing is asked, the label is -100.")
         expect((labels == -100).any(), "Where nothing is asked, the label is -100: no loss is taken there.")
-        expect(
-            not asked[special].any(), "A special token or padding is asked for: leave those in `special` out."
-        )
-        expect(
-            torch.equal(labels[asked], ids[asked]),
-            "The label is the word that stood there, before it was hidden.",
-        )
+        expect(not asked[special].any(), "A special token or padding is asked for: leave those in `special` out.")
+        expect(torch.equal(labels[asked], ids[asked]), "The label is the word that stood there, before it was hidden.")
         shown, unasked = hidden[asked], (hidden != ids) & ~asked
         expect(
             not unasked.any() or not (shown == MASK_ID).all(),
@@ -102,9 +88,7 @@ def hide_words(answer):
         masked, same = (shown == MASK_ID).sum(), (shown == ids[asked]).sum()
         drawn = shown[(shown != MASK_ID) & (shown != ids[asked])]
         right_share(int(masked), len(shown), 0.8, "of those that are asked for show [MASK]")
-        right_share(
-            int(same), len(shown), 0.1 + 0.1 / len(WORDS), "of those that are asked for show themselves"
-        )
+        right_share(int(same), len(shown), 0.1 + 0.1 / len(WORDS), "of those that are asked for show themselves")
         expect(torch.isin(drawn, DRAWN).all(), "A random word is none of `words`: draw from those alone.")
         expect(len(drawn.unique()) > 25, "The random words are always the same few: draw one for each place.")
         for lines, places in ((hidden, at_random), (hidden.T, at_random.T)):
@@ -201,13 +185,7 @@ def write_the_head(answer):
         embeddings.weight.grad is not None,
         "No gradient reaches the word embeddings: use their weight itself, not .detach() or .data.",
     )
-    sources = [
-        states,
-        embeddings.weight,
-        *head.transform.parameters(),
-        *head.layer_norm.parameters(),
-        head.bias,
-    ]
+    sources = [states, embeddings.weight, *head.transform.parameters(), *head.layer_norm.parameters(), head.bias]
     wanted = head.layer_norm(F.gelu(head.transform(states))) @ embeddings.weight.T + head.bias
     cut_off = "The logits are right, but not all below them can learn: no detach, no torch.no_grad()."
     expect_gradients(call(head, states), wanted, sources, cut_off)
@@ -239,9 +217,7 @@ def expect_parts(head: nn.Module, embeddings: nn.Embedding, model: TransformerFo
     for name in kinds:
         for part, wanted in getattr(model.head, name).named_parameters():
             found = getattr(getattr(head, name), part, None)
-            expect(
-                found is not None, f"self.{name} should have a {part}, as PyTorch gives it one by default."
-            )
+            expect(found is not None, f"self.{name} should have a {part}, as PyTorch gives it one by default.")
             expect(
                 found.shape == wanted.shape,
                 f"With H = {H} the {part} of self.{name} should have the shape {tuple(wanted.shape)}, not "
@@ -256,8 +232,7 @@ def expect_parts(head: nn.Module, embeddings: nn.Embedding, model: TransformerFo
         f"self.bias should be an nn.Parameter with one number for each word of the vocabulary, here {V}.",
     )
     expect(
-        head.layer_norm.eps == model.config.layer_norm_eps,
-        "LayerNorm's eps is the configuration's, not the default.",
+        head.layer_norm.eps == model.config.layer_norm_eps, "LayerNorm's eps is the configuration's, not the default."
     )
 
 
@@ -268,9 +243,7 @@ HEAD_HINTS = {
 }
 
 
-def rungs_of_the_head(
-    head: nn.Module, embeddings: nn.Embedding, model
-) -> Iterator[tuple[str, Tensor, Tensor]]:
+def rungs_of_the_head(head: nn.Module, embeddings: nn.Embedding, model) -> Iterator[tuple[str, Tensor, Tensor]]:
     """The reader's logits beside ours, with the pretrained weights."""
     with torch.no_grad():
         head.transform.load_state_dict(model.head.transform.state_dict())
@@ -297,9 +270,7 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
     """A `Hint` for what usual mistakes give."""
     result = call(head, states)
     transform, norm, identity = model.head.transform, model.head.layer_norm, nn.Identity()
-    before = (
-        model.head.activation(norm(transform(states))) @ model.encoder.embeddings.word_embeddings.weight.T
-    )
+    before = model.head.activation(norm(transform(states))) @ model.encoder.embeddings.word_embeddings.weight.T
     wrong = {
         "The activation between transform and LayerNorm is missing.": logits_of(model, states, identity),
         "BERT's GELU is the exact one, nn.GELU().": logits_of(model, states, nn.GELU("tanh")),
@@ -337,14 +308,10 @@ def loss_of_pairs(answer):
             f"For {B} pairs whose cosines are {cosines}, and a temperature of {temperature}, the loss is {wanted:.4g}, "
             f"not {loss:.4g}. Each row is a choice among {B} texts.",
         )
-        number = (
-            "The number is right, but nothing can be learned from it: return the tensor, without .item()."
-        )
+        number = "The number is right, but nothing can be learned from it: return the tensor, without .item()."
         expect(isinstance(result, Tensor), number)
         longer = (2 * first).requires_grad_(), (2 * second).requires_grad_()
-        sides = [
-            F.normalize(one, dim=-1) for one in longer
-        ]  # so that a second normalisation changes no gradient
+        sides = [F.normalize(one, dim=-1) for one in longer]  # so that a second normalisation changes no gradient
         expect_gradients(
             answer(*sides, temperature),
             F.cross_entropy(sides[0] @ sides[1].T / temperature, partner),
@@ -372,9 +339,7 @@ def wrong_losses(scores: Tensor, partner: Tensor, temperature: float) -> dict[st
         "F.cross_entropy takes the scores themselves: it does the softmax.": F.cross_entropy(
             scores.softmax(dim=1), partner
         ),
-        "The logarithm is missing: take it of each partner's probability.": -scores.softmax(dim=1)
-        .diagonal()
-        .mean(),
+        "The logarithm is missing: take it of each partner's probability.": -scores.softmax(dim=1).diagonal().mean(),
         "That asks yes or no for each score alone: let the texts of a row compete, by a softmax.": (
             F.binary_cross_entropy_with_logits(scores, torch.eye(len(scores)))
         ),

@@ -7,17 +7,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
-from exercises import (
-    Hint,
-    as_tensor,
-    call,
-    climb,
-    close,
-    exercise,
-    expect,
-    expect_function,
-    expect_tensor,
-)
+from exercises import Hint, as_tensor, call, climb, close, exercise, expect, expect_function, expect_tensor
 from exercises.arrays import run_on_copies
 from exercises.notebook_04 import Parts, returned_pair
 
@@ -31,18 +21,13 @@ def write_the_causal_mask(answer):
         kind = type(mask).__name__
         expect(isinstance(mask, Tensor), f"The mask should be a torch tensor, but it is a {kind}.")
         mask = expect_tensor(mask, (T, T), "The mask")
-        expect(
-            not mask.isinf().any(),
-            "With −∞ it is ready to be added to the scores. Here a mask has True and False.",
-        )
+        expect(not mask.isinf().any(), "With −∞ it is ready to be added to the scores. Here a mask has True and False.")
         expect(((mask == 0) | (mask == 1)).all(), "A mask has True (may look) and False (may not) only.")
         seen, right = mask == 1, torch.ones(T, T).tril() == 1
         if T > 1:
             for hint, wrong in wrong_masks(right).items():
                 expect(not seen.equal(wrong), hint)
-        expect(
-            seen.equal(right), "Each row is True from the first column up to the token's own, and no further."
-        )
+        expect(seen.equal(right), "Each row is True from the first column up to the token's own, and no further.")
         numbers = (
             "The right places, but as numbers: the next cell exchanges True and False with ~, which needs booleans. "
             "Comparing the numbers with 1, by ==, makes them."
@@ -72,9 +57,7 @@ def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple
     """Of each layer of a random official decoder: its parts, what asks, the source, its mask, weights and output."""
     torch.manual_seed(seed)
     size = {"hidden_size": 8 * heads, "num_attention_heads": heads, "num_hidden_layers": 2, "vocab_size": 20}
-    config = BertConfig(
-        **size, intermediate_size=16, is_decoder=True, add_cross_attention=True, initializer_range=0.5
-    )
+    config = BertConfig(**size, intermediate_size=16, is_decoder=True, add_cross_attention=True, initializer_range=0.5)
     config._attn_implementation = "eager"
     model, seen = BertLMHeadModel(config).eval(), []
     for layer in model.bert.encoder.layer:
@@ -87,14 +70,7 @@ def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple
         given = {"encoder_hidden_states": source, "encoder_attention_mask": mask}
         weights = model(text, **given, output_attentions=True, use_cache=False).cross_attentions
     return [
-        (
-            parts_of(layer.crossattention, heads),
-            seen[2 * number],
-            source,
-            mask,
-            weights[number],
-            seen[2 * number + 1],
-        )
+        (parts_of(layer.crossattention, heads), seen[2 * number], source, mask, weights[number], seen[2 * number + 1])
         for number, layer in enumerate(model.bert.encoder.layer)
     ]
 
@@ -125,10 +101,7 @@ def write_cross_attention(answer):
             found = returned_pair(call(answer, parts, *copies))
             unaltered = all(torch.equal(*pair) for pair in zip(copies, (text, source, mask), strict=True))
             expect(unaltered, "It alters what it is given: work on new tensors.")
-            expect(
-                isinstance(found, (tuple, list)) and len(found) == 2,
-                "Return two: the output and the weights.",
-            )
+            expect(isinstance(found, (tuple, list)) and len(found) == 2, "Return two: the output and the weights.")
             sizes = [tuple(getattr(one, "shape", ())) for one in found]
             expect(
                 sizes != [tuple(weights.shape), tuple(output.shape)],
@@ -141,9 +114,7 @@ def write_cross_attention(answer):
     _, unmasked = returned_pair(call(answer, parts, text, source))
     wanted = weights_of(parts, text, source)
     expect(close(unmasked, wanted, 1e-4), "Without a mask every token of the source can be seen.")
-    return (
-        "The official one, padding of the source included. From here on, the decoder looks across with yours."
-    )
+    return "The official one, padding of the source included. From here on, the decoder looks across with yours."
 
 
 def hints_for(layer: int) -> dict[str, str]:
@@ -151,9 +122,7 @@ def hints_for(layer: int) -> dict[str, str]:
     return {f"{name} of layer {layer}": hint for name, hint in ACROSS_HINTS.items()}
 
 
-def weights_of(
-    parts: Parts, asks: Tensor, asked: Tensor, mask: Tensor | None = None, divisor: float | None = None
-):
+def weights_of(parts: Parts, asks: Tensor, asked: Tensor, mask: Tensor | None = None, divisor: float | None = None):
     """Attention weights (B, A, S, T) between two texts, of all heads."""
     query, key = (
         part(states).unflatten(-1, (parts.num_heads, -1)).transpose(1, 2)
@@ -171,18 +140,12 @@ def name_the_mistake(found, across: tuple) -> None:
     if not isinstance(found, Tensor):
         raise Hint(f"The weights, returned second, should be a torch tensor, not a {type(found).__name__}.")
     swapped = found.shape == right.mT.shape != right.shape
-    expect(
-        not swapped, "The weights are turned round: the text asks, so there is a row for each of its tokens."
-    )
+    expect(not swapped, "The weights are turned round: the text asks, so there is a row for each of its tokens.")
     itself = (*right.shape[:2], text.size(1), text.size(1))
     expect(
-        found.shape == right.shape or found.shape != itself,
-        "The text looks at itself: the keys come from the source.",
+        found.shape == right.shape or found.shape != itself, "The text looks at itself: the keys come from the source."
     )
-    expect(
-        found.shape != right[:, 0].shape,
-        "The weights of all heads in one: each head has its own, (B, A, T, S).",
-    )
+    expect(found.shape != right[:, 0].shape, "The weights of all heads in one: each head has its own, (B, A, T, S).")
     expect(
         found.shape != right.shape or not close(found.sum(-2), torch.ones(right.mean(-2).shape), 1e-4),
         "The softmax runs over the queries: each query shares out 1 among the keys, dim=-1.",
@@ -198,12 +161,7 @@ def name_the_mistake(found, across: tuple) -> None:
         "The source asks: the queries come from the text.": (source, text, None, None),
         "The mask is not used: it hides the padding of the source.": (text, source, None, None),
         "The scores are not divided by √D.": (text, source, mask, 1.0),
-        "The scores are divided by √H: a head has D = H / A numbers.": (
-            text,
-            source,
-            mask,
-            text.size(-1) ** 0.5,
-        ),
+        "The scores are divided by √H: a head has D = H / A numbers.": (text, source, mask, text.size(-1) ** 0.5),
     }
     for hint, given in wrong.items():
         expect(not close(found, weights_of(parts, *given), 1e-4), hint)
@@ -295,9 +253,7 @@ def lessons(answer):
     for start, pad, rows in LESSONS:
         texts = torch.tensor(rows)
         found = run_on_copies(answer, texts, start, pad)
-        expect(
-            isinstance(found, (tuple, list)) and len(found) == 2, "Return two: decoder_input_ids and labels."
-        )
+        expect(isinstance(found, (tuple, list)) and len(found) == 2, "Return two: decoder_input_ids and labels.")
         for one, name in zip(found, ("The input", "The labels"), strict=True):
             kind = type(one).__name__
             expect(isinstance(one, Tensor), f"{name} should be a torch tensor, but it is a {kind}.")
@@ -305,16 +261,12 @@ def lessons(answer):
         given, labels = found
         expect(not given.is_floating_point(), "The input holds ids: an embedding takes whole numbers only.")
         kept = labels.dtype == texts.dtype
-        expect(
-            kept,
-            f"The labels should be {texts.dtype}, as the texts are: F.cross_entropy takes no {labels.dtype}.",
-        )
+        expect(kept, f"The labels should be {texts.dtype}, as the texts are: F.cross_entropy takes no {labels.dtype}.")
         real = texts != pad
         wanted = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
         expect((given != -100).all(), "The input holds −100: return the input first, the labels second.")
         expect(
-            not torch.equal(given[real], texts[real]),
-            "The input is the text itself: each token sees its own answer.",
+            not torch.equal(given[real], texts[real]), "The input is the text itself: each token sees its own answer."
         )
         expect((given[:, 0] == start).all(), "The first thing the decoder sees is the start token.")
         expect(
@@ -337,12 +289,8 @@ def lessons(answer):
             (labels[real] != -100).all(),
             "A real token is not asked for: only `pad` is padding, and the end token is to be learned too.",
         )
-        expect(
-            (labels[~real] == -100).all(), "Padding is asked for: −100 there tells the loss to pass over it."
-        )
-        expect(
-            torch.equal(labels[real], texts[real]), "The labels are the text, with −100 in place of padding."
-        )
+        expect((labels[~real] == -100).all(), "Padding is asked for: −100 there tells the loss to pass over it.")
+        expect(torch.equal(labels[real], texts[real]), "The labels are the text, with −100 in place of padding.")
     return "Every token of the text is a lesson. From here on, the models learn from your lessons."
 
 
@@ -367,12 +315,9 @@ def keep_by_share_of_the_best(answer):
             "before the softmax.",
         )
         expect(
-            close(found, right, 1e-4),
-            "Keep a token if its share is at least p times the largest share, and no other.",
+            close(found, right, 1e-4), "Keep a token if its share is at least p times the largest share, and no other."
         )
-    return (
-        "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
-    )
+    return "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
 
 
 def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> dict[str, Tensor]:
@@ -381,18 +326,16 @@ def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> 
     return {
         "Nothing has been left out: these are the shares of all tokens.": shares,
         "These are logits: return the shares, after a softmax.": official,
-        "The limit is p times the largest share, not p itself.": logits.masked_fill(
-            shares < p, -torch.inf
-        ).softmax(dim=0),
+        "The limit is p times the largest share, not p itself.": logits.masked_fill(shares < p, -torch.inf).softmax(
+            dim=0
+        ),
         "The limit is meant for the shares: compare them, not the logits.": logits.masked_fill(
             logits < p * logits.max(), -torch.inf
         ).softmax(dim=0),
         "The limit is p *times* the largest share, not the largest share minus p.": logits.masked_fill(
             shares < shares.max() - p, -torch.inf
         ).softmax(dim=0),
-        "Turned round: these are the tokens below the limit.": logits.masked_fill(kept, -torch.inf).softmax(
-            dim=0
-        ),
+        "Turned round: these are the tokens below the limit.": logits.masked_fill(kept, -torch.inf).softmax(dim=0),
         "Divide by the sum: a second softmax, of shares, makes them nearly alike.": shares.masked_fill(
             ~kept, -torch.inf
         ).softmax(dim=0),

@@ -30,10 +30,7 @@ def mask_of_blocks(answer):
         size = sum(lengths)
         given = list(lengths)
         result = expect_tensor(as_tensor(answer(given)), (size, size), f"For lengths {lengths} it")
-        expect(
-            given == lengths,
-            "It changes the list of lengths that it was given: go through it without taking out.",
-        )
+        expect(given == lengths, "It changes the list of lengths that it was given: go through it without taking out.")
         wanted = torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
         expect_no_additive(result, wanted)
         same = result.bool() if result.dtype != torch.bool else result
@@ -62,9 +59,7 @@ def mask_of_blocks(answer):
 
 def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
     """A `Hint` for a mask with 0 where a token may look and much below 0 elsewhere."""
-    additive = (
-        result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
-    )
+    additive = result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
     expect(
         not additive or wanted.all(),
         "The places are right, but this mask is one to add, with 0 where a token may look: return booleans.",
@@ -81,9 +76,7 @@ def scores_counted(answer):
     longest, tokens = max(TEXTS), sum(TEXTS)
     expect(padded != longest**2, "padded_scores: that is one text's; the batch holds three.")
     expect(padded != len(TEXTS) * longest, "padded_scores: those are the places; each looks at 8.")
-    expect(
-        padded == 3 * longest**2, "padded_scores: each text has 8 places, and each of them looks at all 8."
-    )
+    expect(padded == 3 * longest**2, "padded_scores: each text has 8 places, and each of them looks at all 8.")
     expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, it does not save them.")
     expect(row == tokens**2, "one_row_scores: 16 tokens in one row, and each is compared with all 16.")
     expect(packed != tokens, "packed_scores: those are the tokens; each looks at those of its text.")
@@ -101,9 +94,7 @@ def tokens_put_back(answer):
         tokens = torch.arange(1.0, 1 + H * int(mask.sum())).view(-1, H)
         found = run_on_copies(answer, tokens, mask)
         if isinstance(found, np.ndarray):
-            raise Hint(
-                "The page unpacks tensors, whose gradients flow, and NumPy has none: stay with tensors."
-            )
+            raise Hint("The page unpacks tensors, whose gradients flow, and NumPy has none: stay with tensors.")
         result = expect_tensor(as_tensor(found), (*mask.shape, H))
         wanted = unpacked(tokens, mask)
         for hint, wrong in misplaced(tokens, mask).items():
@@ -160,10 +151,7 @@ def codes_with_a_sign(answer):
         compare_codes(run_on_copies(answer, weights), weights)
     weights = torch.tensor([[0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]])
     codes, scales = map(as_tensor, run_on_copies(answer, weights))
-    back = (
-        expect_tensor(codes, (2, 3), "The first").float()
-        * expect_tensor(scales, (2, 1), "The second").float()
-    )
+    back = expect_tensor(codes, (2, 3), "The first").float() * expect_tensor(scales, (2, 1), "The second").float()
     expect(back.isfinite().all(), "A row of zeros gives 0 / 0: keep the divisor above zero there.")
     expect(close(back, weights, 0.02), "A row of zeros should come back as zeros, and the others as before.")
     return (
@@ -178,18 +166,14 @@ def compare_codes(answer, weights: Tensor) -> None:
     answer = [as_tensor(one) for one in answer]
     turned = (tuple(getattr(one, "shape", ())) for one in answer)
     expect(
-        (*turned,) != ((len(weights), 1), tuple(weights.shape)),
-        "Turn them round: first the codes, then the scales.",
+        (*turned,) != ((len(weights), 1), tuple(weights.shape)), "Turn them round: first the codes, then the scales."
     )
     codes = expect_tensor(answer[0], tuple(weights.shape), "The first")
     largest = weights.abs().amax(dim=1, keepdim=True)
     (R, C), shape = weights.shape, tuple(getattr(answer[1], "shape", ()))
     flat = "The scales lack their second dimension: keep it with keepdim=True, for (R, 1)."
     expect(shape != (R,), flat)
-    expect(
-        shape not in ((1, C), (C,)) or R == 1,
-        "Each column has a scale: each *row* should have one, over dim=1.",
-    )
+    expect(shape not in ((1, C), (C,)) or R == 1, "Each column has a scale: each *row* should have one, over dim=1.")
     same, whole = weights.abs().max() / 127, "One scale for the whole matrix: each row has its own."
     expect(not close(answer[1], same, 1e-4), whole)
     scales = expect_tensor(answer[1], (R, 1), "The second").detach().float()
@@ -206,9 +190,7 @@ def compare_codes(answer, weights: Tensor) -> None:
     for hint, wrong in hints.items():
         expect(not close(scales / wrong, torch.ones_like(largest), 1e-3), hint)
     scaled = scales * 127 / largest
-    expect(
-        close(scaled, torch.ones_like(largest), 1e-3), "The scale of a row: its largest absolute value / 127."
-    )
+    expect(close(scaled, torch.ones_like(largest), 1e-3), "The scale of a row: its largest absolute value / 127.")
     codes, exact = codes.detach().double(), weights.double() / (largest.double() / 127)
     back = "These are the weights again, codes · scales: return the codes."
     expect(not close(codes, exact.round() * scales.double(), 1e-4), back)
@@ -273,13 +255,9 @@ def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
             *zip(*[pair for pair in zip(ours, theirs, strict=True) if pair[0] != max(ours)], strict=True)
         ),
         "The last round is left out: leave out the first.": median_ratio(ours[:-1], theirs[:-1]),
-        "The ratios have to be sorted before you take the middle: that is what a median is.": ratios[
-            len(ratios) // 2
-        ],
+        "The ratios have to be sorted before you take the middle: that is what a median is.": ratios[len(ratios) // 2],
         "The first round is counted: it pays for what is done once.": median_ratio(ours, theirs),
-        "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(
-            other, mine
-        ),
+        "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(other, mine),
         "Turned round: that is 1 over the ratio, and below 1 should mean that ours is faster.": 1
         / median_ratio(mine, other),
         "The lists have been sorted: the two times of one round belong together.": median_ratio(

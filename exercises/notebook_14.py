@@ -23,9 +23,7 @@ from exercises.notebook_13 import expect_no_additive
 def turned_by_hand(answer):
     """The query (2, 1) at position 2 and the key (3, 1) at position 1, a quarter turn per position."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 4, "Give two arrows and two numbers.")
-    query, key = (
-        as_arrow(one, name) for one, name in zip(answer[:2], ("turned_query", "turned_key"), strict=True)
-    )
+    query, key = (as_arrow(one, name) for one, name in zip(answer[:2], ("turned_query", "turned_key"), strict=True))
     names = ("product", "product_ten_later")
     product, later = (as_number(one, name) for one, name in zip(answer[2:], names, strict=True))
     expect(query != (2, 1), "turned_query: that is the query itself. At position 2 it is turned twice.")
@@ -66,9 +64,7 @@ def all_pairs_turned(answer):
         x, positions = torch.randn(shape, generator=generator), first + torch.arange(S).flip(0)
         result = answer(x.clone(), positions.clone(), base)
         if isinstance(result, np.ndarray):
-            raise Hint(
-                "The model trains through this function, and NumPy has no gradients: stay with tensors."
-            )
+            raise Hint("The model trains through this function, and NumPy has no gradients: stay with tensors.")
         result = expect_tensor(as_tensor(result), shape, f"For x of the shape {shape} it", x.dtype).detach()
         wanted = turned(x, positions, base)
         for hint, wrong in mistaken(x, positions, base).items():
@@ -86,9 +82,7 @@ def all_pairs_turned(answer):
     answer(kept, positions, base)
     expect(torch.equal(kept, x), "It alters the vectors that it is given: make new ones.")
     x.requires_grad_()
-    cut_off = (
-        "The numbers are right, but no gradient flows back to x: no detach, no new tensor of its numbers."
-    )
+    cut_off = "The numbers are right, but no gradient flows back to x: no detach, no new tensor of its numbers."
     expect_gradients(answer(x, positions, base), turned(x, positions, base), [x], cut_off)
     return "From here on the page turns with your function, and so does the model."
 
@@ -132,17 +126,13 @@ def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
             x, positions, base, torch.ones(D // 2)
         ),
         "The speeds are base^(−i/D): the exponent is −2i/D.": turned(x, positions, base, base**-half),
-        "The speeds grow from pair to pair: the exponent is *minus* 2i/D.": turned(
-            x, positions, base, base**numbers
-        ),
+        "The speeds grow from pair to pair: the exponent is *minus* 2i/D.": turned(x, positions, base, base**numbers),
         "The speeds run backwards: the first pair is the fastest.": turned(
             x, positions, base, base ** -numbers.flip(0)
         ),
         "The base is given: take `base`, which need not be 10,000.": turned(x, positions, 10_000.0),
         "The second number has to use x as it was, not as it has become.": overwritten,
-        "Row 0 need not stand at position 0: take the `positions` that are given.": turned(
-            x, torch.arange(S), base
-        ),
+        "Row 0 need not stand at position 0: take the `positions` that are given.": turned(x, torch.arange(S), base),
         "The first position is 0, and it is not turned: you count from 1.": turned(x, positions + 1, base),
         "The angles are in radians already.": turned(x, positions, base, (base**-numbers).deg2rad()),
         "Radians are what cos and sin take: make no degrees of them.": turned(
@@ -161,9 +151,7 @@ def gate_counted(answer):
     expect(plain != 768 * 3072, "bert_parameters: that is one matrix, and the network has two.")
     expect(plain != 2 * 768 * 3072 + 768 + 3072, "bert_parameters: count without biases.")
     expect(plain == 2 * 768 * 3072, "bert_parameters: two matrices of 768 · 3072 numbers.")
-    expect(
-        size != 3072 * 3 / 2, "gated_size: a third matrix makes the network larger, so the size is smaller."
-    )
+    expect(size != 3072 * 3 / 2, "gated_size: a third matrix makes the network larger, so the size is smaller.")
     expect(size != 3072 / 2, "gated_size: there are three matrices instead of two, not four.")
     expect(size == 2048, "gated_size: three matrices of 768 · I numbers are as many as two of 768 · 3072.")
     expect(modern != 2 * 768 * 1152, "modern_parameters: a gated network has a third matrix.")
@@ -210,7 +198,5 @@ def window_and_first(answer):
             f"{column}: it is {abs(row - column)} away, and {either}.",
         )
         if result.dtype != torch.bool:
-            raise Hint(
-                "The places are right, but a mask of numbers would be added to the scores: return booleans."
-            )
+            raise Hint("The places are right, but a mask of numbers would be added to the scores: return booleans.")
     return "With it [CLS] hears of every token in each layer, for fewer than 2 · S pairs more."

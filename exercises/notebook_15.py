@@ -45,9 +45,7 @@ def labels_at_first_pieces(answer):
     expect_function(answer)
     expect_own(answer, "align", "write it yourself.")
     special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    tokenizer = WordPieceTokenizer(
-        {token: number + 7 for number, token in enumerate((*special, *PIECES, "an"))}
-    )
+    tokenizer = WordPieceTokenizer({token: number + 7 for number, token in enumerate((*special, *PIECES, "an"))})
     for words, labels in TEXTS:
         result = answer(list(words), list(labels), tokenizer)
         expect(isinstance(result, (tuple, list)) and len(result) == 2, "Return two lists: ids and labels.")
@@ -55,14 +53,9 @@ def labels_at_first_pieces(answer):
         expect(isinstance(ids, list) and isinstance(aligned, list), "Return both as lists of whole numbers.")
         there = f"For {words}" if words else "For a text without words"
         wanted_ids = tokenizer.encode(" ".join(words))
-        expect(
-            ids != wanted_ids[1:-1] or not words, f"{there} [CLS] and [SEP] are missing around the pieces."
-        )
+        expect(ids != wanted_ids[1:-1] or not words, f"{there} [CLS] and [SEP] are missing around the pieces.")
         expect(ids == wanted_ids, f"{there} the ids are {ids}, and the tokenizer gives {wanted_ids}.")
-        expect(
-            len(aligned) == len(ids),
-            f"{there} you return {len(ids)} ids and {len(aligned)} labels: one each.",
-        )
+        expect(len(aligned) == len(ids), f"{there} you return {len(ids)} ids and {len(aligned)} labels: one each.")
         counts = [len(tokenizer.encode(word, add_special_tokens=False)) for word in words]
         pairs = list(zip(labels, counts, strict=True))
         wanted = around([label for y, n in pairs for label in [y] + [IGNORED] * (n - 1)])
@@ -106,9 +99,7 @@ def whole_names(answer):
     expect(close(precision, 1, 0.01), "precision: how many of the five capitals that it writes are right?")
     expect(not close(recall, 1, 0.01), "recall: divide by the number of capitals that are there.")
     expect(close(recall, 5 / 6, 0.01), "recall: six capitals are there, and it finds five of them.")
-    expect(
-        not close(f1, 10 / 11, 0.01), "name_f1: that is the F1 of the words. Count names: three are there."
-    )
+    expect(not close(f1, 10 / 11, 0.01), "name_f1: that is the F1 of the words. Count names: three are there.")
     expect(not close(f1, 1, 0.01), "name_f1: “De Niro” is not “Robert De Niro”; both ends must agree.")
     expect(close(f1, 2 / 3, 0.01), "name_f1: it writes three names, three are there, and two of them agree.")
     return "Five of six words are right, and two of three names."
@@ -148,24 +139,15 @@ def thin_matrices(answer):
         plain = x @ down.detach().T @ up.detach().T
         if inputs != outputs:  # else one cannot say which is which
             expect(not close(change, plain, 1e-4), "The product is not scaled: multiply it by alpha / rank.")
-            expect(
-                not close(change, 6.0 * plain, 1e-4),
-                "The product is multiplied by alpha; divide by rank, too.",
-            )
+            expect(not close(change, 6.0 * plain, 1e-4), "The product is multiplied by alpha; divide by rank, too.")
             expect(close(change, 6.0 / rank * plain, 1e-4), "The change is not alpha / rank · (x downᵀ) upᵀ.")
         expect(hasattr(layer, "merged"), "It has no method `merged`.")
         merged = call(layer.merged)
         expect(type(merged) is nn.Linear, "`merged` has to return an nn.Linear.")
-        expect(
-            torch.equal(linear.weight, before),
-            "The linear layer has changed: `merged` has to make a new one.",
-        )
+        expect(torch.equal(linear.weight, before), "The linear layer has changed: `merged` has to make a new one.")
         same = merged(x), layer(x)
         expect(
-            not close(merged(x), nn.functional.linear(x, before, linear.bias), 1e-4),
-            "`merged` leaves the product out.",
+            not close(merged(x), nn.functional.linear(x, before, linear.bias), 1e-4), "`merged` leaves the product out."
         )
-        expect(
-            close(*same, 1e-4), "`merged` gives other numbers than forward: scale · up @ down, and the bias."
-        )
+        expect(close(*same, 1e-4), "`merged` gives other numbers than forward: scale · up @ down, and the bias.")
     return "Merged, it costs nothing more than the layer that it began as."

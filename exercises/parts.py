@@ -129,9 +129,7 @@ PARTS = {
     "attention_weights": Part(
         "the attention weights", "03_self_attention", MultiHeadAttention, "compute_attention_weights"
     ),
-    "split_heads": Part(
-        "splitting into heads", "04_multi_head_attention", MultiHeadAttention, "split_heads", heads_of
-    ),
+    "split_heads": Part("splitting into heads", "04_multi_head_attention", MultiHeadAttention, "split_heads", heads_of),
     "multi_head_attention": Part(
         "multi-head attention", "04_multi_head_attention", MultiHeadAttention, "forward", with_weights
     ),
@@ -194,9 +192,7 @@ def load(path: Path, text: str | None = None) -> Callable:
 def told(error: Exception, path: Path) -> None:
     """Add to an error whose part it came from, and how to go on without."""
     if not getattr(error, "__notes__", None):
-        lines = [
-            frame for frame in inspect.getinnerframes(error.__traceback__) if frame.filename == str(path)
-        ]
+        lines = [frame for frame in inspect.getinnerframes(error.__traceback__) if frame.filename == str(path)]
         where = f", line {lines[-1].lineno}" if lines else ""
         error.add_note(
             f"This happened in your part {path}{where}. Solve its exercise again, or delete the file: then ours runs "
@@ -252,9 +248,7 @@ def my_encoder(checkpoint: str | None = None) -> TransformerEncoder:
     return encoder.eval()
 
 
-def my_classifier(
-    checkpoint: str | None = None, num_labels: int | None = 2
-) -> TransformerForSequenceClassification:
+def my_classifier(checkpoint: str | None = None, num_labels: int | None = 2) -> TransformerForSequenceClassification:
     """A classifier on the pretrained encoder, its last layer untrained, with the reader's parts in the encoder.
 
     With `num_labels=None` it is the classifier that was saved in `checkpoint`, whole.

@@ -15,45 +15,13 @@ from utils.weights import rename_weight
 
 SIZES = {"H = 12 and 3 heads": (12, 3), "H = 20 and 5 heads": (20, 5)}
 KINDS = {"float32": torch.float32, "float64": torch.float64}
-VOCAB = (
-    "fly",
-    "flies",
-    "fl",
-    "##ies",
-    "##y",
-    "##ing",
-    "f",
-    "##l",
-    "##i",
-    "##e",
-    "##s",
-    "##n",
-    "##g",
-    "l",
-    "é",
-)
-WORDS = (
-    "flies",
-    "flying",
-    "fly",
-    "flyies",
-    "lies",
-    "f",
-    "é",
-    "flé",
-    "x",
-    "flix",
-    "nf",
-    "flieslies",
-    "lgnies",
-)
+VOCAB = ("fly", "flies", "fl", "##ies", "##y", "##ing", "f", "##l", "##i", "##e", "##s", "##n", "##g", "l", "é")
+WORDS = ("flies", "flying", "fly", "flyies", "lies", "f", "é", "flé", "x", "flix", "nf", "flieslies", "lgnies")
 
 
 def try_part(name: str, function: Callable) -> None:
     """Raise a `Hint` unless the function does what ours does, wherever it may be called from."""
-    {"word_pieces": try_word_pieces, "rename_weight": try_rename_weight}.get(name, try_on_tensors)(
-        name, function
-    )
+    {"word_pieces": try_word_pieces, "rename_weight": try_rename_weight}.get(name, try_on_tensors)(name, function)
 
 
 def fails(situation: str, problem: str) -> Hint:
@@ -69,9 +37,7 @@ def try_word_pieces(name: str, function: Callable) -> None:
         found, wanted = function(word, given), word_pieces(word, vocab)
         expect(given == vocab, "Your function alters the vocabulary: work on a copy of what you need.")
         if list(found) != wanted:
-            raise fails(
-                f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"gives {found}, not {wanted}."
-            )
+            raise fails(f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"gives {found}, not {wanted}.")
 
 
 def try_rename_weight(name: str, function: Callable) -> None:
@@ -79,17 +45,11 @@ def try_rename_weight(name: str, function: Callable) -> None:
     from transformers import BertModel  # here: it takes as long to import as torch
 
     with torch.device("meta"):
-        names = [
-            *BertModel(BertConfig()).state_dict(),
-            "embeddings.position_ids",
-            "embeddings.token_type_ids",
-        ]
+        names = [*BertModel(BertConfig()).state_dict(), "embeddings.position_ids", "embeddings.token_type_ids"]
     function = getattr(function, "itself", function)  # which may return None
     for official in names:
         if function(official) != rename_weight(official):
-            raise fails(
-                f"for {official}", f"it gives {function(official)!r}, not {rename_weight(official)!r}."
-            )
+            raise fails(f"for {official}", f"it gives {function(official)!r}, not {rename_weight(official)!r}.")
 
 
 def try_on_tensors(name: str, function: Callable) -> None:
@@ -128,9 +88,7 @@ def compare(name: str, module: nn.Module, case: tuple, right: list[Tensor], situ
             raise fails(situation, f"it gives {theirs.dtype}: take the kind of numbers from what is given.")
         if not close(theirs, ours, 1e-4 if ours.dtype == torch.float32 else 1e-9):
             raise fails(situation, "the numbers differ.")
-    sources = [
-        item for item in (*case, *module.parameters()) if isinstance(item, Tensor) and item.requires_grad
-    ]
+    sources = [item for item in (*case, *module.parameters()) if isinstance(item, Tensor) and item.requires_grad]
     expect_gradients(found[0], right[0], sources, CUT_OFF)
 
 
@@ -209,22 +167,16 @@ def races(name: str, function: Callable) -> tuple[Callable, Callable]:
     """Two functions to time, ours and the part, on an input of some size."""
     if name == "word_pieces":
         vocab = {piece: number for number, piece in enumerate(VOCAB)}
-        return tuple(
-            lambda cut=cut: [cut(word, vocab) for word in 20 * WORDS] for cut in (word_pieces, function)
-        )
+        return tuple(lambda cut=cut: [cut(word, vocab) for word in 20 * WORDS] for cut in (word_pieces, function))
     if name == "rename_weight":
         names = [f"encoder.layer.{number}.attention.self.query.weight" for number in range(200)]
         return tuple(lambda rename=rename: [*map(rename, names)] for rename in (rename_weight, function))
     if name == "attention_weights":
         query = torch.randn(4, 4, 64, 24)
-        return tuple(
-            lambda weigh=weigh: weigh(query, query, None) for weigh in (compute_attention_weights, function)
-        )
+        return tuple(lambda weigh=weigh: weigh(query, query, None) for weigh in (compute_attention_weights, function))
     ours = frame(name, 96, 4, torch.float32, training=False)
     ids = torch.randint(1, 31, (4, 16))
     case = {"embeddings": (ids, 0 * ids), "encoder": (ids,)}.get(name, (torch.randn(4, 16, 96),))
     theirs = copy.deepcopy(ours)
     put(name, function, theirs)
-    return tuple(
-        torch.no_grad()(lambda module=module: outputs(name, module, case)) for module in (ours, theirs)
-    )
+    return tuple(torch.no_grad()(lambda module=module: outputs(name, module, case)) for module in (ours, theirs))

@@ -92,17 +92,7 @@ PAIRS = (
 SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
 TOUR = {"layer": 2, "head": 11}  # "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
-OUTPUTS = (
-    "hidden_states",
-    "attended",
-    "queries",
-    "keys",
-    "values",
-    "attentions",
-    "lengths",
-    "active",
-    "embedded",
-)
+OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions", "lengths", "active", "embedded")
 IN_HALF = "embedded"  # of the saved sentence, in half the room, as the page's model holds the table of words
 SIZES = {
     "V": "vocab_size",
@@ -214,9 +204,7 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "tour": TOUR,
         "examples": EXAMPLES,
         "limits": LIMITS,
-        "files": {
-            kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()
-        },
+        "files": {kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()},
         "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
         "types": packed(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),

@@ -26,9 +26,7 @@ def fetch(package: Package, folder: Path) -> Path:
     if not path.exists():
         download(package, folder)
     if digest(path.read_bytes()) != package.integrity:
-        raise ValueError(
-            f"{path} is not {package.name} {package.version} as published: delete it and try again"
-        )
+        raise ValueError(f"{path} is not {package.name} {package.version} as published: delete it and try again")
     return path
 
 
@@ -38,14 +36,7 @@ def download(package: Package, folder: Path) -> None:
     if npm is None:
         raise FileNotFoundError("npm is not installed")
     folder.mkdir(parents=True, exist_ok=True)
-    command = [
-        npm,
-        "pack",
-        f"{package.name}@{package.version}",
-        "--silent",
-        "--pack-destination",
-        str(folder),
-    ]
+    command = [npm, "pack", f"{package.name}@{package.version}", "--silent", "--pack-destination", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode:
         reason = done.stderr.strip().partition("\n")[0] or "no reason given"

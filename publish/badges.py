@@ -18,11 +18,7 @@ COLAB = "https://colab.research.google.com/github/{slug}/blob/{ref}/{path}"
 # JSON, in which a line's end is \n and a quote \".
 SET_UP = (r'environ\.get\(\\"SERIES\\", \\"', "https://github.com/{slug}/archive/{ref}.zip", r'(?=\\"\))')
 NOTEBOOK = [
-    (
-        r"Read \d+ minutes, with exercises \d+",
-        f" · [![Open in Colab](images/colab.svg)]({COLAB})",
-        r'(?=\\n|")',
-    ),
+    (r"Read \d+ minutes, with exercises \d+", f" · [![Open in Colab](images/colab.svg)]({COLAB})", r'(?=\\n|")'),
     SET_UP,
 ]
 SOLUTIONS = [
@@ -41,20 +37,14 @@ PLACES = {
             r"(?=\[tool.setuptools\]\n)",
         )
     ],
-    "CITATION.cff": [
-        (r"\nlicense: MIT\n", 'repository-code: "https://github.com/{slug}"\n', r"(?=keywords:)"),
-    ],
+    "CITATION.cff": [(r"\nlicense: MIT\n", 'repository-code: "https://github.com/{slug}"\n', r"(?=keywords:)")],
     "README.md": [
         (
             r"\[Read online\]\(notebooks/00_overview\.ipynb\) ·\n",
             f"[Open in Colab]({COLAB.replace('{path}', 'notebooks/00_overview.ipynb')}) ·\n",
             r"(?=\[)",
         ),
-        (
-            r"```sh\n",
-            "git clone https://github.com/{slug} --branch {ref} encoder\ncd encoder\n",
-            r"(?=make lab )",
-        ),
+        (r"```sh\n", "git clone https://github.com/{slug} --branch {ref} encoder\ncd encoder\n", r"(?=make lab )"),
     ],
     "docs/ROOMS.md": [
         (
@@ -115,13 +105,9 @@ def addressed(name: str, text: str, places: list[tuple[str, str, str]], address:
         any_address = re.escape(form.format(path="PATH", slug="SLUG", ref="REF"))
         for named, pattern in {"PATH": r"[\w./-]+", "SLUG": SLUG, "REF": REF}.items():
             any_address = any_address.replace(named, pattern)
-        text, count = re.subn(
-            f"({before})(?:{any_address})?{behind}", lambda match, new=written: match[1] + new, text
-        )
+        text, count = re.subn(f"({before})(?:{any_address})?{behind}", lambda match, new=written: match[1] + new, text)
         if count != 1:
-            raise ValueError(
-                f"{name} has {count} places for {form.strip(' ·')!r}, not one: mend the file, or PLACES"
-            )
+            raise ValueError(f"{name} has {count} places for {form.strip(' ·')!r}, not one: mend the file, or PLACES")
     return text
 
 
@@ -190,16 +176,10 @@ def main(arguments: list[str] | None = None) -> str | None:
     """Rewrite, or with --check only compare; return what is wrong, if anything is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ref", default="main", help="the branch or tag that readers get (default: main)")
-    parser.add_argument(
-        "--check", metavar="OWNER/NAME", help="change nothing; fail where another one is named"
-    )
-    parser.add_argument(
-        "--keep-ref", action="store_true", help="but keep the one that this copy names already"
-    )
+    parser.add_argument("--check", metavar="OWNER/NAME", help="change nothing; fail where another one is named")
+    parser.add_argument("--keep-ref", action="store_true", help="but keep the one that this copy names already")
     options = parser.parse_args(arguments)
-    return (
-        rewrite_from_remote(options.ref, options.keep_ref) if options.check is None else check(options.check)
-    )
+    return rewrite_from_remote(options.ref, options.keep_ref) if options.check is None else check(options.check)
 
 
 if __name__ == "__main__":

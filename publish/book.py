@@ -131,9 +131,7 @@ def setup(app) -> dict:
         found = {
             (node.astext(), isinstance(node, nodes.math_block))
             for name in env.found_docs
-            for node in env.get_doctree(name).findall(
-                lambda node: isinstance(node, (nodes.math, nodes.math_block))
-            )
+            for node in env.get_doctree(name).findall(lambda node: isinstance(node, (nodes.math, nodes.math_block)))
         }
         app.formulas = drawn(sorted(found))
 
@@ -203,9 +201,7 @@ def one_page(pages: Path) -> str:
                 part.set("src", normpath(join(dirname(name), picture)))
         inside = "".join(ET.tostring(part, encoding="unicode") for part in body)
         bodies.append(f'<section id="{html.escape(place_of(name, ""))}">{inside}</section>')
-    style = (
-        '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
-    )
+    style = '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
     head = f'<head><meta charset="utf-8"><title>Anatomy of a Transformer Encoder</title>{style}</head>'
     return f'<!doctype html><html lang="en">{head}<body>{"".join(bodies)}</body></html>'
 
@@ -219,9 +215,7 @@ def print_pdf(pages: Path, target: Path) -> Path:
     """Let the browser print all pages as one PDF, with an outline and links."""
     whole, ready = pages / "whole.html", target / f"{NAME}.pdf"
     whole.write_text(one_page(pages), "utf-8")
-    footer = (
-        '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
-    )
+    footer = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
     with open_browser() as browser:
         page = browser.new_page()
         page.goto(whole.as_uri(), timeout=300_000)

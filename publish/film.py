@@ -45,10 +45,7 @@ class Film:
     def move(self, target, right: float = 0.5) -> None:
         """Move the pointer to an element, in steps that can be followed; `right` is the part of its width."""
         box = target.bounding_box()
-        there = (
-            box["x"] + right * box["width"] - self.corner[0],
-            box["y"] + box["height"] / 2 - self.corner[1],
-        )
+        there = (box["x"] + right * box["width"] - self.corner[0], box["y"] + box["height"] / 2 - self.corner[1])
         here, steps = self.pointer, 5
         for step in range(1, steps + 1):
             self.pointer = tuple(a + (b - a) * step / steps for a, b in zip(here, there, strict=True))
@@ -63,14 +60,7 @@ class Film:
             sheet.paste(frame, (0, SIZE[1] * number))
         palette = sheet.quantize(200, method=Image.Quantize.MAXCOVERAGE)
         frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in self.frames]
-        frames[0].save(
-            path,
-            save_all=True,
-            append_images=frames[1:],
-            duration=self.milliseconds,
-            loop=0,
-            optimize=True,
-        )
+        frames[0].save(path, save_all=True, append_images=frames[1:], duration=self.milliseconds, loop=0, optimize=True)
 
 
 def play(page, output, film: Film) -> None:

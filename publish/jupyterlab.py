@@ -31,9 +31,7 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     """
     settings = folder / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
-    settings.write_text(
-        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
-    )
+    settings.write_text(json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -52,9 +50,7 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
         server = subprocess.Popen(command, env=environment(folder), stdout=log, stderr=log, cwd=folder)
         try:
             wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", server, seconds=45)
-            yield (
-                lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}"
-            )
+            yield (lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}")
         finally:
             server.terminate()
             try:

@@ -31,9 +31,7 @@ def written(chapter: str) -> dict[str, list[str]]:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WRONG"
     )
     return {
-        key.value: [
-            ast.unparse(case.elts[0] if isinstance(case, ast.Tuple) else case) for case in answers.elts
-        ]
+        key.value: [ast.unparse(case.elts[0] if isinstance(case, ast.Tuple) else case) for case in answers.elts]
         for key, answers in zip(table.keys, table.values, strict=True)
     }
 
@@ -79,10 +77,7 @@ def page(first: str = "", last: str = "99") -> str:
     often = {name: by for name, by in kinds.items() if len(by) >= OFTEN}
     answers = sum(len(sources) for hints in found.values() for sources in hints.values())
     lines = [HEAD.format(answers=answers, exercises=len(found)), "## Hints that stand often", ""]
-    lines += [
-        f"At least {OFTEN} exercises give these, with other numbers and names. Below they are left out.",
-        "",
-    ]
+    lines += [f"At least {OFTEN} exercises give these, with other numbers and names. Below they are left out.", ""]
     rows = []
     for by in sorted(often.values(), key=lambda by: -len(by)):
         (hint, sources), *_ = next(iter(by.values()))
@@ -95,8 +90,6 @@ def page(first: str = "", last: str = "99") -> str:
                 own = [(hint, sources) for hint, sources in hints.items() if kind(hint) not in often]
                 own.sort(key=lambda pair: -len(pair[1]))
                 rows = [read(sources[0], hint, len(sources)) for hint, sources in own]
-                summary = (
-                    f"<summary>Exercise {number}: {sum(map(len, hints.values()))} wrong answers</summary>"
-                )
+                summary = f"<summary>Exercise {number}: {sum(map(len, hints.values()))} wrong answers</summary>"
                 lines += ["<details>", summary, "", *table(rows), "</details>", ""]
     return "\n".join(lines).rstrip() + "\n"

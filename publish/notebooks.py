@@ -34,10 +34,7 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "training": ("rate_factor", "make_optimizer", "train_epoch", "classify", "fit", "fine_tune"),
         "statistics": ("wilson_interval",),
     },
-    "09": {
-        "search": ("mean_pooling", "embed", "search"),
-        "batches": (),
-    },
+    "09": {"search": ("mean_pooling", "embed", "search"), "batches": ()},
     "11": {
         "masked_lm": ("LanguageModelHead", "TransformerForMaskedLM", "mask_tokens"),
         "pretraining": (
@@ -64,16 +61,14 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
         "modernbert": (
             *("rotary", "local_mask", "local_attention", "RotaryAttention", "GatedFeedForward"),
             *("ModernEncoderLayer", "ModernEncoder"),
-        ),
+        )
     },
     "15": {"token_labels": ("TransformerForTokenClassification", "align"), "lora": ("LoRA",)},
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
-REMOVE_INPUT = (
-    "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
-)
+REMOVE_INPUT = "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
 SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, tells or runs
 PROOFS = "## Proofs"  # the heading at the end, of what defends the claims
 PROOF = "### Proof "  # begins each of them: the claim stays in sight, and JupyterLab folds what follows
@@ -149,9 +144,7 @@ def tells_the_answer(cell) -> bool:
 def main_line(notebook) -> list:
     """The cells before the heading "Proofs": what a reader walks through."""
     return list(
-        itertools.takewhile(
-            lambda cell: cell.cell_type == "code" or not cell.source.startswith(PROOFS), notebook.cells
-        )
+        itertools.takewhile(lambda cell: cell.cell_type == "code" or not cell.source.startswith(PROOFS), notebook.cells)
     )
 
 
@@ -169,12 +162,7 @@ def reading_time(cells: list) -> float:
         if cell.cell_type == "code":
             lives, still = pictures(cell)
             read += 0 if is_folded(cell) else len(text) / 12
-            read += (
-                2 * lives
-                + 0.7 * still
-                + 1.5 * tells_the_answer(cell)
-                + 0.5 * cell.source.count("# change me")
-            )
+            read += 2 * lives + 0.7 * still + 1.5 * tells_the_answer(cell) + 0.5 * cell.source.count("# change me")
         elif not cell.source.startswith(("### Exercise", "**Sources")):
             read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
             read += 0.7 * cell.source.count("![")
@@ -235,10 +223,9 @@ def name_of(node: ast.stmt) -> str | None:
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return name
-        case (
-            ast.Assign(targets=[ast.Name(id=name)])
-            | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr())
-        ) if name.isupper():
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()) if (
+            name.isupper()
+        ):
             return name
     return None
 
@@ -280,9 +267,7 @@ def finished(path: Path) -> dict[str, list[str]]:
     """The lines of each definition that the utils modules of a notebook hold, by name."""
     sources = [read_module(module) for module in MODULES.get(path.name[:2], {})]
     return {
-        name: without_docstrings(node, source.split("\n"))
-        for source in sources
-        for name, node in definitions(source)
+        name: without_docstrings(node, source.split("\n")) for source in sources for name, node in definitions(source)
     }
 
 
@@ -314,9 +299,7 @@ def main() -> str | None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["execute", "sync"])
     parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03")
-    parser.add_argument(
-        "--check", action="store_true", help="sync: change nothing, fail where something would change"
-    )
+    parser.add_argument("--check", action="store_true", help="sync: change nothing, fail where something would change")
     arguments = parser.parse_args()
     paths = notebook_paths(arguments.names)
     if not paths:

@@ -73,11 +73,7 @@ def photograph(notebook, before) -> None:
     FileNotFoundError for others where there is no browser.
     """
     outputs = [output for cell in before.cells for output in cell.get("outputs", [])]
-    old = {
-        output.metadata[PNG][PAGE]: output
-        for output in outputs
-        if PAGE in output.get("metadata", {}).get(PNG, {})
-    }
+    old = {output.metadata[PNG][PAGE]: output for output in outputs if PAGE in output.get("metadata", {}).get(PNG, {})}
     new = [(output, page, sha256(page.encode()).hexdigest()[:16]) for output, page in pages_of(notebook)]
     for output, _, name in new:
         if name in old:

@@ -48,9 +48,7 @@ def for_the_seminar(notebook) -> None:
 def with_questions(notebook, number: str) -> None:
     """Put what the plan in TEACHING.md asks under the heading of its section, or last, and then the answer."""
     for found in questions(number):
-        (first,), (last,) = (
-            [c for c in notebook.cells if c.id == name] for name in (found.first, found.last)
-        )
+        (first,), (last,) = ([c for c in notebook.cells if c.id == name] for name in (found.first, found.last))
         starts = {"slideshow": {"slide_type": "subslide"}}
         asked, answer = (new_markdown_cell(text, metadata=starts) for text in found.texts)
         notebook.cells.insert(notebook.cells.index(last) + 1, answer)

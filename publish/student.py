@@ -64,14 +64,10 @@ def kept(root: Path) -> list[str]:
 def readme_of(text: str) -> str:
     """The README of the copy, made of that of the series: how to start, and the table of notebooks."""
     start = re.search(r"^```sh\n.*?(?=^## )", text, re.M | re.S)[0]
-    start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M).replace(
-        "   # runs it", ""
-    )
+    start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M).replace("   # runs it", "")
     start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
     start = re.sub(r" \[All other commands\]\([^)]*\)\.", "", start)
-    return README.format(
-        start=start.strip(), table=re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0]
-    )
+    return README.format(start=start.strip(), table=re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0])
 
 
 def mend(text: str, folder: Path, root: Path) -> str:
@@ -85,9 +81,7 @@ def mend(text: str, folder: Path, root: Path) -> str:
         if re.match("[a-z]+:", target):
             return False
         path = Path(os.path.normpath(folder / target))
-        return path.is_relative_to(root / SOLUTIONS) or not any(
-            path.is_relative_to(root / place) for place in places
-        )
+        return path.is_relative_to(root / SOLUTIONS) or not any(path.is_relative_to(root / place) for place in places)
 
     text = IN_BRACKETS.sub(lambda match: "" if is_left_out(match[2]) else match[0], text)
     return re.sub(LINK, lambda m: f"{m[1]} (not in this copy)" if is_left_out(m[2]) else m[0], text)
@@ -106,19 +100,11 @@ def write_copy(target: Path, root: Path = ROOT) -> Path:
         else:
             target.mkdir(parents=True, exist_ok=True)
             shutil.copy(root / name, target / name)
-    for name, made in {
-        "README.md": readme_of,
-        "Makefile": lambda text: text.partition(MAKEFILE_ENDS)[0],
-    }.items():
+    for name, made in {"README.md": readme_of, "Makefile": lambda text: text.partition(MAKEFILE_ENDS)[0]}.items():
         (target / name).write_text(made((root / name).read_text("utf-8")), "utf-8")
-    for name in (
-        "pyproject.toml",
-        *(f"notebooks/{path.name}" for path in (target / "notebooks").glob("*.ipynb")),
-    ):
+    for name in ("pyproject.toml", *(f"notebooks/{path.name}" for path in (target / "notebooks").glob("*.ipynb"))):
         path = target / name  # whose address is that of the original, solutions and all
-        path.write_text(
-            badges.addressed(name, path.read_text("utf-8"), badges.files(root)[name], None), "utf-8"
-        )
+        path.write_text(badges.addressed(name, path.read_text("utf-8"), badges.files(root)[name], None), "utf-8")
     for path in sorted(target.rglob("*.md")):
         mended = mend(path.read_text("utf-8"), root / path.parent.relative_to(target), root)
         path.write_text(mended, "utf-8")

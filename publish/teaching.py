@@ -129,9 +129,7 @@ def section(cells: list, heading: str) -> list:
     """The cells under a heading, up to the next of its level; ValueError unless there is just one such heading."""
     starts = [place for place, cell in enumerate(cells) if level(cell) and heading in headings(cell)]
     if len(starts) != 1:
-        raise ValueError(
-            f"{heading!r} is the heading of {len(starts)} sections: write one as it stands there"
-        )
+        raise ValueError(f"{heading!r} is the heading of {len(starts)} sections: write one as it stands there")
     (start,) = starts
     depth = max(2, level(cells[start]))  # what stands under the title ends with the first section
     ends = [place for place, cell in enumerate(cells) if place > start and 0 < level(cell) <= depth]

@@ -20,17 +20,7 @@ from tqdm.auto import tqdm
 
 from exercises.parts import DRAWING
 from publish.badges import current, link_to
-from publish.notebooks import (
-    NOTEBOOKS,
-    REMOVE_INPUT,
-    ROOT,
-    WIDGET,
-    is_folded,
-    join_streams,
-    notebook_paths,
-    run,
-    save,
-)
+from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, WIDGET, is_folded, join_streams, notebook_paths, run, save
 from publish.photograph import FRAME, PNG, photograph
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
@@ -38,13 +28,9 @@ WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
 FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
-MATHJAX_SHA256 = (
-    "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
-)
+MATHJAX_SHA256 = "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
 HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
-LABEL = re.compile(
-    r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2"""
-)  # of a figure, in the code that draws it
+LABEL = re.compile(r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2""")  # of a figure, in the code that draws it
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
 EXPLORER_LINK = (  # under the start page's title, and where a notebook has boxes for a reader's own sentences
     '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
@@ -69,9 +55,7 @@ def execute(paths: list[Path], folder: Path = BUILD / "executed", first: Path | 
     todo = [pair for pair in zip(paths, copies, strict=True) if not is_new(*pair, first)]
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS)))
     with ThreadPoolExecutor(JOBS) as pool:
-        runs = pool.map(
-            lambda pair: execute_one(*pair, first), reversed(todo)
-        )  # the long ones come late in the series
+        runs = pool.map(lambda pair: execute_one(*pair, first), reversed(todo))  # the long ones come late in the series
         list(tqdm(runs, total=len(todo), unit="notebook", desc="executing"))
     return copies
 
@@ -210,12 +194,7 @@ def start_page(readme: Path, places: list[str], explored: bool, taught: bool = F
 
 
 def lay_out(
-    copies: list[Path],
-    readme: Path,
-    source: Path,
-    images: Path,
-    explored: bool = False,
-    misconceptions: str = "",
+    copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False, misconceptions: str = ""
 ) -> None:
     """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them.
 
@@ -230,8 +209,7 @@ def lay_out(
     (source / DRAWING.parent.name).mkdir()
     shutil.copy(DRAWING, source / DRAWING.parent.name)
     places = {
-        path: f"notebooks/{'solutions/' if path.stem.endswith('_solutions') else ''}{path.name}"
-        for path in copies
+        path: f"notebooks/{'solutions/' if path.stem.endswith('_solutions') else ''}{path.name}" for path in copies
     }
     for path, place in places.items():
         link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
@@ -246,9 +224,7 @@ def lay_out(
             cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
             if is_folded(cell):
                 name = FOLDED_NAME.match(cell.source)[1]
-                cell.metadata["mystnb"] |= {
-                    f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")
-                }
+                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")}
         nbformat.write(notebook, source / place)
     start = start_page(readme, list(places.values()), explored, bool(misconceptions))
     (source / "index.md").write_text(start, "utf-8")
@@ -273,9 +249,7 @@ def make_explorer(copies: list[Path], folder: Path) -> Path | None:
     """The folder with explorer.html and its files; None, said in one line, where npm does not bring its runtime."""
     from explorer import explorer  # which needs packages that slides do without
 
-    pages = {
-        path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"
-    }
+    pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"}
     try:
         explorer.build(folder, BUILD / "npm", pages)
     except OSError as error:

@@ -24,15 +24,7 @@ from utils.encoder import TransformerEncoder
 from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.search import embed, mean_pooling
-from utils.training import (
-    History,
-    classify,
-    encode,
-    evaluate,
-    make_optimizer,
-    plan_batches,
-    train_epoch,
-)
+from utils.training import History, classify, encode, evaluate, make_optimizer, plan_batches, train_epoch
 
 RESULTS, MODEL = DATA / "labels.json", str(DATA / "tiny_bert")
 SIZES, STARTS = (100, 500, 3000), ("pretrained", "random")
@@ -85,9 +77,7 @@ def mean_vectors(start: str, seed: int, count: int) -> tuple[Tensor, Tensor]:
     """Mean vectors of so many labelled sentences and of the test sentences, by an encoder that stays as it is."""
     encoder, parts = starting_encoder(start, seed), reviews()
     tokenizer = load_tokenizer() if start == "large" else load_tokenizer(MODEL)
-    train, test = (
-        embed(part.texts, encoder, tokenizer) for part in (draw(parts.train, count, seed), parts.test)
-    )
+    train, test = (embed(part.texts, encoder, tokenizer) for part in (draw(parts.train, count, seed), parts.test))
     return train, test
 
 

@@ -41,14 +41,8 @@ EPOCHS = {100: 20, 500: 8, None: 2}  # by the number of labelled sentences; None
 JUDGES = 200  # sentences of the validation part that choose the epoch
 RATE, SLOWER = 5e-4, 1e-4  # for either start, and not searched for; the second with 500 sentences only
 BATCHES, WORDS = (8, 32, 128), 30
-PAIRS, DRAWS = (
-    9472,
-    2,
-)  # in a training, all different; trainings, each with other pairs, nearly all there are
-ALONE_BATCH, DROPPED = (
-    32,
-    (0.1, 0.0),
-)  # of texts without a partner; the shares that are dropped: SimCSE's, and none
+PAIRS, DRAWS = (9472, 2)  # in a training, all different; trainings, each with other pairs, nearly all there are
+ALONE_BATCH, DROPPED = (32, (0.1, 0.0))  # of texts without a partner; the shares that are dropped: SimCSE's, and none
 ROWS_A_REVIEW = 6  # about; rows of one review are no independent ones
 
 
@@ -103,9 +97,7 @@ def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> di
             right = (share.argmax(dim=-1) == answers).float()
             found[name].append(torch.stack([-share[every, answers].log().float(), right]))
     scores = {name: torch.cat(parts, dim=1) for name, parts in found.items()}
-    result = {
-        "everywhere": {name: scores[name][0].mean().item() for name in ("model", "neighbours and copies")}
-    }
+    result = {"everywhere": {name: scores[name][0].mean().item() for name in ("model", "neighbours and copies")}}
     is_hidden = hidden[labels != -100] == tokenizer.vocab["[MASK]"]
     for name in ("unigram", "neighbours", "model"):
         loss, right = scores[name][:, is_hidden].mean(dim=1).tolist()
@@ -123,9 +115,7 @@ def starting_model(start: str, seed: int) -> TransformerForSequenceClassificatio
     """The classifier with the tiny encoder: pretrained or as it started, its head random."""
     torch.manual_seed(seed)
     pretrained = TransformerForMaskedLM.from_checkpoint(str(MODEL))
-    dropout = {
-        "classifier_dropout": 0.1
-    }  # in the head alone: elsewhere a CPU takes five times as long for it
+    dropout = {"classifier_dropout": 0.1}  # in the head alone: elsewhere a CPU takes five times as long for it
     model = TransformerForSequenceClassification(BertConfig(**pretrained.config.to_dict() | dropout))
     if start == "pretrained":
         model.encoder.load_state_dict(pretrained.encoder.state_dict())
@@ -145,9 +135,7 @@ def fine_tuned(start: str, count: int | None, seed: int, rate: float = RATE) -> 
 def text_pairs(part: str) -> list[tuple[str, str]]:
     """The first 30 words of each review that is long enough, and its next 30."""
     words = [text.split() for text in imdb_reviews(part)]
-    return [
-        (" ".join(one[:WORDS]), " ".join(one[WORDS : 2 * WORDS])) for one in words if len(one) >= 2 * WORDS
-    ]
+    return [(" ".join(one[:WORDS]), " ".join(one[WORDS : 2 * WORDS])) for one in words if len(one) >= 2 * WORDS]
 
 
 def found_among_ten(vectors: Callable[[Sequence[str]], Tensor]) -> str:
@@ -165,9 +153,7 @@ def untrained(seed: int) -> str:
 
 def counted() -> str:
     """What words find that are counted and weighted by how rare they are in the first training's pairs."""
-    counter = TfidfVectorizer(sublinear_tf=True).fit(
-        [text for pair in text_pairs("train")[:PAIRS] for text in pair]
-    )
+    counter = TfidfVectorizer(sublinear_tf=True).fit([text for pair in text_pairs("train")[:PAIRS] for text in pair])
     return found_among_ten(lambda texts: torch.from_numpy(counter.transform(texts).toarray()).float())
 
 
@@ -218,9 +204,7 @@ def plan(seeds: int) -> dict[str, callable]:
             for seed in range(min(seeds, DRAWS))
         }
     for seed in range(DRAWS):
-        parts |= {
-            f"alone {share} {seed}": lambda share=share, seed=seed: alone(share, seed) for share in DROPPED
-        }
+        parts |= {f"alone {share} {seed}": lambda share=share, seed=seed: alone(share, seed) for share in DROPPED}
     return parts
 
 
@@ -249,9 +233,7 @@ def report(results: dict) -> str:
     ]
     tuned = [["labelled sentences", *STARTS, "difference"]]
     for size in map(str, (count or "all" for count in EPOCHS)):
-        random, pretrained = (
-            with_interval(right_answers(runs, f"fine-tuned {start} {size} ")) for start in STARTS
-        )
+        random, pretrained = (with_interval(right_answers(runs, f"fine-tuned {start} {size} ")) for start in STARTS)
         gained = gains(runs, "fine-tuned", size)
         low, high = bootstrap_interval(gained.mean(axis=0))
         tuned.append([size, random, pretrained, f"{gained.mean():+.1%} ({low:+.1%} … {high:+.1%})"])
@@ -263,20 +245,12 @@ def report(results: dict) -> str:
     names = {0.1: "pretrained, then texts alone, dropout 0.1", 0.0: "the same, nothing dropped"}
     found += [[name, with_interval(right_answers(runs, f"alone {share} "))] for share, name in names.items()]
     fast, slow = (
-        ", ".join(f"{one.mean():+.1%}" for one in gains(runs, kind, "500"))
-        for kind in ("fine-tuned", "slower")
+        ", ".join(f"{one.mean():+.1%}" for one in gains(runs, kind, "500")) for kind in ("fine-tuned", "slower")
     )
     facts = {"command": results["command"], "minutes": results["curve"][-1]["cpu_minutes"]}
-    facts |= {
-        "steps": results["curve"][-1]["step"],
-        "planned": results["settings"]["steps"],
-        "words": held["words"],
-    }
+    facts |= {"steps": results["curve"][-1]["step"], "planned": results["settings"]["steps"], "words": held["words"]}
     leads = {"lead": held["accuracy against neighbours"], "nats": held["loss against neighbours"]}
-    leads |= {
-        "everywhere": held["everywhere"]["model"],
-        "copies": held["everywhere"]["neighbours and copies"],
-    }
+    leads |= {"everywhere": held["everywhere"]["model"], "copies": held["everywhere"]["neighbours and copies"]}
     facts |= {"fast": fast, "slow": slow, "slower": SLOWER}
     tables = {"held": markdown(words), "tuned": markdown(tuned), "found": markdown(found)}
     here = {
@@ -337,9 +311,7 @@ def main() -> None:
         "folder", type=Path, nargs="?", help="of a run of scripts/pretrain.py; else the weights stored last"
     )
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument(
-        "--only", default="", help="measure the parts whose names begin so, and write no report"
-    )
+    parser.add_argument("--only", default="", help="measure the parts whose names begin so, and write no report")
     options = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()  # a checkpoint without pooler is no news
     transformers.utils.logging.disable_progress_bar()

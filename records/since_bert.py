@@ -176,9 +176,7 @@ def judge(model: MaskedLM, rows: Tensor, tokenizer, count: int = 1) -> list[floa
     labels = labels.masked_fill(hidden != tokenizer.vocab["[MASK]"], -100)
     at_once = GROUP // count
     means = []
-    for ids, wanted in zip(
-        joined(hidden, count).split(at_once), joined(labels, count).split(at_once), strict=True
-    ):
+    for ids, wanted in zip(joined(hidden, count).split(at_once), joined(labels, count).split(at_once), strict=True):
         where = wanted != -100
         means.append(F.cross_entropy(model(ids, where=where), wanted[where]).item())
     return means
@@ -266,9 +264,7 @@ def choose_rates(
             if f"{name} {rate:g}" not in trials:
                 trials[f"{name} {rate:g}"] = try_rate(name, rate)
                 store()
-    return {
-        name: min(RATES, key=lambda rate, name=name: trials[f"{name} {rate:g}"]) for name in ("BERT", "all")
-    }
+    return {name: min(RATES, key=lambda rate, name=name: trials[f"{name} {rate:g}"]) for name in ("BERT", "all")}
 
 
 def main() -> None:
@@ -287,12 +283,7 @@ def main() -> None:
     record |= {"command": "python -m records.since_bert", "device": device_name("cpu")}
     record |= {"versions": versions(PACKAGES), "model": SMALLER, "parameters": parameters}
     record["settings"] = SETTINGS | {"probability": Settings.probability, "window": WINDOW, "base": BASE}
-    record["settings"] |= {
-        "rows": len(rows),
-        "judging rows": ROWS,
-        "rows in a group": GROUP,
-        "steps in a point": ROUND,
-    }
+    record["settings"] |= {"rows": len(rows), "judging rows": ROWS, "rows in a group": GROUP, "steps in a point": ROUND}
     record["settings"] |= {"seeds": SEEDS, "steps of a trial": TRIAL}
     trials, runs = record.setdefault("trials", {}), record.setdefault("runs", {})
 
@@ -310,9 +301,7 @@ def main() -> None:
     for seed in range(SEEDS):
         for name in MODELS:
             if f"{name} {seed}" not in runs:
-                settings = Settings(
-                    **SETTINGS, learning_rate=rates["all" if name == "all" else "BERT"], seed=seed
-                )
+                settings = Settings(**SETTINGS, learning_rate=rates["all" if name == "all" else "BERT"], seed=seed)
                 runs[f"{name} {seed}"] = run(name, rows, held_out, tokenizer, settings)
                 record["summary"] = summarize_runs(runs)
                 store()

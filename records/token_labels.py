@@ -35,11 +35,7 @@ from utils.training import fit, plan_batches
 RESULTS = DATA / "token_labels.json"
 COUNT, SEEDS, EPOCHS, BATCH = 3000, 3, 2, 16  # passages to learn from; runs of each way; passages in a step
 RATES = {"frozen": 2e-2, "LoRA": 3e-3, "fine-tuned": 5e-4}
-TUNING, ASKED, JUDGES = (
-    300,
-    600,
-    200,
-)  # test passages that chose the rates, that are asked; that choose the epoch
+TUNING, ASKED, JUDGES = (300, 600, 200)  # test passages that chose the rates, that are asked; that choose the epoch
 SAMPLES = 1000  # of the bootstrap
 
 

@@ -56,9 +56,7 @@ class TextLabels:
         different = sum(len(part) for part in own[:3])
         self.told = [f"{own.rows} rows read, {different} different texts"]
         if own.over_lines:
-            self.told += [
-                f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"
-            ]
+            self.told += [f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"]
         self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
 
     def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, numbers: Sequence[int]) -> None:
@@ -98,10 +96,7 @@ class WordLabels:
         self.truth = [[self.names[label] for label in labels] for _, labels in self.parts[2]]
         self.encoded, self.texts = [], []
         for part in self.parts:
-            cut = [
-                align_parts(words, [numbers[label] for label in labels], tokenizer, room)
-                for words, labels in part
-            ]
+            cut = [align_parts(words, [numbers[label] for label in labels], tokenizer, room) for words, labels in part]
             self.encoded.append([row for rows in cut for row in rows])
             self.texts.append([len(rows) for rows in cut])
         if longer := sum(count > 1 for counts in self.texts for count in counts):
@@ -133,9 +128,7 @@ def read_options() -> argparse.Namespace:
     """The command line; ValueError for a number that leaves nothing to do, OSError for a place that is not ours."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="a CSV file of your own, with a header; else the review sentences")
-    parser.add_argument(
-        "--tokens", help="a CSV file of your own with a word and its label in each row, no header"
-    )
+    parser.add_argument("--tokens", help="a CSV file of your own with a word and its label in each row, no header")
     parser.add_argument("--text", default="text", help="its column with the texts (default: text)")
     parser.add_argument("--label", default="label", help="its column with the labels (default: label)")
     parser.add_argument("--checkpoint", help="a local folder or a name on the Hub; else the embedded one")
@@ -154,14 +147,10 @@ def read_options() -> argparse.Namespace:
     if options.limit is not None:
         check_size("--limit", options.limit)
     if options.data is not None and options.tokens is not None:
-        raise ValueError(
-            f"--data={options.data} and --tokens={options.tokens} are two tasks: pass one of them"
-        )
+        raise ValueError(f"--data={options.data} and --tokens={options.tokens} are two tasks: pass one of them")
     if options.save is not None:
         options.save = options.save.expanduser().resolve()
-        check_own_folder(
-            options.save, (TextLabels if options.tokens is None else WordLabels).kind.architecture
-        )
+        check_own_folder(options.save, (TextLabels if options.tokens is None else WordLabels).kind.architecture)
         check_writable(options.save)
     return options
 
@@ -213,9 +202,7 @@ def run(held: ExitStack) -> None:
         torch.manual_seed(options.seed)
         model, classes, last_layer = starting_model(task.kind, options.checkpoint, task.names)
         tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
-        task.encode(
-            model, tokenizer, [classes.index(name) for name in task.names]
-        )  # the model's, of the data's
+        task.encode(model, tokenizer, [classes.index(name) for name in task.names])  # the model's, of the data's
         train, *others = task.rows
         plan = plan_batches(train, options.epochs, options.batch_size, options.seed) if options.epochs else []
         for shared in (*others, *chain.from_iterable(plan)):
@@ -225,10 +212,7 @@ def run(held: ExitStack) -> None:
 
     @torch.no_grad()
     def measure(part: int) -> Evaluation:
-        mine, sums = (
-            share(range(len(task.rows[part])), accelerator),
-            torch.zeros(3, device=accelerator.device),
-        )
+        mine, sums = (share(range(len(task.rows[part])), accelerator), torch.zeros(3, device=accelerator.device))
         with evaluation_mode(model):
             for batch in sorted_batches([task.rows[part][index] for index in mine], 64):
                 sums += task.loss(model, part, [mine[place] for place in batch])

@@ -76,16 +76,12 @@ POINT = ("step", "learned", "loss", "accuracy", "cpu_minutes")  # what is noted 
 class Run:
     """A model that learns from rows (N, S) of ids, is judged on others, may stop, be saved, and go on."""
 
-    def __init__(
-        self, model, tokenizer, rows: Tensor, held_out: Tensor, settings: Settings, accelerator: Accelerator
-    ):
+    def __init__(self, model, tokenizer, rows: Tensor, held_out: Tensor, settings: Settings, accelerator: Accelerator):
         check_tokenizer(tokenizer, model.config.vocab_size)
         self.model, self.tokenizer, self.rows, self.held_out = model, tokenizer, rows, held_out
         self.settings, self.accelerator = settings, accelerator
         self.optimizer, self.schedule = make_optimizer(model, settings.learning_rate, settings.steps)
-        for (
-            weight
-        ) in model.parameters():  # as AdamW does at its first step; a saved state needs the place before
+        for weight in model.parameters():  # as AdamW does at its first step; a saved state needs the place before
             step = torch.zeros((), device=weight.device)
             moments = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
             self.optimizer.state[weight] = {"step": step} | moments
@@ -111,9 +107,7 @@ class Run:
         started, size = time.process_time(), end - self.done
         batches = islice(masked_batches(self.rows, self.tokenizer, self.settings, self.done), size)
         bar = {"desc": f"to step {end} of {self.settings.steps}", "total": size, "disable": quiet}
-        learned = train_epoch(
-            self.model, batches, self.loss, self.optimizer, self.schedule, self.history, **bar
-        )
+        learned = train_epoch(self.model, batches, self.loss, self.optimizer, self.schedule, self.history, **bar)
         before = self.curve[-1]["cpu_minutes"] if self.curve else 0.0
         minutes = before + (time.process_time() - started) / 60
         judged = evaluate_masked(self.model, self.tokenizer, self.held_out)
@@ -190,23 +184,17 @@ def read_options() -> tuple[Settings, dict]:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="where it is written; a run that is there already goes on")
     parser.add_argument("--data", nargs="+", help="text files of your own, UTF-8; else the reviews")
-    parser.add_argument(
-        "--cased", action="store_true", help="keep capitals and accents; else both are dropped"
-    )
+    parser.add_argument("--cased", action="store_true", help="keep capitals and accents; else both are dropped")
     parser.add_argument("--tokenizer", help="take the vocabulary of this checkpoint, and learn none")
     for name, field in SIZES.items():
-        parser.add_argument(
-            f"--{name}", type=int, default=TINY[field], help=f"{field} (default: {TINY[field]})"
-        )
+        parser.add_argument(f"--{name}", type=int, default=TINY[field], help=f"{field} (default: {TINY[field]})")
     for name, default in asdict(Settings()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
     parser.add_argument("--until", type=int, help="stop after this step, to go on another time")
     parser.add_argument("--texts", type=int, help="use so many texts only")
     parser.add_argument("--cpu", action="store_true", help="stay on the CPU, in spite of a GPU")
     options = vars(parser.parse_args())
-    rest = {
-        name: options.pop(name) for name in ("folder", "until", "texts", "cpu", "data", "cased", "tokenizer")
-    }
+    rest = {name: options.pop(name) for name in ("folder", "until", "texts", "cpu", "data", "cased", "tokenizer")}
     sizes = {field: options.pop(name) for name, field in SIZES.items()}
     for name in ("until", "texts"):
         if rest[name] is not None:
@@ -223,9 +211,7 @@ def read_options() -> tuple[Settings, dict]:
     for path in rest["data"] or ():
         text_file(path)
     if rest["cased"] and rest["tokenizer"]:
-        raise ValueError(
-            f"--tokenizer={rest['tokenizer']} says itself whether it keeps capitals: leave --cased out"
-        )
+        raise ValueError(f"--tokenizer={rest['tokenizer']} says itself whether it keeps capitals: leave --cased out")
     if not (folder / STATE_FILE).is_file() and any(folder.glob("[!.]*")):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
     check_own_folder(folder / CHECKPOINT, TransformerForMaskedLM.architecture)
@@ -237,9 +223,7 @@ def read_reviews(config: BertConfig, count: int | None) -> tuple[WordPieceTokeni
     """A vocabulary learned from so many reviews, or all, their rows, and the rows of others that judge."""
     train, validation = imdb_reviews("train")[:count], imdb_reviews("validation")[:50]
     tokenizer = train_vocabulary(train, config.vocab_size)
-    return tokenizer, *(
-        fill_rows(part, tokenizer, config.max_position_embeddings) for part in (train, validation)
-    )
+    return tokenizer, *(fill_rows(part, tokenizer, config.max_position_embeddings) for part in (train, validation))
 
 
 class OwnTexts:
@@ -252,9 +236,7 @@ class OwnTexts:
         for text, aside in self.read():
             self.found[aside] += 1
             characters += len(text)
-            self.marks += sum(
-                count for letter, count in Counter(text).items() if unicodedata.category(letter) == "Mn"
-            )
+            self.marks += sum(count for letter, count in Counter(text).items() if unicodedata.category(letter) == "Mn")
         if not self.found[True] or not self.found[False]:
             total = self.found.total()
             raise ValueError(
@@ -284,9 +266,7 @@ def read_own(
         config.max_position_embeddings,
         options["folder"],
     )
-    accelerator.print(
-        f"{own.found.total():,} texts read, {own.found[True]:,} of them put aside to judge the model"
-    )
+    accelerator.print(f"{own.found.total():,} texts read, {own.found[True]:,} of them put aside to judge the model")
     if own.stripped > 0.01 and not options["cased"] and not options["tokenizer"]:
         told = f"{own.stripped:.0%} of the characters are marks that are dropped with the accents"
         accelerator.print(f"{told}: pass --cased if they are vowels, as in Hindi or Thai")
@@ -357,9 +337,7 @@ def main() -> None:
             if (folder / STATE_FILE).is_file():
                 run.resume(folder)
                 if accelerator.is_main_process:
-                    run.model.save(
-                        folder / CHECKPOINT, run.tokenizer
-                    )  # which a kill may have kept from being written
+                    run.model.save(folder / CHECKPOINT, run.tokenizer)  # which a kill may have kept from being written
         try:
             with in_words((FloatingPointError, OSError)):
                 run.learn(min(until, settings.steps), folder)

@@ -329,13 +329,7 @@ def tune(**changes):
     """Fine-tune a tiny model with changed arguments."""
 
     def call(folder: Path):
-        arguments = {
-            "tokenizer": tiny_tokenizer(),
-            "train": SAMPLE,
-            "validation": SAMPLE,
-            "epochs": 1,
-            "quiet": True,
-        }
+        arguments = {"tokenizer": tiny_tokenizer(), "train": SAMPLE, "validation": SAMPLE, "epochs": 1, "quiet": True}
         return fine_tune(classifier(), **arguments | changes)
 
     return call
@@ -373,9 +367,7 @@ def drawn(text: str):
         heatmap([[1.0]], [text], [text], title=text)
         ax = plt.gcf().axes[0]
         plt.gcf().canvas.draw()
-        return all(
-            label.get_text().replace(r"\$", "$") == text for label in (ax.title, ax.get_xticklabels()[0])
-        )
+        return all(label.get_text().replace(r"\$", "$") == text for label in (ax.title, ax.get_xticklabels()[0]))
 
     return call
 
@@ -850,9 +842,7 @@ def message(case: Case) -> str:
             case.call(place)
         except case.error as error:
             return (
-                re.sub(r"\s*\n\s*", " ", str(error))
-                .replace(f"{place}{os.sep}", "")
-                .replace(str(place), "the folder")
+                re.sub(r"\s*\n\s*", " ", str(error)).replace(f"{place}{os.sep}", "").replace(str(place), "the folder")
             )
     raise AssertionError(f"{case.given} raised nothing")
 

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # no example has a time limit, since processes share the machine; fixtures that hypothesis meets are never altered
-settings.register_profile(
-    "series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+settings.register_profile("series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 settings.load_profile("series")
 
 

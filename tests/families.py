@@ -53,10 +53,7 @@ def sharp_model(family: str, settings: dict):
 def byte_level(texts: list[str]) -> PreTrainedTokenizerFast:
     """A tokenizer as GPT-2 has one, with pieces of bytes."""
     plain = Tokenizer(models.BPE())
-    plain.pre_tokenizer, plain.decoder = (
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-        decoders.ByteLevel(),
-    )
+    plain.pre_tokenizer, plain.decoder = (pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel())
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     plain.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet))
     return PreTrainedTokenizerFast(tokenizer_object=plain)

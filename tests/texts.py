@@ -32,25 +32,7 @@ def telling_characters() -> list[str]:
 
     There the ranges of ideographs begin and end. Beyond plane 3, where next to nothing stands, every 16th column.
     """
-    telling = {
-        "Mn",
-        "Mc",
-        "Me",
-        "Pc",
-        "Pd",
-        "Ps",
-        "Pe",
-        "Pi",
-        "Pf",
-        "Po",
-        "Zs",
-        "Zl",
-        "Zp",
-        "Cc",
-        "Cf",
-        "Lu",
-        "Lt",
-    }
+    telling = {"Mn", "Mc", "Me", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Zs", "Zl", "Zp", "Cc", "Cf", "Lu", "Lt"}
     return [
         character
         for category, characters in characters_by_category().items()
@@ -80,10 +62,7 @@ def generated_strings(count: int) -> list[str]:
     ]
     weights = [5, 5, 8, 1, 0.3]
     lengths = range(13)
-    return [
-        "".join(pick() for pick in draw.choices(pieces, weights, k=draw.choice(lengths)))
-        for _ in range(count)
-    ]
+    return ["".join(pick() for pick in draw.choices(pieces, weights, k=draw.choice(lengths))) for _ in range(count)]
 
 
 def mismatches(tokenizer, official_tokenizer, texts: list[str]) -> list[str]:

@@ -20,9 +20,7 @@ def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int
     return tokenizer(list(texts), padding=False, truncation=True, max_length=max_length)["input_ids"]
 
 
-def model_ids(
-    texts: Sequence[str], model: nn.Module, tokenizer, max_length: int | None = None
-) -> list[list[int]]:
+def model_ids(texts: Sequence[str], model: nn.Module, tokenizer, max_length: int | None = None) -> list[list[int]]:
     """Each text as ids for a model: cut to `max_length`, and never longer than the model has positions.
 
     ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
@@ -38,9 +36,7 @@ def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> di
     return {name: tensor.to(device) for name, tensor in batch.items()}
 
 
-def sorted_batches(
-    rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25
-) -> Iterator[list[int]]:
+def sorted_batches(rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25) -> Iterator[list[int]]:
     """Indices of the rows, longest first, up to `batch_size` at a time; at most `max_padding` of a row is padding."""
     if batch_size < 1:
         raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")

@@ -57,11 +57,7 @@ NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a pr
 # the families that are read: their configuration, what looks at it, and what to take instead of another
 FAMILIES = {
     "bert": (BertConfig, check_config, REMEDY),
-    "modernbert": (
-        ModernBertConfig,
-        check_modern_config,
-        "use a ModernBERT, or TransformerEncoder for a BERT",
-    ),
+    "modernbert": (ModernBertConfig, check_modern_config, "use a ModernBERT, or TransformerEncoder for a BERT"),
 }
 
 
@@ -140,9 +136,7 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     # before a list of them is made
     check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), most=MOST_LAYERS)
     with reading(folder / CONFIG):
-        config = kind.from_dict(
-            {name: value for name, value in settings.items() if name not in NOT_THE_MODELS}
-        )
+        config = kind.from_dict({name: value for name, value in settings.items() if name not in NOT_THE_MODELS})
     check(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
@@ -178,19 +172,13 @@ def weight_files(folder: Path) -> list[Path]:
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
         pickled = ", ".join(path.name for path in folder.glob("*.bin"))
-        found = (
-            f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
-        )
+        found = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
         raise ValueError(f"{folder} holds {found}: save_pretrained writes {WEIGHTS}")
     with reading(folder / INDEX):
-        names = sorted(
-            {str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()}
-        )
+        names = sorted({str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()})
     for name in names:
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise ValueError(
-                f"{folder / INDEX} names {name!r}, which is no safetensors file beside it: save it again"
-            )
+            raise ValueError(f"{folder / INDEX} names {name!r}, which is no safetensors file beside it: save it again")
     return [folder / name for name in names]
 
 

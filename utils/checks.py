@@ -17,12 +17,7 @@ from torch import Tensor
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # what is built of a configuration's choices
-BUILT = {
-    "position_embedding_type": "absolute",
-    "is_decoder": False,
-    "add_cross_attention": False,
-    "pruned_heads": {},
-}
+BUILT = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False, "pruned_heads": {}}
 MODERN_COUNTS = (
     *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"),
     "max_position_embeddings",
@@ -66,9 +61,7 @@ def check_config(config) -> None:
 def check_numbers(config, counts: Collection[str]) -> None:
     """Refuse counts, shares and a deviation with which no model works, and weights that are stored as codes."""
     if getattr(config, "quantization_config", None):
-        raise ValueError(
-            "the checkpoint holds quantized weights (quantization_config): save the model as float32"
-        )
+        raise ValueError("the checkpoint holds quantized weights (quantization_config): save the model as float32")
     for field in counts:
         most = MOST_LAYERS if field == "num_hidden_layers" else math.inf
         check_size(field, getattr(config, field), most=most)
@@ -293,9 +286,7 @@ def check_vocabulary(vocab: Mapping[str, int]) -> None:
         raise ValueError(f"the vocabulary lacks {', '.join(missing)}: pass BERT's whole, token to id")
     several = [token_id for token_id, tokens in Counter(vocab.values()).items() if tokens > 1]
     if several:
-        raise ValueError(
-            f"the vocabulary gives several tokens the id {several[0]}: each needs one of its own"
-        )
+        raise ValueError(f"the vocabulary gives several tokens the id {several[0]}: each needs one of its own")
 
 
 def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:

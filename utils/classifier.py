@@ -39,10 +39,7 @@ class TransformerForSequenceClassification(SavedModel):
         if num_labels is None:
             return super().from_checkpoint(checkpoint)
         config, weights = read_checkpoint(checkpoint)
-        config.id2label, config.num_labels = (
-            None,
-            num_labels,
-        )  # the names of its classes went with the old layer
+        config.id2label, config.num_labels = (None, num_labels)  # the names of its classes went with the old layer
         model = cls(config)
         model.encoder.load_bert_weights(weights)
         if "pooler.dense.weight" in weights:

@@ -119,9 +119,7 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     names = tuple(sorted(counts))
     if len(names) < 2:
         found = f"one class, {names[0]!r}," if names else "no class"
-        raise ValueError(
-            f"{path} holds {found} in the column {label!r}: it takes two different labels or more"
-        )
+        raise ValueError(f"{path} holds {found} in the column {label!r}: it takes two different labels or more")
     rarest = min(names, key=counts.get)
     if counts[rarest] < 3:
         found = f"the class {rarest!r} has {counts[rarest]} different texts, too few for three parts"
@@ -130,9 +128,7 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     return Labelled(*deal(list(unique.values()), counts, names, seed), names, len(rows), over_lines)
 
 
-def deal(
-    pairs: Sequence[tuple[str, str]], counts: Counter, names: Sequence[str], seed: int
-) -> list[Examples]:
+def deal(pairs: Sequence[tuple[str, str]], counts: Counter, names: Sequence[str], seed: int) -> list[Examples]:
     """Deal (text, name) pairs into train, validation and test, each class alike, in an order that the seed draws."""
     parts, dealt = {"test": ([], []), "validation": ([], []), "train": ([], [])}, Counter()
     numbers = {name: number for number, name in enumerate(names)}
@@ -156,9 +152,7 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
     try:
         texts = list(word_rows(path))
     except (ValueError, csv.Error) as error:  # a UnicodeDecodeError is one
-        remedy = (
-            "save it as CSV, UTF-8, with a word and its label in each row, and an empty row between texts"
-        )
+        remedy = "save it as CSV, UTF-8, with a word and its label in each row, and an empty row between texts"
         raise ValueError(f"{path} cannot be read ({error}): {remedy}") from error
     counts = Counter(label for text in texts for _, label in text)
     names, words = tuple(sorted(counts)), {word for text in texts for word, _ in text}
@@ -169,9 +163,7 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
         raise ValueError(f"{path} holds one class, {names[0]!r}: it takes two different labels or more")
     if len(names) > len(words):
         found = f"{len(words)} different words and {len(names)} different labels"
-        raise ValueError(
-            f"{path} has {found}, as if they had changed places: write the word first, then its label"
-        )
+        raise ValueError(f"{path} has {found}, as if they had changed places: write the word first, then its label")
     unique = {}
     for text in texts:
         unique.setdefault(text_hash(" ".join(word for word, _ in text)), text)
@@ -197,9 +189,7 @@ def word_rows(path: Path) -> Iterator[list[tuple[str, str]]]:
         lines.seek(0)
         splits = {mark: csv.reader(beginning, delimiter=mark) for mark in ",;\t"}
         rows = csv.reader(
-            lines,
-            delimiter=max(splits, key=lambda mark: sum(len(row) == 2 for row in splits[mark])),
-            strict=True,
+            lines, delimiter=max(splits, key=lambda mark: sum(len(row) == 2 for row in splits[mark])), strict=True
         )
         for row in rows:
             fields = [field.strip() for field in row]
@@ -215,9 +205,7 @@ def word_rows(path: Path) -> Iterator[list[tuple[str, str]]]:
 def word_and_label(fields: list[str], line: int) -> tuple[str, str]:
     """A row's word and label; ValueError that names the line unless it has both and nothing else."""
     if len(fields) != 2:
-        reason = (
-            "a comma as a word needs double quotes around it" if len(fields) > 2 else "a label is missing"
-        )
+        reason = "a comma as a word needs double quotes around it" if len(fields) > 2 else "a label is missing"
         count = f"{len(fields)} field" + "s" * (len(fields) > 1)
         raise ValueError(f"line {line} has {count}, {fields!r:.80}, not a word and a label; {reason}")
     word, label = fields
@@ -235,26 +223,18 @@ def word_and_label(fields: list[str], line: int) -> tuple[str, str]:
 def check_no_header(path: Path, word: str, label: str, counts: Counter) -> None:
     """Refuse a first row that names the columns."""
     if counts[label] == 1 and word.lower() in HEADERS[0] and label.lower() in HEADERS[1]:
-        raise ValueError(
-            f"{path} begins with a header, {word!r} and {label!r}: delete it, and begin with a word"
-        )
+        raise ValueError(f"{path} begins with a header, {word!r} and {label!r}: delete it, and begin with a word")
 
 
-def deal_words(
-    path: Path, texts: list[list[tuple[str, str]]], seed: int
-) -> list[list[list[tuple[str, str]]]]:
+def deal_words(path: Path, texts: list[list[tuple[str, str]]], seed: int) -> list[list[list[tuple[str, str]]]]:
     """Deal texts into train, validation and test, in an order that the seed draws; each class stays in train."""
     order = sorted(texts, key=lambda text: text_hash(" ".join([str(seed), *(word for word, _ in text)])))
-    left = Counter(
-        label for text in texts for label in {label for _, label in text}
-    )  # texts with it, in train
+    left = Counter(label for text in texts for label in {label for _, label in text})  # texts with it, in train
     parts, tenth = {"test": [], "validation": [], "train": []}, max(1, len(texts) // 10)
     for text in order:
         labels = {label for _, label in text}
         spared = all(left[label] > 1 for label in labels)
-        place = next(
-            (name for name in ("test", "validation") if spared and len(parts[name]) < tenth), "train"
-        )
+        place = next((name for name in ("test", "validation") if spared and len(parts[name]) < tenth), "train")
         parts[place].append(text)
         if place != "train":
             left.subtract(labels)
@@ -321,9 +301,7 @@ def text_lines(path: Path) -> Iterator[str]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path} cannot be read (line {number}: {error}): save it as UTF-8"
-                ) from error
+                raise ValueError(f"{path} cannot be read (line {number}: {error}): save it as UTF-8") from error
             if "\0" in text:
                 raise ValueError(f"{path} has a NUL byte in line {number}, as UTF-16 has: save it as UTF-8")
             yield text.strip()
@@ -385,9 +363,7 @@ def company_queries() -> list[tuple[str, str]]:
     return [(row["query"], row["company"]) for row in rows]
 
 
-def read_csv(
-    file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8"
-) -> list[dict[str, str]]:
+def read_csv(file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8") -> list[dict[str, str]]:
     """These columns of a CSV file with a header, row by row; commas or semicolons, with or without a byte order mark.
 
     ValueError, with file and line, for a column that is missing, a row that is too short or too long, and other bytes.
@@ -395,9 +371,7 @@ def read_csv(
     return list(csv_rows(file, columns, remedy))
 
 
-def csv_rows(
-    file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8"
-) -> Iterator[dict[str, str]]:
+def csv_rows(file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8") -> Iterator[dict[str, str]]:
     """What `read_csv` gives, one row at a time, so that a large file need not be held."""
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:

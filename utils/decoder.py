@@ -9,14 +9,7 @@ from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
 from utils.batches import evaluation_mode
-from utils.checks import (
-    check_config,
-    check_mask_facts,
-    check_same_shape,
-    check_tensor,
-    checked_mask,
-    mask_facts,
-)
+from utils.checks import check_config, check_mask_facts, check_same_shape, check_tensor, checked_mask, mask_facts
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer

@@ -51,9 +51,7 @@ class TransformerEncoderLayer(nn.Module):
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """hidden_states (B, S, H) to (B, S, H) and attention_weights (B, A, S, S), None unless asked for."""
-        attended, weights = self.attention(
-            self.attention_input(hidden_states), attention_mask, output_attentions
-        )
+        attended, weights = self.attention(self.attention_input(hidden_states), attention_mask, output_attentions)
         hidden_states = hidden_states + self.dropout(attended)
         if self.norm_first:
             transformed = self.feed_forward(self.feed_forward_norm(hidden_states))

@@ -34,12 +34,7 @@ class Writer:
     """What a search asks for the next token: a decoder and the sources, each as often as there are beams."""
 
     def __init__(
-        self,
-        decoder: nn.Module,
-        states: Tensor,
-        mask: Tensor | None,
-        limits: WritingLimits,
-        use_cache: bool = True,
+        self, decoder: nn.Module, states: Tensor, mask: Tensor | None, limits: WritingLimits, use_cache: bool = True
     ):
         """`states` (B, S, H) and `mask` (B, S) are the encoder's."""
         self.decoder, self.B = decoder, len(states)

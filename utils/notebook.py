@@ -93,9 +93,7 @@ def other_checkout(folder: Path) -> Path | None:
     """
     ours = Path(__file__).parents[1]
     programs = [
-        path.relative_to(ours)
-        for name in ("utils", "views", "exercises")
-        for path in (ours / name).rglob("*.py")
+        path.relative_to(ours) for name in ("utils", "views", "exercises") for path in (ours / name).rglob("*.py")
     ]
     for place in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
         if (place / "utils" / "notebook.py").is_file() and (place / "exercises").is_dir():
@@ -121,9 +119,7 @@ def too_small(checkpoint: str) -> str:
 def lacking(config) -> str:
     """What the notebooks look at and a model of this configuration has not, field by field; "" if it has all of it."""
     found = {field: getattr(config, field) for field in NEEDED}
-    return "; ".join(
-        f"{field}={found[field]}, not {least}" for field, least in NEEDED.items() if found[field] < least
-    )
+    return "; ".join(f"{field}={found[field]}, not {least}" for field, least in NEEDED.items() if found[field] < least)
 
 
 def need_words(words: str) -> None:
@@ -184,9 +180,7 @@ def predictions() -> None:
     for asked, (prediction, actual) in PREDICTED.items():
         print(f"{asked}: you predicted {prediction}, and it is {actual}")
     if not PREDICTED:
-        print(
-            "You predicted nothing so far: type a guess where it says prediction = None, and run the cells again"
-        )
+        print("You predicted nothing so far: type a guess where it says prediction = None, and run the cells again")
 
 
 def agrees(prediction, actual) -> bool:
@@ -277,7 +271,5 @@ def within(name: str, value: int, count: int, least: int = 0) -> int:
     number = value if isinstance(value, int) and not isinstance(value, bool) else least
     nearest = min(max(number, least), count - 1)
     if nearest != value:
-        print(
-            f"{name} is a whole number from {least} to {count - 1}, not {value!r}: this cell takes {nearest}"
-        )
+        print(f"{name} is a whole number from {least} to {count - 1}, not {value!r}: this cell takes {nearest}")
     return nearest

@@ -31,9 +31,7 @@ class OnnxOutputs(nn.Module):
         super().__init__()
         self.model, self.options = model, options
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor
-    ) -> tuple[Tensor, ...]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, ...]:
         """Three times (B, S) to what was asked for."""
         output = self.model(input_ids, attention_mask, token_type_ids, **self.options)
         outputs = (output,) if isinstance(output, Tensor) else output

@@ -68,9 +68,7 @@ def encode_packed(
             packed, _ = layer(packed)
     if boundaries.calls != len(encoder.layers):
         fused = f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention"
-        raise ValueError(
-            f"{fused}, so texts were mixed: pad them, as encoder(input_ids, attention_mask) does"
-        )
+        raise ValueError(f"{fused}, so texts were mixed: pad them, as encoder(input_ids, attention_mask) does")
     return torch.zeros_like(embedded).masked_scatter(real[:, :, None], packed)
 
 

@@ -6,9 +6,7 @@ from IPython import get_ipython
 from IPython.display import clear_output
 
 SECONDS = 2  # in which nobody wonders
-IMPORTING = (
-    "Importing PyTorch and transformers: some seconds, and longer the first time after an installation …"
-)
+IMPORTING = "Importing PyTorch and transformers: some seconds, and longer the first time after an installation …"
 
 SAID = threading.Event()
 

@@ -23,16 +23,9 @@ def set_style() -> None:
     """
     named = {role: LIGHT[hue] for role, hue in ROLES.items()} | {"mark": LIGHT["mark"]}
     above, below = SCALES["light"]["above"], SCALES["light"]["below"]
-    named |= {f"pale {hue}": tint for hue, tint in TINTS.items()} | {
-        "light blue": above[2],
-        "light orange": below[2],
-    }
+    named |= {f"pale {hue}": tint for hue, tint in TINTS.items()} | {"light blue": above[2], "light orange": below[2]}
     get_named_colors_mapping().update(named)
-    for name, stops in {
-        "weights": above,
-        "others": below,
-        "signed": (*reversed(below), *above[1:]),
-    }.items():
+    for name, stops in {"weights": above, "others": below, "signed": (*reversed(below), *above[1:])}.items():
         if name not in colormaps:
             colormaps.register(LinearSegmentedColormap.from_list(name, stops))
     if "heads" not in colormaps:

@@ -28,9 +28,7 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, in) to (…, out)."""
-        return torch.ops.mkldnn._linear_pointwise(
-            x, self.weight, self.bias, self.after, [], self.approximation
-        )
+        return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, self.after, [], self.approximation)
 
 
 @torch.no_grad()
@@ -52,11 +50,7 @@ def prepare(encoder: TransformerEncoder) -> TransformerEncoder:
         return encoder
     prepared = copy.deepcopy(encoder).eval().requires_grad_(False)
     weight = next(prepared.parameters())
-    if (
-        weight.device.type != "cpu"
-        or weight.dtype != torch.float32
-        or not torch.backends.mkldnn.is_available()
-    ):
+    if weight.device.type != "cpu" or weight.dtype != torch.float32 or not torch.backends.mkldnn.is_available():
         return prepared
     for layer in prepared.layers:
         for name in ("query", "key", "value", "output"):

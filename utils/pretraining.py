@@ -70,9 +70,7 @@ def train_vocabulary(
     return WordPieceTokenizer({piece: number for number, piece in enumerate(pieces)}, lowercase)
 
 
-def learn_vocabulary(
-    texts: Callable[[], Iterable[str]], size: int, lowercase: bool = True
-) -> WordPieceTokenizer:
+def learn_vocabulary(texts: Callable[[], Iterable[str]], size: int, lowercase: bool = True) -> WordPieceTokenizer:
     """A tokenizer for texts in any script, which are gone through twice: `texts()` begins anew.
 
     Characters that come once are left out, and the rarest, too, where all would fill over two thirds of it: a word
@@ -168,9 +166,7 @@ def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
         yield from (batch.tolist() for batch in torch.cat(order).split(settings.batch_size))
 
 
-def masked_batches(
-    rows: Tensor, tokenizer, settings: Settings, start: int = 0
-) -> Iterator[tuple[Tensor, Tensor]]:
+def masked_batches(rows: Tensor, tokenizer, settings: Settings, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
     """Batches of rows (N, S) with words hidden, and their labels, (B, S) each, without end, from a step on.
 
     What is drawn depends on seed and step alone, so that a run that was cut off can go on as if nothing had happened.
@@ -215,9 +211,7 @@ class NeighbourGuess:
 
     def __init__(self, rows: Tensor, vocab_size: int):
         """Count in rows (N, S) of ids."""
-        left, word, right = (
-            rows[:, start : rows.size(1) - 2 + start].flatten().numpy() for start in range(3)
-        )
+        left, word, right = (rows[:, start : rows.size(1) - 2 + start].flatten().numpy() for start in range(3))
         self.size = vocab_size
         self.word = self.smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
         self.after, self.before = self.count(left, word), self.count(right, word)
@@ -300,10 +294,7 @@ def mean_vectors(encoder: nn.Module, rows: Sequence[list[int]]) -> Tensor:
 
 
 def contrast(
-    encoder: TransformerEncoder,
-    tokenizer,
-    texts: Sequence[str] | Sequence[tuple[str, str]],
-    batch_size: int = 32,
+    encoder: TransformerEncoder, tokenizer, texts: Sequence[str] | Sequence[tuple[str, str]], batch_size: int = 32
 ) -> History:
     """Train an encoder, in place, on texts or on pairs of texts, each once and in their order; the loss of each step.
 

@@ -68,9 +68,7 @@ class SavedModel(nn.Module):
         """
         folder = Path(folder).expanduser().resolve()
         if tokenizer is None and self.checkpoint is None:
-            raise ValueError(
-                "this model was made from a configuration, which has no vocabulary: pass tokenizer="
-            )
+            raise ValueError("this model was made from a configuration, which has no vocabulary: pass tokenizer=")
         vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
         check_vocabulary_size(vocab, self.config.vocab_size)
         weights = {
@@ -79,9 +77,7 @@ class SavedModel(nn.Module):
         }
         check_finite_weights(weights)
         config = saved_config(self.config, self.architecture, labels)
-        with new_folder(
-            folder, MODEL_FILES, partial(check_own_folder, architecture=self.architecture)
-        ) as draft:
+        with new_folder(folder, MODEL_FILES, partial(check_own_folder, architecture=self.architecture)) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
             # safetensors lets nobody but its owner read it

@@ -22,13 +22,7 @@ from utils.training import Evaluation, summarize, summed
 IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
 # how a word stands in its text: with a small or a capital letter, and with which mark behind it
 LABELS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
-MARKS = {
-    "": "",
-    ",": ",",
-    ".": ".",
-    "!": ".",
-    "?": "?",
-}  # an exclamation mark ends a sentence, as a full stop does
+MARKS = {"": "", ",": ",", ".": ".", "!": ".", "?": "?"}  # an exclamation mark ends a sentence, as a full stop does
 KINDS = {  # what is looked for, and the labels that have it
     "capital": (4, 5, 6, 7),
     "comma": (1, 5),
@@ -59,10 +53,7 @@ class TransformerForTokenClassification(SavedModel):
         if num_labels is None:
             return super().from_checkpoint(checkpoint)
         config, weights = read_checkpoint(checkpoint)
-        config.id2label, config.num_labels = (
-            None,
-            num_labels,
-        )  # the names of its classes went with the old layer
+        config.id2label, config.num_labels = (None, num_labels)  # the names of its classes went with the old layer
         model = cls(config)
         model.encoder.load_bert_weights(weights)
         model.checkpoint = str(checkpoint_folder(checkpoint))
@@ -94,9 +85,7 @@ def align(words: Sequence[str], labels: Sequence[int], tokenizer) -> tuple[list[
     return [*ids, sep_id], [*aligned, IGNORED]
 
 
-def align_parts(
-    words: Sequence[str], labels: Sequence[int], tokenizer, room: int
-) -> list[tuple[list[int], list[int]]]:
+def align_parts(words: Sequence[str], labels: Sequence[int], tokenizer, room: int) -> list[tuple[list[int], list[int]]]:
     """As `align`, in as few rows as hold the text, cut between two words: none has more than `room` ids.
 
     ValueError for a word that fills no row.
@@ -173,9 +162,7 @@ def passages(reviews: Sequence[str], least: int = 8, most: int = 40) -> list[Lab
 # Training and answers
 
 
-def label_tokens(
-    model: nn.Module, rows: Sequence[tuple[list[int], list[int]]], batch: Sequence[int]
-) -> Tensor:
+def label_tokens(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]], batch: Sequence[int]) -> Tensor:
     """Label the rows with these indices; summed loss, right answers and number of them, (3,), as `fit` takes it.
 
     A row is what `align` returns. Only tokens with a label count.
@@ -266,9 +253,7 @@ def spans(labels: Sequence[str]) -> set[tuple[str, int, int]]:
     """
     found, start, kind, before = set(), None, None, "O"
     for place, label in enumerate([*labels, "O"]):
-        mark, of = (
-            (label[0], label[2:]) if re.match("[BIES]-", label) else ("O" if label == "O" else "I", label)
-        )
+        mark, of = (label[0], label[2:]) if re.match("[BIES]-", label) else ("O" if label == "O" else "I", label)
         goes_on = mark in "IE" and before in "BI" and of == kind
         if start is not None and not goes_on:
             found.add((kind, start, place))
@@ -313,8 +298,7 @@ def names(labels: Sequence[int]) -> set[tuple[str, int, int]]:
 def score_names(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], least: int = 1) -> Score:
     """How many whole names of `least` words or more are found."""
     sides = [
-        [{run for run in names(labels) if run[2] - run[1] >= least} for labels in side]
-        for side in (truth, answers)
+        [{run for run in names(labels) if run[2] - run[1] >= least} for labels in side] for side in (truth, answers)
     ]
     return count_spans(*sides)
 

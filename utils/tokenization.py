@@ -226,19 +226,13 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
         raise ValueError(f"the tokenizer has a normalizer that is not built here, {normalizer}: {REMEDY}")
     others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
     if others:
-        raise ValueError(
-            f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five"
-        )
+        raise ValueError(f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five")
     return tokenizer.get_vocab(), normalizer["lowercase"]
 
 
 def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
     """Write a vocabulary, token to id, as files that `load_tokenizer` reads; ValueError if it comes back changed."""
-    settings = {
-        "tokenizer_class": "BertTokenizer",
-        "do_lower_case": lowercase,
-        "model_max_length": max_length,
-    }
+    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": max_length}
     lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
     (folder / "vocab.txt").write_text(lines, "utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")

@@ -230,9 +230,7 @@ def predict(
     return Predictions(probabilities.argmax(dim=-1), probabilities)
 
 
-def encode(
-    model: nn.Module, tokenizer, examples: Examples, max_length: int | None
-) -> tuple[list[list[int]], Tensor]:
+def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | None) -> tuple[list[list[int]], Tensor]:
     """Rows of ids and labels (N,) of examples; ValueError unless each label is one of the model's classes."""
     if not isinstance(examples, Examples):
         raise TypeError(f"examples must be Examples(texts, labels), got {type(examples).__name__}")
@@ -241,9 +239,7 @@ def encode(
     return rows, torch.tensor(examples.labels, dtype=torch.long)
 
 
-def evaluate_rows(
-    model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64
-) -> Evaluation:
+def evaluate_rows(model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64) -> Evaluation:
     """Loss and accuracy on rows of ids, in evaluation mode."""
     return summarize(summed(compute_logits(model, rows, batch_size), labels))
 

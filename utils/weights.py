@@ -73,9 +73,7 @@ def official_name(name: str) -> str:
 
 
 def rename_weights(
-    state_dict: Mapping[str, Tensor],
-    wanted: Mapping[str, Tensor],
-    rename: Callable[[str], str | None] = rename_weight,
+    state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor], rename: Callable[[str], str | None] = rename_weight
 ) -> dict[str, Tensor]:
     """Official weights under our names; ValueError unless they fit the wanted ones exactly, tied ones equal.
 

@@ -34,9 +34,7 @@ def main(arguments: list[str] | None = None) -> None:
     if not given.text.strip() or (given.pair is not None and not given.pair.strip()):
         parser.error("a text is empty: type a word or more")
     if Path(given.save).is_dir():
-        parser.error(
-            f"--save {given.save} is a folder: name a file in it, such as {Path(given.save, 'page.html')}"
-        )
+        parser.error(f"--save {given.save} is a folder: name a file in it, such as {Path(given.save, 'page.html')}")
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -44,12 +42,8 @@ def main(arguments: list[str] | None = None) -> None:
         model = AutoModel.from_pretrained(folder)
         rows_of(model)  # ValueError for one that reads no text
         if has_two_sides(model) and given.pair is None:
-            parser.error(
-                f"a {family_of(model)} reads one text and writes another: pass what it writes with --pair"
-            )
-        view = VIEWS[given.view](
-            model, AutoTokenizer.from_pretrained(folder), given.text, given.pair, **chosen
-        )
+            parser.error(f"a {family_of(model)} reads one text and writes another: pass what it writes with --pair")
+        view = VIEWS[given.view](model, AutoTokenizer.from_pretrained(folder), given.text, given.pair, **chosen)
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))

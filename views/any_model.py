@@ -61,9 +61,7 @@ def accepted(model, batch: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def check_places(model, inputs: dict[str, Tensor], kind: str, shape: tuple[int, ...]) -> None:
     """Raise ValueError for weights that do not lead from token to token, as those of windows and chunks do not."""
-    read, written = (
-        inputs[name].size(1) if name in inputs else None for name in ("input_ids", "decoder_input_ids")
-    )
+    read, written = (inputs[name].size(1) if name in inputs else None for name in ("input_ids", "decoder_input_ids"))
     wanted = {"decoder": (written, written), "cross": (written, read)}.get(kind, (read, read))
     if read is not None and shape[2:] != wanted:
         places, tokens = (" × ".join(map(str, sizes)) for sizes in (shape[2:], wanted))
@@ -175,9 +173,7 @@ def register() -> None:
     AttentionMaskInterface.register(READER, eager_mask)
 
 
-def read_neurons(
-    model: "PreTrainedModel", inputs: dict[str, Tensor]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def read_neurons(model: "PreTrainedModel", inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return queries and keys (L, A, S, D), after rotation, the model's own weights (L, A, S, S), and what is masked.
 
     ValueError for a model whose weights are not the softmax of its queries and keys, which a neuron view would show.
@@ -202,9 +198,7 @@ def read_neurons(
         )
     if len(sizes := {call.query.size(-1) for call in found}) > 1:
         raise ValueError(f"the heads of a {family} differ in their size D, {sorted(sizes)}. {views}")
-    queries, keys, masks, made = (
-        torch.cat([part.float() for part in parts]) for parts in zip(*found, strict=True)
-    )
+    queries, keys, masks, made = (torch.cat([part.float() for part in parts]) for parts in zip(*found, strict=True))
     far = (made - weights).abs().max().item()
     if not far <= (1e-5 if next(model.parameters()).dtype in (torch.float, torch.double) else 1e-2):
         raise ValueError(

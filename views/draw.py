@@ -203,9 +203,7 @@ def read_arguments(
     for kind, left, right in (("encoder",) * 3, ("decoder",) * 3, ("cross", "decoder", "encoder")):
         if (argument := f"{kind}_attention") in given:
             texts = (given.get(f"{side}_tokens") for side in (left, right))
-            panels[kind] = read_panel(
-                given[argument], *texts, argument=argument, prettify_tokens=prettify_tokens
-            )
+            panels[kind] = read_panel(given[argument], *texts, argument=argument, prettify_tokens=prettify_tokens)
     if not panels:
         panels["all"], start, read_name = read_one_text(source, tokens, start, sentence_b, prettify_tokens)
         name = name or read_name

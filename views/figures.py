@@ -154,9 +154,7 @@ def mask_painter(
     odd = torch.arange(len(names)) * 2 + 1
     values = as_numbers("values", odd if values is None else values, len(names))
     if values.abs().max() > 1000:
-        raise ValueError(
-            f"values reach {values.abs().max():g}, which is too large to be drawn: use -1000 to 1000"
-        )
+        raise ValueError(f"values reach {values.abs().max():g}, which is too large to be drawn: use -1000 to 1000")
     masks = masks_of(names)
     if rows is not None:
         rows = as_tokens("rows", rows, 1, 12)
@@ -257,9 +255,7 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
     check_size("steps", steps, 1, 60)
     text = "\n".join(texts)
     if len(text) > 2000:
-        raise ValueError(
-            f"the texts have {len(text):,} characters: pass some of them, 2,000 characters at most"
-        )
+        raise ValueError(f"the texts have {len(text):,} characters: pass some of them, 2,000 characters at most")
     counts = Counter(word for word in words_of(text) if word.isalpha())
     if not counts:
         raise ValueError(f"the texts {text!r:.60} hold no word of letters: pass one at least")
@@ -273,13 +269,7 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
 
 
 def graph_walk(
-    index,
-    vectors: Tensor,
-    query: Tensor,
-    names: Sequence[str],
-    *,
-    query_name: str = "the query",
-    k: int = 3,
+    index, vectors: Tensor, query: Tensor, names: Sequence[str], *, query_name: str = "the query", k: int = 3
 ) -> View:
     """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates kept in view.
 
@@ -389,13 +379,9 @@ def as_numbers(argument: str, values, *sizes: int | range) -> Tensor:
     allowed = [size if isinstance(size, range) else range(size, size + 1) for size in sizes]
     if numbers.dim() != len(sizes) or any(n not in ns for n, ns in zip(numbers.shape, allowed, strict=True)):
         wanted = " × ".join(f"{ns[0]}" if len(ns) == 1 else f"{ns[0]} to {ns[-1]}" for ns in allowed)
-        raise ValueError(
-            f"{argument} has the shape {tuple(numbers.shape)}: this figure draws {wanted} numbers"
-        )
+        raise ValueError(f"{argument} has the shape {tuple(numbers.shape)}: this figure draws {wanted} numbers")
     if not numbers.isfinite().all():
-        raise ValueError(
-            f"{argument} holds nan or inf, which cannot be drawn: {numbers.flatten()[:8].tolist()}"
-        )
+        raise ValueError(f"{argument} holds nan or inf, which cannot be drawn: {numbers.flatten()[:8].tolist()}")
     return numbers
 
 
@@ -438,9 +424,7 @@ def splitting_rules(lowercase: bool) -> dict:
 def vocabulary_lines(vocab: Mapping[str, int]) -> str:
     """Write the tokens in the order of their ids, a line each; ValueError for ids with gaps, or a line break."""
     if set(vocab.values()) != set(range(len(vocab))):
-        raise ValueError(
-            f"{len(vocab)} tokens have ids up to {max(vocab.values())}: number them from 0, without gaps"
-        )
+        raise ValueError(f"{len(vocab)} tokens have ids up to {max(vocab.values())}: number them from 0, without gaps")
     if broken := [token for token in vocab if "\n" in token]:
         raise ValueError(f"the token {broken[0]!r:.60} holds a line break, which no vocab.txt can: remove it")
     return "\n".join(sorted(vocab, key=vocab.get))

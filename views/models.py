@@ -77,9 +77,7 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
 def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list]:
     """Return the attentions and tokens of an encoder–decoder, under the names by which a view is given them."""
     if target is None:
-        raise ValueError(
-            f"a {family_of(model)} reads one text and writes another: pass the second, too, as sentence_b"
-        )
+        raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second, too, as sentence_b")
     read, written = (
         check_some_tokens(name, tokenize_for_view(model, tokenizer, text, None))
         for name, text in (("sentence_a", source), ("sentence_b", target))
@@ -130,12 +128,8 @@ def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None)
     if sentence_b is not None:
         texts["sentence_b"] = sentence_b
     for name, text in texts.items():
-        if not isinstance(
-            text, str
-        ):  # a list would be tokenized as a batch, of which a view shows the first alone
-            raise ValueError(
-                f"{name} must be one string, got {text!r:.60}: a view shows one text or one pair"
-            )
+        if not isinstance(text, str):  # a list would be tokenized as a batch, of which a view shows the first alone
+            raise ValueError(f"{name} must be one string, got {text!r:.60}: a view shows one text or one pair")
     if hasattr(tokenizer, "convert_ids_to_tokens"):
         batch = tokenizer(*texts.values(), return_tensors="pt", return_token_type_ids=True)
         tokens = readable_tokens(tokenizer, batch)
@@ -180,9 +174,7 @@ def rows_of(model: "PreTrainedModel") -> int:
 def check_vocabulary(tokenizer, rows: int) -> None:
     """Refuse a tokenizer whose ids do not fill a model's embeddings, but for the rows that many have to spare."""
     if not callable(tokenizer) or not hasattr(tokenizer, "vocab"):
-        raise TypeError(
-            f"tokenizer must be one of this series or of transformers, got {type(tokenizer).__name__}"
-        )
+        raise TypeError(f"tokenizer must be one of this series or of transformers, got {type(tokenizer).__name__}")
     last = max(tokenizer.vocab.values(), default=-1)
     if not max(rows - SPARE, rows / 2) <= last + 1 <= rows:
         raise ValueError(
@@ -202,10 +194,7 @@ def words_of(tokens: list[str], batch) -> list[int]:
     """Number the words that tokens belong to, as a fast tokenizer knows them, or by the ## of WordPiece."""
     if getattr(batch, "is_fast", False):
         known = list(zip(batch.sequence_ids(0), batch.word_ids(0), strict=True))
-        begins = [
-            word == (None, None) or word != before
-            for before, word in zip([None, *known], known, strict=False)
-        ]
+        begins = [word == (None, None) or word != before for before, word in zip([None, *known], known, strict=False)]
     else:
         begins = [not token.startswith("##") for token in tokens]
     return [number - 1 for number in itertools.accumulate(map(int, begins))]

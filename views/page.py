@@ -22,9 +22,7 @@ PARTS_OF_A_PAIR = {
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
-)
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
 INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
@@ -88,9 +86,7 @@ class View:
         return write_file(path, self.page)
 
 
-def make_view(
-    kind: Kind, panels: dict[str, dict], *, display_mode: str | None, summary: str, **params
-) -> View:
+def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, summary: str, **params) -> View:
     """Make a view of these panels, the choices of its drop-down for attention.
 
     `params` are the others that bertviz's template reads. ValueError for a `display_mode` that does not exist.
@@ -135,9 +131,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
 
 def drop_downs(kind: Kind, params: dict) -> str:
     """Build the drop-downs above a drawing: bertviz fills those of the kind, and that for attention is filled here."""
-    controls = [
-        f'<label>{label}: <select id="{name}"></select></label>' for name, label in kind.drop_downs.items()
-    ]
+    controls = [f'<label>{label}: <select id="{name}"></select></label>' for name, label in kind.drop_downs.items()]
     choices = {name: name.capitalize() for name in params["attention"]}
     if params["sentence_b_start"] is not None:
         choices |= PARTS_OF_A_PAIR

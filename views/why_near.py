@@ -41,26 +41,19 @@ def read_states(encoder, tokenizer, name: str, text: str) -> tuple[Text, Tensor]
         raise ValueError(f"{name}={text!r:.60} is no text: pass a string with a word or more")
     read = tokenize_for_view(encoder, tokenizer, text, None)
     if len(read.tokens) > MOST_TOKENS:
-        raise ValueError(
-            f"{name} has {len(read.tokens)} tokens, and the view has room for {MOST_TOKENS}: shorten it"
-        )
+        raise ValueError(f"{name} has {len(read.tokens)} tokens, and the view has room for {MOST_TOKENS}: shorten it")
     with reading(encoder):
         output = encoder(**{key: ids.to(device_of(encoder)) for key, ids in read.inputs.items()})
     states = getattr(output, "last_hidden_state", None)
     if states is None:
-        raise ValueError(
-            f"a {type(encoder).__name__} returns no last_hidden_state: pass the encoder without its head"
-        )
+        raise ValueError(f"a {type(encoder).__name__} returns no last_hidden_state: pass the encoder without its head")
     return read, states[0].cpu().double()
 
 
 def compare(one: tuple[Text, Tensor], other: tuple[Text, Tensor]) -> dict:
     """Put together what the page draws of two texts."""
     shares = shares_of_cosine(one[1], other[1])
-    sides = [
-        {"tokens": [prettify(token) for token in read.tokens], "words": read.words}
-        for read, _ in (one, other)
-    ]
+    sides = [{"tokens": [prettify(token) for token in read.tokens], "words": read.words} for read, _ in (one, other)]
     return {
         "sides": sides,
         "shares": shares.tolist(),

@@ -63,9 +63,7 @@ def read_cells(path: Path) -> list[Cell]:
         raise ValueError(f"{path} is no notebook: it cannot be read as JSON ({error})") from error
     cells = content.get("cells") if isinstance(content, dict) else None
     if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
-        raise ValueError(
-            f"{path} is no notebook of version 4: it has no list of cells. Save it in JupyterLab"
-        )
+        raise ValueError(f"{path} is no notebook of version 4: it has no list of cells. Save it in JupyterLab")
     try:
         return [
             Cell(str(cell.get("id", "")), without_magics("".join(cell["source"])))
@@ -108,9 +106,7 @@ def find_answer(exercise: Cell, handed_in: Sequence[Cell]) -> Cell | None:
     return next(iter([*same, *written[::-1], *checking]), None)
 
 
-def with_helpers(
-    answer: Cell, handed_in: Sequence[Cell], original: Sequence[Cell], given: set[str]
-) -> Answer:
+def with_helpers(answer: Cell, handed_in: Sequence[Cell], original: Sequence[Cell], given: set[str]) -> Answer:
     """A student's cell and, before it, cells of their own that it needs, such as one with a function.
 
     Their own are those that they have added, and those that they have edited, such as the imports; of these, only

@@ -29,9 +29,7 @@ from exercises.grading.watch import work
 
 PATIENCE = 5  # times the seconds of a cell by the clock: on a busy machine a process waits for a core
 START_UP = 300  # seconds for a process to import what it needs, on a machine that is busy
-IMPORTED_LATE = (
-    "transformers.models.bert.modeling_bert"  # by checks: not under the eyes that watch the student
-)
+IMPORTED_LATE = "transformers.models.bert.modeling_bert"  # by checks: not under the eyes that watch the student
 STARTS_THREADS = "onnxruntime"  # when it is imported, and a process with threads is not safely forked
 QUIET = {  # of the processes, which share the cores and show nothing
     "OMP_NUM_THREADS": "1",
@@ -131,9 +129,7 @@ class Grader:
             del left[at]
         for number in graded.shapes:
             if graded.verdicts[number].kind in ("correct", "look"):
-                graded.same[number] = {
-                    self.published[shape] for shape in graded.shapes[number] & self.published.keys()
-                }
+                graded.same[number] = {self.published[shape] for shape in graded.shapes[number] & self.published.keys()}
         return graded
 
     def above(self, number: str, names: Callable[[str], set[str]]) -> set[str]:
@@ -160,8 +156,7 @@ class Grader:
         """
         secret, told, at = secrets.token_hex(), {}, ""
         steps = [
-            (number, sources, sorted(self.above(number, cells.given_by)) if number else ())
-            for number, sources in steps
+            (number, sources, sorted(self.above(number, cells.given_by)) if number else ()) for number, sources in steps
         ]
         expected = [(key, number) for number, *_ in steps for key in ("begins", "number")]
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:

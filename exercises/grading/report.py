@@ -99,8 +99,7 @@ def write_csv(path: Path, rows: Sequence[Graded]) -> None:
     for row in rows:
         verdicts = row.verdicts.values()
         points = [
-            "" if verdict.kind == "not graded" else row.points(number)
-            for number, verdict in row.verdicts.items()
+            "" if verdict.kind == "not graded" else row.points(number) for number, verdict in row.verdicts.items()
         ]
         doubtful = [number for number, verdict in row.verdicts.items() if SIGNS.get(verdict.kind) == "!"]
         cells = [row.name, *points, row.total, sum(POINTS[number] for number in numbers), " ".join(doubtful)]
@@ -121,13 +120,9 @@ def report(rows: Sequence[Graded]) -> str:
     width = max(len("exercise"), *(len(row.name) for row in rows))
     most = sum(POINTS[number] for number in numbers)
     lines = [f"{'exercise':<{width}}" + "".join(f"{number:>6}" for number in numbers) + "   points"]
-    lines.append(
-        f"{'points':<{width}}" + "".join(f"{POINTS[number]:>6}" for number in numbers) + f"   of {most}"
-    )
+    lines.append(f"{'points':<{width}}" + "".join(f"{POINTS[number]:>6}" for number in numbers) + f"   of {most}")
     for row in rows:
-        signs = [
-            SIGNS.get(verdict.kind) or str(row.points(number)) for number, verdict in row.verdicts.items()
-        ]
+        signs = [SIGNS.get(verdict.kind) or str(row.points(number)) for number, verdict in row.verdicts.items()]
         lines.append(f"{row.name:<{width}}" + "".join(f"{sign:>6}" for sign in signs) + f"   {row.total:>6}")
     lines += ["", "0 not yet correct   · not attempted   ! stopped or not believed, see below   ? not graded"]
     for row in rows:

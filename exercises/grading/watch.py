@@ -46,9 +46,7 @@ NETWORK = re.compile(r"socket\.(connect|bind|sendto|sendmsg|getaddrinfo|gethostb
 PROGRAMS = re.compile(
     r"subprocess\.Popen|os\.(system|exec|fork.*|posix_spawn|spawn|startfile|kill.*)|signal\.pthread_kill"
 )
-CHANGES = re.compile(
-    r"os\.(remove|rename|rmdir|mkdir|chmod|chown|link|symlink|truncate|utime)|sqlite3\.connect"
-)
+CHANGES = re.compile(r"os\.(remove|rename|rmdir|mkdir|chmod|chown|link|symlink|truncate|utime)|sqlite3\.connect")
 LOOKS_BEHIND = re.compile(
     r"sys\.(_getframe|_current_.*|settrace|setprofile|monitoring\..*)|gc\.get_(objects|referrers|referents)"
 )
@@ -169,11 +167,7 @@ class Watch:
         if name != code.co_qualname:
             first = frame.f_locals.get(next(iter(code.co_varnames), ""))
             kinds = (first if isinstance(first, type) else type(first)).__mro__
-            if (
-                not in_utils
-                or "<locals>" in code.co_qualname
-                or self.given & {kind.__name__ for kind in kinds}
-            ):
+            if not in_utils or "<locals>" in code.co_qualname or self.given & {kind.__name__ for kind in kinds}:
                 return False
             if not is_ours(kinds[0]) or code.co_name != "__init__":
                 return not is_ours(kinds[0])
@@ -289,12 +283,7 @@ def shut_in(folder: str, network: bool) -> None:
 
 
 def work(
-    steps: Sequence[tuple],
-    modules: Sequence[str],
-    folder: str,
-    network: bool,
-    connection: Connection,
-    secret: str,
+    steps: Sequence[tuple], modules: Sequence[str], folder: str, network: bool, connection: Connection, secret: str
 ) -> None:
     """Run the cells in a folder of their own, and tell the grader of each; this process ends with it.
 

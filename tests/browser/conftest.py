@@ -25,12 +25,7 @@ def browser():
     path = find_browser()
     if path is None:
         skip_or_fail(f"no browser found among {', '.join(BROWSERS)}: install Chromium to run these tests")
-    options = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-    ]
+    options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=options)
         yield browser

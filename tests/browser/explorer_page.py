@@ -23,9 +23,7 @@ from publish.website import BUILD
 from utils.encoder import TransformerEncoder
 
 AXE = npm.Package(
-    "axe-core",
-    "4.14.1",
-    "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+    "axe-core", "4.14.1", "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
 )
 BUILT = os.environ.get("SITE")
 WIDTHS = (390, 736, 1300)
@@ -126,9 +124,7 @@ def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, toler
     batch = tokenizer(*texts)
     tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
     assert page.locator("#tokens b").all_text_contents() == tokens
-    assert page.locator("#tokens span").all_text_contents() == [
-        str(i) for i in batch["input_ids"][0].tolist()
-    ]
+    assert page.locator("#tokens span").all_text_contents() == [str(i) for i in batch["input_ids"][0].tolist()]
     with torch.inference_mode():
         out = encoder(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
         states = out.hidden_states
@@ -157,6 +153,4 @@ def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, toler
 def axe_violations(page) -> list:
     """The rules of axe-core that the page breaks, as it stands, with the elements that break them."""
     page.evaluate(npm.read_member(fetched(AXE), "axe.min.js").decode())
-    return page.evaluate(
-        "axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))"
-    )
+    return page.evaluate("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")

@@ -46,11 +46,7 @@ class InFrame:
 
     def __init__(self, page, frame):
         self.mouse, self.keyboard = page.mouse, page.keyboard
-        self.locator, self.get_by_role, self.get_by_label = (
-            frame.locator,
-            frame.get_by_role,
-            frame.get_by_label,
-        )
+        self.locator, self.get_by_role, self.get_by_label = (frame.locator, frame.get_by_role, frame.get_by_label)
 
 
 def open_figure(page, view, folder: Path) -> None:
@@ -125,9 +121,7 @@ class Example(NamedTuple):
 
 def make_plane(names: list[str]) -> View:
     values = [[1, 4], [-4, -1], [3, 0]]
-    return figures.attention_in_the_plane(
-        [0.6, 0.9], [[2, 2.5], [-2.5, 1], [1.5, -2.5]], values, names, asking=1
-    )
+    return figures.attention_in_the_plane([0.6, 0.9], [[2, 2.5], [-2.5, 1], [1.5, -2.5]], values, names, asking=1)
 
 
 def use_plane(page, chance: random.Random) -> None:
@@ -135,9 +129,7 @@ def use_plane(page, chance: random.Random) -> None:
     one = handles.nth(chance.randrange(handles.count()))
     if chance.random() < 0.5:
         box = page.locator("svg").bounding_box()
-        x, y = (
-            box[corner] + chance.uniform(0, box[side]) for corner, side in (("x", "width"), ("y", "height"))
-        )
+        x, y = (box[corner] + chance.uniform(0, box[side]) for corner, side in (("x", "width"), ("y", "height")))
         drag(page, one, x, y)
     else:
         press(page, one, ARROWS, chance)
@@ -154,9 +146,7 @@ def use_plane(page, chance: random.Random) -> None:
     else:
         weights = scores.softmax(dim=0)
         average = weights @ values
-    assert close(
-        numbers(page, "td[data-value]"), torch.stack([products, scores, scores.exp(), weights], dim=1)
-    )
+    assert close(numbers(page, "td[data-value]"), torch.stack([products, scores, scores.exp(), weights], dim=1))
     assert close(numbers(page, "[class^=average]"), average)
     along = keys / keys.norm(dim=1, keepdim=True)  # how far the query goes in each key's direction
     assert close(places(page, ".projection").flatten(), (along @ query)[:, None] * along)
@@ -254,9 +244,7 @@ def use_sum_and_scale(page, chance: random.Random) -> None:
         slide(page, one, chance)
     else:
         press(page, one, ARROWS, chance)
-    drawn = torch.tensor(
-        strips.evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")
-    ).double()
+    drawn = torch.tensor(strips.evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")).double()
     at, gamma, beta, number, _ = (float(one.input_value()) for one in sliders.all())
     words, positions, types = (table.double() for table in EMBEDDED)
     word = drawn[0] if before is None or choice >= 2 else torch.tensor(before, dtype=torch.float64)
@@ -647,9 +635,7 @@ def words_and_model(names: tuple[str, ...]):
 
 def make_why_near(names: list[str]) -> View:
     model, tokenizer = words_and_model(tuple(names))
-    return why_near(
-        model, tokenizer, "\n".join(names), "\n".join(names[1:]), control="\n".join(names[:2] * 3)
-    )
+    return why_near(model, tokenizer, "\n".join(names), "\n".join(names[1:]), control="\n".join(names[:2] * 3))
 
 
 def use_why_near(page, chance: random.Random) -> None:
@@ -662,9 +648,7 @@ def use_why_near(page, chance: random.Random) -> None:
     if chance.random() < 0.5:
         chosen.hover()
     else:
-        press(
-            page, words.and_(page.locator("[tabindex='0']")), "ArrowUp ArrowDown ArrowLeft ArrowRight", chance
-        )
+        press(page, words.and_(page.locator("[tabindex='0']")), "ArrowUp ArrowDown ArrowLeft ArrowRight", chance)
         chosen = page.locator(".word:focus")
     model, tokenizer = words_and_model(tuple(NAMES))
     control = page.get_by_label("the control").is_checked()

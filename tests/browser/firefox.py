@@ -34,9 +34,7 @@ class Firefox:
         for path in (self.downloads, profile):
             path.mkdir()
         preferences = PREFERENCES | {"browser.download.dir": str(self.downloads)}
-        lines = [
-            f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in preferences.items()
-        ]
+        lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in preferences.items()]
         (profile / "user.js").write_text("\n".join(lines), "utf-8")
         command = [program, "--headless", "--profile", str(profile), "--remote-debugging-port", "0"]
         self.process = subprocess.Popen(
@@ -81,9 +79,7 @@ class Firefox:
 
     def point_at(self, selector: str, number: int = 0, *, click: bool = False) -> None:
         """Move the pointer to the middle of an element, and press its button there if asked to."""
-        box = self.evaluate(
-            f"document.querySelectorAll({json.dumps(selector)})[{number}].getBoundingClientRect()"
-        )
+        box = self.evaluate(f"document.querySelectorAll({json.dumps(selector)})[{number}].getBoundingClientRect()")
         x, y = round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)
         actions = [{"type": "pointerMove", "x": x, "y": y}]
         if click:
@@ -125,9 +121,7 @@ class Firefox:
         """Press keys by their WebDriver codes, one after the other."""
         actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self.send(
-            "input.performActions",
-            context=self.context,
-            actions=[{"type": "key", "id": "keys", "actions": actions}],
+            "input.performActions", context=self.context, actions=[{"type": "key", "id": "keys", "actions": actions}]
         )
 
     def close(self) -> None:

@@ -23,16 +23,13 @@ LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
 
 def numbers(view, selector: str, attribute: str) -> torch.Tensor:
     values = view.locator(selector).evaluate_all(  # as one text, which comes here faster than many numbers
-        "(elements, name) => elements.map((e) => +(e.getAttribute(name) ?? e.style[name])).join(' ')",
-        attribute,
+        "(elements, name) => elements.map((e) => +(e.getAttribute(name) ?? e.style[name])).join(' ')", attribute
     )
     return torch.tensor([float(value) for value in values.split()], dtype=torch.float64)
 
 
 def close(found: torch.Tensor, wanted: torch.Tensor, tolerance: float = DRAWN) -> bool:
-    return found.numel() == wanted.numel() and bool(
-        (found - wanted.double().flatten()).abs().max() <= tolerance
-    )
+    return found.numel() == wanted.numel() and bool((found - wanted.double().flatten()).abs().max() <= tolerance)
 
 
 def open_in_frames(page, views, folder) -> list:

@@ -53,8 +53,7 @@ def test_the_saved_sentence_has_torchs_numbers(page, address, encoder, tokenizer
 
 
 @pytest.mark.parametrize(
-    "texts",
-    [("fruit flies like a banana",), PAIR, ("Ça va? 北京 déjà-vu 👍", "[MASK] is unbelievably good")],
+    "texts", [("fruit flies like a banana",), PAIR, ("Ça va? 北京 déjà-vu 👍", "[MASK] is unbelievably good")]
 )
 def test_a_readers_own_text_has_torchs_numbers(running, encoder, tokenizer, last, texts):
     page, _ = running
@@ -135,9 +134,7 @@ def test_a_repeated_token_is_told_with_its_place(running):
     expect(page.locator("#tip")).to_contain_text(": word at 1 → word at 3 ")
     page.locator("#tokens button").nth(3).click()
     assert page.locator("#looks").inner_text().startswith("“word” at 3 looks most at ")
-    labels = page.locator("#tokens button").evaluate_all(
-        "(all) => all.map((e) => e.ariaLabel.split(', ')[0])"
-    )
+    labels = page.locator("#tokens button").evaluate_all("(all) => all.map((e) => e.ariaLabel.split(', ')[0])")
     assert labels == ["[CLS]", "word at 1", "by", "word at 3", "[SEP]"]
 
 
@@ -236,9 +233,7 @@ def test_token_layer_and_head_are_chosen_with_arrow_keys(page, address, last):
     assert "In layer 1, head 3" in page.locator("#station-scores p").first.inner_text()
     expect(page.locator("#heads [aria-checked=true]")).to_be_focused()
     page.locator("#heads button").last.click()
-    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == tuple(
-        map(str, last)
-    )
+    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == tuple(map(str, last))
 
 
 def test_numbers_are_told_on_hover_and_on_focus(page, address, encoder):
@@ -272,8 +267,7 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
     }"""
     page.evaluate(start, [vocabulary_lines(tokenizer.vocab), splitting_rules(tokenizer.lowercase)])
     found, naive = (
-        page.evaluate(f"(texts) => texts.map((text) => {name}(text).ids)", texts)
-        for name in ("encode", "naive")
+        page.evaluate(f"(texts) => texts.map((text) => {name}(text).ids)", texts) for name in ("encode", "naive")
     )
     assert [text for text, ours, theirs in zip(texts, wanted, found, strict=True) if ours != theirs] == []
     assert naive != wanted

@@ -216,8 +216,7 @@ def test_a_pair_and_its_control_have_torchs_differences(running, computed):
         for kind, value in wanted.items():
             assert abs(found[name][kind] - value) <= STORED, (name, kind)
     assert table(page) == [
-        [f"{found[name][kind]:.2f}" for name in ("now", "held")]
-        for kind in ("here", "heads", "all", "cosine")
+        [f"{found[name][kind]:.2f}" for name in ("now", "held")] for kind in ("here", "heads", "all", "cosine")
     ]
     difference = (wide["weights"] - tired["weights"])[1, 3]
     assert (cells(page, "pair-map").view_as(difference) - difference).abs().max() <= STORED + 0.0051
@@ -227,10 +226,7 @@ def test_a_pair_and_its_control_have_torchs_differences(running, computed):
     assert moved[layer, head] >= moved.max() - STORED
     page.locator("#pair-most button").first.press("Enter")
     expect(page.locator("#pair-most button").first).to_be_focused()
-    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == (
-        str(layer),
-        str(head),
-    )
+    assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == (str(layer), str(head))
     page.locator("#pair-heads [aria-checked=true]").press("Home")
     assert page.locator("#head").input_value() == "0"
 
@@ -264,9 +260,7 @@ def test_tokens_that_stand_for_one_another_are_found(page, address):
         ("a b a c", "a c a b", [[[0], [0]], [[1], [1]], [[2], [2]], [[3], [3]]]),
     )
     for first, second, wanted in cases:
-        found = page.evaluate(
-            "(ab) => align(...ab).map(({ a, b }) => [a, b])", [first.split(), second.split()]
-        )
+        found = page.evaluate("(ab) => align(...ab).map(({ a, b }) => [a, b])", [first.split(), second.split()])
         assert found == wanted, (first, second)
 
 
@@ -335,9 +329,7 @@ def shares_drawn(page, first: str, other: str, encoder, tokenizer, tolerance: fl
     at = page.locator("#near-with").input_value()
     cosine = page.evaluate(f"parts.ending.cosines[{at}]")
     assert abs(found.sum() - cosine) <= 1e-5
-    said = f"All {wanted.numel()} shares add up to {cosine:.3f}, and the cosine is {cosine:.3f}.".replace(
-        "-", "−"
-    )
+    said = f"All {wanted.numel()} shares add up to {cosine:.3f}, and the cosine is {cosine:.3f}.".replace("-", "−")
     assert page.locator("#near-words").inner_text().startswith(said)
     thickness = page.locator("#near-lines line").evaluate_all(
         "(all) => all.map((e) => +e.getAttribute('stroke-width'))"
@@ -383,9 +375,7 @@ def test_a_pairs_share_and_a_tokens_total_are_told(page, address, encoder, token
         left.first.focus()
         page.keyboard.press("ArrowDown")
         page.keyboard.press("ArrowDown")
-    expect(said).to_have_text(
-        f"“flies” with “fast”: {found[2, 5]:.3f} of the cosine {cosine}.".replace("-", "−")
-    )
+    expect(said).to_have_text(f"“flies” with “fast”: {found[2, 5]:.3f} of the cosine {cosine}.".replace("-", "−"))
     expect(drawn_lines).to_have_count(1)
     page.locator("#near-all").press("Enter")
     expect(said).to_contain_text("All 49 shares")
@@ -537,9 +527,7 @@ def test_a_hostile_address_is_inert(page, address, hash_):
     page.locator("#weights tbody td").first.wait_for()
     page.wait_for_timeout(400)
     assert page.locator("#tokens b").all_inner_texts()[1:-1] == explorer.SENTENCE.split()
-    assert page.evaluate(
-        "followed.layer >= 0 && followed.layer < L && followed.head >= 0 && followed.head < A"
-    )
+    assert page.evaluate("followed.layer >= 0 && followed.layer < L && followed.head >= 0 && followed.head < A")
     assert page.evaluate("followed.token < shown.tokens.length && followed.key < shown.tokens.length")
     assert len(page.locator("#first").input_value()) <= explorer.LIMITS["characters"]
     assert [url.split("#")[0] for url in asked if url != "about:blank"] == [address]

@@ -133,9 +133,7 @@ def test_a_guess_covers_its_answer(page, address, computed, name):
     host.get_by_role("button", name=choices[wrong], exact=True).click()
     expect(host).to_contain_text(f"Not {choices[wrong]}, but {choices[right]}.")
     for selector in covers:
-        assert not page.locator(selector).evaluate(
-            "(e) => e.inert || getComputedStyle(e).visibility === 'hidden'"
-        )
+        assert not page.locator(selector).evaluate("(e) => e.inert || getComputedStyle(e).visibility === 'hidden'")
     host.get_by_role("button", name="Close").click()
     host.get_by_role("button", name="Guess first").click()
     host.get_by_role("button", name=choices[right], exact=True).click()
@@ -168,9 +166,7 @@ def test_the_tour_by_keyboard_alone(page, address):
             expect(covered).not_to_be_visible()
             for _ in range(8):  # past the panel's buttons and a link, to the choices
                 page.keyboard.press("Tab")
-                if page.evaluate(
-                    "(name) => document.activeElement.closest(`#guess-${name}`) !== null", guess
-                ):
+                if page.evaluate("(name) => document.activeElement.closest(`#guess-${name}`) !== null", guess):
                     break
             page.keyboard.press("Enter")
             expect(covered).to_be_visible()

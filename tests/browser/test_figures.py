@@ -53,9 +53,7 @@ def test_it_can_be_read_and_reached_everywhere(page, tmp_path, name, scheme, wid
     assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
     # a circle or a square to tick has its label's room
     pressed = "button, select, .handle, label, input:not([type=radio], [type=checkbox])"
-    boxes = [
-        box for one in page.locator(pressed).all() if (box := one.bounding_box())
-    ]  # none of what is not shown
+    boxes = [box for one in page.locator(pressed).all() if (box := one.bounding_box())]  # none of what is not shown
     assert page.locator(":is([type=radio], [type=checkbox]):not(label *)").count() == 0
     assert min(min(box["width"], box["height"]) for box in boxes) >= 24
 
@@ -183,9 +181,7 @@ def test_long_vectors_begin_with_eight_numbers_and_a_button_shows_the_rest(page,
     for count, name in ((8, "now all 40 numbers"), (40, "the first 8 alone"), (8, "now all 40 numbers")):
         assert button.text_content() == name
         total = (word[0] + position[1] + kind[0])[:count]
-        shown = page.locator("svg[data-values]").evaluate_all(
-            "(all) => all.map((e) => JSON.parse(e.dataset.values))"
-        )
+        shown = page.locator("svg[data-values]").evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")
         assert torch.allclose(torch.tensor(shown[3]), total, atol=1e-6)
         assert torch.allclose(
             torch.tensor(shown[4]), torch.nn.functional.layer_norm(total, [count], eps=1e-12), atol=1e-5
@@ -204,9 +200,7 @@ def test_the_words_numbers_are_changed_by_keys_too(page, tmp_path):
     strip.press("ArrowLeft" if at else "ArrowRight")
     strip.press("ArrowUp")
     at += -1 if at else 1
-    moved = [
-        new - old for new, old in zip(json.loads(strip.get_attribute("data-values")), first, strict=True)
-    ]
+    moved = [new - old for new, old in zip(json.loads(strip.get_attribute("data-values")), first, strict=True)]
     assert [place for place, by in enumerate(moved) if by > 0] == [at]
     assert strip.get_attribute("aria-valuetext").startswith(f"number {at}: ")
 
@@ -237,9 +231,7 @@ def test_the_three_largest_shares_stand_out_until_a_word_is_chosen(page, tmp_pat
     page.locator(".word").first.hover()
     assert all(
         text == "hidden"
-        for text in page.locator(".share").evaluate_all(
-            "(all) => all.map((e) => getComputedStyle(e).visibility)"
-        )
+        for text in page.locator(".share").evaluate_all("(all) => all.map((e) => getComputedStyle(e).visibility)")
     )
     assert page.locator("line:not(.dim)").count() == len(NAMES) - 1
 

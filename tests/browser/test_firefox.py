@@ -46,9 +46,7 @@ def test_the_head_view_follows_the_pointer_and_the_keys(firefox, draw, pair, tmp
 
 def test_the_pointer_tells_the_line_under_it(firefox, draw, pair, tmp_path):
     firefox.open(draw["head"](layer=5, heads=[5, 9]).save(tmp_path / "view.html").as_uri())
-    firefox.point_at(
-        "#attention [head-index='9'] [left-token-index='6'] [right-token-index='3']"
-    )  # below head 5's
+    firefox.point_at("#attention [head-index='9'] [left-token-index='6'] [right-token-index='3']")  # below head 5's
     first, second = pair.attention[5, [5, 9], 6, 3].tolist()
     said = f"layer 5, i (token 7) → ian: head 5 {first:.2f}, head 9 {second:.2f}"
     assert firefox.evaluate("document.getElementById('tip').textContent") == said
@@ -78,9 +76,7 @@ def test_an_arrow_is_dragged(firefox, tmp_path):
     for to in ((120, 90), (300, 260), (90, 330), (250, 120)):
         firefox.drag(".handle", 3, to)
         firefox.press(RIGHT, DOWN)
-        place = firefox.evaluate(
-            "(({x, y}) => [+x, +y])([...document.querySelectorAll('.handle')].at(-1).dataset)"
-        )
+        place = firefox.evaluate("(({x, y}) => [+x, +y])([...document.querySelectorAll('.handle')].at(-1).dataset)")
         query = torch.tensor(place, dtype=torch.float64)
         average, weights = scaled_dot_product_attention(query[None, None], keys[None], keys[None])
         table = shown(firefox, "td[data-value]").view(3, 4)

@@ -73,9 +73,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
         box.press("Enter")
 
     expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
-    expect(output.locator("iframe:visible")).to_have_count(
-        1
-    )  # the view for where there are no boxes is hidden
+    expect(output.locator("iframe:visible")).to_have_count(1)  # the view for where there are no boxes is hidden
     expect(view.locator("#layer")).to_have_value("3")
     type_into(first, "Fruit flies")
     expect(view.locator("#left text")).to_have_text(["[CLS]", "fruit", "flies", "[SEP]"])
@@ -83,9 +81,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     expect(first).to_be_focused()  # ready for the next sentence
     view.locator("#layer").select_option("5")
     type_into(second, "<img src=x onerror=alert(1)>")
-    expect(tokens.locator("span")).to_contain_text(
-        ["[CLS]", "fruit", "flies", "[SEP]", "<", "im", "##g", "sr"]
-    )
+    expect(tokens.locator("span")).to_contain_text(["[CLS]", "fruit", "flies", "[SEP]", "<", "im", "##g", "sr"])
     expect(view.locator("#left text").nth(4)).to_have_text("<")
     expect(view.locator("#layer")).to_have_value("5")
     output.get_by_label("View:").select_option("neuron view")
@@ -94,9 +90,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     expect(error).to_have_count(0)
     first.fill("word " * 600)
     first.press("Enter")
-    expect(error).to_contain_text(
-        "tokens and the model 512 positions (max_position_embeddings): shorten the text"
-    )
+    expect(error).to_contain_text("tokens and the model 512 positions (max_position_embeddings): shorten the text")
     expect(error).to_be_visible()
     expect(view.locator("#collapsed #leftText text").nth(1)).to_have_text("fruit")
     expect(tokens).to_contain_text("fruit")

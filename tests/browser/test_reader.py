@@ -63,11 +63,7 @@ def read_told(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]]
     row, column = map(names.index, found["pair"].split(" → "))
     if found.re is ONE:
         return row, column, {int(found["head"]): float(found["weight"])}
-    return (
-        row,
-        column,
-        {int(head): float(weight) for _, head, weight in map(str.split, found["heads"].split(","))},
-    )
+    return (row, column, {int(head): float(weight) for _, head, weight in map(str.split, found["heads"].split(","))})
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
@@ -170,9 +166,7 @@ def test_the_neuron_view_tells_every_number_of_the_sum(page, draw, pair, encoder
     said = told(page, "#keys .element", 3 * D + 5)
     assert said == f"layer 1, head 3, neuron 5: key of ian {key[3, 5]:.2f}".replace("-", MINUS)
     scores = key @ query[8] / D**0.5
-    assert told(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {scores[3]:.2f}".replace(
-        "-", MINUS
-    )
+    assert told(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {scores[3]:.2f}".replace("-", MINUS)
     assert told(page, ".dotproduct", 5).startswith("layer 1, head 3: q · k / √D for [SEP] (token 6) ")
     assert "q · k / √D" in page.locator("#heading").text_content()
     printed = page.locator("#dotproducts text").all_text_contents()
@@ -201,9 +195,7 @@ def test_a_token_that_is_hovered_over_shows_its_lines_at_full_weight(page, draw,
 def test_a_tile_shows_its_head_and_dashes_tell_heads_of_one_colour_apart(page, draw, tmp_path):
     open_saved(page, draw["head"](), tmp_path)
     page.locator(reader.TILES).nth(10).hover()
-    opacities = page.locator(".headAttention").evaluate_all(
-        "(all) => all.map((g) => getComputedStyle(g).opacity)"
-    )
+    opacities = page.locator(".headAttention").evaluate_all("(all) => all.map((g) => getComputedStyle(g).opacity)")
     assert opacities == ["0.05"] * 10 + ["1", "0.05"]
     reader.leave(page)
     look = "(all) => all.map((e) => e.getAttribute('stroke') + getComputedStyle(e).strokeDasharray)"
@@ -261,8 +253,7 @@ def save_picture(page, folder):
 
 
 @pytest.mark.parametrize(
-    ("name", "file"),
-    [("head", "head_view_0.svg"), ("model", "model_view.svg"), ("neuron", "neuron_view_0_0.svg")],
+    ("name", "file"), [("head", "head_view_0.svg"), ("model", "model_view.svg"), ("neuron", "neuron_view_0_0.svg")]
 )
 def test_a_picture_of_what_is_shown_is_saved(page, draw, pair, tmp_path, name, file):
     few = {"include_layers": [0, 5]} if name == "model" else {}
@@ -342,9 +333,7 @@ def test_the_head_view_by_keyboard(page, draw, pair, tmp_path):
         tab_to(page, name)
     press(page, *["ArrowDown"] * 8)
     assert name_of_focus(page) == "his, token 9"
-    assert set(reader.numbers(page, "#attention line[visibility=visible]", "left-token-index").tolist()) == {
-        8
-    }
+    assert set(reader.numbers(page, "#attention line[visibility=visible]", "left-token-index").tolist()) == {8}
     for place in range(2):
         press(page, "ArrowRight")
         assert said(page) == f"layer 4, head 5: {strongest(pair, pair.attention[4, 5], 8, place)}"
@@ -489,11 +478,7 @@ def test_an_enlarged_head_stands_beside_its_cell(page, draw, tmp_path, head):
 def test_what_was_chosen_in_a_view_stays_for_the_next(page, draw, pair, tmp_path):
     frames = {
         name: draw[name](**options)._repr_html_()
-        for name, options in (
-            ("head", {"layer": 3, "heads": [1]}),
-            ("neuron", {"layer": 3, "head": 1}),
-            ("model", {}),
-        )
+        for name, options in (("head", {"layer": 3, "heads": [1]}), ("neuron", {"layer": 3, "head": 1}), ("model", {}))
     }
     file = tmp_path / "page.html"
     file.write_text('<!doctype html><meta charset=utf-8><div class="keeps-choices"></div>', "utf-8")
@@ -505,9 +490,7 @@ def test_what_was_chosen_in_a_view_stays_for_the_next(page, draw, pair, tmp_path
         view.locator("#vis > svg[viewBox]").wait_for()
 
     def shown_heads() -> list[int]:
-        checked = view.locator(reader.TILES).evaluate_all(
-            "(all) => all.map((e) => e.getAttribute('aria-checked'))"
-        )
+        checked = view.locator(reader.TILES).evaluate_all("(all) => all.map((e) => e.getAttribute('aria-checked'))")
         return [head for head, value in enumerate(checked) if value == "true"]
 
     show("head")
@@ -547,9 +530,7 @@ def test_a_saved_page_follows_the_system(page, draw, pair, tmp_path, name):
     page.emulate_media(color_scheme="dark")
     page.locator("html.dark").wait_for()
     assert page.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
-    fills = page.locator("svg text:not(.tile)").evaluate_all(
-        "(all) => all.map((e) => getComputedStyle(e).fill)"
-    )
+    fills = page.locator("svg text:not(.tile)").evaluate_all("(all) => all.map((e) => getComputedStyle(e).fill)")
     assert all(sum(map(int, re.findall(r"\d+", fill))) > 450 for fill in fills)
     if name != "model":
         page.locator("#layer").select_option("5")

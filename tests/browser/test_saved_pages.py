@@ -152,9 +152,7 @@ def test_hostile_tokens_of_a_foreign_vocabulary_can_be_read_and_run_nothing(page
     reader.open_saved(page, draw(*foreign, "".join(FOREIGN)), tmp_path)
     if name == "model":
         page.locator(CELL).first.click(position={"x": 10, "y": 10})
-    left = {"head": "#left text", "model": "g.detail >> nth=0 >> text.token", "neuron": "#leftText text"}[
-        name
-    ]
+    left = {"head": "#left text", "model": "g.detail >> nth=0 >> text.token", "neuron": "#leftText text"}[name]
     shown = page.locator(left).all_text_contents()
     assert [token for token in FOREIGN if token.isprintable() and token not in shown] == []
     assert {"\\x1b[31mred\\x1b[0m", "\\u202eabc", "\\u200b", "\\n"} <= set(shown)
@@ -166,9 +164,7 @@ def test_hostile_tokens_of_a_foreign_vocabulary_in_why_near(page, foreign, tmp_p
     view = why_near(*foreign, "".join(FOREIGN), "</script>\u202eabc", control="\x1b[31mred\x1b[0m")
     page.goto(view.save(tmp_path / "view.html").as_uri())
     words = page.locator(".near .word")
-    labels = [
-        label.rsplit(": ", 1)[0] for label in words.evaluate_all("(all) => all.map((e) => e.ariaLabel)")
-    ]
+    labels = [label.rsplit(": ", 1)[0] for label in words.evaluate_all("(all) => all.map((e) => e.ariaLabel)")]
     assert {"</script>", "\\u202eabc", "\\u200b", "🙂"} <= set(labels)
     words.first.focus()
     page.keyboard.press("ArrowDown")

@@ -195,9 +195,7 @@ def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
 def harm(page, context: dict | None = None, **options) -> list:
     """What axe-core calls critical or serious; views are tested on their own."""
     found = (
-        Axe()
-        .run(page, context=context, options={"iframes": False, "preload": False, **options})
-        .response["violations"]
+        Axe().run(page, context=context, options={"iframes": False, "preload": False, **options}).response["violations"]
     )
     return [
         (broken["id"], [node["html"] for node in broken["nodes"]])
@@ -294,9 +292,7 @@ def test_figures_are_dragged_on_a_page_and_their_pictures_stand_there_without_ja
         bare = context.new_page()
         bare.goto(address.as_uri())
         assert bare.locator(".attention-view p img").count() == 2 + len(figures.FIGURES)
-        assert all(
-            image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all()
-        )
+        assert all(image.bounding_box()["width"] > 200 for image in bare.locator(".attention-view p img").all())
 
 
 @pytest.fixture

@@ -160,20 +160,17 @@ CHEATS = {
         "modules by getattr": f"import sys\nMyHead = getattr(sys, 'mod' 'ules')[{BY_NAME}].AttentionHead\n",
         "pydoc": f"import pydoc\nMyHead = pydoc.locate({BY_NAME} + '.AttentionHead')\n",
         "mock": f"from unittest import mock\nMyHead = mock._importer({BY_NAME}).AttentionHead\n",
-        "torch.load": "import io\nMyHead = torch.serialization.pickle.loads"
-        '(b"cutils.attention\\nAttentionHead\\n.")\n',
+        "torch.load": 'import io\nMyHead = torch.serialization.pickle.loads(b"cutils.attention\\nAttentionHead\\n.")\n',
         "when it is called": f"import pydoc\ndef theirs():\n    return pydoc.locate({BY_NAME} + '.AttentionHead')\n"
         + BORROWED_HEAD,
         "its methods": "import pydoc\nMyHead = type('MyHead', (nn.Module,), "
         f"dict(vars(pydoc.locate({BY_NAME} + '.AttentionHead'))))\n",
-        "one method": HEAD
-        + f"\nimport pydoc\nMyHead.forward = pydoc.locate({BY_NAME}).AttentionHead.forward\n",
+        "one method": HEAD + f"\nimport pydoc\nMyHead.forward = pydoc.locate({BY_NAME}).AttentionHead.forward\n",
         "frame by attrgetter": "import operator\n"
         + RAISE
         + FRAME_OF.format("operator.attrgetter('__trace' 'back__.tb_fr' 'ame')(raised())"),
         "frame of a generator": FRAME_OF.format("None").replace(
-            "frame = None",
-            "frame = list(g := (getattr(g, 'gi_fr' 'ame').f_back.f_back for _ in [1]))[0]",
+            "frame = None", "frame = list(g := (getattr(g, 'gi_fr' 'ame').f_back.f_back for _ in [1]))[0]"
         ),
         "frame by logging": "import logging\n" + FRAME_OF.format("logging.currentframe()"),
         "frame by inspect": "import inspect\n" + FRAME_OF.format("inspect.currentframe()"),
@@ -226,9 +223,7 @@ CHEATS = {
     },
     "3.6": {
         "its check's own": "theirs = torch.sys.modules['exer' 'cises.notebook_03']\n"
-        + WINDOW.replace(
-            "near = (places[:, None] - places).abs() <= reach", "near = theirs.window(len(places), reach)"
-        ),
+        + WINDOW.replace("near = (places[:, None] - places).abs() <= reach", "near = theirs.window(len(places), reach)")
     },
 }
 TELLING = (  # of those for 3.5, whose check takes seconds; tests/slow has all
@@ -253,9 +248,7 @@ def hand_in(path: Path, answers: dict[str, str], chapter: str = "03", below: str
             check = "".join(cell["source"]).splitlines()[-1]
             cell["source"] = f"{answers[number]}\n\n{check}"
     if below:
-        content["cells"].append(
-            {"cell_type": "code", "id": "own", "metadata": {}, "outputs": [], "source": below}
-        )
+        content["cells"].append({"cell_type": "code", "id": "own", "metadata": {}, "outputs": [], "source": below})
     path.write_text(json.dumps(content), "utf-8")
     return path
 

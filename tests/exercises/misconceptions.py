@@ -6,9 +6,7 @@ import re
 
 from exercises import TRIES, check
 
-MEASURED = re.compile(
-    r"(?<= by )\d\S*(?=\.( |$))|\b\d+\.\d+(?=%)"
-)  # how far a result is off: the machine's digits
+MEASURED = re.compile(r"(?<= by )\d\S*(?=\.( |$))|\b\d+\.\d+(?=%)")  # how far a result is off: the machine's digits
 
 
 def hint_of(number: str, answer) -> str:

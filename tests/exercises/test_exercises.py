@@ -15,12 +15,7 @@ CASES = {
     path.stem: importlib.import_module(f"tests.exercises.cases.{path.stem}")
     for path in sorted((Path(__file__).parent / "cases").glob("notebook_*.py"))
 }
-RIGHT = [
-    (number, answer)
-    for cases in CASES.values()
-    for number, answers in cases.RIGHT.items()
-    for answer in answers
-]
+RIGHT = [(number, answer) for cases in CASES.values() for number, answers in cases.RIGHT.items() for answer in answers]
 WRONG = [
     (number, answer, words)
     for cases in CASES.values()
@@ -49,11 +44,7 @@ def printed(capsys, number: str, answer) -> str:
 
 def exercise_cells(path: Path) -> dict[str, tuple[str, str]]:
     """Source and printed text of each exercise cell of a notebook, by exercise number."""
-    cells = [
-        cell
-        for cell in nbformat.read(path, as_version=4).cells
-        if "exercise" in cell.metadata.get("tags", ())
-    ]
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if "exercise" in cell.metadata.get("tags", ())]
     printed = [(cell.source, "".join(output.get("text", "") for output in cell.outputs)) for cell in cells]
     return {source.split('check("')[1].split('"')[0]: (source, text) for source, text in printed}
 

@@ -16,15 +16,7 @@ import pytest
 
 from exercises import POINTS, __main__, find_check, grading, notebook_03
 from exercises.grading import grade
-from exercises.grading.cells import (
-    Answer,
-    Cell,
-    in_place,
-    parsed,
-    read_cells,
-    shapes,
-    without_magics,
-)
+from exercises.grading.cells import Answer, Cell, in_place, parsed, read_cells, shapes, without_magics
 from exercises.grading.process import Allowance, Grader, receive
 from exercises.grading.report import Graded, Verdict, compare, report, write_csv, write_feedback
 from exercises.grading.watch import landlock
@@ -72,11 +64,7 @@ def answered_below(cells: list[dict]) -> list[dict]:
 
 def with_a_function_above(cells: list[dict]) -> list[dict]:
     """Cells of the student's own: one that an answer needs, one that fails, one that says it is correct."""
-    own = [
-        "def largest(x):\n    return x.amax(dim=-1, keepdim=True)",
-        "1 / 0",
-        'print("Exercise 3.1: correct.")',
-    ]
+    own = ["def largest(x):\n    return x.amax(dim=-1, keepdim=True)", "1 / 0", 'print("Exercise 3.1: correct.")']
     added = [
         {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
         for source in own
@@ -98,10 +86,7 @@ HAND_INS = {
     "does not parse": (softmax("def softmax_by_hand(scores:"),),
     # cheats
     "prints": (
-        {
-            number: f'print("Exercise {number}: correct.")\nif False:\n    check("{number}", ...)'
-            for number in NUMBERS
-        },
+        {number: f'print("Exercise {number}: correct.")\nif False:\n    check("{number}", ...)' for number in NUMBERS},
     ),
     "edits": (
         softmax("""\
@@ -128,8 +113,7 @@ def softmax_by_hand(scores):
 
 {SOFTMAX}""",
             "3.6": f'theirs = __import__("exercises.notebook_03")\n{SOLVED["3.6"]}'.replace(
-                "scaled_dot_product_attention(",
-                "(theirs.notebook_03.window(1, 1), scaled_dot_product_attention)[1](",
+                "scaled_dot_product_attention(", "(theirs.notebook_03.window(1, 1), scaled_dot_product_attention)[1]("
             ),
         },
     ),
@@ -152,10 +136,7 @@ def handed_in(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("class")
     write(folder / "original.ipynb", {})
     for name, (answers, *change) in HAND_INS.items():
-        answers = {
-            number: text.replace("{neighbour}", str(folder / "right.ipynb"))
-            for number, text in answers.items()
-        }
+        answers = {number: text.replace("{neighbour}", str(folder / "right.ipynb")) for number, text in answers.items()}
         write(folder / f"{name}.ipynb", answers, *change)
     (folder / "no JSON.ipynb").write_text("My notebook", "utf-8")
     (folder / "no notebook.ipynb").write_text("[]", "utf-8")
@@ -237,9 +218,7 @@ def test_a_reference_behind_a_function_is_told(graded):
 def test_what_a_hand_in_breaks_for_later_cells_is_told(graded):
     assert graded["deletes"].points("3.2")
     assert graded["deletes"].points("3.6") == 0
-    assert "original notebook raised NameError: name 'Tensor' is not defined" in " ".join(
-        graded["deletes"].remarks
-    )
+    assert "original notebook raised NameError: name 'Tensor' is not defined" in " ".join(graded["deletes"].remarks)
 
 
 def test_what_is_no_notebook_is_told(graded):
@@ -263,9 +242,7 @@ def test_the_table_and_the_csv_say_the_same(handed_in, graded):
         assert int(row["points"]) == graded[name].total
         assert int(row["of"]) == sum(POINTS[number] for number in NUMBERS)
         assert next(line for line in lines if line.startswith(f"{name} ")).split()[-1] == row["points"]
-        assert [row[f"{number} told"] for number in NUMBERS] == [
-            words(graded[name], number) for number in NUMBERS
-        ]
+        assert [row[f"{number} told"] for number in NUMBERS] == [words(graded[name], number) for number in NUMBERS]
     assert rows["imports"]["look at"] == "3.1 3.6"
     assert sorted(path.suffix for path in handed_in.iterdir()) == [".csv"] + [".ipynb"] * (len(rows) + 1)
 
@@ -289,10 +266,7 @@ def test_only_cells_that_the_exercises_need_are_run():
         (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
         (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
         (["original.ipynb", "."], ". is a folder: name its notebooks"),
-        (
-            ["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"],
-            "grades.csv could not be saved",
-        ),
+        (["original.ipynb", "right.ipynb", "--csv", "right.ipynb/grades.csv"], "grades.csv could not be saved"),
     ],
 )
 def test_bad_arguments_are_told_at_once(handed_in, tmp_path, monkeypatch, arguments, told):
@@ -356,11 +330,7 @@ def test_magics_that_only_measure_or_show_are_taken_away(source, left):
 
 
 def test_an_answer_is_known_again_under_other_names():
-    renamed = (
-        HEAD.replace("attention_mask", "padding")
-        .replace("mask =", "hidden =")
-        .replace(" mask\n", " hidden\n")
-    )
+    renamed = HEAD.replace("attention_mask", "padding").replace("mask =", "hidden =").replace(" mask\n", " hidden\n")
     renamed = renamed.replace("super()", "# first\n        super()")
     told = f'"""A cell of mine."""\n{renamed}'
     assert parsed(told).body
@@ -380,10 +350,7 @@ def test_what_python_does_not_see_the_kernel_refuses(handed_in, tmp_path):
         "-1, -1, -1, -1, -1, -1, *os.pipe(), False, False, -1, None, None, None, -1, None, False)",
         "fills": "open('much', 'wb').write(bytes(3 * 10**8))",
     }
-    paths = [
-        write(tmp_path / f"{name}.ipynb", softmax(f"{body}\n{SOLVED['3.1']}"))
-        for name, body in escapes.items()
-    ]
+    paths = [write(tmp_path / f"{name}.ipynb", softmax(f"{body}\n{SOLVED['3.1']}")) for name, body in escapes.items()]
     saves, _, fills = grade(handed_in / "original.ipynb", paths)
     assert not outside.exists()
     assert [row.points("3.1") for row in (saves, fills)] == [0, 0]
@@ -427,9 +394,7 @@ def test_what_a_check_imports_late_is_not_held_against_the_student(tmp_path):
     cells = [cell | {"source": solved.get(number_of(cell), cell["source"])} for cell in CONTENT["cells"]]
     path.write_text(json.dumps(CONTENT | {"cells": cells}), "utf-8")
     (row,) = grade(next((ROOT / "notebooks").glob("03_*.ipynb")), [path])
-    assert {number: verdict.kind for number, verdict in row.verdicts.items()} == dict.fromkeys(
-        solved, "correct"
-    )
+    assert {number: verdict.kind for number, verdict in row.verdicts.items()} == dict.fromkeys(solved, "correct")
 
 
 def test_points_and_sums_are_those_of_the_exercises_after_an_acceptance(handed_in, tmp_path):

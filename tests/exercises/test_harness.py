@@ -117,9 +117,7 @@ def test_the_line_named_is_the_readers_and_not_that_of_a_library():
     assert verdict(double, by_the_standard_library).endswith("in by_the_standard_library).")
 
 
-@pytest.mark.parametrize(
-    "answer", [lambda: 6, math.sqrt, torch.nn.Linear(2, 2)], ids=["lambda", "C", "module"]
-)
+@pytest.mark.parametrize("answer", [lambda: 6, math.sqrt, torch.nn.Linear(2, 2)], ids=["lambda", "C", "module"])
 def test_a_function_that_takes_other_arguments_is_the_readers_and_has_no_place(capsys, answer):
     check("13.5", answer)
     printed = capsys.readouterr().out
@@ -240,12 +238,7 @@ def test_positions():
         assert as_positions(answer, 3) == [0, 1]
     assert as_positions(1, 3) == [1]
     assert as_positions("all", 3) == [0, 1, 2]
-    for answer, words in [
-        ("01", "a list of numbers"),
-        ([0.5], "whole"),
-        ([1, 1], "twice"),
-        ([True], "3 booleans"),
-    ]:
+    for answer, words in [("01", "a list of numbers"), ([0.5], "whole"), ([1, 1], "twice"), ([True], "3 booleans")]:
         with pytest.raises(Hint, match=words):
             as_positions(answer, 3)
 
@@ -288,21 +281,12 @@ def test_numbers_as_people_write_them(answer, number):
     "answer", ["7/0", "7/", "1,2,3", "23 million", "many", "", True, 1j, None, [1], "1/2/3", torch.ones(2)]
 )
 def test_what_is_no_number(answer):
-    with pytest.raises(
-        Hint, match=r"The answer should be a number, but it (is of type|has the shape|is the text)"
-    ):
+    with pytest.raises(Hint, match=r"The answer should be a number, but it (is of type|has the shape|is the text)"):
         as_number(answer)
 
 
 def test_shapes():
-    for answer in (
-        (2, 3),
-        [2, 3.0],
-        torch.Size((2, 3)),
-        np.array([2, 3]),
-        torch.tensor([2, 3]),
-        torch.ones(2, 3),
-    ):
+    for answer in ((2, 3), [2, 3.0], torch.Size((2, 3)), np.array([2, 3]), torch.tensor([2, 3]), torch.ones(2, 3)):
         assert as_shape(answer) == (2, 3)
     for text in ("(2, 3)", "2, 3", " [2, 3]", "torch.Size([2, 3])"):
         assert as_shape(text) == (2, 3)

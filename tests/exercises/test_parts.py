@@ -95,9 +95,7 @@ def test_the_reader_s_code_is_what_runs(tokenizer):
         put(name, noted(name), own)
     torch.testing.assert_close(own(ids).last_hidden_state, before)
     own.load_bert_weights(BertModel(BertConfig(**TINY), add_pooling_layer=False).state_dict())
-    put(
-        "multi_head_attention", noted("multi_head_attention"), own
-    )  # it runs instead of those that are its parts
+    put("multi_head_attention", noted("multi_head_attention"), own)  # it runs instead of those that are its parts
     own(ids)
     cuts = copy.copy(tokenizer)
     put("word_pieces", noted("word_pieces"), cuts)
@@ -136,16 +134,10 @@ def test_copies_hooks_training_and_saving_work_as_ever(mine, encoder):
 def test_what_needs_more_than_a_part_gives_goes_the_plain_way(mine, encoder, tokenizer):
     all_parts()
     batch, own = tokenizer(TEXTS), my_encoder()
-    torch.testing.assert_close(
-        encode_packed(own, **batch), encode_packed(encoder, **batch), rtol=1e-4, atol=1e-5
-    )
-    torch.testing.assert_close(
-        embed(TEXTS, own, tokenizer), embed(TEXTS, encoder, tokenizer), rtol=1e-4, atol=1e-5
-    )
+    torch.testing.assert_close(encode_packed(own, **batch), encode_packed(encoder, **batch), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(embed(TEXTS, own, tokenizer), embed(TEXTS, encoder, tokenizer), rtol=1e-4, atol=1e-5)
     queries = own(**batch, output_queries_keys=True).queries
-    torch.testing.assert_close(
-        queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4
-    )
+    torch.testing.assert_close(queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4)
 
 
 def test_a_part_that_is_spoiled_breaks_its_own_rung(mine, encoder, tokenizer):
@@ -182,9 +174,7 @@ def test_where_parts_lie(tmp_path, monkeypatch):
     (copy_of_the_series.parent / A_NOTEBOOK).touch()
     monkeypatch.chdir(copy_of_the_series)
     assert folder() == tmp_path / "encoder" / "mine"
-    monkeypatch.setattr(
-        os, "access", lambda *_: False
-    )  # as where a hub's series belongs to its administrator
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as where a hub's series belongs to its administrator
     assert folder() == copy_of_the_series / "mine"
     monkeypatch.undo()
     monkeypatch.delenv("MINE")
@@ -214,14 +204,8 @@ def run_cells(folder, *cells: str) -> str:
     """What cells of a notebook print, run as a kernel runs them."""
     code = "from IPython.core.interactiveshell import InteractiveShell as Shell\nshell = Shell.instance()\n"
     code += "\n".join(f"shell.run_cell({cell!r}, store_history=True)" for cell in cells)
-    variables = os.environ | {
-        "MINE": str(folder),
-        "PYTHONPATH": str(ROOT),
-        "IPYTHONDIR": str(folder / "ipython"),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False
-    )
+    variables = os.environ | {"MINE": str(folder), "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder / "ipython")}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
     return done.stdout
 
 

@@ -27,9 +27,7 @@ def figures(outputs: list) -> list[Image.Image]:
 def differences(saved: Image.Image, fresh: Image.Image) -> tuple[float, float]:
     """By how much two figures differ, blurred and laid upon each other: on average, and where they differ most."""
     fresh = fresh.resize(saved.size)
-    blurred = [
-        np.asarray(picture.filter(ImageFilter.GaussianBlur(BLUR)), float) for picture in (saved, fresh)
-    ]
+    blurred = [np.asarray(picture.filter(ImageFilter.GaussianBlur(BLUR)), float) for picture in (saved, fresh)]
     apart = np.abs(blurred[0] - blurred[1]).mean(axis=-1)
     return float(apart.mean()), float(apart.max())
 

@@ -14,11 +14,7 @@ COMPARES = ("load_reference_model(", 'check("3.5"', 'check("4.5"', 'check("5.5"'
 # what transformers' models bring along, and what only some cells need; pandas has its place in 01
 HEAVY = ("transformers.modeling_utils", "torch._dynamo", "torch._inductor", "accelerate", "sympy", "scipy")
 HEAVY += ("sklearn", "onnxruntime", "faiss", "sentence_transformers")
-COMPILER = {
-    "torch._dynamo",
-    "torch._inductor",
-    "sympy",
-}  # which torch imports when it makes an optimizer, too
+COMPILER = {"torch._dynamo", "torch._inductor", "sympy"}  # which torch imports when it makes an optimizer, too
 # run the cells of some notebooks, and print which of the heavy modules came in which cell
 RUN = r"""
 import contextlib, io, json, re, sys

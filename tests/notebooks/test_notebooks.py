@@ -104,9 +104,7 @@ def test_saved_without_errors_warnings_and_traces_of_the_machine(path):
 @every_notebook
 def test_small(path):
     assert path.stat().st_size <= 1_200_000
-    assert not any(
-        {"text/html", notebooks.WIDGET} & output.get("data", {}).keys() for output in outputs(path)
-    )
+    assert not any({"text/html", notebooks.WIDGET} & output.get("data", {}).keys() for output in outputs(path))
 
 
 @every_notebook
@@ -138,9 +136,7 @@ def test_metadata_is_normalised(path):
 
 @every_chapter
 def test_the_answer_to_a_prediction_is_not_saved(path):
-    assert not [
-        cell.outputs for cell in code_cells(path) if notebooks.tells_the_answer(cell) and cell.outputs
-    ]
+    assert not [cell.outputs for cell in code_cells(path) if notebooks.tells_the_answer(cell) and cell.outputs]
 
 
 @every_chapter

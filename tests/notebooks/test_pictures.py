@@ -51,10 +51,7 @@ def test_a_figure_that_is_drawn_a_little_differently_is_the_same(settings):
         ({"values": [*VALUES[:-1], 7.0]}, "figure 1 is another than was drawn: by "),
         ({"values": VALUES[::-1]}, "figure 1 is another than was drawn: by "),
         ({"cmap": "Blues"}, "figure 1 is another than was drawn: by "),
-        (
-            {"size": (6.4, 4.0)},
-            r"figure 1 is saved with \(1152, 648\) pixels, and was drawn with \(1152, 720\)",
-        ),
+        ({"size": (6.4, 4.0)}, r"figure 1 is saved with \(1152, 648\) pixels, and was drawn with \(1152, 720\)"),
     ],
 )
 def test_another_figure_is_seen(other, words):

@@ -14,9 +14,7 @@ CHOSEN = [f"{number:02d}" for number in range(16)]  # the notebooks whose slides
 SERIES = [next((ROOT / "notebooks").glob(f"{number}_*.ipynb")) for number in CHOSEN]
 KINDS = SHOWN | {"notes", "skip"}
 WIDTH, LINES = 83, 22  # of code at 24 px on a slide of 1280 × 720, in letters and lines
-FOR_READERS = re.compile(
-    r"Read \d+ minutes|colab\.svg|[Rr]un (the next cell|both cells|the cells above)|Sources\*\*"
-)
+FOR_READERS = re.compile(r"Read \d+ minutes|colab\.svg|[Rr]un (the next cell|both cells|the cells above)|Sources\*\*")
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
 
 

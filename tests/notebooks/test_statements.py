@@ -97,9 +97,7 @@ def test_the_heads_of_the_cat(look):
     says("04_multi_head_attention", f'the head gives "sailor" only {share:.2f} from "old"')
     rows = {head: look(CAT, layer=2, head=head)[1][tokens.index("cat")] for head in range(12)}
     elsewhere = [head for head, row in rows.items() if row.argmax() != 0]
-    assert elsewhere == [3, 11], (
-        'For "cat", heads 3 and 11 have a clear favourite, the others look most at [CLS]'
-    )
+    assert elsewhere == [3, 11], 'For "cat", heads 3 and 11 have a clear favourite, the others look most at [CLS]'
 
 
 def test_head_8_on_the_pair(look):
@@ -165,12 +163,7 @@ def test_the_numbers_of_the_ladder(tokenizer):
     first = ["I called Ian.", "time flies like an arrow", "dogs bark"]
     second = ["I got his answering machine.", "fruit flies like a banana", "so do seals"]
     real = int(tokenizer(first, second)["attention_mask"].sum())
-    says(
-        "06_encoder",
-        f"Our three pairs have {real} real tokens",
-        f"{real} × 384 numbers",
-        f"{real * 384:,} in each",
-    )
+    says("06_encoder", f"Our three pairs have {real} real tokens", f"{real} × 384 numbers", f"{real * 384:,} in each")
 
 
 def test_the_ids_of_the_drawings(tokenizer):
@@ -209,21 +202,15 @@ def test_two_vectors_of_flies_have_more_in_common_than_two_words(tokenizer, enco
             unlike.append((rows[i] @ rows[j].T)[differ])
     flies = (rows[0][1] @ rows[2][1]).item()
     assert torch.cat(unlike).max() < flies
-    says(
-        "06_encoder", f"It is {flies:.2f}.", f"have only {torch.cat(unlike).mean():.2f} on average at the end"
-    )
+    says("06_encoder", f"It is {flies:.2f}.", f"have only {torch.cat(unlike).mean():.2f} on average at the end")
 
 
 def test_how_often_marks_are_learned_in_15():
     texts = passages(imdb_reviews("train"))[:1500]
     commas, stops = (
-        sum(label in KINDS[kind] for text in texts for label in text.labels)
-        for kind in ("comma", "full stop")
+        sum(label in KINDS[kind] for text in texts for label in text.labels) for kind in ("comma", "full stop")
     )
-    says(
-        "15_token_labels",
-        f"full stops are more frequent ({stops:,}, last marks included, against {commas:,} commas)",
-    )
+    says("15_token_labels", f"full stops are more frequent ({stops:,}, last marks included, against {commas:,} commas)")
 
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -231,8 +218,6 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_mind_is_claimed(path):
-    found = re.findall(
-        r"(?:Many|Most|Some) (?:people|readers) \w+|Many (?:expect|guess|answer)\b", prose(path.stem)
-    )
+    found = re.findall(r"(?:Many|Most|Some) (?:people|readers) \w+|Many (?:expect|guess|answer)\b", prose(path.stem))
     assert not set(found) - {"Most people who"}
     assert len(re.findall(r"You may have (?:expected|guessed|written)", prose(path.stem))) <= 2

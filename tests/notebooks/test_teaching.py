@@ -199,9 +199,7 @@ def test_a_unit_gives_out_all_exercises_of_its_main_line(plan):
     """In class or at home, each once; those among the proofs are named, too."""
     at_home = [line for line in part(plan).splitlines() if line.startswith("- **At home.**")]
     found = sorted(set(plan.exercises + NAMED.findall(" ".join(at_home))))
-    assert found == sorted(
-        number for number in NUMBERS if f"{int(number.split('.')[0]):02d}" in notebooks_of(plan)
-    )
+    assert found == sorted(number for number in NUMBERS if f"{int(number.split('.')[0]):02d}" in notebooks_of(plan))
 
 
 @pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
@@ -289,9 +287,7 @@ def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
     for note, row in zip(begun, own, strict=True):
         told = [f" · **{word}** " in note for word in ("Ask", "Expect", "Answer")]
         assert told == [teaching.asks(row)] * 3
-        assert note.startswith(
-            "◇ " * row.if_there_is_time + f"{row.minutes} min · **Ask** " * teaching.asks(row)
-        )
+        assert note.startswith("◇ " * row.if_there_is_time + f"{row.minutes} min · **Ask** " * teaching.asks(row))
         assert f" · {row.text}" in note
 
 

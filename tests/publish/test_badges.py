@@ -15,10 +15,7 @@ from publish.badges import Address
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
-NAMES = [
-    *badges.PLACES,
-    *(f"notebooks/{name}.ipynb" for name in ("03_self_attention", "solutions/03_solutions")),
-]
+NAMES = [*badges.PLACES, *(f"notebooks/{name}.ipynb" for name in ("03_self_attention", "solutions/03_solutions"))]
 HELD = {
     "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',
     "CITATION.cff": 'repository-code: "https://github.com/{}"',
@@ -31,9 +28,7 @@ HELD = {
 
 def git(folder: Path, *arguments: str) -> str:
     named = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    done = subprocess.run(
-        ["git", "-C", folder, *named, *arguments], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run(["git", "-C", folder, *named, *arguments], check=True, capture_output=True, text=True)
     return done.stdout
 
 
@@ -72,9 +67,7 @@ def test_a_copy_without_an_address_shows_none(copy):
     assert badges.current(copy) is None
     for name in NAMES:
         text = (copy / name).read_text("utf-8")
-        assert not re.search(
-            r"git clone http|colab\.research|mybinder\.org/v2|github\.com/[\w-]+/[\w-]+/archive", text
-        )
+        assert not re.search(r"git clone http|colab\.research|mybinder\.org/v2|github\.com/[\w-]+/[\w-]+/archive", text)
         assert "Open in Colab" not in text
 
 
@@ -146,9 +139,7 @@ def test_the_first_push_of_a_fork_gets_its_address_from_ci(copy, tmp_path):
         return git(bare, "log", "--format=%an: %s", "main")
 
     pushed = push()
-    assert pushed.startswith(
-        "github-actions[bot]: Point badges and set-up cells at this repository\nAda: Hers\n"
-    )
+    assert pushed.startswith("github-actions[bot]: Point badges and set-up cells at this repository\nAda: Hers\n")
     assert badges.current(runner) == Address("grace/encoder")
     assert git(bare, "diff", "--name-only", "main~", "main").split() == sorted(NAMES)
     assert push() == pushed
@@ -181,11 +172,7 @@ def test_a_copy_gets_the_address_of_its_remote(copy, arguments):
     ("remote", "arguments", "words"),
     [
         ("/srv/encoder.git", (), "the remote '/srv/encoder.git' is no GitHub repository: git remote set-url"),
-        (
-            "https://github.com/ada/e",
-            ("--ref", "a/b"),
-            "the branch or tag 'a/b' cannot stand in a badge: choose",
-        ),
+        ("https://github.com/ada/e", ("--ref", "a/b"), "the branch or tag 'a/b' cannot stand in a badge: choose"),
     ],
 )
 def test_a_copy_that_cannot_get_an_address_is_told_why(copy, remote, arguments, words):
@@ -239,9 +226,7 @@ def test_the_check_names_the_one_file_that_is_wrong(copy, name, other):
 def test_the_check_names_the_one_file_that_has_an_address_before_the_others(copy, name):
     before = (copy / name).read_text("utf-8")
     (copy / name).write_text(badges.addressed(name, before, badges.files(copy)[name], ADA), "utf-8")
-    wrong = (
-        f"an address that pyproject.toml lacks stands in {name}: run `make badges` in a clone of ada/encoder"
-    )
+    wrong = f"an address that pyproject.toml lacks stands in {name}: run `make badges` in a clone of ada/encoder"
     assert badges.check(ADA.slug, copy) == wrong
 
 

@@ -99,12 +99,8 @@ def signs(notebook: dict) -> set[str]:
 
 def test_every_sign_of_the_notebooks_is_in_an_embedded_font():
     there = set().union(*(FT2Font(str(font)).get_charmap() for font in FONTS))
-    shown = {
-        path.name: signs(json.loads(path.read_text("utf-8"))) - set("\n\t") for path in notebook_paths([])
-    }
-    missing = {
-        name: found for name, own in shown.items() if (found := {s for s in own if ord(s) not in there})
-    }
+    shown = {path.name: signs(json.loads(path.read_text("utf-8"))) - set("\n\t") for path in notebook_paths([])}
+    missing = {name: found for name, own in shown.items() if (found := {s for s in own if ord(s) not in there})}
     assert missing == {}, "cut a font with these signs by fontTools' pyftsubset, as book.css says"
 
 

@@ -24,25 +24,13 @@ NAMED = re.compile(
     rf"""["'](?:C\d|tab:\w+|{MAPS})["']|colou?rs?\b.*["'](?:dark|light)?(?:{HUES})["']"""
     rf"""|(?:color|fill|stroke|background): ?(?:{HUES})\b"""
 )
-FOLDERS = {
-    "utils",
-    "views",
-    "exercises",
-    "explorer",
-    "publish",
-    "benchmarks",
-    "scripts",
-    "records",
-    "notebooks",
-}
+FOLDERS = {"utils", "views", "exercises", "explorer", "publish", "benchmarks", "scripts", "records", "notebooks"}
 STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
 
 
 def kept(*suffixes: str) -> list[Path]:
     """The project's own files of these kinds; Colab's badge is Colab's, and the table is where colours are from."""
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split()
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     others = {"notebooks/images/colab.svg", "utils/colours.py"}
     return [
         Path(name)
@@ -133,16 +121,8 @@ def test_all_named_boxes_are_found():
 # 1, severity 1.0, for linear red, green and blue
 SIGHT = {
     "all": np.eye(3),
-    "deuteranopia": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "protanopia": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
 }
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 

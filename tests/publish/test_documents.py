@@ -132,9 +132,7 @@ def test_the_table_has_every_notebook_with_its_minutes():
 
 def test_hours_are_the_sums_of_the_minutes():
     times = [minutes(nbformat.read(path, as_version=4)) for path in NOTEBOOKS]
-    whole, core = (
-        [round(sum(column) / 30) / 2 for column in zip(*some, strict=True)] for some in (times, times[:10])
-    )
+    whole, core = ([round(sum(column) / 30) / 2 for column in zip(*some, strict=True)] for some in (times, times[:10]))
     text = " ".join(README.split())
     assert "take {:g} hours to read, and {:g} hours with the exercises".format(*whole) in text
     assert "The core, 00 to 09, takes {:g} hours to read and {:g} with exercises".format(*core) in text
@@ -151,10 +149,7 @@ def test_the_film_shows_the_weights_that_the_text_tells():
         return {token: f"{weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)}
 
     text = " ".join(README.split())
-    assert (
-        f'Head 1 of layer 3 gives {looked_at("tired")["animal"]} of the attention of "it" to "animal".'
-        in text
-    )
+    assert f'Head 1 of layer 3 gives {looked_at("tired")["animal"]} of the attention of "it" to "animal".' in text
     narrow = looked_at("narrow")
     assert f"the head still prefers the animal, {narrow['animal']} to {narrow['street']}." in text
 
@@ -230,9 +225,7 @@ def test_paths_are_short_enough_for_windows():
     (told,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "TEACHING.md").read_text("utf-8"))
     package = next(folder for folder in map(Path, sys.path) if (folder / "torch").is_dir())
     files = [path.relative_to(package).as_posix() for path in package.glob("torch*/**/*")]
-    installed = max(
-        len(name.replace("+cpu", "")) for name in files
-    )  # a wheel for Windows is called torch alone
+    installed = max(len(name.replace("+cpu", "")) for name in files)  # a wheel for Windows is called torch alone
     assert len(r".venv\Lib\site-packages") + 1 + installed <= int(told)
     assert 60 + 1 + int(told) <= 259
 
@@ -244,9 +237,7 @@ def test_uv_has_one_version(name):
 
 
 def test_the_map_of_the_house_names_every_folder():
-    table = (
-        (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The house")[1].split("Where do I change")[0]
-    )
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## The house")[1].split("Where do I change")[0]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line}

@@ -21,9 +21,7 @@ PACKAGE = npm.Package("a-package", "1.0.0", "")
 
 def stations(encoder, batch) -> dict[str, torch.Tensor]:
     with torch.inference_mode():
-        outputs = explorer.Stations(encoder)(
-            batch["input_ids"], batch["attention_mask"], batch["token_type_ids"]
-        )
+        outputs = explorer.Stations(encoder)(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
     return dict(zip(explorer.OUTPUTS, outputs, strict=True))
 
 
@@ -44,9 +42,7 @@ def test_stations_are_the_official_models_own(encoder, reference, tokenizer):
         handle.remove()
     found = stations(encoder, batch)
     assert largest_difference(found["attended"], torch.stack(heard["attended"])) <= 1e-5
-    assert (
-        largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(heard["values"])) <= 1e-5
-    )
+    assert largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(heard["values"])) <= 1e-5
     assert largest_difference(found["hidden_states"], torch.stack(official.hidden_states)) <= 1e-5
     assert largest_difference(found["attentions"], torch.stack(official.attentions)) <= 1e-5
 
@@ -79,9 +75,7 @@ def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
     assert npm.fetch(published, tmp_path) == path
     assert npm.read_member(path, "a.js") == b"real"
     fake_package(tmp_path, b"altered")
-    with pytest.raises(
-        ValueError, match=r"a-package-1\.0\.0\.tgz is not a-package 1\.0\.0 as published: delete it"
-    ):
+    with pytest.raises(ValueError, match=r"a-package-1\.0\.0\.tgz is not a-package 1\.0\.0 as published: delete it"):
         npm.fetch(published, tmp_path)
 
 
@@ -105,9 +99,7 @@ def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, caps
 
 @pytest.mark.parametrize("explored", [True, False])
 def test_the_start_page_leads_only_to_a_page_that_is_there(tmp_path, explored):
-    pytest.importorskip(
-        "sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt"
-    )
+    pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
     (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
     (tmp_path / "images").mkdir()
     website.lay_out([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", explored)

@@ -88,18 +88,11 @@ def test_the_middle_of_notebook_03_can_be_read(fit, monkeypatch):
     notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)
     (drawing,) = [cell.source for cell in notebook.cells if "Draw scores, weights and context" in cell.source]
     scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, 2.0]]])
-    names = {
-        "plt": plt,
-        "scores": scores,
-        "weights": scores / 3,
-        "context": scores @ scores,
-    }
+    names = {"plt": plt, "scores": scores, "weights": scores / 3, "context": scores @ scores}
     exec(drawing, names)
     figure = names["figure"]
     fit(figure)
     figure.draw_without_rendering()
-    boxes = [
-        text.get_window_extent() for ax in figure.axes for text in (*ax.texts, ax.title) if text.get_text()
-    ]
+    boxes = [text.get_window_extent() for ax in figure.axes for text in (*ax.texts, ax.title) if text.get_text()]
     assert len(boxes) >= 24
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]

@@ -173,11 +173,7 @@ def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(projec
 @pytest.mark.parametrize(("target", "phase"), [("lab", "lab"), ("test", "pytest")])
 @pytest.mark.parametrize(
     ("checkpoint", "wanted"),
-    [
-        ("mybert", "{project}/mybert"),
-        ("./mybert/", "{project}/mybert"),
-        ("bert-base-uncased", "bert-base-uncased"),
-    ],
+    [("mybert", "{project}/mybert"), ("./mybert/", "{project}/mybert"), ("bert-base-uncased", "bert-base-uncased")],
 )
 def test_a_folder_for_a_checkpoint_is_meant_from_the_root(project, form, target, phase, checkpoint, wanted):
     """A kernel starts in notebooks/, where a relative path would lead nowhere; a name on the Hub stays a name."""
@@ -201,12 +197,8 @@ echo "$@" >> asked
 
 
 @pytest.mark.parametrize("target", ["lab", "test", "cpu-torch"])
-@pytest.mark.parametrize(
-    ("version", "right"), [("3, 10", False), ("3, 11", True), ("3, 14", True), ("3, 15", False)]
-)
-def test_a_python_that_does_not_fit_is_told_in_words_before_anything_is_installed(
-    project, target, version, right
-):
+@pytest.mark.parametrize(("version", "right"), [("3, 10", False), ("3, 11", True), ("3, 14", True), ("3, 15", False)])
+def test_a_python_that_does_not_fit_is_told_in_words_before_anything_is_installed(project, target, version, right):
     (project / "python").write_text(OTHER_VERSION.format(python=sys.executable, version=version))
     command = ["make", f"PYTHON={project / 'python'}", target]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)

@@ -43,15 +43,7 @@ def dead_links(folder: Path) -> list[str]:
 def test_nothing_but_what_a_student_runs_is_in_it(copy):
     """No solutions, nothing for teachers or for those who change the series, and no history."""
     folders = {"notebooks", "exercises", "scripts", "utils", "views", ".binder"}
-    files = {
-        "README.md",
-        "Makefile",
-        "pyproject.toml",
-        "requirements.txt",
-        "constraints.txt",
-        "LICENSE",
-        ".gitignore",
-    }
+    files = {"README.md", "Makefile", "pyproject.toml", "requirements.txt", "constraints.txt", "LICENSE", ".gitignore"}
     assert {path.name for path in copy.iterdir()} == folders | files
     assert not [path for path in copy.rglob("*") if "solutions" in path.name]
     words = "\n".join(texts(copy).values())
@@ -71,32 +63,21 @@ def test_its_makefile_installs_opens_and_cleans(copy):
     done = subprocess.run(alone, cwd=copy, capture_output=True, text=True, check=True)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["help", "cpu-torch", "lab", "clean"]
     for target in ("lab", "cpu-torch"):
-        assert (
-            subprocess.run(
-                ["make", "--dry-run", target], cwd=copy, capture_output=True, check=False
-            ).returncode
-            == 0
-        )
-    assert subprocess.run(
-        ["make", "--dry-run", "test"], cwd=copy, capture_output=True, check=False
-    ).returncode
+        assert subprocess.run(["make", "--dry-run", target], cwd=copy, capture_output=True, check=False).returncode == 0
+    assert subprocess.run(["make", "--dry-run", "test"], cwd=copy, capture_output=True, check=False).returncode
 
 
 def test_the_address_of_the_original_is_not_in_it(tmp_path):
     """There the solutions are."""
     original = tmp_path / "original"
-    shutil.copytree(
-        ROOT, original, ignore=shutil.ignore_patterns(".*", "utils", "tests", "images", "site", "build")
-    )
+    shutil.copytree(ROOT, original, ignore=shutil.ignore_patterns(".*", "utils", "tests", "images", "site", "build"))
     shutil.copytree(ROOT / ".binder", original / ".binder")
     shutil.copy(ROOT / ".gitignore", original)
     (original / "utils").mkdir()
     badges.rewrite(badges.Address("ada/encoder"), original)
     assert "ada/encoder" in (original / "notebooks" / "00_overview.ipynb").read_text("utf-8")
     copy = write_copy(tmp_path / "copy", original)
-    assert not [
-        path for path in copy.rglob("*.*") if path.is_file() and "ada/encoder" in path.read_text("utf-8")
-    ]
+    assert not [path for path in copy.rglob("*.*") if path.is_file() and "ada/encoder" in path.read_text("utf-8")]
 
 
 def test_no_link_is_dead(copy):
@@ -108,19 +89,12 @@ def test_no_link_is_dead(copy):
 def test_code_is_that_of_the_series(copy):
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         ours, theirs = (nbformat.read(root / "notebooks" / path.name, 4) for root in (ROOT, copy))
-        codes = [
-            [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-            for notebook in (ours, theirs)
-        ]
+        codes = [[cell.source for cell in notebook.cells if cell.cell_type == "code"] for notebook in (ours, theirs)]
         first, address = codes[0][0], re.compile(r"https://github[^\"]*")
         assert [address.sub("", first), *codes[0][1:]] == codes[1]
     for name in ("exercises", "utils", "views", "scripts"):
         here, there = (
-            sorted(
-                path.relative_to(root)
-                for path in (root / name).rglob("*.*")
-                if "__pycache__" not in path.parts
-            )
+            sorted(path.relative_to(root) for path in (root / name).rglob("*.*") if "__pycache__" not in path.parts)
             for root in (ROOT, copy)
         )
         assert here == there

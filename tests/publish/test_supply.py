@@ -19,16 +19,7 @@ FOLDERS = (*READER, *PROGRAMS)
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("[0-9]*.ipynb"))
 # torch.load and joblib unpickle, and a pickle is a program; a shell reads more into a text than its author meant
-FORBIDDEN_CALLS = {
-    "torch.load",
-    "pickle.load",
-    "pickle.loads",
-    "joblib.load",
-    "os.system",
-    "os.popen",
-    "eval",
-    "exec",
-}
+FORBIDDEN_CALLS = {"torch.load", "pickle.load", "pickle.loads", "joblib.load", "os.system", "os.popen", "eval", "exec"}
 FORBIDDEN_OPTIONS = {"shell", "trust_remote_code", "allow_pickle"}
 
 
@@ -63,8 +54,7 @@ def test_nothing_unpickles_or_runs_what_it_is_given(path):
 
 
 @pytest.mark.parametrize(
-    "program",
-    ["torch.load(path)", "run(command, shell=True)", "f(trust_remote_code=answer)", "eval(text)"],
+    "program", ["torch.load(path)", "run(command, shell=True)", "f(trust_remote_code=answer)", "eval(text)"]
 )
 def test_the_check_sees_what_it_forbids(program):
     assert len(violations(program)) == 1

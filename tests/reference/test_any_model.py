@@ -109,17 +109,9 @@ def test_another_computation_of_the_weights_is_refused_by_its_size(tokenizer, mo
     [
         ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 places for 8 × 8 tokens"),
         ("fnet", ENCODER, "a fnet gives no attention weights"),
-        (
-            "mamba",
-            {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100},
-            "a mamba gives no attention",
-        ),
+        ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba gives no attention"),
         ("canine", ENCODER, "a canine reads no tokens of a vocabulary"),
-        (
-            "vit",
-            ENCODER | {"image_size": 32, "patch_size": 8},
-            "a vit reads no tokens .* pass its pixel_values",
-        ),
+        ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no tokens .* pass its pixel_values"),
     ],
 )
 def test_what_no_view_can_show_is_refused_in_words(family, settings, message, tokenizer):
@@ -152,9 +144,7 @@ def test_one_side_of_an_encoder_decoder(tokenizer):
     bart, t5 = (sharp_model(family, settings) for family, settings in reversed(TWO_SIDES.items()))
     for side in (bart.get_encoder(), bart.get_decoder()):
         assert data_of(neuron_view(side, tokenizer, TEXT))["attention"]["all"]["left_text"] == TEXT.split()
-        assert_softmax_of_queries_and_keys(
-            read_heads(side, tokenizer, TEXT), own_weights(side, input_ids=ids_of(TEXT))
-        )
+        assert_softmax_of_queries_and_keys(read_heads(side, tokenizer, TEXT), own_weights(side, input_ids=ids_of(TEXT)))
     with pytest.raises(ValueError, match=r"weights of a t5 are not the softmax .* a bias for each distance"):
         neuron_view(t5.get_encoder(), tokenizer, TEXT)
 
@@ -178,9 +168,7 @@ def test_an_image_is_read_as_patches():
 @pytest.mark.parametrize("family", ["deit", "dinov2_with_registers", "siglip_vision_model"])
 def test_what_stands_before_the_patches_has_names_of_its_own(family):
     model = sharp_model(family, ENCODER | {"image_size": 32, "patch_size": 8})
-    before = {"deit": ["[CLS]", "[1]"], "siglip_vision_model": []}.get(
-        family, ["[CLS]", "[1]", "[2]", "[3]", "[4]"]
-    )
+    before = {"deit": ["[CLS]", "[1]"], "siglip_vision_model": []}.get(family, ["[CLS]", "[1]", "[2]", "[3]", "[4]"])
     tokens = read_heads(model, None, torch.randn(1, 3, 32, 32)).tokens
     assert tokens == [*before, *(f"{row},{column}" for row in range(4) for column in range(4))]
 
@@ -327,9 +315,7 @@ class Padding(PreTrainedTokenizerFast):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("family", ["bert", "llama", "gpt2"])
 def test_padding_is_masked_as_the_model_masks_it(family, side, tokenizer):
-    padding = Padding(
-        tokenizer_object=tokenizer.backend_tokenizer, unk_token="w0", pad_token="w0", padding_side=side
-    )
+    padding = Padding(tokenizer_object=tokenizer.backend_tokenizer, unk_token="w0", pad_token="w0", padding_side=side)
     model = sharp_model(family, FAMILIES[family])
     panel = data_of(neuron_view(model, padding, TEXT))["attention"]["all"]
     mask = torch.tensor([[1] * 8 + [0] * 3])
@@ -361,9 +347,7 @@ def test_long_texts_and_none(tokenizer):
     assert len(data_of(long)["attention"]["all"]["left_text"]) == 320
     for family in ("bert", "roberta", "opt", "gpt2"):
         size = (
-            {"n_positions": 16}
-            if family == "gpt2"
-            else {"max_position_embeddings": 18 if family == "roberta" else 16}
+            {"n_positions": 16} if family == "gpt2" else {"max_position_embeddings": 18 if family == "roberta" else 16}
         )
         model = sharp_model(family, FAMILIES[family] | size)
         head_view(model, tokenizer, " ".join(["w1"] * 16))
@@ -410,10 +394,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--model", "bert"], "take both from one checkpoint"),  # a folder without a tokenizer
         ([TEXT, "--model", "vit"], "a vit reads no tokens of a vocabulary"),
         ([TEXT, "--model", "t5"], "pass what it writes with --pair"),
-        (
-            [TEXT, "--model", "gemma", "--view", "neuron"],
-            "soft-capping bends its scores. head_view and model_view",
-        ),
+        ([TEXT, "--model", "gemma", "--view", "neuron"], "soft-capping bends its scores. head_view and model_view"),
         ([" ", *of_model], "a text is empty"),
         ([TEXT, *of_model, "--pair", ""], "a text is empty"),
         ([TEXT, *of_model, "--layer", "9"], "layer=9 is not among the layers"),

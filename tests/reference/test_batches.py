@@ -5,15 +5,7 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
-from utils.batches import (
-    collate,
-    device_of,
-    evaluation_mode,
-    model_ids,
-    shuffled_batches,
-    sorted_batches,
-    token_ids,
-)
+from utils.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches, token_ids
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.search import embed
@@ -153,9 +145,7 @@ def test_whatever_switches_dropout_off_puts_every_part_back(half_frozen, monkeyp
     layer = type(half_frozen.encoder.layers[0])
     forward = layer.forward
     monkeypatch.setattr(
-        layer,
-        "forward",
-        lambda self, *args, **options: inside.append(self.training) or forward(self, *args, **options),
+        layer, "forward", lambda self, *args, **options: inside.append(self.training) or forward(self, *args, **options)
     )
     USES[name](half_frozen, tiny_tokenizer())
     assert inside == [False, False]

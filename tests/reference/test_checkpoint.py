@@ -11,13 +11,7 @@ from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertMo
 
 from tests.helpers import SMALL, tiny_tokenizer, write_vocabulary
 from utils import checkpoint
-from utils.checkpoint import (
-    DEFAULT_CHECKPOINT,
-    checkpoint_name,
-    load_config,
-    load_reference_model,
-    load_tokenizer,
-)
+from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config, load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer, read_vocabulary
 
@@ -242,7 +236,6 @@ def test_the_case_is_the_normalizers(folder, lowercase, strip_accents):
 def test_a_config_that_ends_too_early_or_was_altered(folder, content):
     (folder / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(
-        ValueError,
-        match=r"config\.json cannot be read .*: fetch or save it again|of the family model_type=\"None\"",
+        ValueError, match=r"config\.json cannot be read .*: fetch or save it again|of the family model_type=\"None\""
     ):
         load_config(folder)

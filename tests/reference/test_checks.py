@@ -43,14 +43,8 @@ def not_a_batch(shape: tuple) -> str:
 # what is wrong with ids, mask and token types, and what is said about it
 BAD_INPUT = [
     *(({"input_ids": torch.tensor([[1, id_, 2]])}, outside("input_ids", id_, 30)) for id_ in (30, 10**6, -1)),
-    *(
-        ({"input_ids": torch.ones(shape).long()}, not_a_batch(shape))
-        for shape in [(3,), (1, 3, 1), (0, 3), (1, 0)]
-    ),
-    (
-        {"input_ids": torch.ones(1, 11).long()},
-        "11 tokens, but only 10 positions: tokenize with max_length=10",
-    ),
+    *(({"input_ids": torch.ones(shape).long()}, not_a_batch(shape)) for shape in [(3,), (1, 3, 1), (0, 3), (1, 0)]),
+    ({"input_ids": torch.ones(1, 11).long()}, "11 tokens, but only 10 positions: tokenize with max_length=10"),
     *(
         ({"token_type_ids": torch.tensor([[0, 1, 0], [0, wrong, 1]])}, outside("token_type_ids", wrong, 2))
         for wrong in (2, 10**6, -1)
@@ -116,9 +110,7 @@ def make(kind: type, changes: tuple = ()) -> torch.nn.Module:
 
 
 def enter(entrance: str, ids, mask=None):
-    return ENTRANCES[entrance](
-        lambda kind, changes=None: make(kind, tuple((changes or {}).items())), ids, mask
-    )
+    return ENTRANCES[entrance](lambda kind, changes=None: make(kind, tuple((changes or {}).items())), ids, mask)
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
@@ -137,8 +129,7 @@ def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance)
     for mask in (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]])):
         enter(entrance, IDS, mask)
     with pytest.raises(
-        ValueError,
-        match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$",
+        ValueError, match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$"
     ):
         enter(entrance, IDS, torch.tensor([[1, 1, torch.nan], [1, 1, 1]]))
 
@@ -176,9 +167,7 @@ def test_a_mask_that_does_not_fit_the_scores(shape):
         scaled_dot_product_attention(query, query, query, torch.ones(shape))
 
 
-@pytest.mark.parametrize(
-    "shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)]
-)
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)])
 def test_a_mask_that_broadcasts_to_the_scores_fits(shape):
     query, key = torch.zeros(4, 1, 2, 6), torch.zeros(5, 3, 6)
     _, weights = scaled_dot_product_attention(query, key, key, torch.ones(shape))
@@ -191,8 +180,7 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
         with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
             scaled_dot_product_attention(query, query, query, mask)
     with pytest.raises(
-        ValueError,
-        match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$",
+        ValueError, match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$"
     ):
         scaled_dot_product_attention(query, query, query, torch.tensor([1, torch.nan, 1]))
     with pytest.raises(ValueError, match="holds NaN or less than 0"):  # one that is added to the scores
@@ -201,9 +189,7 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
 
 def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
     head, hidden_states = AttentionHead(8, 4), torch.zeros(2, 3, 8)
-    with pytest.raises(
-        ValueError, match=re.escape("of shape (2, 1, 4) does not fit scores of shape (2, 3, 3)")
-    ):
+    with pytest.raises(ValueError, match=re.escape("of shape (2, 1, 4) does not fit scores of shape (2, 3, 3)")):
         head(hidden_states, torch.ones(2, 4))
     with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
         head(hidden_states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
@@ -228,10 +214,7 @@ UNIT = torch.eye(3)
 
 # a call, and the whole of what it says
 BAD_CALLS = [
-    (
-        lambda: TransformerEncoder(decoder(is_decoder=True)),
-        "is_decoder=True is not built here: use False",
-    ),
+    (lambda: TransformerEncoder(decoder(is_decoder=True)), "is_decoder=True is not built here: use False"),
     (
         lambda: TransformerEncoder(decoder(add_cross_attention=True)),
         "add_cross_attention=True is not built here: use False",
@@ -278,10 +261,7 @@ BAD_CALLS = [
         lambda: WordPieceTokenizer({"[PAD]": 0, "[SEP]": 1, "[MASK]": 2}),
         "the vocabulary lacks [UNK], [CLS]: pass BERT's whole, token to id",
     ),
-    (
-        lambda: WordPieceTokenizer(VOCAB).decode([5, 6]),
-        "id 6 is outside the vocabulary of 6 tokens",
-    ),
+    (lambda: WordPieceTokenizer(VOCAB).decode([5, 6]), "id 6 is outside the vocabulary of 6 tokens"),
     *(
         (
             lambda vocab=vocab, size=size: checks.check_vocabulary_size(vocab, size),
@@ -314,10 +294,7 @@ BAD_CALLS = [
         ]
     ),
     (lambda: checks.check_texts([]), "got an empty list: pass one text or more"),
-    (
-        lambda: checks.check_texts(["a", " \n"]),
-        "text 1 is empty, so there is nothing to read in it: leave it out",
-    ),
+    (lambda: checks.check_texts(["a", " \n"]), "text 1 is empty, so there is nothing to read in it: leave it out"),
     *(
         (
             lambda label=label: checks.check_labels([0, label], 2),
@@ -360,9 +337,7 @@ def test_bad_configurations_weights_texts_and_vectors(call, message):
 
 
 @pytest.mark.parametrize(
-    ("label", "kind"),
-    [("1", "str"), (0.5, "float"), (None, "NoneType"), (UNIT[0].long()[0], "Tensor")],
-    ids=str,
+    ("label", "kind"), [("1", "str"), (0.5, "float"), (None, "NoneType"), (UNIT[0].long()[0], "Tensor")], ids=str
 )
 def test_labels_that_are_no_whole_numbers(label, kind):
     message = f"labels must be whole numbers, got {kind}: {label!r} of text 1: int(label)"
@@ -395,17 +370,13 @@ def test_what_is_right_passes():
 
 @pytest.mark.parametrize("weight", [UNIT.int(), UNIT.to(torch.float8_e4m3fn), UNIT * torch.nan, UNIT / 0])
 def test_weights_that_are_no_numbers(weight):
-    with pytest.raises(
-        ValueError, match=r"^w holds (NaN or inf: take|torch\.(int32|float8_e4m3fn): save the model)"
-    ):
+    with pytest.raises(ValueError, match=r"^w holds (NaN or inf: take|torch\.(int32|float8_e4m3fn): save the model)"):
         checks.check_finite_weights({"w": weight})
 
 
 def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(monkeypatch):
     compared, compare = [], checks.check_vocabulary_size
-    monkeypatch.setattr(
-        checks, "check_vocabulary_size", lambda *given: (compared.append(given), compare(*given))
-    )
+    monkeypatch.setattr(checks, "check_vocabulary_size", lambda *given: (compared.append(given), compare(*given)))
     one, other = WordPieceTokenizer(VOCAB), WordPieceTokenizer(dict(VOCAB))
     for tokenizer in (one, other, one, other):
         checks.check_tokenizer(tokenizer, 6)
@@ -450,13 +421,10 @@ def test_a_configuration_without_decoder_fields_is_an_encoders():
 
 
 @pytest.mark.parametrize(
-    ("tokenizer", "kind"),
-    [(None, "NoneType"), ("bert", "str"), ([1], "list"), (VOCAB, "dict"), (len, "builtin")],
+    ("tokenizer", "kind"), [(None, "NoneType"), ("bert", "str"), ([1], "list"), (VOCAB, "dict"), (len, "builtin")]
 )
 def test_what_is_no_tokenizer(tokenizer, kind):
-    with pytest.raises(
-        TypeError, match=f"^tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}"
-    ):
+    with pytest.raises(TypeError, match=f"^tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}"):
         checks.check_tokenizer(tokenizer, 6)
 
 

@@ -96,9 +96,7 @@ def test_an_encoder_without_a_head(tiny):
 
 def test_head_with_another_number_of_labels(tiny):
     other = official_and_ours(num_labels=3)[0]
-    with pytest.raises(
-        ValueError, match=r"mis-shaped: classifier\.bias \(3,\) for \(2,\), classifier.weight"
-    ):
+    with pytest.raises(ValueError, match=r"mis-shaped: classifier\.bias \(3,\) for \(2,\), classifier.weight"):
         tiny.load_bert_weights(other.state_dict())
 
 

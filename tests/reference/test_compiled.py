@@ -166,12 +166,7 @@ def test_a_pass_reads_from_the_device_once(case, lengths):
 def test_every_way_of_reading_is_counted():
     x = torch.tensor([1, 0, 1])
     ways = [x.tolist, x.sum().item, x.nonzero, x.all().__bool__, x.numpy, x.cpu]
-    ways += [
-        lambda: x[x != 0],
-        lambda: torch.where(x),
-        lambda: x.masked_select(x != 0),
-        lambda: torch.equal(x, x),
-    ]
+    ways += [lambda: x[x != 0], lambda: torch.where(x), lambda: x.masked_select(x != 0), lambda: torch.equal(x, x)]
     for way in ways:
         assert len(reads(way)) == 1
     assert reads(lambda: x[1:] + x.sum()) == []

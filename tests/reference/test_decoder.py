@@ -27,16 +27,9 @@ def random_sizes(seed: int) -> dict:
         return choices[torch.randint(len(choices), (1,), generator=draw)]
 
     heads = one_of(1, 2, 3, 4)
-    sizes = {
-        "num_attention_heads": heads,
-        "hidden_size": heads * one_of(2, 4, 7),
-        "vocab_size": one_of(20, 31, 50),
-    }
+    sizes = {"num_attention_heads": heads, "hidden_size": heads * one_of(2, 4, 7), "vocab_size": one_of(20, 31, 50)}
     sizes |= {"num_hidden_layers": one_of(1, 2, 3), "intermediate_size": one_of(5, 16, 33)}
-    return sizes | {
-        "hidden_act": one_of("gelu", "relu", "gelu_new"),
-        "max_position_embeddings": one_of(16, 24),
-    }
+    return sizes | {"hidden_act": one_of("gelu", "relu", "gelu_new"), "max_position_embeddings": one_of(16, 24)}
 
 
 def official_pair(encoder_sizes: dict, decoder_sizes: dict) -> EncoderDecoderModel:
@@ -91,9 +84,7 @@ def until_end(texts: torch.Tensor) -> list[list[int]]:
 def test_logits_and_weights_are_the_official_ones(seed, precision):
     torch.manual_seed(seed)
     sizes, tolerance = random_sizes(seed), TOLERANCES[precision]
-    official = official_pair(sizes, sizes | {"num_hidden_layers": 1 + seed % 3, "vocab_size": 25}).to(
-        precision
-    )
+    official = official_pair(sizes, sizes | {"num_hidden_layers": 1 + seed % 3, "vocab_size": 25}).to(precision)
     ours, batch = our_pair(official), two_texts(20)
     theirs = official(**batch, output_attentions=True)
     real = batch["decoder_attention_mask"] != 0
@@ -114,10 +105,7 @@ def test_logits_and_weights_are_the_official_ones(seed, precision):
 def test_the_decoder_alone_is_bert_lm_head_model(seed, across, precision):
     """As the second half of a pair, and as a decoder-only model."""
     torch.manual_seed(seed)
-    config, tolerance = (
-        BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across),
-        TOLERANCES[precision],
-    )
+    config, tolerance = (BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across), TOLERANCES[precision])
     config._attn_implementation = "eager"
     official, ours = shaken(BertLMHeadModel(config)).to(precision), TransformerDecoder(config).eval()
     ours.load_bert_weights(official.state_dict())
@@ -168,9 +156,7 @@ def test_tied_weights_are_one():
 
 
 @pytest.mark.parametrize("num_beams", [1, 4])
-@pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))]
-)
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))])
 def test_texts_are_the_official_ones_token_for_token(seed, num_beams):
     """With a cache and without; the end token is made likely enough that some texts end before the limit."""
     official = official_writer(seed)
@@ -233,8 +219,7 @@ def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
     assert [part.size(1) for part in parts] == [1, 1, 3, 1]
     assert worst(torch.cat(parts, dim=1), whole) <= 1e-5
     with pytest.raises(
-        ValueError,
-        match=r"^6 tokens are cached, and the text has 6: pass the whole text so far, or a new cache",
+        ValueError, match=r"^6 tokens are cached, and the text has 6: pass the whole text so far, or a new cache"
     ):
         pair.decoder(text, None, *source, cache=cache)
 
@@ -245,9 +230,7 @@ def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
 def test_weights_that_are_no_numbers_write_nothing(part, num_beams):
     model = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
     getattr(model, part).layers[1].feed_forward.output.bias[3] = torch.nan
-    with pytest.raises(
-        ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"
-    ):
+    with pytest.raises(ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"):
         model.generate(IDS, max_length=6, num_beams=num_beams)
 
 
@@ -278,9 +261,7 @@ def test_the_causal_mask_hides_padding_and_what_comes_later():
     assert mask.shape == (2, 1, 3, 3)
     assert mask[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     assert mask[1, 0].tolist() == [[True, False, False], [False, True, False], [False, True, True]]
-    assert torch.equal(
-        causal_mask(torch.ones(1, 5), cached=3), torch.ones(1, 1, 5, 5).tril().bool()[:, :, 3:]
-    )
+    assert torch.equal(causal_mask(torch.ones(1, 5), cached=3), torch.ones(1, 1, 5, 5).tril().bool()[:, :, 3:])
     assert causal_mask(torch.ones(1, 5, device="meta")).device.type == "meta"  # made where the ids are
 
 
@@ -314,9 +295,7 @@ def test_one_graph(pair):
 
 
 IDS, STATES = torch.tensor([[3, 4, 5]]), torch.zeros(1, 4, 8)
-NO_SOURCE = (
-    "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state"
-)
+NO_SOURCE = "encoder_hidden_states=None, but this decoder looks at a source: pass the encoder's last_hidden_state"
 
 
 @pytest.mark.parametrize(
@@ -347,10 +326,7 @@ NO_SOURCE = (
             },
             "encoder_attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding",
         ),
-        (
-            {"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES},
-            "input_ids hold 30, outside 0 … 29",
-        ),
+        ({"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES}, "input_ids hold 30, outside 0 … 29"),
         ({"input_ids": IDS[0], "encoder_hidden_states": STATES}, "input_ids must be (B, S), got (3,)"),
         ({"input_ids": torch.ones(1, 11).long(), "encoder_hidden_states": STATES}, "only 10 positions"),
     ],
@@ -381,8 +357,7 @@ def test_bad_input_to_generate(pair, given, words):
 
 
 @pytest.mark.parametrize(
-    ("name", "token_id"),
-    [("eos_token_id", [1, 2]), *product(("bos_token_id", "eos_token_id"), (None, -1, 30))],
+    ("name", "token_id"), [("eos_token_id", [1, 2]), *product(("bos_token_id", "eos_token_id"), (None, -1, 30))]
 )
 def test_texts_need_a_start_and_an_end(name, token_id):
     model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {name: token_id}))

@@ -146,9 +146,7 @@ def test_gradients(encoder, reference, batches, name):
     batch, weights = batches[name], dict(reference.named_parameters())
     weights = {name: weight for name, weight in weights.items() if "pooler" not in name}
     real = batch["attention_mask"].bool()
-    direction = torch.randn(
-        real.sum(), encoder.config.hidden_size, generator=torch.Generator().manual_seed(0)
-    )
+    direction = torch.randn(real.sum(), encoder.config.hidden_size, generator=torch.Generator().manual_seed(0))
 
     def gradients(model, parameters, **options):
         loss = (model(**batch, **options).last_hidden_state[real] * direction).sum()
@@ -297,9 +295,7 @@ def test_weights_of_a_normal_distribution_without_a_row_of_padding():
     table = torch.nn.Embedding(500, 40)
     initialize(table, std=0.5)
     assert abs(table.weight.std() - 0.5) <= 0.01
-    share = (
-        (table.weight.abs() < 0.5).float().mean()
-    )  # 68.3 % of a normal distribution lie within one deviation
+    share = (table.weight.abs() < 0.5).float().mean()  # 68.3 % of a normal distribution lie within one deviation
     assert abs(share - 0.683) <= 0.02
 
 

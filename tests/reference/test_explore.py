@@ -107,10 +107,7 @@ def test_it_says_that_it_draws_and_an_old_error_is_gone_at_once(monkeypatch, mod
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (
-            "a " * 15,
-            r"the text has 17 tokens and the model 16 positions \(max_position_embeddings\): shorten the text",
-        ),
+        ("a " * 15, r"the text has 17 tokens and the model 16 positions \(max_position_embeddings\): shorten the text"),
         ("", "sentence A is empty: type a word or more"),
         (" \u200b ", "sentence A is empty: type a word or more"),
     ],
@@ -119,8 +116,7 @@ def test_an_error_stands_in_words_and_the_last_view_stays(explorer, typed, words
     before = shown(explorer), explorer.tokens.value
     explorer.sentence_a.value = typed
     assert re.search(
-        rf'<p role="alert".*Not drawn: {words}\. Below stands the last view that was\.</p>',
-        explorer.message.value,
+        rf'<p role="alert".*Not drawn: {words}\. Below stands the last view that was\.</p>', explorer.message.value
     )
     assert (shown(explorer), explorer.tokens.value) == before
     explorer.kind.value = "model view"  # of the same sentence
@@ -147,9 +143,7 @@ def test_hostile_text_is_text(encoder, tokenizer):
         assert "<img" not in text
         assert "</script" not in text
     assert ("&lt;", "1026") in tokens_and_ids(explorer)
-    assert json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])["attention"]["all"][
-        "left_text"
-    ]
+    assert json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])["attention"]["all"]["left_text"]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +163,7 @@ def test_what_the_caller_brings_is_the_callers_to_mend(model, arguments, message
 def test_another_model_or_tokenizer():
     with pytest.raises(ValueError, match="a view cannot read a Linear"):
         explore(torch.nn.Linear(2, 2), tiny_tokenizer())
-    with pytest.raises(
-        TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got str"
-    ):
+    with pytest.raises(TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got str"):
         explore(TransformerEncoder(BertConfig(**TINY)), "a")
 
 

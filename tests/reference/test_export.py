@@ -40,8 +40,7 @@ def run_onnx():
         session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
         found = session.run(None, {name: batch[name].numpy() for name in INPUTS})
         return {
-            output.name: torch.from_numpy(values)
-            for output, values in zip(session.get_outputs(), found, strict=True)
+            output.name: torch.from_numpy(values) for output, values in zip(session.get_outputs(), found, strict=True)
         }
 
     return run
@@ -50,9 +49,7 @@ def run_onnx():
 def assert_same(found: dict[str, torch.Tensor], wanted: EncoderOutput, mask: torch.Tensor) -> None:
     """Each output by its name, what each layer gives stacked: 1e-5 of the largest number, 2e-5 at any real token."""
     given = {name: value for name, value in wanted._asdict().items() if value is not None}
-    stacked = {
-        name: torch.stack(value) if isinstance(value, tuple) else value for name, value in given.items()
-    }
+    stacked = {name: torch.stack(value) if isinstance(value, tuple) else value for name, value in given.items()}
     assert [*found] == [*stacked]
     for name, value in stacked.items():
         assert found[name].shape == value.shape
@@ -335,11 +332,7 @@ def test_a_matrix_with_a_number_that_8_bits_cannot_hold_is_not_stored_so(value):
 
 
 @settings(max_examples=60)
-@given(
-    numbers=st.lists(
-        st.floats(-100, 100, width=32, allow_subnormal=False), min_size=2 * BLOCK, max_size=2 * BLOCK
-    )
-)
+@given(numbers=st.lists(st.floats(-100, 100, width=32, allow_subnormal=False), min_size=2 * BLOCK, max_size=2 * BLOCK))
 def test_8_bits_are_off_by_little_more_than_half_a_step(numbers):
     values = np.float32(numbers).reshape(2, BLOCK)
     codes, scale, lowest = to_eight_bits(values)

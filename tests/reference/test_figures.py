@@ -252,10 +252,7 @@ TOKENS = ["time", "flies"]
         ({"values": [1, -math.inf]}, "values holds nan or inf"),
         ({"values": [1, 1e30]}, "values reach 1e+30, which is too large to be drawn: use -1000 to 1000"),
         ({"rows": []}, "the number of rows=0 must be a whole number from 1 to 12"),
-        (
-            {"mask": "future"},
-            "mask='future' cannot be drawn: use one of bidirectional, causal, padding, window",
-        ),
+        ({"mask": "future"}, "mask='future' cannot be drawn: use one of bidirectional, causal, padding, window"),
         ({"mask": "cross"}, "mask='cross' cannot be drawn: pass rows, the tokens that look"),
     ],
 )
@@ -290,10 +287,7 @@ def test_padding_hides_the_padding_or_the_last_token():
         ({"sequence": math.nan}, "sequence=nan must be a whole number from 2 to 6"),
         ({"heads": 0}, "heads=0 must be a whole number from 1 to 6"),
         ({"head_size": 2.5}, "head_size=2.5 must be a whole number from 1 to 6"),
-        (
-            {"heads": 6, "head_size": 5},
-            "heads=6 of head_size=5 are 30 numbers per token: this figure draws up to 24",
-        ),
+        ({"heads": 6, "head_size": 5}, "heads=6 of head_size=5 are 30 numbers per token: this figure draws up to 24"),
     ],
 )
 def test_split_and_merge_refuses(given, message):

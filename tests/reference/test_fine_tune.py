@@ -206,10 +206,7 @@ LEARN = ["--epochs", 25, "--batch-size", 8, "--learning-rate", 2e-2]
 
 def test_words_are_learned_scored_saved_and_read_by_pipeline(tmp_path, words, tiny, run):
     printed = run("--tokens", words, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved").splitlines()
-    assert printed[:2] == [
-        "280 words read in 60 texts, 60 of them different",
-        "4 classes, 48 texts to learn from",
-    ]
+    assert printed[:2] == ["280 words read in 60 texts, 60 of them different", "4 classes, 48 texts to learn from"]
     rows = {line.split()[0]: line.split()[1:] for line in printed}
     assert rows["x"][:3] == ["1.00", "1.00", "1.00"]
     counts = {name: int(rows[name][3]) for name in ("B-x", "B-y", "I-x", "O", "x", "y", "all")}

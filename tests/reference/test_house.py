@@ -36,29 +36,13 @@ STANDS_ON = {
     "exercises": ("utils",),
     "explorer": ("utils", "views"),
     "scripts": ("utils",),
-    "publish": (
-        "utils",
-        "views",
-        "explorer",
-        "exercises",
-        "tests",
-    ),  # the wrong answers of the tests, for a page
+    "publish": ("utils", "views", "explorer", "exercises", "tests"),  # the wrong answers of the tests, for a page
     "benchmarks": ("utils", "views", "explorer", "publish"),
     "records": ("utils", "benchmarks"),
 }
 
 # on utils, which knows nothing of them
-VIEWS = (
-    "inputs",
-    "page",
-    "any_model",
-    "models",
-    "figures",
-    "why_near",
-    "draw",
-    "explore",
-    "__main__",
-)
+VIEWS = ("inputs", "page", "any_model", "models", "figures", "why_near", "draw", "explore", "__main__")
 
 
 def module_name(path: Path, folder: Path) -> str:
@@ -114,6 +98,4 @@ def test_tests_stand_alone():
             parts = item.split(".")
             assert parts[0] not in ("benchmarks", "records"), f"tests/{name} imports {item}"
             if parts[0] == "tests":
-                assert not [part for part in parts if part.startswith(("test_", "conftest"))], (
-                    f"{name}: {item}"
-                )
+                assert not [part for part in parts if part.startswith(("test_", "conftest"))], f"{name}: {item}"

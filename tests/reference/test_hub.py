@@ -82,9 +82,7 @@ def head(content: bytes) -> bytes:
 def test_a_hub_that_answers_errors_or_nonsense(hub, answer, reason):
     hub.answer = answer
     started = time.perf_counter()
-    with pytest.raises(
-        OSError, match=rf'"someone/bert" is no local folder .*({reason}).*use the embedded checkpoint='
-    ):
+    with pytest.raises(OSError, match=rf'"someone/bert" is no local folder .*({reason}).*use the embedded checkpoint='):
         checkpoint.load_config("someone/bert")
     assert time.perf_counter() - started < 20
 

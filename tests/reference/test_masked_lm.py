@@ -58,17 +58,13 @@ def both(shape: dict, dtype=torch.float32) -> tuple[BertForMaskedLM, Transformer
 
 def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.Tensor]:
     """Its parameters, or their gradients, under our names."""
-    found = {
-        rename_headed_weight(name, "BertForMaskedLM"): weight for name, weight in official.named_parameters()
-    }
+    found = {rename_headed_weight(name, "BertForMaskedLM"): weight for name, weight in official.named_parameters()}
     return {name: weight.grad if gradients else weight for name, weight in found.items() if name}
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 @pytest.mark.parametrize(
-    "shape",
-    [pytest.param(EMBEDDED_SIZE, marks=pytest.mark.long), *(random_shape(seed) for seed in range(10))],
-    ids=str,
+    "shape", [pytest.param(EMBEDDED_SIZE, marks=pytest.mark.long), *(random_shape(seed) for seed in range(10))], ids=str
 )
 def test_logits_loss_and_gradients_are_the_official_ones(shape, dtype, tolerance):
     official, ours = both(shape, dtype)
@@ -154,10 +150,7 @@ def test_names_of_bert_base_uncased_as_google_converted_it(tmp_path):
     """gamma and beta, a pooler, a next-sentence head, a decoder that repeats the embeddings, buffers."""
     official, ours = both(TINY)
     weights = official.state_dict() | {"cls.seq_relationship.weight": torch.ones(2, 12)}
-    weights |= {
-        "bert.pooler.dense.bias": torch.ones(12),
-        "bert.embeddings.position_ids": torch.arange(16)[None],
-    }
+    weights |= {"bert.pooler.dense.bias": torch.ones(12), "bert.embeddings.position_ids": torch.arange(16)[None]}
     old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
     for new, before in old.items():
         weights = {name.replace(new, before): weight for name, weight in weights.items()}
@@ -173,9 +166,7 @@ def test_weights_that_do_not_fit():
     with pytest.raises(ValueError, match=r"unexpected: surplus"):
         ours.load_bert_weights(weights | {"surplus": torch.zeros(1)})
     with pytest.raises(ValueError, match=r"holds NaN or inf"):
-        ours.load_bert_weights(
-            weights | {"cls.predictions.transform.LayerNorm.bias": torch.full((12,), torch.nan)}
-        )
+        ours.load_bert_weights(weights | {"cls.predictions.transform.LayerNorm.bias": torch.full((12,), torch.nan)})
     with pytest.raises(ValueError, match=r"decoder.weight differs from the word embeddings or bias"):
         ours.load_bert_weights(weights | {"cls.predictions.decoder.weight": torch.zeros(50, 12)})
     del weights["cls.predictions.transform.dense.bias"]
@@ -189,8 +180,7 @@ def test_a_checkpoint_without_the_head_says_so(checkpoint, tmp_path):
         checkpoint = str(tmp_path / "classifier")
         filled(0.5).save(checkpoint, tiny_tokenizer())
     with pytest.raises(
-        ValueError,
-        match=r"holds no weights of this model's head \(cls.predictions.*: use one .* BertForMaskedLM",
+        ValueError, match=r"holds no weights of this model's head \(cls.predictions.*: use one .* BertForMaskedLM"
     ):
         TransformerForMaskedLM.from_checkpoint(checkpoint)
 
@@ -204,9 +194,7 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with torch.no_grad():
         model.head.bias[3] = value
-    with pytest.raises(
-        ValueError, match=r"^cls\.predictions\.bias holds NaN or inf: take the weights from before"
-    ):
+    with pytest.raises(ValueError, match=r"^cls\.predictions\.bias holds NaN or inf: take the weights from before"):
         model.save(tmp_path, tiny_tokenizer(), dtype=dtype)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -369,18 +357,13 @@ def test_texts_that_fill_no_row(texts, length, message):
 
 @pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 10**9), (["a"], "many")])
 def test_no_vocabulary_of_nothing(texts, size):
-    with pytest.raises(
-        ValueError, match=r"pass one text|size=.* must be a whole number from 41 to 1,000,000"
-    ):
+    with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 41 to 1,000,000"):
         train_vocabulary(texts, size)
 
 
 def test_a_model_is_judged_by_its_guesses():
     """One that always says the same word is right as often as that word is asked for."""
-    tokenizer, model = (
-        tiny_tokenizer(),
-        TransformerForMaskedLM(BertConfig(**TINY | {"max_position_embeddings": 64})),
-    )
+    tokenizer, model = (tiny_tokenizer(), TransformerForMaskedLM(BertConfig(**TINY | {"max_position_embeddings": 64})))
     rows = many_ids(tokenizer, 70)
     with torch.no_grad():
         model.head.bias.fill_(-20)
@@ -428,9 +411,7 @@ def test_one_known_neighbour_counts():
 def test_the_size_of_the_vocabulary_is_passed_and_not_guessed():
     """A pair of low ids looks like a single id of a large vocabulary."""
     guess = NeighbourGuess(torch.tensor([[0, 7, 3]]), 50)
-    shares = guess.probabilities(
-        torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2)
-    )
+    shares = guess.probabilities(torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2))
     assert shares.shape == (2, 50)
     assert shares[0].argmax() == 7
     torch.testing.assert_close(shares[1], torch.from_numpy(guess.word))

@@ -412,27 +412,12 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            BertConfig(**SMALL),
-            r'^model_type="bert" is no ModernBERT: use a "modernbert", or TransformerEncoder$',
-        ),
-        (
-            bent(rope_parameters=LINEAR),
-            r'^rope_type="linear" in full_attention is not built here: use "default"$',
-        ),
-        (
-            bent(layer_types=[GLOBAL, "chunked"]),
-            r'^layer_types hold "chunked", .* use full_attention or sliding_',
-        ),
+        (BertConfig(**SMALL), r'^model_type="bert" is no ModernBERT: use a "modernbert", or TransformerEncoder$'),
+        (bent(rope_parameters=LINEAR), r'^rope_type="linear" in full_attention is not built here: use "default"$'),
+        (bent(layer_types=[GLOBAL, "chunked"]), r'^layer_types hold "chunked", .* use full_attention or sliding_'),
         (bent(hidden_activation="silu"), r'^hidden_activation="silu" is not built here: use one of gelu, '),
-        (
-            bent(num_attention_heads=3),
-            r"^hidden_size=16 is not divisible by num_attention_heads=3: change one$",
-        ),
-        (
-            bent(attention_dropout=0.1),
-            r"^attention_dropout=0\.1 is not built here: use 0\.0, as ModernBERT does$",
-        ),
+        (bent(num_attention_heads=3), r"^hidden_size=16 is not divisible by num_attention_heads=3: change one$"),
+        (bent(attention_dropout=0.1), r"^attention_dropout=0\.1 is not built here: use 0\.0, as ModernBERT does$"),
         (bent(mlp_dropout=0.2), r"^mlp_dropout=0\.2 is not built here"),
         (
             bent(hidden_size=12, num_attention_heads=4),
@@ -443,10 +428,7 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
         (bent(pad_token_id=99), r"^pad_token_id=99 must be a whole number from 0 to 98$"),
         (bent(norm_eps=float("nan")), r"^norm_eps=nan must be a number from 0 to 1$"),
         (bent(num_hidden_layers=10**9), r"^num_hidden_layers=1000000000 must be a whole number from 1 to"),
-        (
-            bent(quantization_config={"bits": 8}),
-            r"^the checkpoint holds quantized weights \(quantization_config\)",
-        ),
+        (bent(quantization_config={"bits": 8}), r"^the checkpoint holds quantized weights \(quantization_config\)"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -466,9 +448,7 @@ def test_a_billion_layers_are_refused_before_a_list_of_them_is_made(folder, tmp_
     settings = json.loads((place / "config.json").read_text("utf-8")) | {"num_hidden_layers": 10**9}
     del settings["layer_types"]
     (place / "config.json").write_text(json.dumps(settings), "utf-8")
-    with pytest.raises(
-        ValueError, match="num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"
-    ):
+    with pytest.raises(ValueError, match="num_hidden_layers=1000000000 must be a whole number from 1 to 1,000"):
         ModernEncoder.from_checkpoint(place)
 
 
@@ -493,9 +473,7 @@ def test_bad_input_is_refused_as_by_the_other_encoder(small):
 
 
 def test_it_is_not_packed_in_silence(small):
-    with pytest.raises(
-        TypeError, match=r"^a ModernEncoder cannot be packed: pass a TransformerEncoder, or pad"
-    ):
+    with pytest.raises(TypeError, match=r"^a ModernEncoder cannot be packed: pass a TransformerEncoder, or pad"):
         encode_packed(small, **batch_of((5, 2)))
 
 

@@ -53,9 +53,7 @@ def test_a_notebook_in_another_checkout_is_told_so(tmp_path, folder, monkeypatch
     monkeypatch.chdir(tmp_path / "week 3" / folder)
     start()
     checkout = tmp_path / "week 3"
-    said = (
-        f"This notebook stands in {checkout}, but this Python runs the series of {ROOT}: choose the Python of"
-    )
+    said = f"This notebook stands in {checkout}, but this Python runs the series of {ROOT}: choose the Python of"
     assert said in capsys.readouterr().out
 
 
@@ -88,9 +86,7 @@ def test_all_generators_are_seeded():
     assert all(mine != other for mine, other in zip(drawn_after(0), drawn_after(1), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("device", "cuda", "wanted"), [("cpu", True, "cpu"), ("", True, "cuda"), ("", False, "cpu")]
-)
+@pytest.mark.parametrize(("device", "cuda", "wanted"), [("cpu", True, "cpu"), ("", True, "cuda"), ("", False, "cpu")])
 def test_the_environment_chooses_the_device_before_cuda_does(monkeypatch, device, cuda, wanted):
     monkeypatch.setenv("DEVICE", device)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
@@ -134,12 +130,7 @@ print(round(before - resident()))
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what is freed")
 def test_what_a_cell_has_freed_goes_back_to_the_system():
     run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FREED],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
+        [sys.executable, "-W", "ignore", "-c", FREED], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )
     assert int(run.stdout.splitlines()[-1]) > 150  # of 200 MB
 
@@ -186,9 +177,7 @@ def test_the_default_checkpoint_is_not_looked_at(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"model_type": "gpt2"}'])
-def test_a_checkpoint_that_cannot_be_read_is_left_to_the_cell_that_reads_it(
-    tmp_path, monkeypatch, capsys, content
-):
+def test_a_checkpoint_that_cannot_be_read_is_left_to_the_cell_that_reads_it(tmp_path, monkeypatch, capsys, content):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
     monkeypatch.setenv("CHECKPOINT", str(tmp_path))
@@ -214,9 +203,7 @@ def test_a_comparison_prints_the_tolerance_and_no_digit_of_the_difference(capsys
 
 def test_a_comparison_fails_above_its_tolerance():
     for wrong in (1e-4, float("nan")):
-        with pytest.raises(
-            AssertionError, match=r"weights: largest difference (1\.00e-04|nan) is above 1e-05"
-        ):
+        with pytest.raises(AssertionError, match=r"weights: largest difference (1\.00e-04|nan) is above 1e-05"):
             compare("weights", torch.tensor([wrong]), torch.tensor([0.0]))
 
 
@@ -224,11 +211,7 @@ def test_a_finding_is_printed_whether_it_holds_or_not(capsys):
     finding("head 3 looks back", True)
     finding("head 3 looks back", False)
     finding("head 3 looks back", torch.tensor(True))
-    assert capsys.readouterr().out.splitlines() == [
-        "✓ head 3 looks back",
-        "✗ head 3 looks back",
-        "✓ head 3 looks back",
-    ]
+    assert capsys.readouterr().out.splitlines() == ["✓ head 3 looks back", "✗ head 3 looks back", "✓ head 3 looks back"]
 
 
 def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there(capsys):
@@ -263,9 +246,7 @@ def test_a_run_of_a_cell_tells_of_one_missing_word(monkeypatch, capsys):
     monkeypatch.setattr("utils.notebook.get_ipython", lambda: shell)
     for word in ("his", "her", "its"):
         place_of(word, ["[CLS]", "i"])
-    assert capsys.readouterr().out.splitlines() == [
-        "“his” is not among these tokens, so this cell follows “i”"
-    ]
+    assert capsys.readouterr().out.splitlines() == ["“his” is not among these tokens, so this cell follows “i”"]
     shell.execution_count = 8
     place_of("her", ["[CLS]", "i"])
     assert "“her”" in capsys.readouterr().out

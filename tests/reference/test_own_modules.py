@@ -24,18 +24,12 @@ def decoder_config(name: str) -> BertConfig:
 
 # how a model is made with an activation of this name, and how it is called
 MODELS: dict[str, tuple[Callable[[str], nn.Module], Callable[[nn.Module], object]]] = {
-    "encoder": (
-        lambda name: TransformerEncoder(BertConfig(**SMALL, hidden_act=name)),
-        lambda model: model(IDS),
-    ),
+    "encoder": (lambda name: TransformerEncoder(BertConfig(**SMALL, hidden_act=name)), lambda model: model(IDS)),
     "classifier": (
         lambda name: TransformerForSequenceClassification(BertConfig(**SMALL, hidden_act=name)),
         lambda model: model(IDS),
     ),
-    "masked-LM": (
-        lambda name: TransformerForMaskedLM(BertConfig(**SMALL, hidden_act=name)),
-        lambda model: model(IDS),
-    ),
+    "masked-LM": (lambda name: TransformerForMaskedLM(BertConfig(**SMALL, hidden_act=name)), lambda model: model(IDS)),
     "decoder": (
         lambda name: TransformerDecoder(decoder_config(name)),
         lambda model: model(IDS, None, torch.zeros(1, 2, SMALL["hidden_size"])),

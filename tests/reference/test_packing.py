@@ -68,8 +68,7 @@ def test_no_padding_is_computed_and_hooks_run(small):
     seen = []
     modules = [small.layers[1], small.layers[1].attention, small.layers[1].feed_forward]
     handles = [
-        module.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].shape))
-        for module in modules
+        module.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].shape)) for module in modules
     ]
     encode_packed(small, **ragged_batch([9, 2, 2, 5]))
     for handle in handles:

@@ -11,8 +11,7 @@ from utils.prepared import PackedLinear, prepare
 from utils.search import embed
 
 needs_onednn = pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(),
-    reason="this PyTorch has no oneDNN, so a prepared encoder is a copy",
+    not torch.backends.mkldnn.is_available(), reason="this PyTorch has no oneDNN, so a prepared encoder is a copy"
 )
 SIZES = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32}
 

@@ -193,9 +193,7 @@ def test_a_full_disk_leaves_the_last_round(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(
-        OSError, match=r"could not be saved .*No space left.*: choose a place .* with room for it"
-    ):
+    with pytest.raises(OSError, match=r"could not be saved .*No space left.*: choose a place .* with room for it"):
         run.learn(6, tmp_path, quiet=True)
     assert [path.read_bytes() for path in saved] == before
 
@@ -283,9 +281,7 @@ def test_a_text_alone_finds_itself_through_dropout():
 
 def test_without_dropout_a_text_alone_has_nothing_to_find():
     none = dict.fromkeys(DROPOUT, 0.0)
-    with pytest.raises(
-        ValueError, match="without dropout a text read twice is the same: build the encoder with"
-    ):
+    with pytest.raises(ValueError, match="without dropout a text read twice is the same: build the encoder with"):
         contrast(TransformerEncoder(BertConfig(**TINY | none)), tiny_tokenizer(), ["a", "b"])
 
 
@@ -318,14 +314,7 @@ def test_the_loss_of_pairs_is_that_of_finding_the_partner():
 
 # The command
 
-STEPS = [
-    (os, "fsync"),
-    (Path, "replace"),
-    (Path, "rename"),
-    (Path, "unlink"),
-    (Path, "mkdir"),
-    (Path, "rmdir"),
-]
+STEPS = [(os, "fsync"), (Path, "replace"), (Path, "rename"), (Path, "unlink"), (Path, "mkdir"), (Path, "rmdir")]
 
 
 def command(folder: Path, texts: list[str], monkeypatch) -> None:
@@ -467,9 +456,7 @@ def test_the_notebooks_needs_can_be_met():
 
 @pytest.mark.parametrize("split", ["\n", "\n\n", "\r\n\r\n"])
 def test_texts_are_lines_or_blocks(tmp_path, split):
-    (tmp_path / "a.txt").write_text(
-        "\ufeff" + split.join(["one", "two", "three"]) + split, "utf-8", newline=""
-    )
+    (tmp_path / "a.txt").write_text("\ufeff" + split.join(["one", "two", "three"]) + split, "utf-8", newline="")
     (tmp_path / "b.txt").write_text("four\nfive\n\nsix", "utf-8")
     found = [*read_texts([tmp_path / "a.txt", tmp_path / "b.txt"])]
     assert found == ["one", "two", "three", "four five", "six"]

@@ -19,13 +19,8 @@ def a_run(every: float) -> list[str]:
     """What is printed of a run of two tests, with these seconds between two lines."""
     reporter, progress = Reporter(), Progress(every)
     manager = SimpleNamespace(getplugin={"terminalreporter": reporter}.get)
-    progress.pytest_sessionstart(
-        SimpleNamespace(testscollected=2, config=SimpleNamespace(pluginmanager=manager))
-    )
-    for nodeid, seconds in (
-        ("tests/browser/test_site.py::test_links", 3),
-        ("tests/slow/test_a.py::test_b", 9),
-    ):
+    progress.pytest_sessionstart(SimpleNamespace(testscollected=2, config=SimpleNamespace(pluginmanager=manager)))
+    for nodeid, seconds in (("tests/browser/test_site.py::test_links", 3), ("tests/slow/test_a.py::test_b", 9)):
         for when in ("setup", "call", "teardown"):
             progress.pytest_runtest_logreport(SimpleNamespace(nodeid=nodeid, when=when, duration=seconds))
     progress.pytest_terminal_summary()

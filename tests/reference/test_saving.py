@@ -101,9 +101,7 @@ def test_transformers_reads_it(folder, before):
 def test_a_pipeline_of_transformers_reads_it_with_the_names_of_the_classes(folder, before):
     classify = pipeline("text-classification", str(folder), device="cpu")
     found = classify(TEXTS, truncation=True)
-    assert [answer["label"] for answer in found] == [
-        ["bad", "good"][label] for label in before.argmax(dim=-1)
-    ]
+    assert [answer["label"] for answer in found] == [["bad", "good"][label] for label in before.argmax(dim=-1)]
     assert [answer["score"] for answer in found] == pytest.approx(before.amax(dim=-1).tolist(), abs=1e-5)
 
 
@@ -190,16 +188,13 @@ def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path
 
 
 def test_a_model_made_from_a_config_must_be_given_a_tokenizer(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"made from a configuration, which has no vocabulary: pass tokenizer="
-    ):
+    with pytest.raises(ValueError, match=r"made from a configuration, which has no vocabulary: pass tokenizer="):
         filled(1.0).save(tmp_path / "model")
     assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize(
-    ("size", "sizes"),
-    [(40, r"40 tokens with ids up to 39, .* is 50"), (51, r"51 tokens with ids up to 50, .* is 50")],
+    ("size", "sizes"), [(40, r"40 tokens with ids up to 39, .* is 50"), (51, r"51 tokens with ids up to 50, .* is 50")]
 )
 def test_a_tokenizer_of_another_model_is_refused(tmp_path, size, sizes):
     with pytest.raises(ValueError, match=sizes):
@@ -208,9 +203,7 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path, size, sizes):
 
 
 def test_an_official_tokenizer_of_another_model_is_refused(tmp_path, official_tokenizer):
-    with pytest.raises(
-        ValueError, match=r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"
-    ):
+    with pytest.raises(ValueError, match=r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"):
         filled(1.0).save(tmp_path / "model", official_tokenizer)
     assert names(tmp_path) == []
 
@@ -257,9 +250,7 @@ def test_a_saved_classifier_comes_back_whole_or_with_a_new_head(tmp_path):
 @pytest.mark.parametrize("head", ["encoder", "masked LM"])
 def test_without_a_head_the_error_says_how_to_get_one(tmp_path, head):
     FOREIGN[f"a{'n' * (head == 'encoder')} {head}"](tmp_path)
-    words = (
-        r"holds no weights of this model's head \(classifier…\): num_labels=2 asks for a new, untrained one"
-    )
+    words = r"holds no weights of this model's head \(classifier…\): num_labels=2 asks for a new, untrained one"
     with pytest.raises(ValueError, match=words):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     assert TransformerForSequenceClassification.from_checkpoint(tmp_path, num_labels=2).config.num_labels == 2
@@ -279,19 +270,11 @@ def test_names_of_classes_are_kept(tmp_path):
     "labels",
     [
         *(["one"], ["a", "b", "c"], ["same", "same"], "no", ["a", 1], [None, "a"], 2),
-        *(
-            {"a", "b"},
-            frozenset("ab"),
-            {"a": 0, "b": 1},
-            {0: "a", 1: "b"},
-            iter("ab"),
-        ),  # of no order, or another
+        *({"a", "b"}, frozenset("ab"), {"a": 0, "b": 1}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
     ],
 )
 def test_names_that_do_not_fit_the_classes(tmp_path, labels):
-    words = (
-        rf"labels={re.escape(repr(labels))} must be a list of 2 different names, in the order of the classes"
-    )
+    words = rf"labels={re.escape(repr(labels))} must be a list of 2 different names, in the order of the classes"
     with pytest.raises(ValueError, match=words):
         filled(1.0).save(tmp_path / "model", tiny_tokenizer(), labels)
     assert names(tmp_path) == []
@@ -304,9 +287,7 @@ def test_names_that_do_not_fit_the_classes(tmp_path, labels):
 def test_a_folder_with_something_else_in_it_is_left_alone(theirs, name):
     (theirs / name).write_text("mine")
     before = content(theirs)
-    with pytest.raises(
-        ValueError, match=rf"holds {re.escape(name)}, which is no file of a model: save into a folder"
-    ):
+    with pytest.raises(ValueError, match=rf"holds {re.escape(name)}, which is no file of a model: save into a folder"):
         TransformerForSequenceClassification.from_checkpoint(theirs).save(theirs)
     assert content(theirs) == before
 
@@ -345,9 +326,7 @@ FOREIGN = {
     "a masked LM": masked_lm,
     "ModernBERT": of_another_family,
     "an encoder": lambda folder: BertModel(BertConfig(**TINY)).save_pretrained(folder),
-    "a config.json of another program": lambda folder: (folder / "config.json").write_text(
-        '{"theme": "dark"}'
-    ),
+    "a config.json of another program": lambda folder: (folder / "config.json").write_text('{"theme": "dark"}'),
     "a config.json that is no JSON": lambda folder: (folder / "config.json").write_text("theme = dark"),
     "a config.json that is a list": lambda folder: (folder / "config.json").write_text("[1]"),
     **{f"{name} alone": alone(name) for name in ("vocab.txt", "tokenizer.json", "model.safetensors")},
@@ -456,9 +435,7 @@ def test_a_half_written_folder(tmp_path, name):
     filled(1.0).save(tmp_path, tiny_tokenizer())
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(
-        ValueError, match=rf"{name} cannot be read \(.*\): (fetch or save it|save the model) again"
-    ):
+    with pytest.raises(ValueError, match=rf"{name} cannot be read \(.*\): (fetch or save it|save the model) again"):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(ValueError, match=r"holds no (config.json, so it is no checkpoint|weights): "):
@@ -563,10 +540,7 @@ def test_what_a_killed_process_locked_can_be_read_and_saved(tmp_path):
 
 def test_who_waits_too_long_for_another_to_be_done_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("utils.files.TURN", 0.1)
-    with (
-        FileLock(tmp_path / ".model.lock"),
-        pytest.raises(OSError, match=r"model could not be saved \(.*lock"),
-    ):
+    with FileLock(tmp_path / ".model.lock"), pytest.raises(OSError, match=r"model could not be saved \(.*lock"):
         filled(1.0).save(tmp_path / "model", tiny_tokenizer())
 
 

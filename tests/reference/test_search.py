@@ -65,16 +65,13 @@ def test_order_and_batches_do_not_matter(encoder, tokenizer, batch_size):
 
 def test_dropout_is_off_while_embedding_and_back_on_after(tokenizer):
     torch.manual_seed(0)
-    encoder = TransformerEncoder(
-        BertConfig(hidden_size=24, num_attention_heads=2, num_hidden_layers=1)
-    ).train()
+    encoder = TransformerEncoder(BertConfig(hidden_size=24, num_attention_heads=2, num_hidden_layers=1)).train()
     assert torch.equal(embed(["a film"], encoder, tokenizer), embed(["a film"], encoder, tokenizer))
     assert encoder.training
 
 
 @pytest.mark.parametrize(
-    ("texts", "error"),
-    [([], "got an empty list"), (["a", ""], "text 1 is empty"), (["  "], "text 0 is empty")],
+    ("texts", "error"), [([], "got an empty list"), (["a", ""], "text 1 is empty"), (["  "], "text 0 is empty")]
 )
 def test_nothing_to_embed(encoder, tokenizer, texts, error):
     with pytest.raises(ValueError, match=error):
@@ -91,9 +88,7 @@ def test_bad_masks():
     states = torch.zeros(2, 3, 4)
     with pytest.raises(ValueError, match=r"masks every token of a row, so there is nothing to average"):
         mean_pooling(states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
-    with pytest.raises(
-        ValueError, match=r"attention_mask has the shape \(2, 2\), last_hidden_state \(2, 3, 4\)"
-    ):
+    with pytest.raises(ValueError, match=r"attention_mask has the shape \(2, 2\), last_hidden_state \(2, 3, 4\)"):
         mean_pooling(states, torch.ones(2, 2))
 
 

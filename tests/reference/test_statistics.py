@@ -15,8 +15,7 @@ def test_wilsons_interval_is_scipys(total):
 
 
 @pytest.mark.parametrize(
-    ("right", "total", "expected"),
-    [(0, 10, (0, 0.2775)), (81, 263, (0.2553, 0.3662)), (1, 29, (0.0061, 0.1718))],
+    ("right", "total", "expected"), [(0, 10, (0, 0.2775)), (81, 263, (0.2553, 0.3662)), (1, 29, (0.0061, 0.1718))]
 )
 def test_wilsons_interval_is_the_published_one(right, total, expected):
     """Newcombe 1998, method 3."""
@@ -54,9 +53,7 @@ def test_a_bootstrap_interval_covers_the_mean_19_times_in_20():
     """Of 400 samples of 50 values; a share of 0.95 has a standard error of 0.011 there."""
     generator = np.random.default_rng(0)
     samples = generator.normal(3, 2, size=(400, 50))
-    intervals = [
-        bootstrap_interval(sample, seed=number, samples=500) for number, sample in enumerate(samples)
-    ]
+    intervals = [bootstrap_interval(sample, seed=number, samples=500) for number, sample in enumerate(samples)]
     covered = sum(low <= 3 <= high for low, high in intervals) / len(intervals)
     assert 0.91 <= covered <= 0.975
 

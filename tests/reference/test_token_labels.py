@@ -104,12 +104,7 @@ def test_it_is_saved_and_read_by_pipeline(tmp_path):
     torch.nn.init.normal_(model.classifier.weight, std=0.5)
     tokenizer = WordPieceTokenizer.from_checkpoint()
     model.save(tmp_path / "marks", labels=LABELS)
-    assert names(tmp_path / "marks") == [
-        "config.json",
-        "model.safetensors",
-        "tokenizer_config.json",
-        "vocab.txt",
-    ]
+    assert names(tmp_path / "marks") == ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
     words = ["we", "met", "robert", "de", "niro", "in", "paris"]
     again = TransformerForTokenClassification.from_checkpoint(tmp_path / "marks")
     (found,) = predict_labels(again, tokenizer, [words])
@@ -202,9 +197,7 @@ def test_scores_leave_out_what_gives_itself_away():
 
 
 def test_names_are_runs_of_capitals():
-    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {
-        ("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))
-    }
+    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))}
     assert find_names([0, 0]) == find_names([]) == set()
 
 
@@ -218,9 +211,7 @@ SEQEVAL = json.loads((Path(__file__).parent / "seqeval.json").read_text("utf-8")
 
 
 def test_spans_are_those_of_seqeval():
-    assert [spans(labels) for labels in SEQEVAL["truth"]] == [
-        set(map(tuple, found)) for found in SEQEVAL["spans"]
-    ]
+    assert [spans(labels) for labels in SEQEVAL["truth"]] == [set(map(tuple, found)) for found in SEQEVAL["spans"]]
 
 
 @pytest.mark.parametrize("kind", SEQEVAL["scores"])
@@ -259,16 +250,12 @@ def test_a_long_text_is_cut_between_words():
 
 
 def test_a_word_that_fills_no_row(tokenizer):
-    with pytest.raises(
-        ValueError, match=r"'unaffable' has 3 pieces, and a row takes 2: use a model with more"
-    ):
+    with pytest.raises(ValueError, match=r"'unaffable' has 3 pieces, and a row takes 2: use a model with more"):
         align_parts(["an", "unaffable"], [0, 0], tokenizer, 4)
 
 
 def test_counts_know_pairs_then_words_then_nothing():
-    rival = PairCounts(
-        [take_away("Mr. Smith said so, twice."), take_away("so it is"), take_away("so it was")]
-    )
+    rival = PairCounts([take_away("Mr. Smith said so, twice."), take_away("so it is"), take_away("so it was")])
     assert rival.predict(["mr", "smith", "so", "twice", "so", "unheard"]) == [6, 4, 1, 2, 0, 0]
 
 
@@ -284,11 +271,7 @@ def test_it_learns():
     plan = plan_batches([ids for ids, _ in rows], 10, 8, 0)
     settings = {"learning_rate": 1e-2, "quiet": True}
     history = fit(
-        model,
-        plan,
-        lambda batch: label_tokens(model, rows, batch),
-        lambda: evaluate_tokens(model, rows),
-        **settings,
+        model, plan, lambda batch: label_tokens(model, rows, batch), lambda: evaluate_tokens(model, rows), **settings
     )
     assert history.validation[0].total == 40
     assert predict_labels(model, tokenizer, [text[0] for text in texts[:2]]) == [[1, 0, 1], [0, 0]]

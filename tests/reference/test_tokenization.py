@@ -119,9 +119,7 @@ def test_cased_vocabulary(cased):
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_the_files_of_a_tokenizer_are_read_by_ours_and_by_the_official_one(tmp_path, lowercase):
-    vocab = dict(
-        zip(CASED, reversed(range(len(CASED))), strict=True)
-    )  # in another order than that of its ids
+    vocab = dict(zip(CASED, reversed(range(len(CASED))), strict=True))  # in another order than that of its ids
     write_vocabulary(tmp_path, vocab, lowercase, max_length=6)
     settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": 6}
     assert json.loads((tmp_path / "tokenizer_config.json").read_text("utf-8")) == settings

@@ -12,15 +12,7 @@ import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, Examples
-from utils.training import (
-    History,
-    classify,
-    encode,
-    evaluate,
-    fine_tune,
-    make_optimizer,
-    rate_factor,
-)
+from utils.training import History, classify, encode, evaluate, fine_tune, make_optimizer, rate_factor
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
 SMALL |= {"vocab_size": 30522, "max_position_embeddings": 24}
@@ -141,9 +133,7 @@ def test_a_loss_that_is_not_finite_stops_it(tokenizer, monkeypatch, good_steps):
         return torch.stack([loss * (float("nan") if len(calls) > good_steps else 1), right, total])
 
     monkeypatch.setattr(training, "classify", spoiled)
-    message = (
-        rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: train again with a lower"
-    )
+    message = rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: train again with a lower"
     with pytest.raises(FloatingPointError, match=message):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert weights_of(model).isfinite().all()
@@ -170,10 +160,7 @@ def test_a_learning_rate_that_is_far_too_high_stops_it(tokenizer):
         ({"train": Examples([], [])}, r"got an empty list: pass one text or more"),
         ({"validation": Examples([], [])}, r"got an empty list: pass one text or more"),
         ({"train": Examples(["a", " "], [0, 1])}, r"text 1 is empty"),
-        (
-            {"train": Examples(["a", "b"], [0, 2])},
-            r"label 2 of text 1 is outside the classes 0 … 1 of the model",
-        ),
+        ({"train": Examples(["a", "b"], [0, 2])}, r"label 2 of text 1 is outside the classes 0 … 1 of the model"),
         ({"validation": Examples(["a"], [-1])}, r"label -1 of text 0 is outside the classes 0 … 1"),
         ({"train": Examples(["a"], [0.5])}, r"labels must be whole numbers, got float: 0.5 of text 0"),
     ],
@@ -241,9 +228,7 @@ def test_the_average_of_all_processes_gradients_is_that_of_the_whole_batch(token
         member.reduce = lambda values, how: torch.stack(sums).detach().sum(dim=0)
         added = processes.add_up(own, member)
         torch.testing.assert_close(added, whole)
-        for total, part in zip(
-            averaged, torch.autograd.grad(added[0] / added[2], model.parameters()), strict=True
-        ):
+        for total, part in zip(averaged, torch.autograd.grad(added[0] / added[2], model.parameters()), strict=True):
             total += part / size
     assert max(part.abs().max() for part in wanted) > 1e-3
     torch.testing.assert_close(averaged, list(wanted), atol=1e-6, rtol=0)

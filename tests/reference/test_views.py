@@ -21,17 +21,7 @@ from views import page as views_page
 from views.inputs import in_ten_thousandths
 
 PAIR = ("I called Ian.", "I got his answering machine.")
-HOSTILE = [
-    "</script>",
-    "<img src=x onerror=alert(1)>",
-    "<!--<script>",
-    "\u2028",
-    "'\"`",
-    "\\",
-    "$x$",
-    "日本",
-    "🙂",
-]
+HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "\u2028", "'\"`", "\\", "$x$", "日本", "🙂"]
 HALF_A_DIGIT = 0.5e-4 + 1e-9
 
 
@@ -48,9 +38,7 @@ def pair(tokenizer, encoder) -> SimpleNamespace:
         output = encoder(**batch, output_attentions=True, output_queries_keys=True)
     tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
     start = int((batch["token_type_ids"] == 0).sum())
-    return SimpleNamespace(
-        batch=batch, output=output, attention=output.attentions, tokens=tokens, start=start
-    )
+    return SimpleNamespace(batch=batch, output=output, attention=output.attentions, tokens=tokens, start=start)
 
 
 # Same data
@@ -65,17 +53,11 @@ def test_weights_are_the_models_to_four_digits(draw, pair):
 
 def test_neuron_view_holds_queries_and_keys_and_the_softmax_of_their_product(encoder, tokenizer, pair):
     panel = data_of(neuron_view(encoder, tokenizer, *PAIR))["attention"]["all"]
-    for name, values in (
-        ("attn", pair.attention),
-        ("queries", pair.output.queries),
-        ("keys", pair.output.keys),
-    ):
+    for name, values in (("attn", pair.attention), ("queries", pair.output.queries), ("keys", pair.output.keys)):
         assert (panel[name] - torch.cat(values)).abs().max() <= HALF_A_DIGIT + 1e-6
     scores = panel["queries"] @ panel["keys"].mT / math.sqrt(panel["keys"].size(-1))
     assert (scores.softmax(-1) - panel["attn"]).abs().max() < 1e-3  # of vectors rounded to four digits
-    exact = (
-        torch.cat(pair.output.queries) @ torch.cat(pair.output.keys).mT / math.sqrt(panel["keys"].size(-1))
-    )
+    exact = torch.cat(pair.output.queries) @ torch.cat(pair.output.keys).mT / math.sqrt(panel["keys"].size(-1))
     assert (exact.softmax(-1) - panel["attn"]).abs().max() <= HALF_A_DIGIT + 1e-6
 
 
@@ -90,9 +72,7 @@ def test_neuron_view_reads_transformers_models_of_any_attention_implementation(
         official = data_of(neuron_view(model, official_tokenizer, *PAIR))["attention"]["all"]
         assert official["left_text"] == ours["left_text"]
         for name in ("attn", "queries", "keys"):
-            assert (official[name] - ours[name]).abs().max() <= 1.1e-4, (
-                name
-            )  # a last digit may round differently
+            assert (official[name] - ours[name]).abs().max() <= 1.1e-4, name  # a last digit may round differently
     assert [module.training for module in sdpa.modules()] == modes
 
 
@@ -106,9 +86,7 @@ def test_views_take_a_transformers_models_attentions(reference, pair):
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 @pytest.mark.parametrize("sentences", [PAIR[:1], PAIR], ids=["text", "pair"])
-def test_a_text_is_drawn_as_its_attentions_are(
-    draw, sentences, encoder, tokenizer, official_tokenizer, reference
-):
+def test_a_text_is_drawn_as_its_attentions_are(draw, sentences, encoder, tokenizer, official_tokenizer, reference):
     batch = tokenizer(*sentences)
     with torch.no_grad():
         attention = encoder(**batch, output_attentions=True).attentions
@@ -133,13 +111,9 @@ def test_any_precision_and_gradients_are_taken(precision):
 @pytest.mark.parametrize("name", ["head_view", "model_view"])
 def test_the_page_gives_bertviz_what_bertviz_gives_itself(name, pair):
     """Same keys and values as the parameters in bertviz's own page, but for the names of the parts of a pair."""
-    draw, options = {"head_view": (head_view, {"layer": 2, "heads": [0, 3]}), "model_view": (model_view, {})}[
-        name
-    ]
+    draw, options = {"head_view": (head_view, {"layer": 2, "heads": [0, 3]}), "model_view": (model_view, {})}[name]
     ours = data_of(draw(pair.attention, pair.tokens, include_layers=[1, 2], **options))
-    page = getattr(bertviz, name)(
-        pair.attention, pair.tokens, include_layers=[1, 2], html_action="return", **options
-    )
+    page = getattr(bertviz, name)(pair.attention, pair.tokens, include_layers=[1, 2], html_action="return", **options)
     theirs = json.JSONDecoder().raw_decode(page.data, page.data.index("const params = ") + 15)[0]
     assert theirs.keys() <= ours.keys()
     for key in theirs.keys() - {"attention", "default_filter", "root_div_id", "display_mode"}:
@@ -241,20 +215,14 @@ def hostile_views(encoder, tokenizer) -> list:
             return HOSTILE
 
     attention = random_attention(2, 2, len(HOSTILE))
-    return [
-        head_view(attention, HOSTILE),
-        model_view(attention, HOSTILE),
-        neuron_view(encoder, Tokenizer(), ""),
-    ]
+    return [head_view(attention, HOSTILE), model_view(attention, HOSTILE), neuron_view(encoder, Tokenizer(), "")]
 
 
 def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
     written_out = [token.replace("\u2028", r"\u2028") for token in HOSTILE]  # those that a tokenizer gives
     for view, shown in zip(hostile_views(encoder, tokenizer), [HOSTILE, HOSTILE, written_out], strict=True):
         assert data_of(view)["attention"]["all"]["left_text"] == shown
-        assert (
-            view.page.count("</script>") == 7
-        )  # d3, the data, frame.js, page.js, canvas.js, reader.js, bertviz
+        assert view.page.count("</script>") == 7  # d3, the data, frame.js, page.js, canvas.js, reader.js, bertviz
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page.split('id="data">')[1]
@@ -287,19 +255,12 @@ def test_a_view_says_what_it_shows_where_it_cannot_be_shown(pair):
 
 def test_a_title_names_the_model_where_it_is_known(encoder, tokenizer, reference, pair):
     views = [
-        draw(model, tokenizer, *PAIR)
-        for draw in (head_view, model_view, neuron_view)
-        for model in (encoder, reference)
+        draw(model, tokenizer, *PAIR) for draw in (head_view, model_view, neuron_view) for model in (encoder, reference)
     ]
     for view in views:
         assert " view of all-MiniLM-L6-v2, 6 layers × 12 heads on 13 tokens" in repr(view)
-    assert "Head view of his & hers, 6 layers" in repr(
-        head_view(pair.attention, pair.tokens, name="his & hers")
-    )
-    assert (
-        "<title>Head view of his &amp; hers, 6"
-        in head_view(pair.attention, pair.tokens, name="his & hers").page
-    )
+    assert "Head view of his & hers, 6 layers" in repr(head_view(pair.attention, pair.tokens, name="his & hers"))
+    assert "<title>Head view of his &amp; hers, 6" in head_view(pair.attention, pair.tokens, name="his & hers").page
     assert "Neuron view of mine, 6" in repr(neuron_view(encoder, tokenizer, "Hi!", name="mine"))
     untold = TransformerEncoder(BertConfig(vocab_size=encoder.config.vocab_size, num_hidden_layers=2))
     assert "Head view of 2 layers × 12 heads on 4 tokens" in repr(head_view(untold, tokenizer, "Hi!"))
@@ -359,43 +320,23 @@ BAD = {
     "batch": ({"attention": [torch.ones(2, 3, 4, 4)], "tokens": WORDS}, r"batch of 2.*\[i : i \+ 1\]"),
     "three dimensions": ({"attention": [torch.ones(3, 4, 4)], "tokens": WORDS}, r"\(3, 4, 4\).*\(1, heads"),
     "no positions": ({"attention": [torch.ones(1, 3, 0, 0)], "tokens": []}, r"\(1, 3, 0, 0\).*\(1, heads"),
-    "layers differ": (
-        {"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS},
-        r"layer 2.*\(1, 3, 5, 5\)",
-    ),
+    "layers differ": ({"attention": [*GOOD, torch.ones(1, 3, 5, 5)], "tokens": WORDS}, r"layer 2.*\(1, 3, 5, 5\)"),
     "not finite": ({"attention": [torch.full((1, 1, 4, 4), torch.nan)], "tokens": WORDS}, "nan.*mask"),
-    "scores": (
-        {"attention": [torch.full((1, 1, 4, 4), -0.5)], "tokens": WORDS},
-        "from -0.50 to -0.50.*softmax",
-    ),
+    "scores": ({"attention": [torch.full((1, 1, 4, 4), -0.5)], "tokens": WORDS}, "from -0.50 to -0.50.*softmax"),
     "weights with dropout": (
         {"attention": [torch.full((1, 1, 4, 4), 1 / 0.9)], "tokens": WORDS},
         r"to 1.11.*model.eval\(\)",
     ),
-    "no such layer": (
-        {"attention": GOOD, "tokens": WORDS, "include_layers": [2]},
-        r"include_layers names 2.*0 to 1",
-    ),
+    "no such layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [2]}, r"include_layers names 2.*0 to 1"),
     "negative layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [-1]}, r"names -1.*0 to 1"),
-    "no layer": (
-        {"attention": GOOD, "tokens": WORDS, "include_layers": []},
-        r"include_layers=\[\] .*leave it out",
-    ),
+    "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
     "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, r"=0 .*use 1 to 3"),
     "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 4}, r"=4 .*use 1 to 3"),
-    "display mode": (
-        {"attention": GOOD, "tokens": WORDS, "display_mode": "blue"},
-        r'"blue".*"light" or "dark"',
-    ),
+    "display mode": ({"attention": GOOD, "tokens": WORDS, "display_mode": "blue"}, r'"blue".*"light" or "dark"'),
     "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, r"=1.5 .*use 1 to 3"),
     "a text for the start": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "a"}, r"='a' .*use 1"),
     "unequal layers": (
-        {
-            "encoder_attention": GOOD,
-            "decoder_attention": GOOD[:1],
-            "encoder_tokens": WORDS,
-            "decoder_tokens": WORDS,
-        },
+        {"encoder_attention": GOOD, "decoder_attention": GOOD[:1], "encoder_tokens": WORDS, "decoder_tokens": WORDS},
         r"'encoder': \(2, 3\), 'decoder': \(1, 3\).*include_layers=range\(1\)",
     ),
     "unequal heads": (
@@ -461,10 +402,7 @@ def encoder_and_tokenizer() -> tuple:
 @pytest.mark.parametrize(
     "given",
     [
-        lambda encoder, tokenizer: (
-            (encoder, tokenizer, "a"),
-            {"cross_attention": GOOD, "decoder_tokens": WORDS},
-        ),
+        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
         lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"encoder_tokens": WORDS}),
         lambda encoder, tokenizer: ((GOOD, WORDS), {"cross_attention": GOOD}),
         lambda encoder, tokenizer: ((None, None, 2), {"encoder_attention": GOOD, "encoder_tokens": WORDS}),
@@ -514,10 +452,7 @@ def test_another_model_with_a_text():
     [
         (torch.nn.Linear(2, 2), "cannot read a Linear.*of transformers.*head_view"),
         (BertModel(BertConfig(**TINY)), "ids up to 30521, and the model 50 rows of embeddings"),
-        (
-            TransformerEncoder(BertConfig(**TINY)),
-            "30522 tokens .*vocab_size is 50: take both from one checkpoint",
-        ),
+        (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: take both from one checkpoint"),
     ],
 )
 def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
@@ -529,9 +464,7 @@ CHANGES = tomllib.loads((views_page.FOLDER / "changes.toml").read_text("utf-8"))
 
 
 def test_a_bertviz_that_is_missing():
-    with pytest.raises(
-        ModuleNotFoundError, match="the views need no_such_package: pip install no_such_package"
-    ):
+    with pytest.raises(ModuleNotFoundError, match="the views need no_such_package: pip install no_such_package"):
         views_page.package_text("no_such_package", "head_view.js")
 
 
@@ -545,8 +478,7 @@ def test_every_change_has_a_reason_and_changes_something(template):
 
 @pytest.mark.parametrize("more", [-1, 1], ids=["removed", "doubled"])
 @pytest.mark.parametrize(
-    ("template", "number"),
-    [(name, number) for name, changes in CHANGES.items() for number in range(len(changes))],
+    ("template", "number"), [(name, number) for name, changes in CHANGES.items() for number in range(len(changes))]
 )
 def test_a_bertviz_that_draws_otherwise_is_refused(monkeypatch, template, number, more):
     """Where a text that is to be changed stands once less, or once more."""

@@ -19,27 +19,10 @@ from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 
 NAME = "far"
 COPIES = {"aten::copy_", "aten::_to_copy"}
-INDEXES = {
-    "aten::index",
-    "aten::index_put",
-    "aten::index_put_",
-    "aten::_index_put_impl_",
-    "aten::_unsafe_index",
-}
+INDEXES = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
 RESHAPES = {"aten::squeeze_", "aten::unsqueeze_", "aten::t_", "aten::transpose_"}  # a tensor where it is
 # what makes a tensor from none, and what torch.tensor() calls past classes of tensors
-MAKES = [
-    "arange",
-    "eye",
-    "full",
-    "linspace",
-    "rand",
-    "randint",
-    "randn",
-    "randperm",
-    "tril_indices",
-    "triu_indices",
-]
+MAKES = ["arange", "eye", "full", "linspace", "rand", "randint", "randn", "randperm", "tril_indices", "triu_indices"]
 PAST_CLASSES = ["_local_scalar_dense", "copy_"]
 stream = torch.Generator()
 libraries = []  # torch forgets what is registered when these are gone
@@ -89,9 +72,7 @@ class FarTensor(Tensor):
 
     def numpy(self, force: bool = False):
         if not force:
-            raise TypeError(
-                f"can't convert {self.device} tensor to numpy: use Tensor.cpu() to bring it back first"
-            )
+            raise TypeError(f"can't convert {self.device} tensor to numpy: use Tensor.cpu() to bring it back first")
         return self.raw.numpy(force=True)
 
     def tolist(self) -> list:
@@ -110,9 +91,7 @@ def run(op, args, kwargs):
     name = op._schema.name
     if far and name not in COPIES and (strangers := near_ones(name, args, leaves)):
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in strangers)
-        raise RuntimeError(
-            f"expected all tensors of {op} to be on {NAME}, but found some on the cpu: {shapes}"
-        )
+        raise RuntimeError(f"expected all tensors of {op} to be on {NAME}, but found some on the cpu: {shapes}")
     if to_far and isinstance(generator := kwargs.get("generator"), torch.Generator):
         raise RuntimeError(f"expected a generator of {NAME} for {op}, but found one of {generator.device}")
     draws = to_far and torch.Tag.nondeterministic_seeded in op.tags
@@ -149,9 +128,7 @@ def as_raw(value):
 
 def near_ones(name: str, args, leaves: list) -> list[Tensor]:
     """Tensors of the processor that a GPU would refuse: single numbers may meet its own, and indices of its own."""
-    near = [
-        leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, FarTensor) and leaf.dim()
-    ]
+    near = [leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, FarTensor) and leaf.dim()]
     if name in INDEXES and isinstance(args[0], FarTensor):
         indices = {id(index) for index in args[1]}
         near = [tensor for tensor in near if id(tensor) not in indices]

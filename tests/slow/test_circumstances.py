@@ -27,13 +27,7 @@ def test_outputs_depend_on_nothing_around_them(tmp_path):
     }
     environment = {**os.environ, **circumstances}
     environment.pop("CHECKPOINT", None)
-    command = [
-        "make",
-        "-o",
-        ".venv/.installed",
-        "-o",
-        ".venv/.installed-dev",
-    ]  # whatever is installed will do
+    command = ["make", "-o", ".venv/.installed", "-o", ".venv/.installed-dev"]  # whatever is installed will do
     command += ["compare", "NB=05 03 00"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -63,9 +63,7 @@ def test_two_processes_train_to_the_weights_of_one(trained):
     assert "1 process, finished" in alone
     assert "2 processes, finished" in together
     assert together.splitlines()[-1] == alone.splitlines()[-1]  # the test accuracy and its interval
-    one, two = (
-        TransformerForSequenceClassification.from_checkpoint(folder / name) for name in ("one", "two")
-    )
+    one, two = (TransformerForSequenceClassification.from_checkpoint(folder / name) for name in ("one", "two"))
     torch.manual_seed(0)
     untrained = TransformerForSequenceClassification.from_checkpoint(folder / "tiny", num_labels=2)
     assert largest_difference(weights_of(one), weights_of(two)) <= 1e-4
@@ -93,9 +91,7 @@ def test_your_own_csv_with_three_classes(trained, tmp_path):
     own = ["--data", tmp_path / "own.csv", "--text", "sentence", "--label", "topic"]
     saved = ["--checkpoint", folder / "tiny", "--save", tmp_path / "saved"]
     printed = run(*PROGRAM, *TRAINING, *own, *saved)
-    assert printed.startswith(
-        "15 rows read, 15 different texts\n3 classes, 9 texts to learn from\nlast layer: new"
-    )
+    assert printed.startswith("15 rows read, 15 different texts\n3 classes, 9 texts to learn from\nlast layer: new")
     assert "of 3, loss" in printed
     model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved")
     assert tuple(model.config.id2label.values()) == ("food", "travel", "weather")

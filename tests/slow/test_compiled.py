@@ -49,8 +49,7 @@ def test_gradients_through_a_compiled_model():
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     weights = [*model.parameters()]
     found, wanted = (
-        torch.autograd.grad(call(**batch).last_hidden_state.square().sum(), weights)
-        for call in (compiled, model)
+        torch.autograd.grad(call(**batch).last_hidden_state.square().sum(), weights) for call in (compiled, model)
     )
     assert max(differences(found, wanted)) <= 1e-3
     assert max(gradient.abs().max() for gradient in wanted) > 1

@@ -21,10 +21,7 @@ from tests.helpers import ROOT
 from utils.datasets import reviews
 from utils.notebook import largest_difference
 
-PAIRS = [
-    ("I called Ian.", "I got his answering machine."),
-    ("fruit flies like a banana", "time flies like an arrow"),
-]
+PAIRS = [("I called Ian.", "I got his answering machine."), ("fruit flies like a banana", "time flies like an arrow")]
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +42,7 @@ def model(site) -> bytes:
 
 def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer, model):
     """On 40 review sentences and two pairs; that it moves at all tells that the file is the smaller one."""
-    session, stations = (
-        InferenceSession(model, providers=["CPUExecutionProvider"]),
-        explorer.Stations(encoder),
-    )
+    session, stations = (InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.Stations(encoder))
     worst = dict.fromkeys(explorer.OUTPUTS, 0.0)
     for texts in [*((sentence,) for sentence in reviews().test.texts[:40]), *PAIRS]:
         batch = tokenizer(*texts)

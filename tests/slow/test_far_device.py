@@ -74,9 +74,7 @@ def test_it_computes_what_a_gpu_computes(knows_far, code):
 def test_notebook_on_another_device(knows_far, path):
     """Word for word what is saved: the numbers are the processor's own, and no word may hang on those drawn."""
     cells = [cell for cell in nbformat.read(ROOT / path, as_version=4).cells if cell.cell_type == "code"]
-    left_out = [
-        f"--deselect={path}::Cell {i}" for i, cell in enumerate(cells) if cell.source.startswith(FUSED)
-    ]
+    left_out = [f"--deselect={path}::Cell {i}" for i, cell in enumerate(cells) if cell.source.startswith(FUSED)]
     arguments = ("-m", "pytest", "--nbval", "-q", "-p", "tests.notebooks.pictures", "-p", "no:cacheprovider")
     done = run(*arguments, *left_out, str(path), env=knows_far)
     assert done.returncode == 0, done.stdout[-8000:]

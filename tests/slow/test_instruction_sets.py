@@ -14,10 +14,7 @@ import torch
 
 from tests.helpers import ROOT, has_locale
 
-SERIES = [
-    *sorted((ROOT / "notebooks").glob("*.ipynb")),
-    *sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb")),
-]
+SERIES = [*sorted((ROOT / "notebooks").glob("*.ipynb")), *sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))]
 # torch's name, whether this processor has it, oneDNN's name, MKL's, threads, locale
 CIRCUMSTANCES = {
     "default": (True, "SSE41", "COMPATIBLE", 1, "C.UTF-8"),
@@ -44,22 +41,9 @@ def test_every_output_is_the_saved_one(capability, tmp_path):
     }
     environment = {name: value for name, value in os.environ.items() if name != "CHECKPOINT"} | settings
     asked = "import torch; print(torch.backends.cpu.get_cpu_capability())"
-    used = subprocess.run(
-        [sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=True
-    )
+    used = subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=True)
     assert used.stdout.strip().lower() == capability
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "--dist",
-        "loadfile",
-        "--nbval",
-        *map(str, SERIES),
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "--nbval", *map(str, SERIES)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout

@@ -33,9 +33,7 @@ def language(count: int, agrees: bool) -> list[str]:
     for _ in range(count):
         kind = draw.randrange(2)
         ending = ENDINGS[kind if agrees else draw.randrange(2)]
-        sentences.append(
-            " ".join([draw.choice(nouns[kind]), *draw.choices(others, k=3), draw.choice(verbs), ending])
-        )
+        sentences.append(" ".join([draw.choice(nouns[kind]), *draw.choices(others, k=3), draw.choice(verbs), ending]))
     return sentences
 
 
@@ -115,12 +113,8 @@ def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
     tokenizer = learn_vocabulary(lambda: iter(VOCABULARIES[name]()), 8000)
     torch.manual_seed(0)
     shape = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1536}
-    TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(
-        tmp_path / "own", tokenizer
-    )
-    which = (
-        "[0-9]*.ipynb" if name == "a made-up language" else "0[0-79]_*.ipynb"
-    )  # all, or those that train nothing
+    TransformerForMaskedLM(BertConfig(vocab_size=len(tokenizer.vocab), **shape)).save(tmp_path / "own", tokenizer)
+    which = "[0-9]*.ipynb" if name == "a made-up language" else "0[0-79]_*.ipynb"  # all, or those that train nothing
     paths = [str(path) for path in sorted((ROOT / "notebooks").glob(which))]
     command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", *paths]
     environment = os.environ | {"CHECKPOINT": str(tmp_path / "own"), "MINE": "off"}

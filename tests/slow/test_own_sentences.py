@@ -10,9 +10,7 @@ PATH = ROOT / "notebooks" / "07_attention_views.ipynb"
 PAIR = '("I called Ian.", "I got his answering machine.")'
 
 
-@pytest.mark.parametrize(
-    "own", ['"The dogs barked."', '("The dogs barked.",)', '("Dogs bark.", "Cats do not.")']
-)
+@pytest.mark.parametrize("own", ['"The dogs barked."', '("The dogs barked.",)', '("Dogs bark.", "Cats do not.")'])
 def test_every_cell_follows(own):
     notebook = nbformat.read(PATH, as_version=4)
     [cell] = [cell for cell in notebook.cells if cell.source.startswith(f"pair = {PAIR}")]

@@ -11,15 +11,7 @@ import torch
 
 import pretrain
 from pretrain import STATE_FILE
-from tests.helpers import (
-    LAUNCH,
-    ONE_THREAD,
-    ROOT,
-    at_work_in,
-    pretraining_command,
-    run_pretraining,
-    unix_only,
-)
+from tests.helpers import LAUNCH, ONE_THREAD, ROOT, at_work_in, pretraining_command, run_pretraining, unix_only
 from utils.datasets import DATA
 from utils.notebook import largest_difference
 

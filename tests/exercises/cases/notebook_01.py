@@ -28,9 +28,7 @@ def pad_left_arrays(rows, pad_id):
 
 
 def pad_left_torch(rows, pad_id):
-    ids = pad_sequence(
-        [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id, padding_side="left"
-    )
+    ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id, padding_side="left")
     lengths = torch.tensor([len(row) for row in rows])
     return ids, (torch.arange(ids.size(1)) >= ids.size(1) - lengths[:, None]).int()
 
@@ -275,10 +273,7 @@ WRONG = {
         (cut_shortest_first, "is longer"),
         (fewest_by_cuts, "never given back"),
         (cut_without_marks_in_the_vocabulary, "have ## in front"),
-        (
-            lambda word, vocab: [piece.removeprefix("##") for piece in word_pieces(word, vocab)],
-            "begins with ##",
-        ),
+        (lambda word, vocab: [piece.removeprefix("##") for piece in word_pieces(word, vocab)], "begins with ##"),
         (cut_and_keep, "whole* word"),
         (lambda word, vocab: cut_and_keep(word, vocab, ()), "whole* word"),
         (lambda word, vocab: " ".join(word_pieces(word, vocab)), "list of strings"),
@@ -320,10 +315,7 @@ WRONG = {
         (mask_from_ids, "make the mask from the lengths"),
         (mask_from_first_word, "make the mask from the lengths"),
         (float_ids, "whole ones"),
-        (
-            lambda rows, pad_id: (pad_left_torch(rows, pad_id)[0], pad_left_torch(rows, pad_id)[1] * 1.9),
-            "the mask",
-        ),
+        (lambda rows, pad_id: (pad_left_torch(rows, pad_id)[0], pad_left_torch(rows, pad_id)[1] * 1.9), "the mask"),
         (pads_the_rows_themselves, "changes the rows"),
     ],
     "1.5": [

@@ -73,9 +73,7 @@ def embed(
     last=lambda self, x: self.dropout(x),
 ):
     """The forward of `Embeddings`, a step of which the cases below get wrong."""
-    return lambda self, ids, types: last(
-        self, norm(self, word(self, ids) + place(self, ids) + kind(self, types))
-    )
+    return lambda self, ids, types: last(self, norm(self, word(self, ids) + place(self, ids) + kind(self, types)))
 
 
 RIGHT = {
@@ -99,11 +97,7 @@ RIGHT = {
     "2.4": [
         embed(),
         embed(place=lambda self, ids: self.position_embeddings(torch.arange(ids.size(1)))),
-        embed(
-            norm=lambda self, x: F.layer_norm(
-                x, x.shape[-1:], self.layer_norm.weight, self.layer_norm.bias, 1e-12
-            )
-        ),
+        embed(norm=lambda self, x: F.layer_norm(x, x.shape[-1:], self.layer_norm.weight, self.layer_norm.bias, 1e-12)),
         embed(last=lambda self, x: F.dropout(x, self.dropout.p, self.training)),
         embed(kind=lambda self, types: self.token_type_embeddings.weight[types]),
     ],
@@ -185,21 +179,12 @@ WRONG = {
         (embed(last=lambda self, x: F.dropout(x, 0.5)), "although the model is in evaluation"),
         (embed(last=lambda self, x: F.dropout(x, 0.1, self.training)), "self.dropout comes last"),
         (embed(last=lambda self, x: self.dropout(self.dropout(x))), "and once"),
-        (
-            embed(place=lambda self, ids: self.position_embeddings.weight[1 : ids.size(1) + 1]),
-            "starts with 1",
-        ),
+        (embed(place=lambda self, ids: self.position_embeddings.weight[1 : ids.size(1) + 1]), "starts with 1"),
         (embed(place=lambda self, ids: self.position_embeddings.weight[0]), "gets position 0"),
         (embed(place=lambda self, ids: self.position_embeddings(ids)), "the position by the id"),
-        (
-            embed(place=lambda self, ids: self.position_embeddings.weight[: len(ids), None]),
-            "place in the batch",
-        ),
+        (embed(place=lambda self, ids: self.position_embeddings.weight[: len(ids), None]), "place in the batch"),
         (embed(place=lambda self, ids: self.position_embeddings.weight), "the first S tokens only"),
-        (
-            embed(place=lambda self, ids: self.position_embeddings.weight[:5]),
-            "but not for 3 texts of 4 tokens",
-        ),
+        (embed(place=lambda self, ids: self.position_embeddings.weight[:5]), "but not for 3 texts of 4 tokens"),
         (embed(kind=lambda self, types: self.token_type_embeddings.weight[0]), "taken as 0"),
         (
             lambda self, ids, types: self.dropout(
@@ -210,9 +195,7 @@ WRONG = {
             "Each table is normalised on its own",
         ),
         (
-            lambda self, ids, types: torch.cat(
-                [self.word_embeddings(ids), self.token_type_embeddings(types)], -1
-            ),
+            lambda self, ids, types: torch.cat([self.word_embeddings(ids), self.token_type_embeddings(types)], -1),
             "shape",
         ),
         (embed(norm=lambda self, x: self.layer_norm(x.detach())), "no detach"),
@@ -240,10 +223,7 @@ WRONG = {
         (by_layer_norm, "torch's own norm"),
         (lambda x, w, eps: F.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
         (layer_norm_by_hand, "so it is LayerNorm"),
-        (
-            lambda x, w, eps: x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * w,
-            "standard deviation",
-        ),
+        (lambda x, w, eps: x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * w, "standard deviation"),
         (lambda x, w, eps: x / root(x, eps), "scale is missing"),
         (lambda x, w, eps: x / root(x, eps) ** 2 * w, "their root"),
         (lambda x, w, eps: x / (root(x, 0) + eps) * w, "outside"),

@@ -57,9 +57,7 @@ def near(size, reach, low=None, high=None):
     return (steps >= (-reach if low is None else low)) & (steps <= (reach if high is None else high))
 
 
-def masked(
-    query, key, attention_mask, reach, padding=True, windowed=True, scale=True, dim=-1, hidden=-torch.inf
-):
+def masked(query, key, attention_mask, reach, padding=True, windowed=True, scale=True, dim=-1, hidden=-torch.inf):
     scores = query @ key.transpose(1, 2)
     scores = scores / query.size(-1) ** 0.5 if scale else scores
     if padding:
@@ -326,9 +324,7 @@ RIGHT = {
         formula(masked=lambda scores, mask: scores.masked_fill(~mask.bool(), torch.finfo(scores.dtype).min)),
         formula(masked=lambda scores, mask: torch.where(mask > 0, scores, -torch.inf)),
         formula(masked=lambda scores, mask: scores + mask.to(scores.dtype).log()),
-        lambda query, key, mask=None: formula()(
-            query * query.size(-1) ** -0.25, key * query.size(-1) ** 0.25, mask
-        ),
+        lambda query, key, mask=None: formula()(query * query.size(-1) ** -0.25, key * query.size(-1) ** 0.25, mask),
         by_einsum_over_d,
     ],
     "3.5": [
@@ -370,9 +366,7 @@ WRONG = {
         (by_hand(lambda scores: scores.max()), "own largest"),
         (by_hand(lambda scores: scores.amax(-1, keepdim=True).clamp(min=0)), "−1,000 give nan"),
         (
-            by_hand(
-                lambda scores: scores.amax(-1, keepdim=True) * (scores.amax(-1, keepdim=True).abs() > 100)
-            ),
+            by_hand(lambda scores: scores.amax(-1, keepdim=True) * (scores.amax(-1, keepdim=True).abs() > 100)),
             "scores of 88",
         ),
         (by_hand(lambda scores: scores.mean(-1, keepdim=True)), "in one row give nan"),
@@ -382,9 +376,7 @@ WRONG = {
         (by_hand(lambda scores: scores[..., :1]), "in one row give nan"),
         (by_hand(lambda scores: scores[..., -1:]), "in one row give nan"),
         (
-            by_hand(
-                lambda scores: scores.isinf().any(-1, keepdim=True) * scores + scores.amax(-1, keepdim=True)
-            ),
+            by_hand(lambda scores: scores.isinf().any(-1, keepdim=True) * scores + scores.amax(-1, keepdim=True)),
             "masked scores",
         ),
         (by_fused_attention, "torch's softmax"),
@@ -425,10 +417,7 @@ WRONG = {
         (formula(dim=0), "over the texts of the batch"),
         (formula(dim=2), "but not for one text, without a batch"),
         (lambda query, key, mask=None: formula()(key, query, mask), "exchanged"),
-        (
-            lambda query, key, mask=None: query @ key.mT / query.size(-1) ** 0.5,
-            "softmax over the keys is missing",
-        ),
+        (lambda query, key, mask=None: query @ key.mT / query.size(-1) ** 0.5, "softmax over the keys is missing"),
         (lambda query, key, mask=None: (query @ key).softmax(-1), "the last two dimensions"),
         (lambda query, key, mask=None: (query @ key.permute(2, 1, 0)).softmax(-1), "the last two dimensions"),
         (formula(masked=lambda scores, mask: scores), "does not show"),
@@ -445,10 +434,7 @@ WRONG = {
         ),
         (weights_set_to_0, "after the softmax"),
         (lambda query, key, mask=None: formula()(query, key, mask).detach(), "no detach"),
-        (
-            lambda query, key, mask=None: formula()(query, key, mask).double(),
-            "the next layer would refuse it",
-        ),
+        (lambda query, key, mask=None: formula()(query, key, mask).double(), "the next layer would refuse it"),
         (compute_attention_weights, "the series' own compute_attention_weights"),
     ],
     "3.5": [
@@ -459,10 +445,7 @@ WRONG = {
         (wrong_head(scale=lambda self, query: 32**-0.5), "but not for H = 18 and D = 6"),
         (wrong_head(dim=-2), "over the queries"),
         (wrong_head(dim=0), "over the texts of the batch"),
-        (
-            wrong_head(weights=lambda self, query, key, mask: Head.weights(self, key, query, mask)),
-            "exchanged",
-        ),
+        (wrong_head(weights=lambda self, query, key, mask: Head.weights(self, key, query, mask)), "exchanged"),
         (
             wrong_head(weights=lambda self, query, key, mask: query @ key.mT * self.scale(query)),
             "softmax over the keys is missing",
@@ -474,25 +457,17 @@ WRONG = {
         (wrong_head(masked=lambda self, scores, mask: scores + (mask[:, None] - 1) * 15.0), "with −inf"),
         (SizesFixed, "but not for H = 18 and D = 6"),
         (returning(lambda x, context, weights: (context.detach(), weights)), "no detach"),
-        (
-            returning(lambda x, context, weights: (context.double(), weights)),
-            "the next layer would refuse it",
-        ),
+        (returning(lambda x, context, weights: (context.double(), weights)), "the next layer would refuse it"),
         (returning(lambda x, context, weights: (context, weights, x.add_(1))[:2]), "alters what it is given"),
         (AttentionHead, "the series' own AttentionHead"),
         (type("MyHead", (AttentionHead,), {}), "inherits from it"),
         (wrong_head(average=lambda self, x: self.key(x)), "Equal so far: weights. “context” differs"),
         (IgnoresTheMask, "Equal so far: weights, context. “padded weights” differs"),
         (wrong_head(masked=lambda self, scores, mask: scores * mask[:, None]), "“padded weights” differs"),
-        (
-            wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask[..., None] == 0, -1e9)),
-            "hides keys",
-        ),
+        (wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask[..., None] == 0, -1e9)), "hides keys"),
         (
             wrong_head(
-                masked=lambda self, scores, mask: scores.masked_fill(
-                    (mask[:, None] * mask[..., None]) == 0, -1e9
-                )
+                masked=lambda self, scores, mask: scores.masked_fill((mask[:, None] * mask[..., None]) == 0, -1e9)
             ),
             "Every query keeps its row",
         ),

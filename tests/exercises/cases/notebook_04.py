@@ -77,8 +77,7 @@ def without_gradient(*arguments):
 def by_einsum(attention, hidden_states, attention_mask=None):
     A = attention.num_heads
     query, key, value = (
-        linear(hidden_states).unflatten(-1, (A, -1))
-        for linear in (attention.query, attention.key, attention.value)
+        linear(hidden_states).unflatten(-1, (A, -1)) for linear in (attention.query, attention.key, attention.value)
     )
     scores = torch.einsum("bsad,btad->bast", query, key) * query.size(-1) ** -0.5
     if attention_mask is not None:
@@ -115,8 +114,7 @@ def exchanged(attention, hidden_states, attention_mask=None):
 
 def values_are_keys(attention, hidden_states, attention_mask=None):
     query, key = (
-        split_by_permute(linear(hidden_states), attention.num_heads)
-        for linear in (attention.query, attention.key)
+        split_by_permute(linear(hidden_states), attention.num_heads) for linear in (attention.query, attention.key)
     )
     weights = (query @ key.transpose(-2, -1) / query.size(-1) ** 0.5).softmax(-1)
     return attention.output(merge_by_flatten(weights @ key)), weights
@@ -155,11 +153,7 @@ RIGHT = {
         lambda weight, index, num_heads: np.split(weight.numpy(), num_heads)[index],
         lambda weight, index, num_heads: np.array_split(weight.copy(), num_heads)[index],
     ],
-    "4.2": [
-        split_by_permute,
-        split_by_chunks,
-        lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).transpose(1, 2),
-    ],
+    "4.2": [split_by_permute, split_by_chunks, lambda x, num_heads: x.unflatten(-1, (num_heads, -1)).transpose(1, 2)],
     "4.3": [merge_by_concatenation, merge_by_flatten, merge_contiguous, merge_in_numpy],
     "4.4": [
         SHAPES,
@@ -192,10 +186,7 @@ WRONG = {
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index - 1], "counted from 0"),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[-1], "i·D"),
         (lambda weight, index, num_heads: weight[6:12], "but not for H = 20 and 5 heads"),
-        (
-            lambda weight, index, num_heads: weight[6 * index : 6 * index + 6],
-            "but not for H = 20 and 5 heads",
-        ),
+        (lambda weight, index, num_heads: weight[6 * index : 6 * index + 6], "but not for H = 20 and 5 heads"),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index][:-1], "a slice ends before"),
         (
             lambda weight, index, num_heads: weight[
@@ -204,10 +195,7 @@ WRONG = {
             "one row too many",
         ),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index].flip(0), "reverse order"),
-        (
-            lambda weight, index, num_heads: weight.chunk(num_heads)[index].int(),
-            "the next layer would refuse",
-        ),
+        (lambda weight, index, num_heads: weight.chunk(num_heads)[index].int(), "the next layer would refuse"),
         (in_place(row_slice_by_view), "alters what it is given"),
     ],
     "4.2": [
@@ -216,10 +204,7 @@ WRONG = {
         (lambda x, num_heads: x.view(*x.shape[:2], -1, num_heads).transpose(1, 2), "exchanged"),
         (lambda x, num_heads: x.view(*x.shape[:2], -1, num_heads).permute(0, 3, 1, 2), "neighbours"),
         (lambda x, num_heads: x.view(-1, 4, 3, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
-        (
-            lambda x, num_heads: x.view(*x.shape[:2], num_heads, 4).transpose(1, 2),
-            "a head's size is D = H / A",
-        ),
+        (lambda x, num_heads: x.view(*x.shape[:2], num_heads, 4).transpose(1, 2), "a head's size is D = H / A"),
         (lambda x, num_heads: x.view(*x.shape[:2], -1, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
         (lambda x, num_heads: x, "shape (2, 3, 4, 6)"),
         (lambda x, num_heads: x.tolist(), "torch tensor"),
@@ -235,10 +220,7 @@ WRONG = {
         (lambda x: x.transpose(1, 2).view(x.size(0), x.size(2), -1), "use reshape"),
         (lambda x: x.transpose(1, 2).flatten(2).flip(2), "Each token should hold"),
         (lambda x: x.transpose(1, 2).reshape(2, 4, 18), "but not for H = 20 and 5 heads"),
-        (
-            lambda x: x.transpose(1, 2).reshape(x.size(0), x.size(2), x.size(1) * 4),
-            "a head's size is D = H / A",
-        ),
+        (lambda x: x.transpose(1, 2).reshape(x.size(0), x.size(2), x.size(1) * 4), "a head's size is D = H / A"),
         (in_place(merge_by_flatten), "alters what it is given"),
     ],
     "4.4": [
@@ -275,15 +257,9 @@ WRONG = {
         (attend(project=False), "apply self.output"),
         (values_are_keys, "“output of layer 0” differs"),
         (attend(masked=lambda scores, mask: scores), "Equal so far: weights of layer 0, output of layer 0"),
-        (
-            attend(masked=lambda scores, mask: scores + mask[:, None, None]),
-            "“weights of layer 0, padded” differs",
-        ),
+        (attend(masked=lambda scores, mask: scores + mask[:, None, None]), "“weights of layer 0, padded” differs"),
         (attend(masked=lambda scores, mask: scores * mask[:, None, None]), "set hidden scores to −inf"),
-        (
-            attend(masked=lambda scores, mask: scores.masked_fill(mask[:, None, :, None] == 0, -1e9)),
-            "hides keys",
-        ),
+        (attend(masked=lambda scores, mask: scores.masked_fill(mask[:, None, :, None] == 0, -1e9)), "hides keys"),
         (heads_fixed, "3 heads"),
         (with_a_narrow_mask, "a dimension of size 1 for the heads"),
         (attend(merge=lambda x: x.transpose(1, 2).view(x.size(0), x.size(2), -1)), "use reshape"),

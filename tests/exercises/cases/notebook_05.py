@@ -31,10 +31,7 @@ def forward(self, hidden_states, attention_mask=None):
 
 def with_weights(part):
     """A layer that gives the right weights beside what the part makes of the states."""
-    return lambda layer, states, mask=None: (
-        part(layer, states, mask),
-        layer.attention(states, mask, True)[1],
-    )
+    return lambda layer, states, mask=None: (part(layer, states, mask), layer.attention(states, mask, True)[1])
 
 
 def by_residual_step(self, hidden_states, attention_mask=None):
@@ -75,9 +72,7 @@ def layer_by_half(layer, states, mask):
     return half(layer.feed_forward, layer.feed_forward_norm, states)
 
 
-def a_layer(
-    residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), masked=True, dropout=True, reads="middle"
-):
+def a_layer(residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), masked=True, dropout=True, reads="middle"):
     """A layer that can go wrong in each of its places."""
 
     def forward(layer, states, mask):
@@ -136,11 +131,7 @@ def in_steps(stream, sublayer, norm):
 
 
 RIGHT = {
-    "5.1": [
-        in_steps,
-        lambda x, f, ln: ln(x + f(x)),
-        lambda stream, sublayer, norm: norm(sublayer(stream) + stream),
-    ],
+    "5.1": [in_steps, lambda x, f, ln: ln(x + f(x)), lambda stream, sublayer, norm: norm(sublayer(stream) + stream)],
     "5.2": [
         lambda x: x * torch.distributions.Normal(0.0, 1.0).cdf(x),
         lambda x: 0.5 * x * (1 + torch.erf(x * 2**-0.5)),
@@ -158,13 +149,7 @@ RIGHT = {
         ([False, False, False, True, False, False], torch.ones(6, dtype=torch.bool)),
         ([3], "all"),
     ],
-    "5.5": [
-        forward,
-        by_residual_step,
-        with_weights(layer),
-        with_weights(layer_by_half),
-        with_weights(a_layer()),
-    ],
+    "5.5": [forward, by_residual_step, with_weights(layer), with_weights(layer_by_half), with_weights(a_layer())],
 }
 WRONG = {
     "5.1": [
@@ -251,10 +236,7 @@ WRONG = {
         (with_weights(a_layer(masked=False)), "“layer 0, padded batch” differs"),
         (with_weights(a_layer(dropout=False)), "“in training, with dropout” differs"),
         (with_weights(a_layer(dropout="sum")), "“in training, with dropout” differs"),
-        (
-            with_weights(lambda block, x, mask: block.attention_norm(x + block.attention(x, mask)[0])),
-            "half alone",
-        ),
+        (with_weights(lambda block, x, mask: block.attention_norm(x + block.attention(x, mask)[0])), "half alone"),
         (
             with_weights(lambda block, x, mask: block.feed_forward_norm(x + block.feed_forward(x))),
             "Attention is missing",
@@ -265,10 +247,7 @@ WRONG = {
         (with_weights(lambda block, x, mask: layer(block, x, mask) + 1), "“layer 0, one sentence” differs"),
         (with_weights(layer_in_place), "writes into the hidden states"),
         (lambda block, x, mask: type(block).forward(block, x, mask, True), "calls the finished layer"),
-        (
-            lambda block, x, mask: TransformerEncoderLayer.forward(block, x, mask, True),
-            "calls the finished layer",
-        ),
+        (lambda block, x, mask: TransformerEncoderLayer.forward(block, x, mask, True), "calls the finished layer"),
         (with_weights(lambda block, x, mask: layer(block, x, mask).detach()), "gradients do not get back"),
         (with_weights(layer_without_gradient), "gradients do not get back"),
         (with_weights(layer_with_detached_residual), "gradients do not get back"),

@@ -3,16 +3,7 @@
 import numpy as np
 import torch
 
-from exercises.notebook_07 import (
-    HUNTS,
-    IT,
-    MACHINE,
-    PLAYED,
-    heads_that_find,
-    link_weights,
-    read_weights,
-    share_found,
-)
+from exercises.notebook_07 import HUNTS, IT, MACHINE, PLAYED, heads_that_find, link_weights, read_weights, share_found
 
 
 def ranked(link):
@@ -163,11 +154,7 @@ RIGHT = {
         lambda w, q, k: finds(w, q, k).tolist(),
         lambda w, q, k: list(finds(w, q, k)),
     ],
-    "7.4": [
-        (CHOSEN, *SHARES),
-        ["{}-{}".format(*CHOSEN), *map(torch.tensor, SHARES)],
-        ((1, 7), 1.0, 1, 0.85),
-    ],
+    "7.4": [(CHOSEN, *SHARES), ["{}-{}".format(*CHOSEN), *map(torch.tensor, SHARES)], ((1, 7), 1.0, 1, 0.85)],
     "7.5": [
         COUNTS,
         list(COUNTS.values()),

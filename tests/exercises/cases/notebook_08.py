@@ -343,30 +343,17 @@ WRONG = {
         (head_by(last=lambda self, x: self.dropout(x)), "self.classifier, is missing"),
         (head_by(last=lambda self, x: self.dropout(self.classifier(x))), "not after it"),
         (
-            head_by(
-                lambda self, x: self.pooler(self.dropout(x[:, 0])).tanh(), lambda self, x: self.classifier(x)
-            ),
+            head_by(lambda self, x: self.pooler(self.dropout(x[:, 0])).tanh(), lambda self, x: self.classifier(x)),
             "not before it",
         ),
         (
-            head_by(
-                lambda self, x: self.dropout(self.pooler(x[:, 0])).tanh(), lambda self, x: self.classifier(x)
-            ),
+            head_by(lambda self, x: self.dropout(self.pooler(x[:, 0])).tanh(), lambda self, x: self.classifier(x)),
             "after tanh",
         ),
         (head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.5))), "classifier(tanh"),
-        (
-            head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.1, self.training))),
-            "take self.dropout",
-        ),
-        (
-            head_by(last=lambda self, x: self.classifier(self.dropout(x.detach()))),
-            "nothing below them can learn",
-        ),
-        (
-            head_by(last=lambda self, x: self.classifier(self.dropout(x)).detach()),
-            "nothing below them can learn",
-        ),
+        (head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.1, self.training))), "take self.dropout"),
+        (head_by(last=lambda self, x: self.classifier(self.dropout(x.detach()))), "nothing below them can learn"),
+        (head_by(last=lambda self, x: self.classifier(self.dropout(x)).detach()), "nothing below them can learn"),
         (head_by(read=lambda *batch: vectors(*batch).detach()), "nothing below them can learn"),
         (lambda self, *batch: self.encoder(*batch), "a tensor, not a"),
         (altering, "changes what it was given"),
@@ -380,10 +367,7 @@ WRONG = {
         (lambda model, number: model.requires_grad_(True), "but 0 are"),
         (freeze_without_thawing, "learn again"),
         (freezing(lambda model, number: model.encoder.layers[:number]), "embeddings still learn"),
-        (
-            freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[: number + 1]]),
-            "but 3 are",
-        ),
+        (freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[: number + 1]]), "but 3 are"),
         (
             freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[-number:]]),
             "last layers are frozen",

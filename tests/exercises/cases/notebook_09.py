@@ -86,11 +86,7 @@ def recall_by_sets(found, exact):
 
 
 def recall_by_isin(found, exact):
-    return (
-        torch.stack([torch.isin(right, left) for left, right in zip(found, exact, strict=True)])
-        .float()
-        .mean()
-    )
+    return torch.stack([torch.isin(right, left) for left, right in zip(found, exact, strict=True)]).float().mean()
 
 
 def shares(states, other_states):
@@ -128,9 +124,7 @@ def recall_of_twelve(found, exact):
 
 
 @torch.no_grad()
-def embed_padded(
-    texts, encoder, tokenizer, batch_size=32, *, pool=None, cut=True, mask=True, unit_length=True
-):
+def embed_padded(texts, encoder, tokenizer, batch_size=32, *, pool=None, cut=True, mask=True, unit_length=True):
     """The right way, and with its options wrong ones."""
     vectors = []
     for start in range(0, len(texts), batch_size):
@@ -208,9 +202,7 @@ def embed_by_parts(texts, encoder, tokenizer, batch_size=32):
     batches = [tokenizer(texts[start : start + batch_size]) for start in range(0, len(texts), batch_size)]
     with torch.no_grad():
         states = [encode_packed(encoder, **batch) for batch in batches]
-    pooled = [
-        mean_pooling(*pair) for pair in zip(states, (b["attention_mask"] for b in batches), strict=True)
-    ]
+    pooled = [mean_pooling(*pair) for pair in zip(states, (b["attention_mask"] for b in batches), strict=True)]
     return unit(torch.cat(pooled))
 
 
@@ -227,15 +219,7 @@ def embed_as_array(texts, encoder, tokenizer, batch_size=32):
 
 
 RIGHT = {
-    "9.1": [
-        (2, 3),
-        [2.0, 3.0],
-        torch.tensor([[2.0, 3.0]]),
-        np.array([2, 3]),
-        (6 / 3, 9 / 3),
-        "(2, 3)",
-        "2.0, 3.0",
-    ],
+    "9.1": [(2, 3), [2.0, 3.0], torch.tensor([[2.0, 3.0]]), np.array([2, 3]), (6 / 3, 9 / 3), "(2, 3)", "2.0, 3.0"],
     "9.2": [
         pooled,
         pooled_by_loop,
@@ -257,18 +241,11 @@ RIGHT = {
         shares_in_a_loop,
         lambda a, b: shares(a.double(), b.double()),
         lambda a, b: (
-            (F.normalize(a.mean(0), dim=0) * 0 + a / len(a) / a.mean(0).norm())
-            @ (b / len(b) / b.mean(0).norm()).T
+            (F.normalize(a.mean(0), dim=0) * 0 + a / len(a) / a.mean(0).norm()) @ (b / len(b) / b.mean(0).norm()).T
         ),
     ],
     "9.6": [recall_by_sets, recall_by_isin, lambda found, exact: matches(found, exact).float().mean()],
-    "9.4": [
-        embed_right,
-        lambda *arguments: embed_sorted(*arguments),
-        embed_as_array,
-        embed_as_list,
-        embed_one_by_one,
-    ],
+    "9.4": [embed_right, lambda *arguments: embed_sorted(*arguments), embed_as_array, embed_as_list, embed_one_by_one],
 }
 
 WRONG = {
@@ -311,27 +288,15 @@ WRONG = {
         (lambda queries, vectors, k: found_by_topk(queries, vectors, k)[::-1], "Turn them round"),
         (lambda queries, vectors, k: (queries @ vectors.T).topk(k, dim=0), "A row for each query"),
         (lambda queries, vectors, k: (queries @ vectors.T).topk(k, largest=False), "farthest"),
-        (
-            lambda queries, vectors, k: [part.flip(1) for part in found_by_topk(queries, vectors, k)],
-            "best first",
-        ),
+        (lambda queries, vectors, k: [part.flip(1) for part in found_by_topk(queries, vectors, k)], "best first"),
         (lambda queries, vectors, k: (queries @ vectors.T).abs().topk(k), "keep its sign"),
         (lambda queries, vectors, k: torch.cdist(queries, vectors).topk(k, largest=False), "distances"),
         (lambda queries, vectors, k: (1 - queries @ vectors.T).topk(k, largest=False), "1 − cosine"),
-        (
-            lambda queries, vectors, k: found_by_topk(queries[:1].expand_as(queries), vectors, k),
-            "first one's",
-        ),
+        (lambda queries, vectors, k: found_by_topk(queries[:1].expand_as(queries), vectors, k), "first one's"),
         (lambda queries, vectors, k: found_by_topk(queries, vectors, 3), "shape"),
         (lambda queries, vectors, k: (queries @ vectors.T).sort(descending=True), "shape"),
-        (
-            lambda queries, vectors, k: [part.numpy() for part in found_by_topk(queries, vectors, k)],
-            "torch tensors",
-        ),
-        (
-            lambda queries, vectors, k: (found_by_topk(queries, vectors, k)[0], unit(queries)[:, :k]),
-            "whole numbers",
-        ),
+        (lambda queries, vectors, k: [part.numpy() for part in found_by_topk(queries, vectors, k)], "torch tensors"),
+        (lambda queries, vectors, k: (found_by_topk(queries, vectors, k)[0], unit(queries)[:, :k]), "whole numbers"),
         (lambda queries, vectors, k: "the nearest", "two tensors"),
         (found_altering, "changes vectors"),
         (search, "which the page shows"),

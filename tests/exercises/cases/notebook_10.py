@@ -269,17 +269,10 @@ def by_comparison(compare):
 
 def sampled(differences):
     signs = np.random.default_rng(0).choice([1, -1], (300, len(differences)))
-    return (
-        (abs((signs * differences.numpy()).mean(axis=1)) >= abs(float(differences.mean())) - 1e-9)
-        .mean()
-        .item()
-    )
+    return (abs((signs * differences.numpy()).mean(axis=1)) >= abs(float(differences.mean())) - 1e-9).mean().item()
 
 
-OFFSET, NEAR = (
-    3 / 8,
-    1 / 2,
-)  # of 10.1: three of the eight right names stand four places back, four are the nearer
+OFFSET, NEAR = (3 / 8, 1 / 2)  # of 10.1: three of the eight right names stand four places back, four are the nearer
 
 RIGHT = {
     "10.1": [
@@ -308,13 +301,7 @@ RIGHT = {
         lambda c, h, D: resample(c, h, D).tolist(),
         lambda c, h, D: torch.where(torch.arange(c.size(-1)) // D == h, c[torch.arange(len(c)) - 1], c),
     ],
-    "10.6": [
-        sign_flip_p,
-        sign_flip_p_by_bits,
-        lambda d: float(sign_flip_p(d.numpy())),
-        by_scipy,
-        by_scipy_of_sizes,
-    ],
+    "10.6": [sign_flip_p, sign_flip_p_by_bits, lambda d: float(sign_flip_p(d.numpy())), by_scipy, by_scipy_of_sizes],
 }
 
 WRONG = {
@@ -333,10 +320,7 @@ WRONG = {
     "10.2": [
         (WORST, "a better one"),
         (RUNNER_UP, "of 48 sentences with other nouns"),
-        (
-            BEST[::-1],
-            "Turn it round" if BEST[1] < takes_his_to_noun(CHOOSE).size(0) else "not there",
-        ),
+        (BEST[::-1], "Turn it round" if BEST[1] < takes_his_to_noun(CHOOSE).size(0) else "not there"),
         ((99, 0), "not there"),
         (5, "two numbers"),
         ((1, 2, 3), "two numbers"),

@@ -143,9 +143,7 @@ def in_each_row(pick):
     return choose
 
 
-a_stretch = in_each_row(
-    lambda count, wanted: torch.arange(count).roll(int(torch.randint(count, ())))[:wanted]
-)
+a_stretch = in_each_row(lambda count, wanted: torch.arange(count).roll(int(torch.randint(count, ())))[:wanted])
 exactly_as_many = in_each_row(lambda count, wanted: torch.randperm(count)[:wanted])
 
 
@@ -442,15 +440,9 @@ WRONG = {
         (lambda f, s, t: -pair_loss(f, s, t), "minus"),
         (pair_loss_in_place, "leave them"),
         (lambda f, s, t: (pair_loss(f, s, t) + pair_loss(s, f, t)) / 2, "both directions"),
-        (
-            lambda f, s, t: F.cross_entropy(scores(f, s, t).softmax(1), torch.arange(len(f))),
-            "does the softmax",
-        ),
+        (lambda f, s, t: F.cross_entropy(scores(f, s, t).softmax(1), torch.arange(len(f))), "does the softmax"),
         (lambda f, s, t: -scores(f, s, t).softmax(1).diagonal().mean(), "logarithm is missing"),
-        (
-            lambda f, s, t: F.binary_cross_entropy_with_logits(scores(f, s, t), torch.eye(len(f))),
-            "yes or no",
-        ),
+        (lambda f, s, t: F.binary_cross_entropy_with_logits(scores(f, s, t), torch.eye(len(f))), "yes or no"),
         (lambda f, s, t: pair_loss(f, f, t), "whose cosines are"),
         (lambda f, s, t: pair_loss(f, s, t).item(), "nothing can be learned"),
         (lambda f, s, t: pair_loss(f, s, t).detach().numpy(), "nothing can be learned"),

@@ -67,16 +67,7 @@ def step_in_place(next_scores, ids, end):
 
 
 def across(
-    attention,
-    hidden_states,
-    source,
-    source_mask=None,
-    *,
-    asks=None,
-    asked=None,
-    given=None,
-    divisor=None,
-    heads=None,
+    attention, hidden_states, source, source_mask=None, *, asks=None, asked=None, given=None, divisor=None, heads=None
 ):
     """Cross-attention, with a way to get each of its parts wrong."""
     asks = hidden_states if asks is None else asks
@@ -93,9 +84,7 @@ def across(
         scores = scores.masked_fill(source_mask[:, None, None, :] == 0, -torch.inf)
     weights = scores.softmax(dim=-1)
     context = weights @ value
-    context = (
-        context.flatten(1, 2).view(*asks.shape) if heads else context.transpose(1, 2).reshape(asks.shape)
-    )
+    context = context.flatten(1, 2).view(*asks.shape) if heads else context.transpose(1, 2).reshape(asks.shape)
     return attention.output(context), weights
 
 
@@ -104,11 +93,7 @@ def across_fused(attention, hidden_states, source, source_mask=None):
     A = attention.num_heads
     query, key, value = (
         part(states).unflatten(-1, (A, -1)).transpose(1, 2)
-        for part, states in (
-            (attention.query, hidden_states),
-            (attention.key, source),
-            (attention.value, source),
-        )
+        for part, states in ((attention.query, hidden_states), (attention.key, source), (attention.value, source))
     )
     mask = None if source_mask is None else source_mask[:, None, None].bool()
     context = F.scaled_dot_product_attention(query, key, value, mask)
@@ -209,12 +194,7 @@ RIGHT = {
     "12.1": [mask, mask_by_places, mask_in_a_loop, lambda T: torch.ones(T, T).tril() == 1],
     "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
     "12.3": [step, step_by_last, step_in_a_loop],
-    "12.4": [
-        lessons,
-        lessons_by_padding,
-        lessons_by_roll,
-        lambda *given: list(lessons(*given)),
-    ],
+    "12.4": [lessons, lessons_by_padding, lessons_by_roll, lambda *given: list(lessons(*given))],
     "12.5": [min_p, min_p_by_logits, min_p_in_a_loop, lambda logits, p: min_p(logits, p).numpy()],
 }
 
@@ -248,23 +228,12 @@ WRONG = {
         (lambda a, h, s, m=None: across(a, h, s, m)[::-1], "turned round: the output first"),
         (across_queries, "over the queries"),
         (across_masked_late, "comes too late"),
-        (
-            lambda a, h, s, m=None: (across(a, h, s, m)[0], across(a, h, s, m)[1].mean(1)),
-            "each head has its own",
-        ),
+        (lambda a, h, s, m=None: (across(a, h, s, m)[0], across(a, h, s, m)[1].mean(1)), "each head has its own"),
         (lambda a, h, s, m=None: (across(a, h, s, m)[0] + h, across(a, h, s, m)[1]), "weights are right"),
         (lambda a, h, s, m=None: across(a, h, s, m)[0], "Return two"),
-        (
-            lambda a, h, s, m=None: across(a, h, s, torch.ones(2, s.size(1)) if m is None else 1 - m),
-            "weights",
-        ),
+        (lambda a, h, s, m=None: across(a, h, s, torch.ones(2, s.size(1)) if m is None else 1 - m), "weights"),
         (lambda a, h, s, m=None: (h, across(a, h, s, m)[1]), "output"),
-        (
-            lambda a, h, s, m=None: across(
-                a, h, s, torch.tensor([[1] * 3 + [0] * 2] * 2) if m is None else m
-            ),
-            "Without",
-        ),
+        (lambda a, h, s, m=None: across(a, h, s, torch.tensor([[1] * 3 + [0] * 2] * 2) if m is None else m), "Without"),
         (across_in_place, "alters"),
         (lambda a, h, s, m=None: None, "return"),
     ],
@@ -289,10 +258,7 @@ WRONG = {
         (lambda t, start, pad: (t, t.masked_fill(t == pad, -100)), "sees its own answer"),
         (lessons_not_shifted, "what is it asked for"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t), "Padding is asked for"),
-        (
-            lambda t, start, pad: (lessons(t, start, pad)[0], lessons(t.roll(-1, 1), start, pad)[1]),
-            "one shift",
-        ),
+        (lambda t, start, pad: (lessons(t, start, pad)[0], lessons(t.roll(-1, 1), start, pad)[1]), "one shift"),
         (lambda t, start, pad: (t.roll(1, dims=1), lessons(t, start, pad)[1]), "start token"),
         (lambda t, start, pad: (lessons(t, 1, pad)[0], lessons(t, start, pad)[1]), "start token"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t <= 2, -100)), "end token"),
@@ -312,10 +278,7 @@ WRONG = {
     "12.5": [
         (lambda logits, p: logits.softmax(dim=-1), "Nothing has been left out"),
         (lambda logits, p: min_p(logits, p).log() + logits.logsumexp(-1) * 0, "sum to 1"),
-        (
-            lambda logits, p: logits.masked_fill(min_p(logits, p) == 0, -torch.inf),
-            "These are logits",
-        ),
+        (lambda logits, p: logits.masked_fill(min_p(logits, p) == 0, -torch.inf), "These are logits"),
         (cut_by(lambda logits, shares, p: shares < p), "not p itself"),
         (cut_by(lambda logits, shares, p: logits < p * logits.max()), "compare them, not the logits"),
         (

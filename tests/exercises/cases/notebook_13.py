@@ -58,9 +58,7 @@ def put_back_into_float32(packed, attention_mask):
 
 def put_back_to_the_left(packed, attention_mask):
     parts = packed.split(attention_mask.sum(dim=1).tolist())
-    rows = [
-        torch.cat([part, part.new_zeros(attention_mask.size(1) - len(part), part.size(1))]) for part in parts
-    ]
+    rows = [torch.cat([part, part.new_zeros(attention_mask.size(1) - len(part), part.size(1))]) for part in parts]
     return torch.stack(rows)
 
 

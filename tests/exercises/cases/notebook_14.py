@@ -6,9 +6,7 @@ import torch
 
 def turn(x, positions, base, sign=1, speeds=None):
     D = x.size(-1)
-    speeds = (
-        base ** (-torch.arange(0, D, 2) / D) if speeds is None else speeds(base, torch.arange(0, D, 2) / D)
-    )
+    speeds = base ** (-torch.arange(0, D, 2) / D) if speeds is None else speeds(base, torch.arange(0, D, 2) / D)
     angles = sign * positions[:, None] * speeds
     first, second = x.chunk(2, dim=-1)
     return torch.cat(
@@ -158,10 +156,7 @@ WRONG = {
         (lambda x, p, base: turn(x, p, base, sign=-1), "clockwise"),
         (turn_neighbours, "Neighbours are paired"),
         (turn_and_weave, "not put back"),
-        (
-            lambda x, p, base: torch.cat(turn(x, p, base).chunk(2, dim=-1)[::-1], dim=-1),
-            "halves are exchanged",
-        ),
+        (lambda x, p, base: torch.cat(turn(x, p, base).chunk(2, dim=-1)[::-1], dim=-1), "halves are exchanged"),
         (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: torch.ones(len(i))), "one speed"),
         (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: b ** (-i / 2)), "−2i/D"),
         (lambda x, p, base: turn(x, p, base, speeds=lambda b, i: b**i), "grow"),

@@ -135,11 +135,7 @@ RIGHT = {
         torch.tensor([N, 4, 0, N, N, 4, N, N, 2, N]),
         np.array([N, 4, 0, N, N, 4, N, N, 2, N]),
     ],
-    "15.2": [
-        first,
-        by_tokens,
-        lambda words, labels, tokenizer: list(first(words, labels, tokenizer)),
-    ],
+    "15.2": [first, by_tokens, lambda words, labels, tokenizer: list(first(words, labels, tokenizer))],
     "15.3": [(1, 5 / 6, 2 / 3), (1.0, 0.83, 0.67), [1, "0.833", "0.667"], torch.tensor([1, 5 / 6, 2 / 3])],
     "15.4": [Thin, Lying],
 }
