@@ -1,4 +1,4 @@
-"""Ways to be fast that need preparation: laid out, compiled, or ONNX files run by onnxruntime. Peers get the same."""
+"""Ways to be fast that need preparation: compiled, or ONNX files run by onnxruntime. Peers get the same."""
 
 import logging
 import tempfile
@@ -19,10 +19,8 @@ from utils.eight_bits import quantize_onnx
 from utils.encoder import TransformerEncoder
 from utils.onnx import OnnxModel, export_onnx, onnx_bytes
 from utils.packing import encode_packed
-from utils.prepared import prepare
 
 PACKED, COMPILED = f"{OURS}, packed", f"{OURS}, compiled"
-PREPARED = f"{OURS}, prepared"
 ONNX, STORED = f"{OURS}, ONNX", f"{OURS}, ONNX, stored in 8 bits"
 MULTIPLIED = f"{OURS}, ONNX, multiplied in 8 bits"
 PEER_COMPILED, PEER_ONNX = "transformers, sdpa, compiled", "transformers, ONNX"
@@ -94,9 +92,7 @@ def contestants(
     }
 
     found = {name: runner(model, batch) for name, model in modules.items()}
-    prepared = prepare(encoder)
     found[PACKED] = torch.inference_mode()(lambda: encode_packed(encoder, **batch))
-    found[PREPARED] = torch.inference_mode()(lambda: encode_packed(prepared, **batch))
     found |= {name: (lambda model=model: model(**batch)["last_hidden_state"]) for name, model in files.items()}
     exact = {name: run for name, run in found.items() if name not in ROUNDED}
     require_agreement(exact, batch["attention_mask"])

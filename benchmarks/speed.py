@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from benchmarks import faults, memory, series, share
-from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, PREPARED, ROUNDED, prepared_works
+from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, ROUNDED, prepared_works
 from benchmarks.peers import EAGER, TORCH
 from benchmarks.report import device_name, markdown, versions
 from benchmarks.timing import LIMIT, OURS, fastest_of, over_fastest, quartiles, ratios, take_turns
@@ -58,9 +58,7 @@ TARGETS = [
     ("forward, 32 reviews", OURS, TORCH, 0.95),
     (NAME, COMPILED, PEER_COMPILED, 1.00),
     (NAME, BEST, FASTEST, 1.00),
-    (NAME, PREPARED, PEER_COMPILED, 1.00),
     ("embed", OURS, SENTENCE_TRANSFORMERS, 0.80),
-    ("embed", PREPARED, SENTENCE_TRANSFORMERS, 0.60),
     ("embed", OURS, LIMIT, 1.25),
     ("fine-tuning", OURS, TRAINER, 1 / 1.3),
     ("tokenize", OURS, OFFICIAL_TOKENIZER, None),
@@ -264,8 +262,7 @@ PREPARED_NOTE = (
     "“Prepared” works let everybody do once what takes long: `torch.compile` for the very shape, or a file in ONNX for "
     "onnxruntime, ours and transformers' written by the same exporter. “Stored in 8 bits” is `quantize_onnx`, "
     "“multiplied in 8 bits” onnxruntime's `quantize_dynamic`; their results are rounded, so neither counts as our best "
-    "way. “This repository, prepared” is `prepare` (`utils.prepared`), packed, for any "
-    "shape. The ONNX backend of sentence-transformers is not among the peers: it needs optimum-onnx, whose release "
+    "way. The ONNX backend of sentence-transformers is not among the peers: it needs optimum-onnx, whose release "
     "0.1.0 cannot be imported beside transformers 5.23."
 )
 FAULTS_NOTE = (

@@ -11,7 +11,6 @@ from torch import Tensor
 from transformers import BertForSequenceClassification, BertModel, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.classifier import trainer_data
-from benchmarks.fast import PREPARED
 from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, random_bert, require_agreement
 from benchmarks.timing import LIMIT, OURS, Work
 from utils.batches import collate, sorted_batches, token_ids
@@ -20,7 +19,6 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
-from utils.prepared import prepare
 from utils.search import embed, mean_pooling
 from utils.tokenization import WordPieceTokenizer
 from utils.training import compute_logits, fine_tune
@@ -86,7 +84,6 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
     """256 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
     texts, tokenizer = list(reviews().train.texts[:256]), load_tokenizer()
     encoder = TransformerEncoder.from_checkpoint().to(device, dtype)
-    prepared = prepare(encoder)
     folder = load_reference_model().name_or_path
     official = BertModel.from_pretrained(folder).eval().to(device, dtype)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
@@ -96,7 +93,6 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
     by_length = sorted(texts, key=len, reverse=True)
     contestants = {
         OURS: lambda: embed(texts, encoder, tokenizer),
-        PREPARED: lambda: embed(texts, prepared, tokenizer),
         SENTENCE_TRANSFORMERS: lambda: peer.encode(texts, show_progress_bar=False),
         SORTED: lambda: embed_with_transformers(by_length, official, tokenizer, padding=True),
         UNSORTED: lambda: embed_with_transformers(texts, official, tokenizer, padding=True),

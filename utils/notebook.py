@@ -1,10 +1,6 @@
 """What every notebook calls: `start` in its set-up cell, then comparisons that print the same text on every machine."""
 
-from utils import patience  # before the others, since it tells a reader that they take long
-
-# isort: split
 import ctypes
-import filecmp
 import math
 import os
 import random
@@ -34,7 +30,7 @@ def start(seed: int = 0) -> torch.device:
     """Seed, silence reports, set the figures' style, say what runs; the device is DEVICE's, else cuda, else cpu.
 
     ImportError if a file of the reader's own hides a package of the series, such as a views.py beside the notebook.
-    It says so, too, if the notebook stands in another copy of the series than the one that this Python has installed.
+    Also prints a line if the notebook belongs to another copy of the series than the one that is installed.
     On Linux, torch then asks for memory in pages of 2 MB, if it has not asked for any yet (benchmarks/faults.py), and
     what a cell has freed goes back to the system after it.
     """
@@ -56,13 +52,12 @@ def start(seed: int = 0) -> torch.device:
         set_matplotlib_formats("retina")  # two pixels for one, which the screens of laptops have
         shell.events.register("post_execute", give_back_memory)  # once, however often this cell runs
     device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
-    patience.over()
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
     if (place := other_checkout(Path.cwd())) is not None:
         print(
-            f"This notebook stands in {place}, but this Python runs the series of {Path(__file__).parents[1]}: "
-            f'choose the Python of its own .venv, or run %pip install -e "{place}" and restart the kernel'
+            f"This notebook is in {place}, but Python imports the series from {Path(__file__).parents[1]}. "
+            f'If you changed the code there, choose its .venv as the kernel, or run %pip install -e "{place}"'
         )
     if short := too_small(checkpoint_name()):
         print(short)
@@ -87,18 +82,10 @@ def check_that_nothing_hides(*packages: str) -> None:
 
 
 def other_checkout(folder: Path) -> Path | None:
-    """The copy of the series that a notebook's folder belongs to, if its programs are not the same as those that run.
-
-    They are the same for a student's copy on a hub, where the series is installed once for everybody.
-    """
-    ours = Path(__file__).parents[1]
-    programs = [
-        path.relative_to(ours) for name in ("utils", "views", "exercises") for path in (ours / name).rglob("*.py")
-    ]
+    """Return the copy of the series that contains a notebook's folder, unless it is the one that is imported."""
     for place in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
         if (place / "utils" / "notebook.py").is_file() and (place / "exercises").is_dir():
-            same, _, _ = filecmp.cmpfiles(ours, place, programs, shallow=False)
-            return None if len(same) == len(programs) else place
+            return None if place == Path(__file__).parents[1] else place
     return None
 
 

@@ -51,9 +51,8 @@ def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
 def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int = 32) -> Tensor:
     """One unit vector a text, (N, H) on the CPU: the mean of its tokens, so that a dot product is the cosine.
 
-    In evaluation mode whatever the encoder's own, and cut to its positions; sooner on a CPU with an encoder that
-    `utils.prepared.prepare` has prepared. ValueError for no texts, an empty one, and an encoder that `encode_packed`
-    refuses.
+    Runs in evaluation mode, and truncates texts to the encoder's positions. ValueError for an empty list, an empty
+    text, and an encoder that `encode_packed` refuses.
     """
     rows = model_ids(texts, encoder, tokenizer)
     vectors = torch.empty(len(rows), encoder.config.hidden_size)

@@ -11,7 +11,7 @@ UTILS = ROOT / "utils"
 # A module imports only those before it; the number is that of the notebook that builds it.
 ORDER = (
     *("checks", "weights", "files", "checkpoint", "statistics", "datasets", "colours", "plots"),
-    *("patience", "notebook"),
+    "notebook",
     "tokenization",  # 01
     "saving",
     "embeddings",  # 02
@@ -20,7 +20,7 @@ ORDER = (
     "encoder",  # 06
     "batches",
     *("classifier", "training"),  # 08
-    *("packing", "prepared", "search"),  # 13, 09
+    *("packing", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
     *("generation", "decoder"),  # 12
     *("onnx", "eight_bits"),  # 13

@@ -40,7 +40,7 @@ def execute(path: Path, folder: Path) -> tuple[str, str]:
 def test_in_its_folder_and_copied_out_of_the_checkout(elsewhere, folder):
     set_up, series = execute(write_notebook(elsewhere / "copy.ipynb", WHERE), folder or elsewhere)
     assert series == str(ROOT / "utils" / "__init__.py")
-    assert "This notebook stands in" not in set_up
+    assert "This notebook is in" not in set_up
 
 
 def test_papermill_from_another_folder(elsewhere):
@@ -57,4 +57,4 @@ def test_the_python_of_another_checkout(elsewhere):
     (checkout / "utils" / "attention.py").write_text("# mine")
     set_up, series = execute(write_notebook(elsewhere / "probe.ipynb", WHERE), checkout / "notebooks")
     assert series == str(ROOT / "utils" / "__init__.py")
-    assert f"This notebook stands in {checkout}, but this Python runs the series of {ROOT}: choose" in set_up
+    assert f"This notebook is in {checkout}, but Python imports the series from {ROOT}." in set_up
