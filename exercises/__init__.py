@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
 # the exercises whose answers are parts of the reader's BERT, each with that part's name
-PARTS: dict[str, str] = {}
+PART_NAMES: dict[str, str] = {}
 SIZES: dict[str, tuple[Callable, dict[str, tuple]]] = {}  # a check that tries several sizes, and these, by name
 TRIES: Counter[str] = Counter()  # how often `check` has found an exercise wrong in this session
 CORRECT, WRONG = "correct.", "not yet."  # how the words for a right and a wrong answer begin, and no others
@@ -65,7 +65,7 @@ def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None
         CHECKS[number] = at_every_size(function, sizes) if sizes else function
         POINTS[number] = points
         if part:
-            PARTS[number] = part
+            PART_NAMES[number] = part
             CHECKS[number] = as_part(CHECKS[number], part)
         if sizes:
             SIZES[number] = function, sizes
@@ -86,7 +86,7 @@ def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
             except NotAttempted:
                 raise
             except Exception as error:
-                found = str(error) if isinstance(error, Hint) else told(error)
+                found = str(error) if isinstance(error, Hint) else describe_error(error)
                 fixed = f"Right for {first}, but not for {name}: take every size from what is given:"
                 raise Hint(f"{fixed} {found}") from error
         return remark
@@ -98,7 +98,7 @@ def as_part(check_answer: Callable, name: str) -> Callable:
     """A check whose right answers hold wherever BERT calls them, too."""
 
     def check_part(answer):
-        from exercises.trials import try_part  # which stands on this module
+        from exercises.part_checks import try_part  # which stands on this module
 
         remark = check_answer(answer)
         try_part(name, answer)
@@ -109,12 +109,12 @@ def as_part(check_answer: Callable, name: str) -> Callable:
 
 def keep_part(number: str, answer) -> str:
     """Keep a right answer that is a part of BERT, and say so; "" for any other exercise, and where parts are off."""
-    if number not in PARTS:
+    if number not in PART_NAMES:
         return ""
-    from exercises.keeping import keep  # which stands on this module
+    from exercises.saving_parts import keep  # which stands on this module
 
     with settled_chance(0):
-        return keep(PARTS[number], answer)
+        return keep(PART_NAMES[number], answer)
 
 
 def check(number: str, answer) -> None:
@@ -161,13 +161,13 @@ def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> st
     """
     try:
         with settled_chance(seed):
-            remark = check_answer(guard(answer))
+            remark = check_answer(wrap_answer(answer))
     except NotAttempted:
         return "not attempted yet. Replace the ... and run the cell again."
     except Hint as hint:
         return f"{WRONG} {hint.later if tries else hint}"
     except Exception as error:
-        return told(error)
+        return describe_error(error)
     return f"{CORRECT} {remark or ''}".rstrip()
 
 
@@ -186,7 +186,7 @@ def settled_chance(seed: int) -> Iterator[None]:
             random.setstate(of_python)
 
 
-def told(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """The words for an error: the last line of the reader's own code on its way, or that the check itself failed."""
     frames = traceback.extract_tb(error.__traceback__)
     raised = f"{type(error).__name__}: {error}"
@@ -212,8 +212,8 @@ def is_readers(filename: str) -> bool:
     return not NOT_THE_READERS & set(folders) and not {"site-packages", "dist-packages"} & {f.name for f in folders}
 
 
-def guard(answer):
-    """The answer, once it is no stub; a function or module is wrapped so that what it returns is guarded too."""
+def wrap_answer(answer):
+    """The answer, once it is no stub; a function or module is wrapped so that what it returns is wrapped too."""
     if holds_stub(answer):
         raise NotAttempted
     if not callable(answer):
@@ -223,11 +223,11 @@ def guard(answer):
     if isinstance(answer, type):
         return answer
 
-    def guarded(*arguments, **options):
+    def wrapped(*arguments, **options):
         return call(answer, *arguments, **options)
 
-    guarded.itself = answer  # for what may return None
-    return guarded
+    wrapped.itself = answer  # for what may return None
+    return wrapped
 
 
 def finished(answer: Callable) -> str:

@@ -66,7 +66,7 @@ def as_numbers(answer) -> Tensor:
 def expect_own(answer: Callable, name: str, remedy: str) -> None:
     """A `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
     function = inspect.unwrap(answer)
-    with contextlib.suppress(TypeError, ValueError):  # within what `guard` makes of it
+    with contextlib.suppress(TypeError, ValueError):  # within what `wrap_answer` makes of it
         function = inspect.getclosurevars(function).nonlocals.get("answer", function)
     called = getattr(getattr(function, "__code__", None), "co_names", ())
     own = getattr(function, "__name__", "") != name and name not in called

@@ -185,11 +185,11 @@ def load(path: Path, text: str | None = None) -> Callable:
         exec(compile(path.read_text("utf-8") if text is None else text, str(path), "exec"), names)
         return names["part"]
     except Exception as error:
-        told(error, path)
+        add_part_note(error, path)
         raise
 
 
-def told(error: Exception, path: Path) -> None:
+def add_part_note(error: Exception, path: Path) -> None:
     """Add to an error whose part it came from, and how to go on without."""
     if not getattr(error, "__notes__", None):
         lines = [frame for frame in inspect.getinnerframes(error.__traceback__) if frame.filename == str(path)]
@@ -208,13 +208,13 @@ def with_a_note(function: Callable, path: Path) -> Callable:
         try:
             return function(*arguments, **options)
         except Exception as error:
-            told(error, path)
+            add_part_note(error, path)
             raise
 
     return run
 
 
-TOLD: set[str] = set()  # which parts a kernel has said to be the reader's
+ANNOUNCED: set[str] = set()  # which parts a kernel has said to be the reader's
 
 
 def with_parts(target):
@@ -222,8 +222,8 @@ def with_parts(target):
     of_tokenizer = isinstance(target, WordPieceTokenizer)
     mine = {name: path for name, path in kept().items() if is_cutting(name) == of_tokenizer}
     titles = ", ".join(PARTS[name].title for name in mine)
-    if titles and titles not in TOLD:
-        TOLD.add(titles)
+    if titles and titles not in ANNOUNCED:
+        ANNOUNCED.add(titles)
         print(f"With your own code in it: {titles}.")
     for name, path in mine.items():
         put(name, with_a_note(load(path), path), target)

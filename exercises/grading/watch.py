@@ -372,10 +372,10 @@ def judge(check_answer: Callable, answers: dict, number: str, run) -> str:
         try:
             return exercises.verdict(check_answer, answers[number])
         except BaseException as error:  # such as SystemExit, which an exercise may survive
-            return exercises.told(error)
+            return exercises.describe_error(error)
     if run.success:
         return f"not attempted: its cell does not call check({number!r}, …)."
     error = error_of(run)
     if isinstance(error, SyntaxError):
         return f"the cell does not parse: {error.msg} (line {error.lineno})."
-    return exercises.told(error)
+    return exercises.describe_error(error)

@@ -81,7 +81,7 @@ def test_an_answer_cannot_spoil_the_next_ones():
 def test_wrong_answers_are_refused_at_two_sizes_or_more(number, answer, words):
     function, sizes = SIZES[number]
     refused = [
-        not verdict(lambda guarded, size=size: function(guarded, *size), answer).startswith(CORRECT)
+        not verdict(lambda wrapped, size=size: function(wrapped, *size), answer).startswith(CORRECT)
         for size in sizes.values()
     ]
     assert sum(refused) >= 2
@@ -91,7 +91,7 @@ def test_wrong_answers_are_refused_at_two_sizes_or_more(number, answer, words):
 def test_right_answers_are_accepted_at_every_size(number, answer):
     function, sizes = SIZES[number]
     for size in sizes.values():
-        said = verdict(lambda guarded, size=size: function(guarded, *size), answer)
+        said = verdict(lambda wrapped, size=size: function(wrapped, *size), answer)
         assert said.startswith(CORRECT)
 
 

@@ -13,7 +13,7 @@ from transformers import BertConfig, BertModel
 
 import exercises
 from exercises import Hint
-from exercises.keeping import keep, races, standing_alone
+from exercises.part_checks import try_part
 from exercises.parts import (
     A_NOTEBOOK,
     PARTS,
@@ -26,7 +26,7 @@ from exercises.parts import (
     show_parts,
     with_parts,
 )
-from exercises.trials import try_part
+from exercises.saving_parts import keep, races, standing_alone
 from tests.exercises.parts import RIGHT, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
@@ -258,7 +258,7 @@ def test_a_slow_part_is_told_and_kept(mine, monkeypatch):
     def sleep(*arguments):
         time.sleep(0.05)
 
-    monkeypatch.setattr("exercises.keeping.races", lambda *given: (lambda: time.sleep(0.001), sleep))
+    monkeypatch.setattr("exercises.saving_parts.races", lambda *given: (lambda: time.sleep(0.001), sleep))
     assert "times as slow as ours" in keep("split_heads", RIGHT["split_heads"])
     assert (mine / "split_heads.py").exists()
 
@@ -295,7 +295,7 @@ def test_the_drawing_colours_the_reader_s_parts_and_leads_to_notebooks(mine):
 def test_every_part_has_an_exercise():
     for number in range(15):
         exercises.find_check(f"{number}.1")
-    assert sorted(exercises.PARTS.values()) == sorted(PARTS)
+    assert sorted(exercises.PART_NAMES.values()) == sorted(PARTS)
 
 
 # What later notebooks do with a model

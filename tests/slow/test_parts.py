@@ -10,8 +10,8 @@ import pytest
 from nbclient import NotebookClient
 from traitlets.config import Config
 
-from exercises.keeping import keep
 from exercises.parts import PARTS
+from exercises.saving_parts import keep
 from publish.notebooks import EXEMPT, main_line
 from tests.exercises.parts import RIGHT
 from tests.helpers import ROOT

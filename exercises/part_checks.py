@@ -24,7 +24,7 @@ def try_part(name: str, function: Callable) -> None:
     {"word_pieces": try_word_pieces, "rename_weight": try_rename_weight}.get(name, try_on_tensors)(name, function)
 
 
-def fails(situation: str, problem: str) -> Hint:
+def part_hint(situation: str, problem: str) -> Hint:
     """The hint for a part that is right in the exercise, and not everywhere."""
     return Hint(f"Right so far, but as a part of BERT it has to hold {situation} too, and there {problem}")
 
@@ -37,7 +37,7 @@ def try_word_pieces(name: str, function: Callable) -> None:
         found, wanted = function(word, given), word_pieces(word, vocab)
         expect(given == vocab, "Your function alters the vocabulary: work on a copy of what you need.")
         if list(found) != wanted:
-            raise fails(f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"gives {found}, not {wanted}.")
+            raise part_hint(f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"gives {found}, not {wanted}.")
 
 
 def try_rename_weight(name: str, function: Callable) -> None:
@@ -49,7 +49,7 @@ def try_rename_weight(name: str, function: Callable) -> None:
     function = getattr(function, "itself", function)  # which may return None
     for official in names:
         if function(official) != rename_weight(official):
-            raise fails(f"for {official}", f"it gives {function(official)!r}, not {rename_weight(official)!r}.")
+            raise part_hint(f"for {official}", f"it gives {function(official)!r}, not {rename_weight(official)!r}.")
 
 
 def try_on_tensors(name: str, function: Callable) -> None:
@@ -74,20 +74,20 @@ def compare(name: str, module: nn.Module, case: tuple, right: list[Tensor], situ
     except Hint:
         raise
     except Exception as error:
-        raise fails(situation, f"it raises {type(error).__name__}: {error}.") from error
+        raise part_hint(situation, f"it raises {type(error).__name__}: {error}.") from error
     for item, was in zip(case, before, strict=True):
         same = not isinstance(item, Tensor) or torch.equal(item, was)
         expect(same, "Your function alters what it is given: work on new tensors, so that the caller's stay.")
     if len(found) != len(right):
-        raise fails(situation, f"{len(found)} tensors come back, not {len(right)}.")
+        raise part_hint(situation, f"{len(found)} tensors come back, not {len(right)}.")
     for theirs, ours in zip(found, right, strict=True):
         if not isinstance(theirs, Tensor) or theirs.shape != ours.shape:
             shape = tuple(theirs.shape) if isinstance(theirs, Tensor) else f"a {type(theirs).__name__}"
-            raise fails(situation, f"it gives {shape}, not {tuple(ours.shape)}.")
+            raise part_hint(situation, f"it gives {shape}, not {tuple(ours.shape)}.")
         if theirs.dtype != ours.dtype:
-            raise fails(situation, f"it gives {theirs.dtype}: take the kind of numbers from what is given.")
+            raise part_hint(situation, f"it gives {theirs.dtype}: take the kind of numbers from what is given.")
         if not close(theirs, ours, 1e-4 if ours.dtype == torch.float32 else 1e-9):
-            raise fails(situation, "the numbers differ.")
+            raise part_hint(situation, "the numbers differ.")
     sources = [item for item in (*case, *module.parameters()) if isinstance(item, Tensor) and item.requires_grad]
     expect_gradients(found[0], right[0], sources, CUT_OFF)
 
