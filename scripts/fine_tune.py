@@ -140,9 +140,9 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--cpu", action="store_true", help="stay on the CPU, in spite of a GPU")
     parser.add_argument("--save", type=Path, help="folder to save the trained model in")
     options = parser.parse_args()
-    check_size("--epochs", options.epochs, least=0, most=10_000)
+    check_size("--epochs", options.epochs, minimum=0, maximum=10_000)
     check_size("--batch-size", options.batch_size)
-    check_size("--seed", options.seed, least=0, most=10**9)
+    check_size("--seed", options.seed, minimum=0, maximum=10**9)
     check_between("--learning-rate", options.learning_rate, 0, 1, "5e-5 suits BERT")
     if options.limit is not None:
         check_size("--limit", options.limit)

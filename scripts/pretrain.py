@@ -202,7 +202,7 @@ def read_options() -> tuple[Settings, dict]:
     settings, folder = Settings(**options), rest["folder"].expanduser()
     check_between("--learning-rate", settings.learning_rate, 0, 1, "1e-3 suits this model")
     for name, field in SIZES.items():
-        check_size(f"--{name}", sizes[field], least=3 if name == "positions" else 1)
+        check_size(f"--{name}", sizes[field], minimum=3 if name == "positions" else 1)
     config = BertConfig(**TINY | sizes | {"intermediate_size": 4 * sizes["hidden_size"]})
     check_config(config)
     check_heads(config.hidden_size, config.num_attention_heads)

@@ -134,7 +134,7 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
         both = f'{folder} is of the family model_type="{found}", and this series builds "{family}"'
         raise ValueError(f"{both}: {remedy}")
     # before a list of them is made
-    check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), most=MOST_LAYERS)
+    check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MOST_LAYERS)
     with reading(folder / CONFIG):
         config = kind.from_dict({name: value for name, value in settings.items() if name not in NOT_THE_MODELS})
     check(config)

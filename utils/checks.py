@@ -32,15 +32,15 @@ COMPARED = WeakKeyDictionary()  # tokenizers whose ids were found to be those of
 # A number, a configuration, weights
 
 
-def is_whole(number) -> bool:
+def is_integer(number) -> bool:
     """Whether this is a whole number, of any library; True and False are none."""
     return isinstance(number, Integral) and not isinstance(number, bool)
 
 
-def check_size(name: str, size, least: int = 1, most: float = math.inf) -> None:
-    """Refuse a count that is no whole number from `least` to `most`."""
-    if not is_whole(size) or not least <= size <= most:
-        limits = f"of {least} or more" if most == math.inf else f"from {least} to {most:,}"
+def check_size(name: str, size, minimum: int = 1, maximum: float = math.inf) -> None:
+    """Refuse a count that is no whole number from `minimum` to `maximum`."""
+    if not is_integer(size) or not minimum <= size <= maximum:
+        limits = f"of {minimum} or more" if maximum == math.inf else f"from {minimum} to {maximum:,}"
         raise ValueError(f"{name}={size!r:.80} must be a whole number {limits}")
 
 
@@ -64,7 +64,7 @@ def check_numbers(config, counts: Collection[str]) -> None:
         raise ValueError("the checkpoint holds quantized weights (quantization_config): save the model as float32")
     for field in counts:
         most = MOST_LAYERS if field == "num_hidden_layers" else math.inf
-        check_size(field, getattr(config, field), most=most)
+        check_size(field, getattr(config, field), maximum=most)
     for field in (*SHARES, "initializer_range"):
         share = getattr(config, field, 0)
         if not isinstance(share, Real) or not 0 <= share <= 1:  # NaN is neither

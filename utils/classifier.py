@@ -20,7 +20,7 @@ class TransformerForSequenceClassification(SavedModel):
         """Random weights, in training mode; `config.num_labels` classes. ValueError for fewer than two."""
         super().__init__()
         H = config.hidden_size
-        check_size("num_labels", config.num_labels, least=2)
+        check_size("num_labels", config.num_labels, minimum=2)
         self.config = config
         self.encoder = TransformerEncoder(config)
         self.pooler = nn.Linear(H, H)

@@ -69,7 +69,7 @@ def export_onnx(
         raise ValueError(f"a {kind} gives logits, and more is asked for: export its .encoder")
     else:
         names, options = ["logits"], {}
-    check_size("max_position_embeddings", model.config.max_position_embeddings, least=2)
+    check_size("max_position_embeddings", model.config.max_position_embeddings, minimum=2)
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")

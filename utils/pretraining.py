@@ -62,7 +62,7 @@ def train_vocabulary(
     if isinstance(texts, (str, Sequence)):
         check_texts(texts)
     first = [*SPECIAL_TOKENS, *(f"##{letter}" for letter in alphabet)]
-    check_size("size", size, least=len(first), most=MOST_PIECES)
+    check_size("size", size, minimum=len(first), maximum=MOST_PIECES)
     fast = BertWordPieceTokenizer(lowercase=lowercase)
     options = {"special_tokens": first, "limit_alphabet": characters, "show_progress": False}
     fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)
@@ -302,7 +302,7 @@ def contrast(
     dropped (Gao et al. 2021, SimCSE), so ValueError where nothing is dropped. Texts are cut to the model's positions.
     The learning rate grows with the root of the batch, since larger ones leave fewer steps.
     """
-    check_size("batch_size", batch_size, least=2)
+    check_size("batch_size", batch_size, minimum=2)
     alone = all(isinstance(text, str) for text in texts)
     if alone and not drops(encoder):
         kinds = "hidden_dropout_prob and attention_probs_dropout_prob"

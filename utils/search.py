@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
-from utils.checks import check_size, is_whole
+from utils.checks import check_size, is_integer
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 
@@ -88,7 +88,7 @@ def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tenso
 def as_queries(queries, size: int, k: int, total: int) -> Tensor:
     """Queries as `as_vectors` gives them; ValueError for another width, and for more neighbours than vectors."""
     queries = as_vectors(queries, "queries", size)
-    if not is_whole(k) or not 1 <= k <= total:
+    if not is_integer(k) or not 1 <= k <= total:
         raise ValueError(f"k={k!r}, but there are {total} vectors to search: use k from 1 to {total}")
     return queries
 
@@ -119,9 +119,9 @@ def hnsw_index(
     """
     faiss = import_faiss()
     vectors = as_vectors(vectors)
-    check_size("M", M, most=512, least=2)
+    check_size("M", M, maximum=512, minimum=2)
     for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
-        check_size(name, candidates, most=100_000)
+        check_size(name, candidates, maximum=100_000)
     index = faiss.IndexHNSWFlat(vectors.size(1), M, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction, index.hnsw.efSearch = ef_construction, ef_search
     index.add(vectors.numpy())

@@ -40,7 +40,7 @@ class TransformerForTokenClassification(SavedModel):
     def __init__(self, config: BertConfig):
         """Random weights, in training mode; `config.num_labels` classes. ValueError for fewer than two."""
         super().__init__()
-        check_size("num_labels", config.num_labels, least=2)
+        check_size("num_labels", config.num_labels, minimum=2)
         self.config = config
         self.encoder = TransformerEncoder(config)
         self.dropout = nn.Dropout(head_dropout(config))

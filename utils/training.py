@@ -187,7 +187,7 @@ def summarize(sums: Tensor) -> Evaluation:
 
 def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: int) -> list[list[list[int]]]:
     """Every epoch's batches of row indices; ValueError for sizes that leave nothing to do."""
-    check_size("epochs", epochs, most=10_000)
+    check_size("epochs", epochs, maximum=10_000)
     check_size("batch_size", batch_size)
     return [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 

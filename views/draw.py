@@ -9,7 +9,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from torch import Tensor, nn
 
-from utils.checks import is_whole
+from utils.checks import is_integer
 from views.any_model import has_two_sides
 from views.inputs import (
     DIGITS,
@@ -67,7 +67,7 @@ def head_view(
     """
     text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
     read = read_arguments("head_view", *text, **given)
-    if layer is not None and (not is_whole(layer) or layer not in read.layers):
+    if layer is not None and (not is_integer(layer) or layer not in read.layers):
         raise ValueError(f"layer={layer!r} is not among the layers shown, {read.layers}: use one of them")
     return draw_input(
         HEAD_VIEW,
@@ -233,7 +233,7 @@ def read_one_text(
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")
     panel = read_panel(source, tokens, tokens, prettify_tokens=prettify_tokens)
     S = len(panel.left_tokens)
-    if start is not None and (not is_whole(start) or not 0 < start < S):
+    if start is not None and (not is_integer(start) or not 0 < start < S):
         raise ValueError(
             f"sentence_b_start={start!r} does not leave both sentences some of the {S} tokens: use 1 to {S - 1}, the "
             "index of the first token after the first [SEP]"

@@ -279,7 +279,7 @@ def graph_walk(
     vectors = as_numbers("vectors", vectors, range(2, 1001), range(1, 10_000))
     N, H = vectors.shape
     query, names = as_numbers("query", query, H), as_names(names, N, "names")
-    check_size("k", k, most=min(N, 10))
+    check_size("k", k, maximum=min(N, 10))
     if not hasattr(index, "hnsw") or index.ntotal != N or index.d != H:
         raise ValueError(
             f"index {index!r:.60} is no HNSW graph of these {N} vectors of {H} numbers: hnsw_index(vectors)"

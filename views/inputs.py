@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.checks import is_whole
+from utils.checks import is_integer
 
 DIGITS = 4  # after the decimal point, in what a view draws
 MOST_NUMBERS = 20_000_000  # weights on a page, which then takes about 120 MB
@@ -105,7 +105,7 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
         return list(range(count))
     indices = [indices] if isinstance(indices, (Integral, str)) else list(indices)
     for index in indices:
-        if not is_whole(index) or not 0 <= index < count:
+        if not is_integer(index) or not 0 <= index < count:
             raise ValueError(f"{argument} names {index!r}, but there are {count}: use 0 to {count - 1}")
     if not indices:
         raise ValueError(f"{argument}=[] names none of the {count}: leave it out for all")
