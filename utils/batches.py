@@ -8,14 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from utils.checks import check_max_length, check_texts, check_tokenizer
-from utils.tokenization import WordPieceTokenizer, pad_batch
 
 
 def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
     """Each text as ids from [CLS] to [SEP], cut to `max_length` ids, by our tokenizer or an official one."""
     check_texts(texts)
     check_max_length(max_length, special=2, text=1)
-    if isinstance(tokenizer, WordPieceTokenizer):
+    if hasattr(tokenizer, "segments"):  # a WordPieceTokenizer
         return [tokenizer.segments(text, None, max_length)[0] for text in texts]
     return tokenizer(list(texts), padding=False, truncation=True, max_length=max_length)["input_ids"]
 
@@ -32,8 +31,10 @@ def model_ids(texts: Sequence[str], model: nn.Module, tokenizer, max_length: int
 
 def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
     """Rows of ids as one padded batch on a device: input_ids, token_type_ids, attention_mask, each (B, S)."""
-    batch = pad_batch([(row, []) for row in rows], pad_id=0)  # which id pads is no matter: the mask hides it
-    return {name: tensor.to(device) for name, tensor in batch.items()}
+    S = max(map(len, rows))
+    ids = torch.tensor([row + [0] * (S - len(row)) for row in rows], device=device)  # any id can pad: the mask hides it
+    mask = torch.tensor([[1] * len(row) + [0] * (S - len(row)) for row in rows], device=device)
+    return {"input_ids": ids, "token_type_ids": torch.zeros_like(ids), "attention_mask": mask}
 
 
 def sorted_batches(rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25) -> Iterator[list[int]]:

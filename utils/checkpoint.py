@@ -29,7 +29,6 @@ from utils.checks import (
     check_vocabulary_size,
 )
 from utils.files import check_sha256, lock_beside, read_whole
-from utils.weights import is_encoder_weight, todays_name
 
 if TYPE_CHECKING:
     from transformers import BertModel
@@ -49,6 +48,7 @@ DEFAULT_SHA256 = {
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
+BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 HUB_SECONDS = 10  # for the Hub to answer
@@ -120,6 +120,17 @@ def reading(what: Path | str) -> Iterator[None]:
         raise ValueError(f"{what} cannot be read ({reason[0].strip()}): fetch or save it again") from error
 
 
+def canonical_name(name: str) -> str:
+    """Return a stored weight's name without the prefix "bert.", and with today's names for LayerNorm's parameters."""
+    name = name.removeprefix("bert.")
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def is_encoder_weight(name: str) -> bool:
+    """Return whether a `BertModel` weight is the encoder's, not the pooler's or an old id buffer."""
+    return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
+
+
 def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConfig | ModernBertConfig:
     """A checkpoint's configuration; ValueError if it is of another family, or beyond what is built here."""
     folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
@@ -152,9 +163,9 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
         with reading(path):
             stored = load_file(path)
         for name, weight in stored.items():
-            if todays_name(name) in weights:
+            if canonical_name(name) in weights:
                 raise ValueError(f"{path} holds {name} a second time: save the model again")
-            weights[todays_name(name)] = weight
+            weights[canonical_name(name)] = weight
     return weights
 
 
@@ -199,7 +210,7 @@ def load_reference_model(checkpoint: str | None = None) -> "BertModel":
         )
     problems = {
         "missing": [name for name in report["missing_keys"] if not name.startswith("pooler.")],
-        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(todays_name(name))],
+        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(canonical_name(name))],
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
     check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)

@@ -5,7 +5,6 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import compress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +15,6 @@ from torch.export import Dim
 from utils.batches import device_of, evaluation_mode
 from utils.checkpoint import reading
 from utils.checks import check_finite_weights, check_size, checked_mask
-from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.files import check_writable, write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
@@ -55,20 +53,13 @@ def export_onnx(
     all: OSError where it cannot be. TypeError for what is no such model, ValueError for outputs that it has not, and
     for weights that are not float32 or not finite.
     """
-    kind = type(model).__name__
-    options = {
+    asked = {
         "output_hidden_states": output_hidden_states,
         "output_attentions": output_attentions,
         "output_queries_keys": output_queries_keys,
     }
-    if isinstance(model, TransformerEncoder):
-        names = [*compress(EncoderOutput._fields, (True, *options.values(), output_queries_keys))]
-    elif not isinstance(getattr(model, "encoder", None), TransformerEncoder) or not hasattr(model, "config"):
-        raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
-    elif any(options.values()):
-        raise ValueError(f"a {kind} gives logits, and more is asked for: export its .encoder")
-    else:
-        names, options = ["logits"], {}
+    options = {name: True for name, wanted in asked.items() if wanted}
+    names = output_names(model, options)
     check_size("max_position_embeddings", model.config.max_position_embeddings, minimum=2)
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
@@ -76,6 +67,21 @@ def export_onnx(
     check_finite_weights(dict(model.named_parameters()))
     check_writable(Path(path))  # before the model is traced, which takes long
     return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
+
+
+def output_names(model: nn.Module, options: dict[str, bool]) -> list[str]:
+    """Return what an encoder's output holds with these options, or ["logits"]; errors as `export_onnx` has them."""
+    kind, encoder = type(model).__name__, getattr(model, "encoder", model)
+    is_decoder = getattr(getattr(model, "config", None), "is_decoder", True)
+    if is_decoder or not hasattr(encoder, "load_bert_weights"):
+        raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
+    if encoder is not model:
+        if options:
+            raise ValueError(f"a {kind} returns logits alone, without {', '.join(options)}: export its .encoder")
+        return ["logits"]
+    with evaluation_mode(model), torch.no_grad():
+        output = model(torch.zeros(1, 1, dtype=torch.long, device=device_of(model)), **options)
+    return [name for name, value in output._asdict().items() if value is not None]
 
 
 def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:

@@ -15,6 +15,7 @@ from utils.checkpoint import (
     NOT_THE_MODELS,
     TOKENIZER_FILES,
     WEIGHTS,
+    canonical_name,
     checkpoint_folder,
     load_tokenizer,
     read_checkpoint,
@@ -22,7 +23,7 @@ from utils.checkpoint import (
 from utils.checks import check_finite_weights, check_vocabulary_size
 from utils.files import new_folder
 from utils.tokenization import read_vocabulary, write_vocabulary
-from utils.weights import HEADS, official_headed_name, rename_headed_weight, rename_weights, todays_name
+from utils.weights import HEADS, official_headed_name, rename_headed_weight, rename_weights
 
 MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
 
@@ -44,7 +45,7 @@ class SavedModel(nn.Module):
         """What was saved, whole, in evaluation mode; ValueError for a checkpoint without this model's head."""
         config, weights = read_checkpoint(checkpoint)
         head = [name for name in HEADS[cls.architecture] if not name.startswith("bert.")]
-        if not any(name.startswith(tuple(map(todays_name, head))) for name in weights):
+        if not any(name.startswith(tuple(map(canonical_name, head))) for name in weights):
             missing = f"{config.name_or_path} holds no weights of this model's head ({head[0]}…)"
             raise ValueError(f"{missing}: {cls.without_head}")
         model = cls(config)

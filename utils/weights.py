@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
+from utils.checkpoint import BUFFERS, canonical_name, is_encoder_weight
 from utils.checks import check_finite_weights, check_fit, check_tied
 
 # parts of names, Hugging Face's and ours: in this order from theirs to ours, and backwards from ours to theirs
@@ -42,18 +43,6 @@ MODERN_RENAMES = {  # of ModernBERT
     "mlp.Wo": "feed_forward.output",
 }
 LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # where no head of ours reads it
-BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
-
-
-def todays_name(name: str) -> str:
-    """A stored weight's name without a headed model's prefix, and with today's words for LayerNorm's weights."""
-    name = name.removeprefix("bert.")
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-
-
-def is_encoder_weight(name: str) -> bool:
-    """Whether a `BertModel` weight belongs to the encoder: not the pooler, nor the id buffers of old checkpoints."""
-    return name.startswith(("embeddings.", "encoder.")) and not name.endswith(BUFFERS)
 
 
 def rename_weight(name: str) -> str | None:
@@ -101,10 +90,10 @@ def rename_modern_weight(name: str) -> str | None:
 
 def rename_headed_weight(name: str, architecture: str) -> str | None:
     """Our name for a weight of a model of transformers' with a head; None for what ours does without."""
-    name = todays_name(name)
+    name = canonical_name(name)
     for theirs, ours in HEADS[architecture].items():
-        if name.startswith(todays_name(theirs)):
-            return name.replace(todays_name(theirs), ours)
+        if name.startswith(canonical_name(theirs)):
+            return name.replace(canonical_name(theirs), ours)
     if name.startswith(LEFT_OUT) or name.endswith(BUFFERS):
         return None
     return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name

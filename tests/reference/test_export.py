@@ -104,7 +104,7 @@ def test_what_is_no_model_of_the_series_is_no_file(model, tmp_path):
 
 def test_a_classifier_gives_logits_only(tmp_path):
     model = TransformerForSequenceClassification(BertConfig(**SMALL))
-    message = r"gives logits, and more is asked for: export its \.encoder$"
+    message = r"returns logits alone, without output_queries_keys: export its \.encoder$"
     with pytest.raises(ValueError, match=message):
         export_onnx(model, tmp_path / "model.onnx", output_queries_keys=True)
 

@@ -10,7 +10,7 @@ from tests.helpers import ROOT
 UTILS = ROOT / "utils"
 # A module imports only those before it; the number is that of the notebook that builds it.
 ORDER = (
-    *("checks", "weights", "files", "checkpoint", "statistics", "datasets", "colours", "plots"),
+    *("checks", "files", "checkpoint", "weights", "statistics", "datasets", "colours", "plots"),
     "notebook",
     "tokenization",  # 01
     "saving",
