@@ -59,8 +59,9 @@ class TextLabels:
             self.told += [f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"]
         self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
 
-    def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, numbers: Sequence[int]) -> None:
-        """Turn all parts into rows of ids, and the data's labels into the model's."""
+    def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
+        """Turn all parts into rows of ids, and the data's labels into the model's classes."""
+        numbers = [classes.index(name) for name in self.names]
         parts = [Examples(part.texts, [numbers[label] for label in part.labels]) for part in self.parts]
         self.encoded = [encode(model, tokenizer, part, None) for part in parts]
         self.rows = [rows for rows, _ in self.encoded]  # of each part, the ids
@@ -89,10 +90,10 @@ class WordLabels:
         self.told = [f"{own.words:,} words read in {own.texts} texts, {different} of them different"]
         self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
 
-    def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, numbers: Sequence[int]) -> None:
+    def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
         """Turn all parts into rows of ids and aligned labels, several for a text that the model cannot read at once."""
         room = model.config.max_position_embeddings
-        self.classes = [self.names[numbers.index(number)] for number in range(len(numbers))]
+        self.classes, numbers = classes, [classes.index(name) for name in self.names]
         self.truth = [[self.names[label] for label in labels] for _, labels in self.parts[2]]
         self.encoded, self.texts = [], []
         for part in self.parts:
@@ -160,19 +161,21 @@ def starting_model(
 ) -> tuple[SavedModel, list[str], str]:
     """A saved model of this kind with its last layer, any other under an untrained one; its classes; what it is.
 
-    ValueError for a saved one of other classes than the data's. One whose classes have no names gets theirs.
+    ValueError for data with a class that a saved one does not have. One whose classes have no names gets the data's:
+    whole numbers below the number of its classes are their numbers, other names are taken in order.
     """
     config = load_config(checkpoint)
     if kind.architecture not in (config.architectures or ()):
         new = f"last layer: new and untrained, since {config.name_or_path} has none"
         return kind.from_checkpoint(checkpoint, len(names)), list(names), new
     model = kind.from_checkpoint(checkpoint)
-    found = [config.id2label[number] for number in sorted(config.id2label)]
-    unnamed = found == [f"LABEL_{number}" for number in range(len(found))]
-    if len(found) != len(names) or (set(found) != set(names) and not unnamed):
-        both = f"{config.name_or_path} tells {', '.join(found)} apart, and the data has {', '.join(names)}"
+    classes = [config.id2label[number] for number in sorted(config.id2label)]
+    if classes == [f"LABEL_{number}" for number in range(len(classes))] and not set(names) <= set(classes):
+        numbered = [str(number) for number in range(len(classes))]
+        classes = numbered if set(names) <= set(numbered) else list(names) if len(names) == len(classes) else classes
+    if not set(names) <= set(classes):
+        both = f"{config.name_or_path} tells {', '.join(classes)} apart, and the data has {', '.join(names)}"
         raise ValueError(f"{both}: take another checkpoint, or data with its classes")
-    classes = list(names) if unnamed else found
     return model, classes, f"last layer: that of {config.name_or_path}, for {', '.join(classes)}"
 
 
@@ -202,7 +205,7 @@ def run(held: ExitStack) -> None:
         torch.manual_seed(options.seed)
         model, classes, last_layer = starting_model(task.kind, options.checkpoint, task.names)
         tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
-        task.encode(model, tokenizer, [classes.index(name) for name in task.names])  # the model's, of the data's
+        task.encode(model, tokenizer, classes)
         train, *others = task.rows
         plan = plan_batches(train, options.epochs, options.batch_size, options.seed) if options.epochs else []
         for shared in (*others, *chain.from_iterable(plan)):

@@ -83,7 +83,7 @@ def load(folder: Path) -> TransformerEncoder:
     return TransformerEncoder.from_checkpoint(str(folder))
 
 
-def alter(file: str, **changes):
+def alter(file: str, reader: Callable[[Path], object] | None = None, **changes):
     """Load after changing settings of a JSON file in the folder; `...` removes one."""
 
     def call(folder: Path):
@@ -91,7 +91,7 @@ def alter(file: str, **changes):
         content = json.loads(path.read_text("utf-8")) if path.exists() else {}
         content |= changes
         path.write_text(json.dumps({name: value for name, value in content.items() if value is not ...}))
-        return load(folder)
+        return (reader or load)(folder)
 
     return call
 
@@ -663,6 +663,12 @@ TRAINING = [
      TypeError, "wrap one text in a list"),
     ("one class", lambda _: TransformerForSequenceClassification(BertConfig(**TINY, num_labels=1)),
      ValueError, "num_labels=1 must be a whole number of 2 or more"),
+    *((f"a checkpoint with `problem_type: {kind!r}`", alter("config.json", classify, problem_type=kind),
+       ValueError, f"problem_type={kind!r} is not built here: use a classifier that gives each text one label")
+      for kind in ("multi_label_classification", "regression")),
+    ("a new last layer for several labels a text", loads(alter(
+        "config.json", lambda folder: TransformerForSequenceClassification.from_checkpoint(folder, num_labels=2),
+        problem_type="multi_label_classification"))),
 ]
 
 VECTORS = [

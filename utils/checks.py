@@ -58,6 +58,13 @@ def check_config(config) -> None:
     check_numbers(config, COUNTS)
 
 
+def check_classes(config) -> None:
+    """Refuse a classifier of fewer than two classes, and one that does not give each text one of them."""
+    if (kind := getattr(config, "problem_type", None)) not in (None, "single_label_classification"):
+        raise ValueError(f"problem_type={kind!r} is not built here: use a classifier that gives each text one label")
+    check_size("num_labels", config.num_labels, minimum=2)
+
+
 def check_numbers(config, counts: Collection[str]) -> None:
     """Refuse counts, shares and a deviation with which no model works, and weights that are stored as codes."""
     if getattr(config, "quantization_config", None):

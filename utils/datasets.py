@@ -5,7 +5,7 @@ import hashlib
 import importlib.util
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -116,7 +116,7 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
                 raise ValueError(f"{path}: {place}: fill it in, or delete the row")
         unique.setdefault(text_hash(row[text]), (row[text].strip(), row[label].strip()))
     counts = Counter(name for _, name in unique.values())
-    names = tuple(sorted(counts))
+    names = sorted_names(counts)
     if len(names) < 2:
         found = f"one class, {names[0]!r}," if names else "no class"
         raise ValueError(f"{path} holds {found} in the column {label!r}: it takes two different labels or more")
@@ -126,6 +126,12 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
         raise ValueError(f"{path}: {found}: write 3 or more, or leave the class out")
     over_lines = sum("\n" in row[text].strip() for row in rows)
     return Labelled(*deal(list(unique.values()), counts, names, seed), names, len(rows), over_lines)
+
+
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of classes in order, numbers by their size: 2 comes before 10."""
+    numbers = all(re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", name) for name in names)
+    return tuple(sorted(names, key=lambda name: (float(name) if numbers else 0, name)))
 
 
 def deal(pairs: Sequence[tuple[str, str]], counts: Counter, names: Sequence[str], seed: int) -> list[Examples]:
@@ -155,7 +161,7 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
         remedy = "save it as CSV, UTF-8, with a word and its label in each row, and an empty row between texts"
         raise ValueError(f"{path} cannot be read ({error}): {remedy}") from error
     counts = Counter(label for text in texts for _, label in text)
-    names, words = tuple(sorted(counts)), {word for text in texts for word, _ in text}
+    names, words = sorted_names(counts), {word for text in texts for word, _ in text}
     if not counts:
         raise ValueError(f"{path} is empty: write a word and its label into each row, such as Paris,place")
     check_no_header(path, *texts[0][0], counts)

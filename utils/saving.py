@@ -41,15 +41,30 @@ class SavedModel(nn.Module):
         self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None):
-        """What was saved, whole, in evaluation mode; ValueError for a checkpoint without this model's head."""
+    def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
+        """Return the saved model in evaluation mode; with `num_labels`, its last layer is new and untrained.
+
+        Encoder and pooler, if the checkpoint has one, are the checkpoint's in either case. That of the embedded one is
+        itself an untrained draw (notebook 08). ValueError for a checkpoint without a last layer, and no `num_labels`.
+        """
         config, weights = read_checkpoint(checkpoint)
-        head = [name for name in HEADS[cls.architecture] if not name.startswith("bert.")]
-        if not any(name.startswith(tuple(map(canonical_name, head))) for name in weights):
-            missing = f"{config.name_or_path} holds no weights of this model's head ({head[0]}…)"
+        heads = {canonical_name(theirs): ours for theirs, ours in HEADS[cls.architecture].items()}
+        pretrained = {canonical_name(name) for name in HEADS[cls.architecture] if name.startswith("bert.")}
+        if num_labels is not None:  # what the configuration says of its classes goes with the old layer
+            config.id2label, config.num_labels, config.problem_type = None, num_labels, None
+        elif not any(name.startswith(tuple(heads.keys() - pretrained)) for name in weights):
+            missing = f"{config.name_or_path} holds no weights of this model's head ({min(heads.keys() - pretrained)}…)"
             raise ValueError(f"{missing}: {cls.without_head}")
         model = cls(config)
-        model.load_bert_weights(weights)
+        if num_labels is None:
+            model.load_bert_weights(weights)
+        else:
+            model.encoder.load_bert_weights(weights)
+            for name in pretrained:
+                part = getattr(model, heads[name])
+                found = {key.removeprefix(f"{name}."): weights[key] for key in weights if key.startswith(f"{name}.")}
+                if found:
+                    part.load_state_dict(rename_weights(found, part.state_dict(), str))
         model.checkpoint = str(checkpoint_folder(checkpoint))
         return model.eval()
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from transformers import BertConfig
 
 from utils.batches import collate, device_of, evaluation_mode, sorted_batches
-from utils.checkpoint import checkpoint_folder, read_checkpoint
 from utils.checks import check_size
 from utils.classifier import head_dropout
 from utils.encoder import TransformerEncoder, initialize
@@ -46,18 +45,6 @@ class TransformerForTokenClassification(SavedModel):
         self.dropout = nn.Dropout(head_dropout(config))
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         initialize(self.classifier, config.initializer_range)
-
-    @classmethod
-    def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
-        """What was saved, whole, in evaluation mode; `num_labels` asks for a new, untrained last layer."""
-        if num_labels is None:
-            return super().from_checkpoint(checkpoint)
-        config, weights = read_checkpoint(checkpoint)
-        config.id2label, config.num_labels = (None, num_labels)  # the names of its classes went with the old layer
-        model = cls(config)
-        model.encoder.load_bert_weights(weights)
-        model.checkpoint = str(checkpoint_folder(checkpoint))
-        return model.eval()
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None

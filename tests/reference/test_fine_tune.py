@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel, pipeline
 import fine_tune
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples, read_words
+from utils.datasets import Examples, read_words, sorted_names
 from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
 
@@ -113,7 +113,29 @@ def test_classes_without_names_are_those_of_the_data(tmp_path, own, run):
     assert list(again.config.id2label.values()) == ["neg", "pos"]
 
 
-@pytest.mark.parametrize("labels", [["cat", "dog"], ["pos", "NEG"], ["pos", "neg", "so-so"]])
+@pytest.mark.parametrize(
+    ("labels", "names", "classes"),
+    [
+        (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
+        (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # of classes without names, too
+        (None, ["10", "2", "LABEL_3"], None),
+        (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
+        (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
+        (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
+    ],
+)
+def test_the_classes_of_the_data_are_found_in_the_model(tmp_path, labels, names, classes):
+    model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels or range(12))))
+    model.save(tmp_path / "model", tiny_tokenizer(), labels)
+    arguments = TransformerForSequenceClassification, str(tmp_path / "model"), sorted_names(names)
+    if classes is None:
+        with pytest.raises(ValueError, match=r"tells LABEL_0, .* apart, and the data has 10, 2, LABEL_3"):
+            fine_tune.starting_model(*arguments)
+    else:
+        assert ", ".join(fine_tune.starting_model(*arguments)[1]) == classes
+
+
+@pytest.mark.parametrize("labels", [["cat", "dog"], ["pos", "NEG"], ["pos", "negative", "so-so"]])
 def test_other_classes_are_refused(tmp_path, own, refused, labels):
     folder = saved(tmp_path / "model", labels)
     words = f"{folder} tells {', '.join(labels)} apart, and the data has neg, pos: take another checkpoint"
@@ -222,6 +244,17 @@ def test_words_are_learned_scored_saved_and_read_by_pipeline(tmp_path, words, ti
         starts = [sum(len(word) + 1 for word in text[:place]) for place in range(len(text))]
         theirs = {piece["start"]: piece["entity"] for piece in label(" ".join(text))}
         assert [theirs[start] for start in starts] == [model.config.id2label[number] for number in numbers]
+
+
+def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):
+    model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=5))
+    with torch.no_grad():
+        model.classifier.bias[0] = 100.0  # the answer is always z, which the data does not have
+    model.save(tmp_path / "saved", tiny_tokenizer(), ["z", "O", "B-x", "I-x", "B-y"])
+    printed = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
+    rows = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
+    assert "test accuracy 0.0% of" in printed
+    assert (rows["z"][0], rows["z"][3], rows["O"][1]) == ("0.00", "0", "0.00")
 
 
 def test_texts_longer_than_the_model_are_cut_and_all_their_words_count(tmp_path, tiny, run):
