@@ -64,7 +64,8 @@ def kept(root: Path) -> list[str]:
 def readme_of(text: str) -> str:
     """The README of the copy, made of that of the series: how to start, and the table of notebooks."""
     start = re.search(r"^```sh\n.*?(?=^## )", text, re.M | re.S)[0]
-    start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M).replace("   # runs it", "")
+    start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M)
+    start = re.sub(r"^(make lab) +#.*$", r"\1", start, flags=re.M)
     start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
     start = re.sub(r" \[All other commands\]\([^)]*\)\.", "", start)
     return README.format(start=start.strip(), table=re.search(r"^\| Notebook .*?(?=\n\n)", text, re.M | re.S)[0])

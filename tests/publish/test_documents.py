@@ -157,8 +157,9 @@ def test_the_film_shows_the_weights_that_the_text_tells():
 def test_the_version_is_the_same_everywhere():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
-    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    newest = re.search(r"^## \[(\d\S*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
     assert {cited, newest[1]} == {version}
+    assert f'date-released: "{newest[2]}"' in (ROOT / "CITATION.cff").read_text("utf-8")
     assert f"This is version {version};" in README
 
 
@@ -217,8 +218,8 @@ def test_every_command_has_a_form_for_windows(name):
 
 
 def test_paths_are_short_enough_for_windows():
-    """With a folder of 60 letters, no path of the project, or of PyTorch's long ones, has more than 259."""
-    assert "a folder whose path has at most 60 letters" in README
+    """With a folder of 60 characters, no path of the project, or of PyTorch's long ones, has more than 259."""
+    assert "a folder whose path has at most 60 characters" in README
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     longest = max(map(len, tracked.splitlines()))
     assert 60 + 1 + longest <= 259
