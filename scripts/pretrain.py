@@ -38,7 +38,7 @@ from utils.checks import check_between, check_config, check_heads, check_size, c
 from utils.datasets import imdb_reviews, read_texts, text_file, text_hash
 from utils.files import check_writable, write_file
 from utils.masked_lm import TransformerForMaskedLM
-from utils.notebook import lacking
+from utils.notebook import missing_sizes
 from utils.pretraining import (
     TINY,
     WINDOW,
@@ -286,7 +286,7 @@ def read_own(
 def needs(config: BertConfig, tokenizer: str | None) -> str:
     """What the notebooks will miss in a model of this size and vocabulary, and how to get it."""
     told = "The notebooks will run on this model"
-    if lacks := lacking(config):
+    if lacks := missing_sizes(config):
         remedy = "--layers 6 --heads 12 --hidden 384 --positions 512 gives it"
         told = f"Some cells of the notebooks need a larger model ({lacks}): {remedy}"
     if tokenizer:

@@ -20,19 +20,19 @@ from tests.helpers import ROOT
 from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.datasets import DATA
 from utils.notebook import (
-    NEEDED,
+    REQUIRED_SIZES,
+    clamp,
     compare,
     finding,
     first_piece,
+    index_of,
     largest_difference,
-    need_words,
     other_checkout,
-    place_of,
     predictions,
+    require_tokens,
     reveal,
     start,
-    typed,
-    within,
+    validated,
 )
 
 
@@ -139,20 +139,20 @@ def config_in(folder, **changes) -> str:
 
 @pytest.mark.parametrize("least", [True, False])
 def test_a_checkpoint_that_is_large_enough_goes_without_a_word(tmp_path, monkeypatch, capsys, least):
-    sizes = NEEDED | {"intermediate_size": 1536} if least else {}
+    sizes = REQUIRED_SIZES | {"intermediate_size": 1536} if least else {}
     monkeypatch.setenv("CHECKPOINT", config_in(tmp_path, **sizes))
     start()
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-@pytest.mark.parametrize("field", NEEDED)
+@pytest.mark.parametrize("field", REQUIRED_SIZES)
 def test_start_names_a_checkpoint_that_is_too_small(tmp_path, monkeypatch, capsys, field):
-    smaller = {"hidden_size": 192, "num_attention_heads": 8}.get(field, NEEDED[field] - 1)
+    smaller = {"hidden_size": 192, "num_attention_heads": 8}.get(field, REQUIRED_SIZES[field] - 1)
     monkeypatch.setenv("CHECKPOINT", config_in(tmp_path, **{field: smaller}))
     start()
     _, told = capsys.readouterr().out.splitlines()
     assert told == (
-        f"This checkpoint is smaller than what the notebooks look at ({field}={smaller}, not {NEEDED[field]}): "
+        f"This checkpoint is smaller than what the notebooks look at ({field}={smaller}, not {REQUIRED_SIZES[field]}): "
         "use a larger one, or expect some cells to fail"
     )
 
@@ -182,7 +182,7 @@ def test_the_largest_difference_is_absolute_and_wants_equal_shapes():
 def test_a_comparison_prints_the_tolerance_and_no_digit_of_the_difference(capsys):
     for difference in (0, 4.9e-6, 5.48e-6, 9.9e-6):  # one processor finds one of these, another the other
         compare("weights", torch.tensor([[difference]]), torch.tensor([[0.0]]))
-    assert set(capsys.readouterr().out.splitlines()) == {f"{'weights':<30} {'(1, 1)':<18} equal to 1e-5"}
+    assert set(capsys.readouterr().out.splitlines()) == {f"{'weights':<30} {'(1, 1)':<18} agree to within 1e-5"}
     for tolerance in (1e-12, 1e-6, 0.01, 1):
         compare("weights", torch.tensor([0.0]), torch.tensor([0.0]), tolerance=tolerance)
     written = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
@@ -203,13 +203,13 @@ def test_a_finding_is_printed_whether_it_holds_or_not(capsys):
 
 
 def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there(capsys):
-    assert place_of("His", ["[CLS]", "i", "got", "his", "[SEP]"]) == 3
+    assert index_of("His", ["[CLS]", "i", "got", "his", "[SEP]"]) == 3
     assert capsys.readouterr().out == ""
-    assert place_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
+    assert index_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
     assert capsys.readouterr().out == "“his” is not among these tokens, so this cell follows “i”\n"
-    assert place_of("his", ["[CLS]", "[SEP]"]) == 0
+    assert index_of("his", ["[CLS]", "[SEP]"]) == 0
     with pytest.raises(ValueError, match="there are no tokens to look at"):
-        place_of("his", [])
+        index_of("his", [])
 
 
 def test_a_word_that_a_vocabulary_lacks_is_followed_by_its_first_piece(tokenizer, capsys):
@@ -220,35 +220,35 @@ def test_a_word_that_a_vocabulary_lacks_is_followed_by_its_first_piece(tokenizer
     assert capsys.readouterr().out == told
 
 
-def test_a_notebook_about_certain_words_reads_a_model_that_has_them(monkeypatch, capsys):
-    need_words("his her john")
+def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
+    require_tokens("his her john")
     assert capsys.readouterr().out == ""
     monkeypatch.setenv("CHECKPOINT", str(DATA / "tiny_bert"))
-    need_words("the antidisestablishmentarianism")
-    assert "“antidisestablishmentarianism” is no token of " in capsys.readouterr().out
+    require_tokens("the antidisestablishmentarianism")
+    assert "“antidisestablishmentarianism” is not a token of " in capsys.readouterr().out
     assert os.environ["CHECKPOINT"] == DEFAULT_CHECKPOINT
 
 
-def test_a_run_of_a_cell_tells_of_one_missing_word(monkeypatch, capsys):
+def test_missing_word_is_reported_once_per_run(monkeypatch, capsys):
     shell = SimpleNamespace(execution_count=7)
     monkeypatch.setattr("utils.notebook.get_ipython", lambda: shell)
     for word in ("his", "her", "its"):
-        place_of(word, ["[CLS]", "i"])
+        index_of(word, ["[CLS]", "i"])
     assert capsys.readouterr().out.splitlines() == ["“his” is not among these tokens, so this cell follows “i”"]
     shell.execution_count = 8
-    place_of("her", ["[CLS]", "i"])
+    index_of("her", ["[CLS]", "i"])
     assert "“her”" in capsys.readouterr().out
 
 
 def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
-    assert [within("layer", value, 6) for value in (0, 5)] == [0, 5]
+    assert [clamp("layer", value, 6) for value in (0, 5)] == [0, 5]
     assert capsys.readouterr().out == ""
-    assert [within("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
-    assert "layer is a whole number from 0 to 5, not 9: this cell takes 5" in capsys.readouterr().out
-    assert [within("layers", value, 6, least=1) for value in (0, 1, "two")] == [1, 1, 1]
-    assert "layers is a whole number from 1 to 5, not 0: this cell takes 1" in capsys.readouterr().out
-    assert type(within("layer", True, 6)) is int
-    assert "not True: this cell takes 0" in capsys.readouterr().out
+    assert [clamp("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
+    assert "layer must be an integer from 0 to 5, not 9: this cell uses 5" in capsys.readouterr().out
+    assert [clamp("layers", value, 6, minimum=1) for value in (0, 1, "two")] == [1, 1, 1]
+    assert "layers must be an integer from 1 to 5, not 0: this cell uses 1" in capsys.readouterr().out
+    assert type(clamp("layer", True, 6)) is int
+    assert "not True: this cell uses 0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -263,8 +263,8 @@ def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
         (3, [7], [3]),
     ],
 )
-def test_a_box_takes_what_fits(value, instead, taken, capsys):
-    assert typed("box", value, instead) == taken
+def test_validated_returns_valid_values(value, instead, taken, capsys):
+    assert validated("box", value, instead) == taken
     assert not capsys.readouterr().out
 
 
@@ -283,10 +283,10 @@ def test_a_box_takes_what_fits(value, instead, taken, capsys):
         ([float("inf")], [7], "a list of numbers"),
     ],
 )
-def test_a_box_says_what_it_takes(value, instead, takes, capsys):
-    assert typed("box", value, instead) == instead
+def test_validated_prints_what_it_expects(value, instead, takes, capsys):
+    assert validated("box", value, instead) == instead
     told = capsys.readouterr().out
-    assert told.startswith(f"box is {takes}, not ")
+    assert told.startswith(f"box must be {takes}, not ")
     assert told.count("\n") == 1
 
 
@@ -305,7 +305,7 @@ def test_a_box_says_what_it_takes(value, instead, takes, capsys):
 )
 def test_a_prediction_is_right_within_rounding(prediction, actual, capsys):
     reveal(prediction, actual)
-    assert capsys.readouterr().out == f"{actual}; you predicted {prediction}, and so it is\n"
+    assert capsys.readouterr().out == f"{actual}; you predicted {prediction}: correct\n"
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_no_prediction_is_told_so(capsys):
 def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
     monkeypatch.setattr("utils.notebook.PREDICTED", {})
     predictions()
-    assert capsys.readouterr().out.startswith("You predicted nothing so far")
+    assert capsys.readouterr().out.startswith("You have predicted nothing yet")
     reveal(None, 0.5, "the share")
     reveal(0.4, 0.5, "the share")
     reveal(0.5, 0.5, "the share")
@@ -347,8 +347,8 @@ def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
     capsys.readouterr()
     predictions()
     assert capsys.readouterr().out.splitlines() == [
-        "the share: you predicted 0.5, and it is 0.5",
-        "how many: you predicted 3, and it is 7",
+        "the share: you predicted 0.5, the result is 0.5",
+        "how many: you predicted 3, the result is 7",
     ]
 
 
