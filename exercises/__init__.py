@@ -29,7 +29,7 @@ POINTS: dict[str, int] = {}
 PART_NAMES: dict[str, str] = {}
 SIZES: dict[str, tuple[Callable, dict[str, tuple]]] = {}  # a check that tries several sizes, and these, by name
 TRIES: Counter[str] = Counter()  # how often `check` has found an exercise wrong in this session
-CORRECT, WRONG = "correct.", "not yet."  # how the words for a right and a wrong answer begin, and no others
+CORRECT, WRONG, NOT_ATTEMPTED = "correct.", "not yet.", "not attempted yet."  # how a verdict begins
 HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
@@ -75,7 +75,7 @@ def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None
 
 
 def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
-    """A check that runs `function` at each of the sizes; what is wrong only at a later one has fixed a size."""
+    """Return a check that runs `function` at each of the sizes, and names the first at which the answer is wrong."""
     (first, its_size), *others = sizes.items()
 
     def check_answer(answer):
@@ -86,9 +86,8 @@ def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
             except NotAttempted:
                 raise
             except Exception as error:
-                found = str(error) if isinstance(error, Hint) else describe_error(error)
-                fixed = f"Right for {first}, but not for {name}: take every size from what is given:"
-                raise Hint(f"{fixed} {found}") from error
+                found = str(error) if isinstance(error, Hint) else describe_error(error).replace("your", "Your", 1)
+                raise Hint(f"It works for {first}, but not for {name}. {found}") from error
         return remark
 
     return check_answer
@@ -107,14 +106,18 @@ def as_part(check_answer: Callable, name: str) -> Callable:
     return check_part
 
 
-def keep_part(number: str, answer) -> str:
-    """Keep a right answer that is a part of BERT, and say so; "" for any other exercise, and where parts are off."""
+def part_remark(number: str, answer, is_right: bool) -> str:
+    """Keep a right answer that is a part of BERT; return what to add to the verdict, "" if it is not such a part."""
     if number not in PART_NAMES:
         return ""
-    from exercises.saving_parts import keep  # which stands on this module
+    from exercises.parts import kept
+    from exercises.saving_parts import keep  # which depends on this module
 
+    name = PART_NAMES[number]
+    if not is_right:
+        return "The version that check kept before still runs in your BERT." if name in kept() else ""
     with settled_chance(0):
-        return keep(PART_NAMES[number], answer)
+        return keep(name, answer)
 
 
 def check(number: str, answer) -> None:
@@ -129,8 +132,8 @@ def check(number: str, answer) -> None:
     else:
         said = verdict(check_answer, answer, tries=TRIES[str(number)])
         TRIES[str(number)] += said.startswith(WRONG)
-        if said.startswith(CORRECT):
-            said = f"{said} {keep_part(str(number), answer)}".rstrip()
+        if not said.startswith(NOT_ATTEMPTED):
+            said = f"{said} {part_remark(str(number), answer, said.startswith(CORRECT))}".rstrip()
         print(f"Exercise {number}: {said}")
 
 
@@ -163,7 +166,7 @@ def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> st
         with settled_chance(seed):
             remark = check_answer(wrap_answer(answer))
     except NotAttempted:
-        return "not attempted yet. Replace the ... and run the cell again."
+        return f"{NOT_ATTEMPTED} Replace the ... and run the cell again."
     except Hint as hint:
         return f"{WRONG} {hint.later if tries else hint}"
     except Exception as error:
@@ -197,7 +200,9 @@ def describe_error(error: Exception) -> str:
         where = "the cell" if in_cell else Path(place.filename).name
         return f"your code raised {raised} (line {place.lineno} of {where}, in {place.name})."
     if any(frame.name == call.__name__ for frame in frames if Path(frame.filename).parent == HERE):
-        return f"your code raised {raised}."  # on its first line: it takes other arguments, or is written in C
+        # on its first line: it takes other arguments, or is written in C
+        remedy = " Keep the arguments that the cell had, self included." if "positional argument" in raised else ""
+        return f"your code raised {raised}.{remedy}"
     return (
         f"this answer is of a kind that the check cannot judge: it failed itself, with {raised}. Your code raised "
         "nothing. Return exactly what the exercise asks for, or compare with the solution."

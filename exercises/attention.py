@@ -40,6 +40,17 @@ def batch_for(model: "BertModel") -> tuple[Tensor, Tensor]:
     return ids, (IDS != 0).long()
 
 
+NARROW_MASK = (
+    "The mask (B, S) does not fit the scores {scores}: it hides keys from every query alike, so give it dimensions of "
+    "size 1, {fit}."
+)
+
+
+def describes_sizes(error: RuntimeError) -> bool:
+    """Return whether an error of torch says that two shapes do not broadcast."""
+    return any(words in str(error) for words in ("must match the size of tensor", "is not broadcastable", "broadcast"))
+
+
 def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int = 1) -> Iterator[tuple[str, Tensor]]:
     """Pairs of a hint and the attention weights of a typical mistake, from query and key (…, S, D)."""
     D, products = query.size(-1), query @ key.transpose(-2, -1)
@@ -87,8 +98,14 @@ def expect_nothing_on_padding(run: Callable, parts, hidden_size: int, D: int) ->
 
 def hides_padding(weights: Tensor) -> None:
     """Raise `Hint` unless the weights that `low_scores` gave leave the last token out."""
+    weights = torch.as_tensor(weights)
     expect(
-        torch.as_tensor(weights)[..., -1].max() < 1e-7,
+        not weights.isnan().any(),
+        "A row of weights is nan where the scores of real tokens are low, such as −200, and padding has the largest "
+        "score: set masked scores to −inf before you take the maximum of the row.",
+    )
+    expect(
+        weights[..., -1].max() < 1e-7,
         "Padding still gets some weight, where the scores of real tokens are low, such as −200: hide it with −inf "
         "(-math.inf), which is below every score, before the softmax.",
     )

@@ -20,7 +20,9 @@ from exercises import (
 )
 from exercises.arrays import expect_trainable, run_on_copies, run_once
 from exercises.attention import (
+    NARROW_MASK,
     batch_for,
+    describes_sizes,
     expect_nothing_on_padding,
     hides_padding,
     low_scores,
@@ -143,10 +145,14 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     result = expect_tensor(result, shape, fits, query.dtype)
     for hint, wrong in wrong_masks(query, key, mask):
         expect(not close(result, wrong.nan_to_num(), 1e-4), hint)
-    expect(not result.isnan().any(), "With a mask the weights hold nan, as 0 × ∞ and ∞ − ∞ give.")
+    expect(not result.isnan().any(), "With a mask the weights are nan in places, as 0 × ∞ and ∞ − ∞ are.")
     expect(
         close(result, compute_attention_weights(query, key, mask), 1e-4),
         "Right without a mask. With one, a score becomes −∞ where the mask is 0, before the softmax.",
+    )
+    expect(
+        close(run_once(answer, (query, key, 2 * mask), torch.clone), result, 1e-4),
+        "It takes 1 alone for yes: a key is hidden where the mask is 0, and seen wherever it is not 0.",
     )
     states, padded = low_scores(queries[-1], queries[-1])
     hides_padding(answer(torch.ones_like(states), states, padded[:, None, :]))
@@ -186,7 +192,7 @@ def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     reference = official_model(hidden_size, num_heads)
     config = reference.config
     H, D = config.hidden_size, config.hidden_size // config.num_attention_heads
-    head = call(answer, H, D)
+    head = made_by(answer, H, D)
     if not list(head.parameters()):
         call(head, torch.zeros(1, 2, H))  # a stub says so itself
         raise Hint("The head has no parameters: __init__ makes three layers, self.query, self.key and self.value.")
@@ -197,6 +203,15 @@ def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     wanted, _ = scaled_dot_product_attention(*(layer(states) for layer in layers))
     expect_gradients(call(head, states)[0], wanted, [states, *(layer.weight for layer in layers)], CUT_OFF)
     return "It is the official head, in every layer that was tried, padding included."
+
+
+def made_by(answer: type, hidden_size: int, head_size: int):
+    """Return a head that the reader's class makes; `Hint` for an __init__ that does not begin with its parent's."""
+    try:
+        return call(answer, hidden_size, head_size)
+    except AttributeError as error:
+        expect("before Module.__init__() call" not in str(error), "__init__ has to begin with super().__init__().")
+        raise
 
 
 HEAD_HINTS = {
@@ -234,7 +249,11 @@ def head_rungs(head, reference, D: int):
 def run_head(head, stream, mask):
     """The context and the weights that the reader's head returns; a `Hint` if there are not two."""
     arguments = (stream,) if mask is None else (stream, mask)
-    result = run_once(lambda *given: call(head, *given), arguments, torch.clone)
+    try:
+        result = run_once(lambda *given: call(head, *given), arguments, torch.clone)
+    except RuntimeError as error:
+        expect(mask is None or not describes_sizes(error), NARROW_MASK.format(scores="(B, S, S)", fit="(B, 1, S)"))
+        raise
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Hint("forward returns two tensors: the context and the attention weights.")
     return result

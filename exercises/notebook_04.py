@@ -5,7 +5,14 @@ import torch
 
 from exercises import Hint, as_shape, call, climb, close, exercise, expect, expect_function, expect_tensor
 from exercises.arrays import expect_trainable, run_on_copies, run_once
-from exercises.attention import batch_for, expect_nothing_on_padding, official_model, wrong_weights
+from exercises.attention import (
+    NARROW_MASK,
+    batch_for,
+    describes_sizes,
+    expect_nothing_on_padding,
+    official_model,
+    wrong_weights,
+)
 from utils.attention import compute_attention_weights
 
 NO_VIEW = "view refuses, since transpose left the numbers apart in memory: use reshape."
@@ -84,7 +91,7 @@ def split_heads(answer, B: int, S: int, A: int, D: int):
     expect_tensor(result, (B, A, S, D), dtype=x.dtype)
     mixed, strided = x.reshape(B, A, S, D), x.view(B, S, D, A).permute(0, 3, 1, 2)
     expect(not close(result, mixed), "The shape is right, but tokens and heads are mixed: view keeps the order.")
-    expect(not close(result, strided), f"Head i got every {A}th coordinate; its coordinates should be neighbours.")
+    expect(not close(result, strided), f"Head i got every {A}-th coordinate; its coordinates should be neighbours.")
     wanted = torch.stack(x.split(D, dim=-1), dim=1)
     expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
     return "Each head now has its own (S, D) matrix."
@@ -156,14 +163,11 @@ def run_block(answer, parts, *arguments):
         return returned_pair(run_once(lambda *given: call(answer, parts, *given), arguments, torch.clone))
     except RuntimeError as error:
         expect("view size is not compatible" not in str(error), NO_VIEW)
-        expect(len(arguments) == 1 or "must match the size of tensor" not in str(error), NARROW_MASK)
+        narrow = len(arguments) > 1 and describes_sizes(error)
+        expect(not narrow, NARROW_MASK.format(scores="(B, A, S, S)", fit="(B, 1, 1, S)"))
         raise
 
 
-NARROW_MASK = (
-    "The mask (B, S) does not fit the scores (B, A, S, S): give it a dimension of size 1 for the heads and one for "
-    "the queries, (B, 1, 1, S)."
-)
 FORWARD_HINTS = {
     "weights of layer 0": "They are softmax(query · keyᵀ / √D) in each head: split queries and keys into heads first.",
     "output of layer 0": "The weights are right. Multiply them with the values, exchange heads and tokens again, "

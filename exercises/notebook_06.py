@@ -60,8 +60,11 @@ def pair_of(value) -> tuple:
     """What a forward returned, the hidden states and the attention weights; a `Hint` if it is no such pair."""
     hint = "Return two lists, as in `return states, attentions`: the hidden states, and the attention weights."
     expect(isinstance(value, tuple | list) and len(value) == 2, hint)
-    expect(not any(isinstance(item, Tensor) for item in value), hint)
-    return tuple(value)
+    states, attentions = value
+    expect(not any(isinstance(item, Tensor) and item.ndim < 4 for item in value), hint)
+    swapped = len(states) + 1 == len(attentions) and [getattr(of[0], "ndim", 0) for of in value] == [4, 3]
+    expect(not swapped, "The two are exchanged: first the hidden states, then the attention weights.")
+    return states, attentions
 
 
 def name_the_mistake_in_weights(answer: Callable) -> None:
@@ -162,7 +165,7 @@ def as_states(value, layers: int) -> list[Tensor]:
     """What a forward returned, a list, tuple, generator or stacked tensor of states, as a list of tensors."""
     if isinstance(value, Tensor | np.ndarray):
         expect(
-            value.ndim == 4 and len(value) in (layers, layers + 1),
+            value.ndim in (4, 5) and len(value) in (layers, layers + 1),
             "Return all hidden states as a list or tuple, not the last one alone.",
         )
     expect(

@@ -83,6 +83,12 @@ def as_head(answer, L: int, A: int) -> tuple[int, int]:
     return layer, head
 
 
+def as_heads(answer, L: int, A: int) -> list[tuple[int, int]]:
+    """One head, or a list of several, as a list."""
+    several = isinstance(answer, (tuple, list)) and any(isinstance(one, (tuple, list)) for one in answer)
+    return [as_head(one, L, A) for one in (answer if several else [answer])]
+
+
 def numbers_in(text: str) -> list[str]:
     """Layer and head of a text: by name, as in "head 3 of layer 5" or "L5H3", else the two numbers as they come."""
     by_name = [re.search(rf"(?i){name}[\s:=#]*(\d+)", text) for name in ("l(?:ayer)?", "h(?:ead)?")]
@@ -130,10 +136,11 @@ def heads_for_two_links(answer):
     except (TypeError, ValueError, RuntimeError, KeyError, AttributeError):
         raise Hint("Give two heads: the one for “it”, then the one for “played”.") from None
     to_it, to_played = link_weights(IT), link_weights(PLAYED)
-    first, second = (as_head(head, *to_it.shape) for head in (first, second))
-    exchanged = to_it[second] > 1 / 3 and to_played[first] > 1 / 3
-    expect(not exchanged or to_it[first] > 1 / 3, "The two heads are exchanged: “it” comes first.")
-    return f"{require_link(*first, IT)} {require_link(*second, PLAYED)}"
+    first, second = (as_heads(heads, *to_it.shape) for heads in (first, second))
+    exchanged = to_it[second[0]] > 1 / 3 and to_played[first[0]] > 1 / 3
+    expect(not exchanged or to_it[first[0]] > 1 / 3, "The two heads are exchanged: “it” comes first.")
+    links = [*((head, IT) for head in first), *((head, PLAYED) for head in second)]
+    return " ".join(require_link(*head, link) for head, link in links)
 
 
 def require_link(layer: int, head: int, link: Link) -> str:

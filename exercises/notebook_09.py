@@ -54,6 +54,8 @@ def as_numbers(answer) -> Tensor:
     if isinstance(answer, str):
         with contextlib.suppress(ValueError, SyntaxError):
             answer = ast.literal_eval(answer.strip())
+    if isinstance(answer, (tuple, list)) and any(isinstance(one, str) for one in answer):
+        answer = [as_number(one, "Each number") for one in answer]
     try:
         numbers = torch.as_tensor(answer).detach().cpu().double().squeeze()
     except (TypeError, ValueError, RuntimeError):
@@ -325,7 +327,7 @@ def shares_among_pairs(answer, S, T, H):
     generator = torch.Generator().manual_seed(S)
     states, other = (torch.randn(size, H, generator=generator) + 0.5 for size in (S, T))
     given = states.clone(), other.clone()
-    result = answer(*given)
+    result = as_tensor(answer(*given))
     unaltered = given[0].equal(states) and given[1].equal(other)
     expect(unaltered, "It changes the vectors that it was given: leave them as they are.")
     if S != T and isinstance(result, Tensor) and result.shape == (T, S):
@@ -377,6 +379,7 @@ def share_that_was_found(answer):
         1.0: "A number that another query found is no hit: compare each query's row with its own.",
         3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
         1 / 4: "You count each query's first neighbour alone, or only queries with all found: count every one.",
+        (2 / 3 + 1 / 2 + 3 / 3 + 0) / 4: "Divide by k even where fewer were found: a missing neighbour (-1) is a miss.",
         6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
         6.0: "This is the number of hits: divide it by how many there could be.",
         50.0: "This is in percent: return a share between 0 and 1.",

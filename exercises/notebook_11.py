@@ -61,6 +61,7 @@ def rows_of_words(B: int, S: int, padded: int) -> Tensor:
 def hide_words(answer):
     """Write mask_tokens: which words are asked for, and what stands in their places."""
     expect_function(answer)
+    never = DRAWN
     for probability, sizes in ((0.15, (600, 50, 9)), (0.4, (500, 35, 4))):
         ids = rows_of_words(*sizes)
         hidden, labels, again = hidden_and_labels(answer, ids, probability)
@@ -91,11 +92,14 @@ def hide_words(answer):
         right_share(int(same), len(shown), 0.1 + 0.1 / len(WORDS), "of those that are asked for show themselves")
         expect(torch.isin(drawn, DRAWN).all(), "A random word is none of `words`: draw from those alone.")
         expect(len(drawn.unique()) > 25, "The random words are always the same few: draw one for each place.")
+        never = never[torch.isin(never, drawn, invert=True)]
         for lines, places in ((hidden, at_random), (hidden.T, at_random.T)):
             line, word = places.nonzero()[:, 0], lines[places]
             repeated = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
             expect(repeated < 0.5, "A row or a column shares one random word: draw one for each place.")
         expect(not torch.equal(labels, again), "Two calls ask for the same words: draw them anew each time.")
+    missing = f"Of the words with the ids {DRAWN.tolist()}, {never.tolist()} never come as the random word: all may."
+    expect(not len(never), missing)
     return "So the model never knows whether a word that it sees is true. From here on, your function hides the words."
 
 

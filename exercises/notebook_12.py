@@ -1,5 +1,6 @@
 """Checks for the exercises of notebook 12."""
 
+from copy import deepcopy
 from functools import cache
 from types import SimpleNamespace
 
@@ -7,7 +8,18 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
-from exercises import Hint, as_tensor, call, climb, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_tensor,
+    call,
+    climb,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_gradients,
+    expect_tensor,
+)
 from exercises.arrays import run_on_copies
 from exercises.notebook_04 import Parts, returned_pair
 
@@ -16,7 +28,7 @@ from exercises.notebook_04 import Parts, returned_pair
 def write_the_causal_mask(answer):
     """Who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
     expect_function(answer)
-    for T in (4, 7, 1):
+    for T in (4, 7, 1, 600):
         mask = call(answer, T)
         kind = type(mask).__name__
         expect(isinstance(mask, Tensor), f"The mask should be a torch tensor, but it is a {kind}.")
@@ -114,7 +126,23 @@ def write_cross_attention(answer):
     _, unmasked = returned_pair(call(answer, parts, text, source))
     wanted = weights_of(parts, text, source)
     expect(close(unmasked, wanted, 1e-4), "Without a mask every token of the source can be seen.")
+    expect_both_learn(answer, parts, text, source)
     return "The official one, padding of the source included. From here on, the decoder looks across with yours."
+
+
+def expect_both_learn(answer, parts: Parts, *texts: Tensor) -> None:
+    """Raise `Hint` unless gradients reach the text, the source and all layers, so that decoder and encoder learn."""
+    parts = deepcopy(parts).requires_grad_()
+    given = [states.clone().requires_grad_() for states in texts]
+    weights = weights_of(parts, *given)
+    value = parts.value(given[1]).unflatten(-1, (parts.num_heads, -1)).transpose(1, 2)
+    wanted = parts.output((weights @ value).transpose(1, 2).flatten(2))
+    found, _ = returned_pair(call(answer, parts, *given))
+    sources = {"hidden_states": given[:1], "source": given[1:]}
+    sources |= {f"attention.{name}": [layer.weight] for name, layer in parts.named_children()}
+    for name, tensors in sources.items():
+        hint = f"The values are right, but no gradient gets back to {name}, or only a part of it, so that it would "
+        expect_gradients(found, wanted, tensors, f"{hint}never learn: no detach, no .data, no torch.no_grad().")
 
 
 def hints_for(layer: int) -> dict[str, str]:
@@ -180,27 +208,31 @@ class NextScores:
 
     def __init__(self, length: int):
         """`length` is that of the texts so far."""
-        self.length = length
+        self.length, self.calls = length, 0
 
     def __call__(self, ids):
         """The scores, all below 0; a `Hint` for ids that are no batch, or not the texts so far."""
+        self.calls += 1
         batch = isinstance(ids, Tensor) and ids.dim() == 2
         expect(batch, "next_scores takes the ids of all rows at once, a tensor (B, T).")
         whole = ids.size(1) >= self.length
         expect(whole, "Only a part of the text is passed on: the next token depends on all that came before.")
         expect(ids.size(1) == self.length, "One step asks for one token: the loop around it is ours.")
         best = (ids * torch.arange(1, ids.size(1) + 1)).sum(dim=1) % 6
-        return torch.nn.functional.one_hot(best, 6) * 3.0 - torch.arange(6) * 0.1 - 5.0
+        return torch.nn.functional.one_hot(best, 6) * 0.01 - torch.arange(6) * 0.001 - 5.0  # near ties: no draw finds
 
 
 @exercise("12.3", points=2)
 def one_greedy_step(answer):
     """Texts with one token more: the one with the highest score, or the end token in a row that has ended."""
     expect_function(answer)
+    alone = True
     for rows, end in STEPS:
         ids = torch.tensor(rows)
         given = ids.clone()
-        found = answer(NextScores(ids.size(1)), given, end)
+        model = NextScores(ids.size(1))
+        found = answer(model, given, end)
+        alone &= model.calls == 1
         kind = type(found).__name__
         expect(isinstance(found, Tensor), f"Return the texts as one torch tensor, not as a {kind}.")
         only = found.numel() == len(ids)
@@ -212,8 +244,12 @@ def one_greedy_step(answer):
         for hint, wrong in wrong_steps(ids, end).items():
             expect(wanted.equal(wrong) or not found.equal(wrong), hint)
         shown = f"From {rows}, with end {end}, it should make {wanted.tolist()}"
+        again = answer(NextScores(ids.size(1)), ids.clone(), end)
+        drawn = "Two calls give two results: a greedy step draws nothing, it takes the token with the highest score."
+        expect(found.equal(again), drawn)
         expect(found.equal(wanted), f"{shown}, not {found.tolist()}.")
-    return "One run of the model serves all rows. From here on, the decoder writes with your step."
+    runs = "One run of the model serves all rows." if alone else "One run of the model could serve all rows at once."
+    return f"{runs} From here on, the decoder writes with your step."
 
 
 def one_step(ids: Tensor, end: int, fill: int | None = None, ended=None, sign: int = 1) -> Tensor:

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from exercises import (
     Hint,
+    NotAttempted,
     as_number,
     as_tensor,
     close,
@@ -59,6 +60,7 @@ def all_pairs_turned(answer):
         ((6, 8), 0, 500.0),
         ((2, 3, 7, 10), 20, 160_000.0),
         ((2, 3, 3, 6), 1, 10_000.0),
+        ((2, 4, 8), 1_000, 10_000.0),
     ):
         S = shape[-2]
         x, positions = torch.randn(shape, generator=generator), first + torch.arange(S).flip(0)
@@ -71,6 +73,11 @@ def all_pairs_turned(answer):
             expect(not close(result, wrong, 1e-3) or close(wrong, wanted, 1e-3), hint)
         lengths = result.norm(dim=-1), x.norm(dim=-1)
         expect(close(*lengths, 1e-3), "A turn keeps lengths, and this changes them: look at the signs.")
+        coarse = (
+            "Right for small positions, but at position 1,000 the arrows point elsewhere: float16 is too coarse for "
+            "such an angle, so compute the angles in float32."
+        )
+        expect(first < 1_000 or close(result, wanted, 1e-3), coarse)
         expect(
             close(result, wanted, 1e-3),
             f"The lengths are right, but the arrows point elsewhere, for positions {positions.tolist()} and base "
@@ -78,6 +85,7 @@ def all_pairs_turned(answer):
             "The lengths are right, but the arrows point elsewhere. Pair i is made of the numbers i and i + D/2, and "
             "turns by position · base^(−2i/D) radians.",
         )
+    expect_exact_angles(answer)
     kept = x.clone()
     answer(kept, positions, base)
     expect(torch.equal(kept, x), "It alters the vectors that it is given: make new ones.")
@@ -85,6 +93,22 @@ def all_pairs_turned(answer):
     cut_off = "The numbers are right, but no gradient flows back to x: no detach, no new tensor of its numbers."
     expect_gradients(answer(x, positions, base), turned(x, positions, base), [x], cut_off)
     return "From here on the page turns with your function, and so does the model."
+
+
+def expect_exact_angles(answer) -> None:
+    """Raise `Hint` for angles that take over the precision of a bfloat16 `x`; a function may refuse such an x."""
+    x, positions = torch.ones(2, 3, 8, dtype=torch.bfloat16), torch.tensor([500, 512, 1001])
+    try:
+        result = as_tensor(answer(x.clone(), positions, 10_000.0)).detach().float()
+    except (Hint, NotAttempted):
+        raise
+    except Exception:  # torch has no complex numbers of 16 bits
+        return
+    rough = (
+        "Right for float32, but for an x in bfloat16, with its 8 bits, the angles are far off: compute angles, cosines "
+        "and sines in float32 whatever x is."
+    )
+    expect(close(result, turned(x.float(), positions, 10_000.0), 0.05), rough)
 
 
 def turned(x: Tensor, positions: Tensor, base: float, speeds: Tensor | None = None) -> Tensor:

@@ -15,6 +15,8 @@ TEXTS = (  # words, and a label for each
     (["kurosawa's", "film"], [7, 3]),
     (["don't"], [5]),
     ([], []),
+    (["a", "film", "by", "a", "kurosawa", "a"], [4, 0, 1, 2, 6, 3]),  # a word may come twice, with another label
+    (["unaffable", "a", "film"] * 200, [4, 0, 2] * 200),
 )
 
 
@@ -52,14 +54,21 @@ def labels_at_first_pieces(answer):
         ids, aligned = result
         expect(isinstance(ids, list) and isinstance(aligned, list), "Return both as lists of whole numbers.")
         there = f"For {words}" if words else "For a text without words"
+        there = f"For a text of {len(words)} words" if len(words) > 9 else there
         wanted_ids = tokenizer.encode(" ".join(words))
         expect(ids != wanted_ids[1:-1] or not words, f"{there} [CLS] and [SEP] are missing around the pieces.")
+        cut = ids[:-1] == wanted_ids[: len(ids) - 1] and 2 < len(ids) < len(wanted_ids)
+        expect(not cut, f"{there} you return {len(ids)} ids of {len(wanted_ids)}: do not cut the text here.")
         expect(ids == wanted_ids, f"{there} the ids are {ids}, and the tokenizer gives {wanted_ids}.")
         expect(len(aligned) == len(ids), f"{there} you return {len(ids)} ids and {len(aligned)} labels: one each.")
         counts = [len(tokenizer.encode(word, add_special_tokens=False)) for word in words]
         pairs = list(zip(labels, counts, strict=True))
-        wanted = around([label for y, n in pairs for label in [y] + [IGNORED] * (n - 1)])
+        wanted = at_first_pieces(labels, counts)
+        by_last = dict(zip(words, labels, strict=True))
+        twice = "Where a word comes twice, both have the label of its {} occurrence: go by positions, not by words."
         hints = {
+            twice.format("first"): at_first_pieces([labels[words.index(word)] for word in words], counts),
+            twice.format("last"): at_first_pieces([by_last[word] for word in words], counts),
             "[CLS] and [SEP] are no words: their label is −100.": [0, *wanted[1:-1], 0],
             "Every piece has the label of its word here: a long word would count several times.": around(
                 [label for y, n in pairs for label in [y] * n]
@@ -81,6 +90,11 @@ def labels_at_first_pieces(answer):
     answer(words, labels, tokenizer)
     expect((words, labels) == TEXTS[0], "It alters the lists that it is given: make new ones.")
     return "From here on the page aligns with your function, and the model learns from it."
+
+
+def at_first_pieces(labels: list[int], counts: list[int]) -> list[int]:
+    """Labels at the first of each word's pieces, −100 at all others, for words of so many pieces."""
+    return around([label for y, n in zip(labels, counts, strict=True) for label in [y] + [IGNORED] * (n - 1)])
 
 
 def around(labels: list[int]) -> list[int]:

@@ -1,6 +1,7 @@
 """What a part must stand before the model is run with it: what it may meet in later notebooks, beside ours."""
 
 import copy
+import re
 from collections.abc import Callable, Iterator
 
 import torch
@@ -15,6 +16,10 @@ from utils.weights import rename_weight
 
 SIZES = {"H = 12 and 3 heads": (12, 3), "H = 20 and 5 heads": (20, 5)}
 KINDS = {"float32": torch.float32, "float64": torch.float64}
+BYPASSED = (
+    "The values are right, but {path} is never called: call it as a function, {path}(…). Code that uses its weights "
+    "or its .forward skips the hooks with which notebook 10 watches and silences heads."
+)
 VOCAB = ("fly", "flies", "fl", "##ies", "##y", "##ing", "f", "##l", "##i", "##e", "##s", "##n", "##g", "l", "é")
 WORDS = ("flies", "flying", "fly", "flyies", "lies", "f", "é", "flé", "x", "flix", "nf", "flieslies", "lgnies")
 
@@ -59,18 +64,33 @@ def try_on_tensors(name: str, function: Callable) -> None:
             for training in (False, True):
                 module = frame(name, H, A, dtype, training)
                 cases = list(inputs(name, H, A, dtype))
-                wanted = [outputs(name, module, case) for _, case in cases]
+                wanted = [run_and_watch(name, module, case) for _, case in cases]
                 put(name, function, module)
                 mode = "while the model is trained" if training else "in evaluation"
                 for (situation, case), right in zip(cases, wanted, strict=True):
                     compare(name, module, case, right, f"{situation} ({size}, {kind}, {mode})")
 
 
-def compare(name: str, module: nn.Module, case: tuple, right: list[Tensor], situation: str) -> None:
+def run_and_watch(name: str, module: nn.Module, case: tuple) -> tuple[list[Tensor], list[str]]:
+    """Return what the module makes of an input, and the paths of the modules in it that were called, hooks and all."""
+    called: dict[str, None] = {}
+    hooks = [
+        inner.register_forward_pre_hook(lambda *_, path=path: called.setdefault(path))
+        for path, inner in module.named_modules(prefix="self")
+        if inner is not module
+    ]
+    try:
+        return outputs(name, module, case), [re.sub(r"\.(\d+)", r"[\1]", path) for path in called]
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def compare(name: str, module: nn.Module, case: tuple, wanted: tuple[list, list], situation: str) -> None:
     """A `Hint` unless one input gives the right outputs and gradients, and stays as it is."""
     before = [item.clone() if isinstance(item, Tensor) else item for item in case]
     try:
-        found = outputs(name, module, case)
+        (found, called), (right, needed) = run_and_watch(name, module, case), wanted
     except Hint:
         raise
     except Exception as error:
@@ -90,6 +110,8 @@ def compare(name: str, module: nn.Module, case: tuple, right: list[Tensor], situ
             raise part_hint(situation, "the numbers differ.")
     sources = [item for item in (*case, *module.parameters()) if isinstance(item, Tensor) and item.requires_grad]
     expect_gradients(found[0], right[0], sources, CUT_OFF)
+    for path in needed:
+        expect(path in called, BYPASSED.format(path=path))
 
 
 def frame(name: str, H: int, A: int, dtype: torch.dtype, training: bool) -> nn.Module:

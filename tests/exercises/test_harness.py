@@ -123,6 +123,7 @@ def test_a_function_that_takes_other_arguments_is_the_readers_and_has_no_place(c
     printed = capsys.readouterr().out
     assert "your code raised TypeError: " in printed
     assert "(line" not in printed
+    assert ("Keep the arguments that the cell had" in printed) == ("positional argument" in printed)
 
 
 def test_a_check_that_fails_itself_does_not_blame_the_reader(capsys, monkeypatch):
@@ -180,17 +181,17 @@ def test_the_second_wrong_answer_gets_the_hint_that_tells_more(capsys, monkeypat
     assert right.endswith("correct.")
 
 
-def test_what_is_wrong_only_at_another_size_has_fixed_one():
+def test_what_is_wrong_only_at_another_size_names_both():
     def ones(answer, size):
         expect(len(answer(size)) == size, f"{size} ones are missing.")
 
     check_answer = at_every_size(ones, {"two": (2,), "three": (3,)})
     assert verdict(check_answer, lambda size: [1] * size) == "correct."
     assert verdict(check_answer, lambda size: []) == "not yet. 2 ones are missing."
-    fixed = "not yet. Right for two, but not for three: take every size from what is given: "
+    fixed = "not yet. It works for two, but not for three. "
     assert verdict(check_answer, lambda size: [1, 1]) == f"{fixed}3 ones are missing."
     raised = verdict(check_answer, lambda size: [1, 1] if size == 2 else 1 / 0)
-    assert raised.startswith(f"{fixed}your code raised ZeroDivisionError")
+    assert raised.startswith(f"{fixed}Your code raised ZeroDivisionError")
     assert verdict(check_answer, lambda size: [1, 1] if size == 2 else ...).startswith("not attempted")
 
 

@@ -12,7 +12,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 import exercises
-from exercises import Hint
+from exercises import Hint, check
 from exercises.part_checks import try_part
 from exercises.parts import (
     A_NOTEBOOK,
@@ -290,6 +290,14 @@ def test_the_drawing_colours_the_reader_s_parts_and_leads_to_notebooks(mine):
         assert f'href="{part.notebook}.ipynb"' in drawn["text/html"]
         assert (ROOT / "notebooks" / f"{part.notebook}.ipynb").exists()
     assert drawn["text/plain"].startswith("2 of the 9 parts")
+
+
+def test_a_wrong_try_says_that_the_part_before_still_runs(mine, capsys):
+    still = "The version that check kept before still runs in your BERT."
+    answers = (lambda self, x: x), RIGHT["feed_forward"], (lambda self, x: x), (lambda self, x: x / "a"), ...
+    for answer in answers:
+        check("5.3", answer)
+    assert [line.endswith(still) for line in capsys.readouterr().out.splitlines()] == [False, False, True, True, False]
 
 
 def test_every_part_has_an_exercise():

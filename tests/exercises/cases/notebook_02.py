@@ -94,13 +94,7 @@ RIGHT = {
         lambda words, table: torch.stack([row + table[: len(row)] for row in words]),
     ],
     "2.3": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25), "5/4", "1,25"],
-    "2.4": [
-        embed(),
-        embed(place=lambda self, ids: self.position_embeddings(torch.arange(ids.size(1)))),
-        embed(norm=lambda self, x: F.layer_norm(x, x.shape[-1:], self.layer_norm.weight, self.layer_norm.bias, 1e-12)),
-        embed(last=lambda self, x: F.dropout(x, self.dropout.p, self.training)),
-        embed(kind=lambda self, types: self.token_type_embeddings.weight[types]),
-    ],
+    "2.4": [embed(), embed(place=lambda self, ids: self.position_embeddings(torch.arange(ids.size(1))))],
     "2.5": [
         23_837_184,
         23_837_184.0,
@@ -174,7 +168,16 @@ WRONG = {
         (embed(last=lambda self, x: x), "Dropout does not show"),
         (
             embed(norm=lambda self, x: self.layer_norm(self.dropout(x)), last=lambda self, x: x),
-            "the last step, after LayerNorm",
+            "Dropout comes before LayerNorm",
+        ),
+        (
+            embed(norm=lambda self, x: F.layer_norm(x, x.shape[-1:], *self.layer_norm.parameters(), eps=1e-12)),
+            "self.layer_norm is never called",
+        ),
+        (embed(last=lambda self, x: F.dropout(x, self.dropout.p, self.training)), "self.dropout is never called"),
+        (
+            embed(kind=lambda self, types: self.token_type_embeddings.weight[types]),
+            "self.token_type_embeddings is never called",
         ),
         (embed(last=lambda self, x: F.dropout(x, 0.5)), "although the model is in evaluation"),
         (embed(last=lambda self, x: F.dropout(x, 0.1, self.training)), "self.dropout comes last"),

@@ -183,6 +183,13 @@ def by_einsum_over_d(query, key, attention_mask=None):
     return exponentials / exponentials.sum(-1, keepdim=True)
 
 
+def maximum_before_the_mask(query, key, attention_mask=None):
+    scores = query @ key.mT / query.size(-1) ** 0.5
+    weights = (scores - scores.amax(-1, keepdim=True)).exp()
+    weights = weights if attention_mask is None else weights * (attention_mask != 0)
+    return weights / weights.sum(-1, keepdim=True)
+
+
 def weights_set_to_0(query, key, attention_mask=None):
     weights = formula()(query, key)
     return weights if attention_mask is None else weights * attention_mask
@@ -277,6 +284,11 @@ class Empty(nn.Module):
 
     def forward(self, hidden_states, attention_mask=None):
         return hidden_states, hidden_states
+
+
+class NoSuper(nn.Module):
+    def __init__(self, hidden_size, head_size):
+        self.query = nn.Linear(hidden_size, head_size)
 
 
 class SwapsResults(Head):
@@ -423,7 +435,7 @@ WRONG = {
         (formula(masked=lambda scores, mask: scores), "does not show"),
         (formula(masked=lambda scores, mask: scores * mask), "e⁰ = 1"),
         (formula(masked=lambda scores, mask: scores + mask), "hides none"),
-        (formula(masked=lambda scores, mask: scores + (1 - mask) * -torch.inf), "hold nan"),
+        (formula(masked=lambda scores, mask: scores + (1 - mask) * -torch.inf), "nan in places"),
         (formula(masked=lambda scores, mask: scores.masked_fill(mask == 1, -torch.inf)), "1 says yes"),
         (formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -10.0)), "−∞"),
         (formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -20.0)), "with −inf"),
@@ -432,6 +444,8 @@ WRONG = {
             formula(masked=lambda scores, mask: scores.masked_fill(mask[:, None] == 0, -torch.inf)),
             "which fits the scores as it is",
         ),
+        (formula(masked=lambda scores, mask: scores.masked_fill(mask != 1, -torch.inf)), "1 alone for yes"),
+        (maximum_before_the_mask, "before you take the maximum"),
         (weights_set_to_0, "after the softmax"),
         (lambda query, key, mask=None: formula()(query, key, mask).detach(), "no detach"),
         (lambda query, key, mask=None: formula()(query, key, mask).double(), "the next layer would refuse it"),
@@ -476,6 +490,8 @@ WRONG = {
         (OtherNames, "self.query should be"),
         (Exchanged, "hidden_size to head_size"),
         (Empty, "no parameters"),
+        (NoSuper, "super().__init__()"),
+        (wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask == 0, -torch.inf)), "(B, 1, S)"),
         (SwapsResults, "returned second"),
         (OnlyContext, "returns two tensors"),
         (Head(8, 4), "the class itself"),

@@ -1,7 +1,11 @@
 """Answers readers give to the exercises of notebook 04: right ones, and wrong ones with a word of the hint."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 
 def split_by_permute(x, num_heads):
@@ -125,6 +129,17 @@ def with_the_methods(self, hidden_states, attention_mask=None):
     mask = None if attention_mask is None else attention_mask[:, None, None]
     weights = self.compute_attention_weights(query, key, mask)
     return self.output(merge_by_flatten(weights @ value)), weights
+
+
+def bypassing(name, by=lambda linear, x: F.linear(x, linear.weight, linear.bias)):
+    """Attention that applies one of its layers by its weights, or by its forward."""
+
+    def forward(self, hidden_states, attention_mask=None):
+        parts = {part: getattr(self, part) for part in ("query", "key", "value", "output")}
+        parts[name] = partial(by, parts[name])
+        return attend()(SimpleNamespace(num_heads=self.num_heads, **parts), hidden_states, attention_mask)
+
+    return forward
 
 
 def with_a_narrow_mask(self, hidden_states, attention_mask=None):
@@ -261,6 +276,8 @@ WRONG = {
         (attend(masked=lambda scores, mask: scores * mask[:, None, None]), "set hidden scores to −inf"),
         (attend(masked=lambda scores, mask: scores.masked_fill(mask[:, None, :, None] == 0, -1e9)), "hides keys"),
         (heads_fixed, "3 heads"),
+        (bypassing("query"), "self.query is never called"),
+        (bypassing("output", by=lambda linear, x: linear.forward(x)), "self.output is never called"),
         (with_a_narrow_mask, "a dimension of size 1 for the heads"),
         (attend(merge=lambda x: x.transpose(1, 2).view(x.size(0), x.size(2), -1)), "use reshape"),
         (alters_input, "alters what it is given"),

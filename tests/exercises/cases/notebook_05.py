@@ -63,6 +63,17 @@ def layer(layer, hidden_states, attention_mask):
     return layer.feed_forward_norm(hidden_states + layer.dropout(layer.feed_forward(hidden_states)))
 
 
+class Bypassing:
+    """A layer whose part of this name is called by its `forward`."""
+
+    def __init__(self, block, name):
+        self.block, self.name = block, name
+
+    def __getattr__(self, name):
+        part = getattr(self.block, name)
+        return part.forward if name == self.name else part
+
+
 def layer_by_half(layer, states, mask):
     def half(part, norm, states):
         change = F.dropout(part(states), layer.dropout.p, layer.training)
@@ -139,7 +150,7 @@ RIGHT = {
         ByModule(),
         lambda x: x * torch.special.ndtr(x),
     ],
-    "5.3": [in_two_lines, by_products, token_by_token],
+    "5.3": [in_two_lines, token_by_token],
     "5.4": [
         ([3], range(6)),
         ((3,), {0, 1, 2, 3, 4, 5}),
@@ -149,7 +160,7 @@ RIGHT = {
         ([False, False, False, True, False, False], torch.ones(6, dtype=torch.bool)),
         ([3], "all"),
     ],
-    "5.5": [forward, by_residual_step, with_weights(layer), with_weights(layer_by_half), with_weights(a_layer())],
+    "5.5": [forward, by_residual_step, with_weights(layer), with_weights(a_layer())],
 }
 WRONG = {
     "5.1": [
@@ -254,6 +265,9 @@ WRONG = {
         (with_weights(layer_that_always_drops), "in evaluation mode too"),
         (with_weights(layer_with_the_pair), "returns a pair"),
         (with_weights(layer_dropping_the_pair), "returns a pair"),
+        (with_weights(layer_by_half), "self.dropout is never called"),
+        (lambda block, *given: forward(Bypassing(block, "attention"), *given), "self.attention is never called"),
+        (lambda block, *given: forward(Bypassing(block, "feed_forward"), *given), "self.feed_forward is never called"),
         (layer, "Return two things"),
         (lambda block, x, mask: (layer(block, x, mask), None), "weights are None"),
         (lambda *given: forward(*given)[::-1], "exchanged"),

@@ -65,6 +65,15 @@ def stack_with(states=None, weights=None, mask=True, types=True, ask=True):
     return forward
 
 
+def stack_by_forward(self, input_ids, attention_mask, token_type_ids):
+    states, attentions = [self.embeddings(input_ids, token_type_ids)], []
+    for layer in self.layers:
+        state, weights = layer.forward(states[-1], attention_mask, True)
+        states.append(state)
+        attentions.append(weights)
+    return states, attentions
+
+
 def stack_of(pick):
     """A stack that calls, in each round, the layer that `pick` gives for the layers and the round's number."""
 
@@ -304,7 +313,12 @@ def count_all(encoder, number):
 
 
 RIGHT = {
-    "6.1": [stack, stack_by_number, stack_with(states=tuple, weights=tuple)],
+    "6.1": [
+        stack,
+        stack_by_number,
+        stack_with(states=tuple, weights=tuple),
+        stack_with(states=torch.stack, weights=torch.stack),
+    ],
     "6.2": [4600, 4600.0, np.int64(4600), torch.tensor(4600), "4,600", "4600 parameters"],
     "6.3": [rename, rename_by_parts],
     "6.4": [forward, forward_recursively, forward_tensor, forward_yielding],
@@ -315,6 +329,8 @@ WRONG = {
     "6.1": [
         (stack_with(states=lambda states: states[-1]), "Return two lists"),
         (forward, "Return two lists"),
+        (lambda *given: stack(*given)[::-1], "exchanged"),
+        (stack_by_forward, "self.layers[0] is never called"),
         (stack_with(mask=False), "not masked"),
         (stack_with(types=False), "token types are missing"),
         (stack_with(ask=False), "weights are None"),

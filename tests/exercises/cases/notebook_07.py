@@ -139,6 +139,7 @@ RIGHT = {
         ("{}-{}".format(*BEST_IT), "{}-{}".format(*BEST_PLAYED)),
         np.array([BEST_IT, BEST_PLAYED]),
         {"it": BEST_IT, "played": BEST_PLAYED},
+        (IT_HEADS[:2], [BEST_PLAYED]),
         {"played_to_violin": BEST_PLAYED, "it_to_violin": BEST_IT},
         ["layer {}, head {}".format(*head) for head in (BEST_IT, BEST_PLAYED)],
         ["head {1} of layer {0}".format(*head) for head in (BEST_IT, BEST_PLAYED)],
@@ -192,6 +193,7 @@ WRONG = {
     "7.2": [
         ((BEST_PLAYED, BEST_IT), "exchanged"),
         ((IT_HEADS[-1], BEST_PLAYED), "look on"),
+        (([BEST_IT, IT_HEADS[-1]], [BEST_PLAYED]), "look on"),
         ((BEST_IT, PLAYED_HEADS[-1]), "look on"),
         (((99, 0), BEST_PLAYED), "not there"),
         ((BEST_IT, (-1, 3)), "not there"),

@@ -319,7 +319,7 @@ RIGHT = {
         lambda losses, patience: tuple(np.array(stop(losses, patience))),
     ],
     "8.5": [effects, effects_by_deleting, effects_as_array, lambda score, words: iter(effects(score, words))],
-    "8.6": [4898, 4898.04, 5000, "4,898", "4 898", np.int64(4900), torch.tensor(4757)],
+    "8.6": [4898, 4898.04, 5000, "4,898", "4 898", "about 4900", np.int64(4900), torch.tensor(4757)],
 }
 
 WRONG = {
@@ -378,6 +378,7 @@ WRONG = {
         (freezing(lambda model, number: [model.encoder.embeddings, *model.encoder.layers[:2]]), "but 2 are"),
         (freeze_by_attribute, "no switch of its own"),
         (freeze_by_eval, "eval() turns dropout off"),
+        (lambda model, number: model.encoder.eval(), "eval() turns dropout off"),
         (freeze_to_zero, "keep their values"),
         (freeze_biases_not, "only some parameters"),
     ],

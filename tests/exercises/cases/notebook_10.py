@@ -206,6 +206,13 @@ resample_turned = resample_from(lambda context: context.flip(0))
 resample_from_first = resample_from(lambda context: context[:1])
 
 
+def resample_in_turn(context, head, D):
+    result, columns = context.clone(), slice(head * D, (head + 1) * D)
+    for sentence in range(len(context)):
+        result[sentence, :, columns] = result[sentence - 1, :, columns]
+    return result
+
+
 def resample_all_others(context, head, D):
     result, columns = context.roll(1, dims=0), slice(head * D, (head + 1) * D)
     result[..., columns] = context[..., columns]
@@ -292,6 +299,7 @@ RIGHT = {
         lambda v, c: cluster_means(v, c).numpy(),
         lambda v, c: cluster_means(v.double(), c),
         lambda v, c: tuple(cluster_means(v, c)),
+        lambda v, c: {int(label): v[c == label].mean() for label in c.unique()},
     ],
     "10.4": [silence, silence_by_cat, silence_by_view],
     "10.5": [
@@ -318,9 +326,9 @@ WRONG = {
         (None, "two numbers"),
     ],
     "10.2": [
-        (WORST, "a better one"),
-        (RUNNER_UP, "of 48 sentences with other nouns"),
-        (BEST[::-1], "Turn it round" if BEST[1] < takes_his_to_noun(CHOOSE).size(0) else "not there"),
+        (WORST, "another head does better"),
+        (RUNNER_UP, f"in {takes_his_to_noun(CHOOSE)[RUNNER_UP]:.0%} of the 48 `possessives`"),
+        (BEST[::-1], "exchanged" if BEST[1] < takes_his_to_noun(CHOOSE).size(0) else "not there"),
         ((99, 0), "not there"),
         (5, "two numbers"),
         ((1, 2, 3), "two numbers"),
@@ -339,7 +347,7 @@ WRONG = {
         (cluster_means_in_place, "leave values"),
         (lambda v, c: v.mean(), "different clusters"),
         (lambda v, c: v[c.argsort()], "different clusters"),
-        (lambda v, c: {0: v.mean()}, "alone"),
+        (lambda v, c: {7: v.mean(), 0: v.mean()}, "alone"),
         (lambda v, c: ["much"] * len(torch.unique(c)), "one number a cluster"),
         (lambda v, c: None, "return"),
     ],
@@ -355,7 +363,7 @@ WRONG = {
         (silence_by(put_mean), "is not `columns`"),
         (silence_by(lambda context, columns, place: context[..., place]), "shape"),
         (silence_in_place, "context.clone()"),
-        (silence_of_32, "Right for 12 heads of 32 numbers, but not"),
+        (silence_of_32, "It works for 12 heads of 32 numbers, but not"),
         (lambda head, columns: lambda module, inputs: [silence(head, columns)(module, inputs)[0]], "a tuple"),
         (lambda head, columns: lambda module, inputs: (1, 2), "several things"),
         (lambda head, columns: lambda module, inputs: None, "returns None"),
@@ -378,7 +386,9 @@ WRONG = {
         (lambda c, h, D: torch.cat([c[:1], resample(c, h, D)[1:]]), "columns of the last"),
         (resample_turned, "turned round"),
         (resample_all_others, "The other way round"),
-        (resample_from_first, "the one before it"),
+        (resample_from_first, "after that has changed itself"),
+        (resample_in_turn, "after that has changed itself"),
+        (resample_from(lambda context: context.roll(2, 0)), "the one before it"),
         (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
         (lambda c, h, D: None, "return"),
     ],

@@ -380,6 +380,7 @@ WRONG = {
         (hide_all, "show [MASK]"),
         (hide_never_itself, "show themselves"),
         (hide_with_one_word, "same few"),
+        (lambda i, s, m, words, p: hide(i, s, m, words[:-1], p), "never come as the random word"),
         (hide_with_any_id, "none of `words`"),
         (hide_twice_as_many, "are asked for"),
         (hide_by_seed, "anew"),

@@ -42,6 +42,15 @@ def step_in_a_loop(next_scores, ids, end):
     return torch.tensor([[*row, end if end in row else token] for row, token in zip(rows, best, strict=True)])
 
 
+def step_row_by_row(next_scores, ids, end):
+    return torch.cat([step(next_scores, row[None], end) for row in ids])
+
+
+def step_by_chance(next_scores, ids, end):
+    drawn = next_scores(ids).softmax(dim=-1).multinomial(1)[:, 0]
+    return torch.cat([ids, drawn.masked_fill((ids == end).any(dim=1), end)[:, None]], dim=1)
+
+
 def step_without_end(next_scores, ids, end):
     return torch.cat([ids, next_scores(ids).argmax(dim=-1, keepdim=True)], dim=1)
 
@@ -86,6 +95,13 @@ def across(
     context = weights @ value
     context = context.flatten(1, 2).view(*asks.shape) if heads else context.transpose(1, 2).reshape(asks.shape)
     return attention.output(context), weights
+
+
+def across_with_fixed_weights(attention, hidden_states, source, source_mask=None):
+    with torch.no_grad():
+        weights = across(attention, hidden_states, source, source_mask)[1]
+    value = attention.value(source).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
+    return attention.output((weights @ value).transpose(1, 2).flatten(2)), weights
 
 
 def across_fused(attention, hidden_states, source, source_mask=None):
@@ -193,7 +209,7 @@ def cut_by(limit):
 RIGHT = {
     "12.1": [mask, mask_by_places, mask_in_a_loop, lambda T: torch.ones(T, T).tril() == 1],
     "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
-    "12.3": [step, step_by_last, step_in_a_loop],
+    "12.3": [step, step_by_last, step_in_a_loop, step_row_by_row],
     "12.4": [lessons, lessons_by_padding, lessons_by_roll, lambda *given: list(lessons(*given))],
     "12.5": [min_p, min_p_by_logits, min_p_in_a_loop, lambda logits, p: min_p(logits, p).numpy()],
 }
@@ -216,6 +232,7 @@ WRONG = {
         (lambda T: mask(T)[None], "shape"),
         (lambda T: torch.ones(T).bool(), "shape"),
         (mask_of_four, "shape"),
+        (lambda T: mask(64)[:T, :T], "shape"),
         (lambda T: None, "return"),
     ],
     "12.2": [
@@ -234,6 +251,8 @@ WRONG = {
         (lambda a, h, s, m=None: across(a, h, s, torch.ones(2, s.size(1)) if m is None else 1 - m), "weights"),
         (lambda a, h, s, m=None: (h, across(a, h, s, m)[1]), "output"),
         (lambda a, h, s, m=None: across(a, h, s, torch.tensor([[1] * 3 + [0] * 2] * 2) if m is None else m), "Without"),
+        (lambda a, h, s, m=None: across(a, h, s.detach(), m), "gradient gets back to source"),
+        (across_with_fixed_weights, "gradient gets back to hidden_states"),
         (across_in_place, "alters"),
         (lambda a, h, s, m=None: None, "return"),
     ],
@@ -250,6 +269,7 @@ WRONG = {
         (lambda scores, ids, end: step(scores, ids, end).tolist(), "torch tensor"),
         (lambda scores, ids, end: step(scores, ids, end).float(), "whole numbers"),
         (step_twice, "One step"),
+        (step_by_chance, "draws nothing"),
         (lambda scores, ids, end: torch.cat([ids, ids], dim=1)[:, : ids.size(1) + 1], "it should make"),
         (step_in_place, "It changes the ids"),
         (lambda scores, ids, end: None, "return"),

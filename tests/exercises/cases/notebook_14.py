@@ -4,10 +4,10 @@ import numpy as np
 import torch
 
 
-def turn(x, positions, base, sign=1, speeds=None):
+def turn(x, positions, base, sign=1, speeds=None, kind=torch.float32):
     D = x.size(-1)
     speeds = base ** (-torch.arange(0, D, 2) / D) if speeds is None else speeds(base, torch.arange(0, D, 2) / D)
-    angles = sign * positions[:, None] * speeds
+    angles = (sign * positions[:, None] * speeds).to(kind)
     first, second = x.chunk(2, dim=-1)
     return torch.cat(
         [first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()], dim=-1
@@ -169,6 +169,8 @@ WRONG = {
         (lambda x, p, base: turn(x, torch.rad2deg(p), base), "no degrees"),
         (lambda x, p, base: rotary(x, p, base), "which the page shows"),
         (turn_in_place, "alters"),
+        (lambda x, p, base: turn(x, p, base, kind=torch.float16), "float16 is too coarse"),
+        (lambda x, p, base: turn(x, p, base, kind=x.dtype), "whatever x is"),
         (turn_with_wrong_sign, "keeps lengths"),
         (lambda x, p, base: turn(x, p + 5, base), "point elsewhere"),
         (lambda x, p, base: turn(x.detach(), p, base), "no gradient flows"),

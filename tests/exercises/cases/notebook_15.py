@@ -59,6 +59,18 @@ def shifted(words, labels, tokenizer):
     return ids, found[1:] + found[:1]
 
 
+def by_word(words, label_of, tokenizer):
+    return first(words, [label_of(word) for word in words], tokenizer)
+
+
+def cut_at(limit):
+    def aligned(words, labels, tokenizer):
+        ids, found = first(words, labels, tokenizer)
+        return (ids, found) if len(ids) <= limit else ([*ids[: limit - 1], ids[-1]], [*found[: limit - 1], N])
+
+    return aligned
+
+
 def altering(words, labels, tokenizer):
     result = first(words, labels, tokenizer)
     labels.clear()
@@ -162,6 +174,10 @@ WRONG = {
         (together, "stand together"),
         (shifted, "the labels are"),
         (altering, "alters"),
+        (lambda words, *given: by_word(words, dict(zip(words, given[0], strict=True)).get, given[1]), "its last occ"),
+        (lambda words, labels, t: by_word(words, lambda word: labels[words.index(word)], t), "its first occurrence"),
+        (cut_at(128), "do not cut"),
+        (cut_at(512), "do not cut"),
         (lambda words, labels, tokenizer: align(words, labels, tokenizer), "which the page shows"),
         (lambda words, labels, tokenizer: first(words, labels, tokenizer)[0], "two lists"),
         (lambda words, labels, tokenizer: ([1], [N]), "the tokenizer gives"),
