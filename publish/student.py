@@ -28,7 +28,7 @@ KEPT = (
     ".binder",
     ".gitignore",
 )
-MAKEFILE_ENDS = "# Below: for those who change the series"
+MAKEFILE_ENDS = "# For contributors and teachers."
 SOLUTIONS = "notebooks/solutions"
 LINK = r"\[([^\[\]]*)\]\(([^()\s#]+)(?:#[^()\s]*)?\)"
 IN_BRACKETS = re.compile(rf"\s*\({LINK}\)")

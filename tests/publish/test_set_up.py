@@ -198,12 +198,12 @@ echo "$@" >> asked
 
 @pytest.mark.parametrize("target", ["lab", "test", "cpu-torch"])
 @pytest.mark.parametrize(("version", "right"), [("3, 10", False), ("3, 11", True), ("3, 14", True), ("3, 15", False)])
-def test_a_python_that_does_not_fit_is_told_in_words_before_anything_is_installed(project, target, version, right):
+def test_unsupported_python_is_reported_before_installing(project, target, version, right):
     (project / "python").write_text(OTHER_VERSION.format(python=sys.executable, version=version))
     command = ["make", f"PYTHON={project / 'python'}", target]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
-    told = f"Python 3.11 to 3.14 is needed, and this is {version.replace(', ', '.')}: add PYTHON=python3.13"
-    assert (told in done.stderr) != right
+    message = f"Python 3.11 to 3.14 is needed, but this is {version.replace(', ', '.')}: add PYTHON=python3.13"
+    assert (message in done.stderr) != right
     assert (project / "asked").exists() == right
     assert done.returncode  # this Python makes no environment to go on with
 
