@@ -632,8 +632,8 @@ WRITING = [
      ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one"),
     ("a source with NaN", decode(encoder_hidden_states=torch.full((2, 4, 12), math.nan)),
      ValueError, "encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder"),
-    ("a decoder that looks at no source", write({"add_cross_attention": False}),
-     ValueError, "this decoder looks at no source: "),
+    ("a decoder that does not use a source", write({"add_cross_attention": False}),
+     ValueError, "this decoder does not use a source: "),
     ("an encoder for the decoder", write({"is_decoder": False}), ValueError, "is_decoder=False makes an encoder"),
 ]
 

@@ -1,19 +1,18 @@
-"""The colours and letters of all pictures, light and dark: one table, from which all of them take theirs.
+"""The one table of colours and fonts for all pictures, light and dark.
 
-matplotlib gets them by name from `utils.plots.set_style` (`color="ours"`, `cmap="weights"`); views, figures, explorer
-and slides get them as variables of CSS from `css`; in the drawings of notebooks/images and exercises each colour is
-one of this table (tests/publish/test_colours.py). It stands in `utils`, since `utils.plots`, which may not import
-`views`, draws with it, too.
+`plots.set_style` registers them with matplotlib (`color="ours"`, `cmap="weights"`); views, figures, explorer and slides
+use them as CSS variables from `css`; a test (tests/publish/test_colours.py) checks the drawings in notebooks/images and
+exercises against this table.
 
-Roles that meet in one picture differ in hue, in lightness where paper has no colour, and to readers who do not see red
-and green apart (the same test); what is ours or another's, above zero or below, is told by form, sign or label as well.
+Roles that appear in one picture differ in hue, in lightness when printed in grey, and for readers who cannot tell red
+from green (the same test). A form, a sign or a label repeats what a colour means.
 """
 
-FACE = '"DejaVu Sans", Verdana, sans-serif'  # matplotlib's own, and its twin where it is not installed
+FACE = '"DejaVu Sans", Verdana, sans-serif'  # matplotlib's default, and its twin where it is not installed
 LETTERS = 14  # pixels
 MONOSPACE = '"DejaVu Sans Mono", Menlo, monospace'
 
-# on white, and on a dark ground: each can be read as letters there
+# on white and on a dark ground: each is legible as text
 LIGHT = {
     "blue": "#1c64b4",
     "orange": "#b85306",
@@ -21,7 +20,7 @@ LIGHT = {
     "ochre": "#8f6c00",
     "green": "#00593e",
     "grey": "#919191",
-    "mark": "#d00000",  # what is followed, chosen or wrong
+    "mark": "#d00000",  # the selected or wrong item
     "paper": "#ffffff",
     "card": "#ffffff",
     "wash": "#f5f8fb",
@@ -47,7 +46,7 @@ DARK = {
     "faint": "#2c2c2c",
 }
 
-# what each of them means, everywhere
+# the meaning of each hue, in every picture
 ROLES = {
     "query": "purple",
     "key": "blue",
@@ -60,7 +59,7 @@ ROLES = {
     "third": "grey",
 }
 
-# pale grounds of areas with a meaning, in drawings and tables: of each hue, and of what is learned
+# pale backgrounds in drawings and tables, one per hue
 TINTS = {
     "blue": "#dbe9f6",
     "orange": "#f8dfc8",
@@ -70,7 +69,7 @@ TINTS = {
     "grey": "#eeeeee",
 }
 
-# from the ground to the strongest: attention weights and other shares are `above`, and so is what is above zero
+# from the background to the strongest: attention weights, other shares and values above zero use `above`
 SCALES = {
     "light": {
         "above": ("#ffffff", "#d3e4f5", "#9cc5e8", "#5698d6", "#1c64b4", "#0a2f66"),
@@ -82,7 +81,7 @@ SCALES = {
     },
 }
 
-# of a layer's heads, or of layers, in their order; after the last they begin again, with dashes
+# heads of a layer, or layers, in order; after the last they repeat with dashes
 HEADS = {
     "light": (
         *("#1c64b4", "#b85306", "#2e8b3d", "#b3202c", "#8257c2", "#7a4a32"),
@@ -96,7 +95,7 @@ HEADS = {
 
 
 def css(dark: str | None = ":root.dark") -> str:
-    """Write the table as variables of CSS, such as `--query` and `--scale-above`; `dark` selects a dark page's root."""
+    """Return the table as CSS variables, such as `--query` and `--scale-above`; `dark` selects a dark page's root."""
     fixed = {name: f"var(--{hue})" for name, hue in ROLES.items()}
     fixed |= {"face": FACE, "monospace": MONOSPACE, "letters": f"{LETTERS}px"}
     light = f":root {{ {variables('light')} {declared(fixed)} }}\n"
@@ -104,14 +103,14 @@ def css(dark: str | None = ":root.dark") -> str:
 
 
 def variables(theme: str) -> str:
-    """Write the colours of a theme, "light" or "dark", as declarations of CSS."""
+    """Return the colours of a theme, "light" or "dark", as CSS declarations."""
     scales = {f"scale-{name}": " ".join(stops) for name, stops in SCALES[theme].items()}
     lists = scales | {"heads": " ".join(HEADS[theme])}
-    # an attention weight of 1 under letters, which stay legible on it
+    # the colour of an attention weight of 1 behind text, which must stay legible
     weight = SCALES[theme]["above"][3 if theme == "light" else 2]
     return declared((LIGHT if theme == "light" else DARK) | lists | {"weight": weight})
 
 
 def declared(values: dict[str, str]) -> str:
-    """Write variables as declarations of CSS."""
+    """Return variables as CSS declarations."""
     return " ".join(f"--{name}: {value};" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""The decoder, and the encoder–decoder, which reads a text and writes another. Built in notebook 12."""
+"""The decoder, and the encoder–decoder that reads one text and writes another. Built in notebook 12."""
 
 import copy
 from typing import NamedTuple
@@ -21,32 +21,32 @@ from utils.weights import rename_decoder_weight, rename_weights
 
 
 class EncodedText(NamedTuple):
-    """The source that a decoder looks at: what the encoder made of a text, and where that text has tokens."""
+    """The source of a decoder: the encoder's output for a text, and the mask of its tokens."""
 
     states: Tensor  # (B, S, H), the encoder's last_hidden_state
     mask: Tensor | None = None  # (B, 1, 1, S), True at real tokens
 
 
 class LayerCache:
-    """The keys and values, (B, A, …, D) each, that a layer keeps: of the text so far, and of the source."""
+    """The keys and values, (B, A, …, D) each, that a layer caches: of the text so far, and of the source."""
 
     def __init__(self):
         self.text: tuple[Tensor, Tensor] | None = None
         self.source: tuple[Tensor, Tensor] | None = None
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Keep the new tokens' keys and values, and return those of the whole text."""
+        """Append the new tokens' keys and values, and return those of the whole text."""
         if self.text is not None:
             key, value = torch.cat([self.text[0], key], dim=2), torch.cat([self.text[1], value], dim=2)
         self.text = key, value
         return self.text
 
     def reorder(self, rows: Tensor) -> None:
-        """Continue with these rows of the batch; a beam stays with its source, which is left as it is."""
+        """Continue with these rows of the batch; the source stays, because a beam keeps its source."""
         self.text = self.text[0][rows], self.text[1][rows]
 
     def __len__(self) -> int:
-        """How many tokens of the text are cached."""
+        """Return the number of cached tokens of the text."""
         return 0 if self.text is None else self.text[0].size(2)
 
 
@@ -62,7 +62,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
     def look_across(
         self, hidden_states: Tensor, source: EncodedText, cache: LayerCache, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Queries from the text (B, T, H), keys and values from the source, which are projected once per cache."""
+        """Attend from the text (B, T, H) to the source, whose keys and values are computed once per cache."""
         cross = self.cross_attention
         query = cross.split_heads(cross.query(hidden_states))  # (B, A, T, D)
         if cache.source is None:
@@ -79,7 +79,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         cache: LayerCache,
         output_attentions: bool,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """hidden_states (B, T, H) and a causal mask to (B, T, H), and the weights of both attentions, if asked for."""
+        """Map hidden_states (B, T, H) and a causal mask to (B, T, H), and optionally both attention weights."""
         query, key, value = self.attention.project(hidden_states)
         key, value = cache.extend(key, value)
         attended, weights = self.attention.attend(query, key, value, mask, output_attentions)
@@ -94,7 +94,7 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
 
 
 class DecoderOutput(NamedTuple):
-    """What the decoder returns; None where it was not asked for, or is not there."""
+    """The decoder's output; a field is None if it was not requested or does not exist."""
 
     logits: Tensor  # (B, T, V)
     attentions: tuple[Tensor, ...] | None = None  # L times (B, A, T, T)
@@ -102,7 +102,7 @@ class DecoderOutput(NamedTuple):
 
 
 class TransformerDecoder(nn.Module):
-    """BERT's layers as a decoder with a language-model head, and cross-attention if `config.add_cross_attention`."""
+    """BERT's layers as a decoder with a language-model head, and with cross-attention if `add_cross_attention`."""
 
     def __init__(self, config: BertConfig):
         """Random weights, in training mode. ValueError unless `config.is_decoder`, and as for the encoder."""
@@ -115,11 +115,11 @@ class TransformerDecoder(nn.Module):
         initialize(self, config.initializer_range)
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy a Hugging Face `BertLMHeadModel`'s weights; ValueError lists those that do not fit."""
+        """Copy the weights of a `BertLMHeadModel`; ValueError lists those that do not fit."""
         self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename_decoder_weight))
 
     def new_cache(self) -> list[LayerCache]:
-        """An empty cache for a text that is to be written: one for each layer."""
+        """Return an empty cache for a new text: one for each layer."""
         return [LayerCache() for _ in self.layers]
 
     def forward(
@@ -132,10 +132,10 @@ class TransformerDecoder(nn.Module):
         output_attentions: bool = False,
         cache: list[LayerCache] | None = None,
     ) -> DecoderOutput:
-        """input_ids and attention_mask (B, T), the encoder's (B, S, H) and (B, S), to `DecoderOutput`.
+        """Map input_ids and mask (B, T), and the encoder's states (B, S, H) and mask (B, S), to `DecoderOutput`.
 
-        With a `cache` (a `new_cache()` for each text and its source) the input is the whole text too, and only the
-        tokens that are not cached yet are computed and returned. ValueError for bad input, for a text without new
+        With a `cache` (a `new_cache()` for each text and its source) the input is still the whole text, but only the
+        tokens that are not cached yet are computed and returned. ValueError for invalid input, for a text without new
         tokens, and for a source that is missing or does not fit.
         """
         attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
@@ -172,7 +172,7 @@ class EncoderDecoder(nn.Module):
         self.decoder = TransformerDecoder(decoder_config)
 
     def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy a Hugging Face `EncoderDecoderModel`'s weights; ValueError for those that do not fit."""
+        """Copy the weights of an `EncoderDecoderModel`; ValueError lists those that do not fit."""
         weights = {"encoder": {}, "decoder": {}}
         for name, weight in state_dict.items():
             part, _, own_name = name.partition(".")
@@ -189,7 +189,7 @@ class EncoderDecoder(nn.Module):
         decoder_input_ids: Tensor,
         decoder_attention_mask: Tensor | None = None,
     ) -> Tensor:
-        """Source ids and mask (B, S), and the text's (B, T), to logits (B, T, V) of each next token."""
+        """Map the source's ids and mask (B, S) and the text's (B, T) to logits (B, T, V) of each next token."""
         states = self.encoder(input_ids, attention_mask).last_hidden_state
         return self.decoder(decoder_input_ids, decoder_attention_mask, states, attention_mask).logits
 
@@ -203,10 +203,11 @@ class EncoderDecoder(nn.Module):
         num_beams: int = 1,
         use_cache: bool = True,
     ) -> Tensor:
-        """Source ids and mask (B, S) to the texts written, (B, up to max_length), from start to end token, then padded.
+        """Map source ids and mask (B, S) to the texts written, (B, up to max_length), from start to end token, padded.
 
-        Dropout is off; the decoder's `bos_token_id` starts a text, `eos_token_id` ends it. Greedy for one beam, else
-        the text with the best mean log-probability per token. ValueError for sizes and tokens that allow no text.
+        Dropout is off; the decoder's `bos_token_id` starts a text and `eos_token_id` ends it. Greedy search for one
+        beam, otherwise beam search: the text with the best mean log-probability per token. ValueError for sizes and
+        tokens that allow no text.
         """
         limits = as_limits(self.decoder.config, max_length, num_beams)
         search = greedy_search if num_beams == 1 else beam_search
@@ -219,24 +220,24 @@ class EncoderDecoder(nn.Module):
 
 
 def check_decoder_config(config: BertConfig) -> None:
-    """ValueError for an encoder's configuration, and for one that `check_config` refuses."""
+    """Check a decoder's configuration; ValueError for an encoder's, and for one that `check_config` refuses."""
     if not config.is_decoder:
-        raise ValueError("is_decoder=False makes an encoder, and this is a decoder: use is_decoder=True")
+        raise ValueError("is_decoder=False makes an encoder, but this is a decoder: use is_decoder=True")
     if not config.tie_word_embeddings:
-        raise ValueError("tie_word_embeddings=False is not built here: use tie_word_embeddings=True")
+        raise ValueError("tie_word_embeddings=False is not supported: use tie_word_embeddings=True")
     plain = copy.deepcopy(config)
     plain.is_decoder = plain.add_cross_attention = False
     check_config(plain)
 
 
 def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | None) -> EncodedText | None:
-    """The encoder's states (B, S, H) and mask (B, S) as the layers take them; None for a decoder without a source.
+    """Return the encoder's states (B, S, H) and mask (B, S) for the layers; None for a decoder without a source.
 
-    ValueError for a source that is missing, does not fit or is not wanted.
+    ValueError for a source that is missing, does not fit or is not used.
     """
     if not config.add_cross_attention:
         if states is not None:
-            raise ValueError("this decoder looks at no source: leave it out, or use add_cross_attention=True")
+            raise ValueError("this decoder does not use a source: leave it out, or use add_cross_attention=True")
         return None
     remedy = "pass the encoder's last_hidden_state"
     if states is None:
@@ -257,7 +258,7 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
 
 
 def check_cache(cached: int, length: int) -> None:
-    """ValueError unless the text has more tokens than are cached."""
+    """Check that the text has more tokens than are cached; ValueError otherwise."""
     if cached >= length:
         sizes = f"{cached} tokens are cached, and the text has {length}"
         raise ValueError(f"{sizes}: pass the whole text so far, or a new cache")

@@ -1,4 +1,4 @@
-"""A file of ONNX with its large matrices in 8 bits, a third of the size. Built in notebook 13."""
+"""Store the large matrices of an ONNX file in 8 bits, in a third of the size. Built in notebook 13."""
 
 import os
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from utils.files import write_file
 from utils.onnx import read_onnx
 
 BLOCK = 16  # numbers that share a scale in 8 bits
-LARGE = 10_000  # numbers from which on a matrix is worth storing otherwise
+LARGE = 10_000  # numbers in the smallest matrix that is worth quantizing
 
 
 def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers in blocks of `BLOCK` as codes 0 … 255 (blocks, BLOCK), and each block's scale and lowest (blocks, 1).
+    """Quantize numbers in blocks: return codes 0 … 255 (blocks, BLOCK), and each block's scale and minimum (blocks, 1).
 
-    A number is about code · scale + lowest; scale and lowest are float16.
+    A number is approximately code · scale + minimum; scale and minimum are float16.
     """
     blocks = values.reshape(-1, BLOCK)
     lowest = blocks.min(axis=1, keepdims=True).astype(np.float16)
@@ -27,9 +27,9 @@ def to_eight_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def in_eight_bits(name: str, values: np.ndarray) -> tuple[list, list] | None:
-    """A matrix in 8 bits: the tensors that hold it and the nodes that make it what it was, under its name.
+    """Return the tensors that store a matrix in 8 bits, and the nodes that restore it under its name.
 
-    None where some number would come back further off than a 255th of their whole range.
+    None if the error of some number would exceed a 255th of the range of all numbers.
     """
     from onnx import TensorProto, helper, numpy_helper
 
@@ -56,9 +56,9 @@ def in_eight_bits(name: str, values: np.ndarray) -> tuple[list, list] | None:
 
 
 def replace_matrices(graph, replace: Callable[[str, np.ndarray], tuple[list, list] | None]) -> None:
-    """Store the large float32 matrices of an ONNX graph otherwise: as the tensors and nodes that `replace` returns.
+    """Replace the large float32 matrices of an ONNX graph by the tensors and nodes that `replace` returns.
 
-    `replace` gets a matrix's name and numbers; where it returns None the matrix stays as it is.
+    `replace` is called with a matrix's name and values; if it returns None, the matrix stays as it is.
     """
     from onnx import numpy_helper
 
@@ -73,16 +73,16 @@ def replace_matrices(graph, replace: Callable[[str, np.ndarray], tuple[list, lis
             graph.initializer.remove(tensor)
             graph.initializer.extend(tensors)
             restoring += nodes
-    nodes = [*restoring, *graph.node]  # before the nodes that use them
+    nodes = [*restoring, *graph.node]  # restored before the nodes that use them
     del graph.node[:]
     graph.node.extend(nodes)
 
 
 def quantize_onnx(path: str | os.PathLike, target: str | os.PathLike) -> Path:
-    """Write a file of ONNX again with its large matrices in 8 bits, a third of the size; return the new file's path.
+    """Write a copy of an ONNX file with its large matrices in 8 bits, a third of the size; return the copy's path.
 
-    Nodes of ONNX's own turn them back into float32 when the file is loaded, so that it needs no special runtime, and
-    saves neither time nor memory while it runs. A matrix that 8 bits cannot hold, such as one with numbers above
+    Standard ONNX nodes convert them back to float32 when the file is loaded: it needs no special runtime, and saves
+    neither time nor memory while it runs. A matrix that 8 bits cannot represent, such as one with numbers above
     65,504, stays as it is. FileNotFoundError and ValueError as in `OnnxModel`, OSError as in `export_onnx`.
     """
     model = read_onnx(path, Path(path).read_bytes())

@@ -1,4 +1,4 @@
-"""How a decoder writes: the best token each time, or the best of several texts, with a cache. Built in notebook 12."""
+"""Generate text with a decoder: greedy search and beam search, with a cache. Built in notebook 12."""
 
 from typing import NamedTuple
 
@@ -11,17 +11,17 @@ from utils.checks import check_size
 
 
 class WritingLimits(NamedTuple):
-    """Where texts start, end and are padded, how long they may get, and how many are followed for each source."""
+    """The start, end and padding tokens, the maximum length, and the number of beams per source."""
 
     start: int
     end: int
     pad: int
-    max_length: int  # the start token counted
+    max_length: int  # including the start token
     num_beams: int
 
 
 def as_limits(config: BertConfig, max_length: int, num_beams: int) -> WritingLimits:
-    """The limits of the texts that a decoder writes; ValueError for a missing token or a size that allows no text."""
+    """Return the limits for a decoder; ValueError for a missing token or a size that allows no text."""
     start, end, pad = config.bos_token_id, config.eos_token_id, config.pad_token_id
     check_size("bos_token_id", start, 0, config.vocab_size - 1)
     check_size("eos_token_id", end, 0, config.vocab_size - 1)
@@ -31,7 +31,7 @@ def as_limits(config: BertConfig, max_length: int, num_beams: int) -> WritingLim
 
 
 class Writer:
-    """What a search asks for the next token: a decoder and the sources, each as often as there are beams."""
+    """Next-token scores of a decoder, with each source repeated once per beam."""
 
     def __init__(
         self, decoder: nn.Module, states: Tensor, mask: Tensor | None, limits: WritingLimits, use_cache: bool = True
@@ -43,11 +43,11 @@ class Writer:
         self.cache = decoder.new_cache() if use_cache else None
 
     def begin(self, limits: WritingLimits) -> Tensor:
-        """The start token of each text, (B, 1)."""
+        """Return the start token of each text, (B, 1)."""
         return torch.full((self.B, 1), limits.start, device=self.states.device)
 
     def next_logits(self, ids: Tensor) -> Tensor:
-        """Texts so far (B · K, T) to the scores (B · K, V) of the token that follows; ValueError for NaN and inf."""
+        """Map the texts so far (B · K, T) to the scores (B · K, V) of the next token; ValueError for NaN and inf."""
         logits = self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1]
         if not logits.isfinite().all():
             remedy = "take the weights from before training went wrong"
@@ -61,7 +61,7 @@ class Writer:
 
 
 def greedy_search(writer: Writer, limits: WritingLimits) -> Tensor:
-    """The likeliest token each time, to texts (B, up to max_length), padded after their end."""
+    """Take the most likely token at each step; return the texts (B, up to max_length), padded after their end."""
     ids = writer.begin(limits)
     ended = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     while ids.size(1) < limits.max_length and not ended.all():
@@ -75,11 +75,11 @@ NO_TEXT = -1e9  # the score where there is no text yet
 
 
 def beam_search(writer: Writer, limits: WritingLimits) -> Tensor:
-    """The finished text with the best mean log-probability per token, (B, up to max_length), padded after its end.
+    """Return the finished text with the best mean log-probability per token, (B, up to max_length), padded at its end.
 
-    For each source the K = `num_beams` likeliest unfinished texts are followed, and the K best finished ones kept. When
-    to stop is transformers' `early_stopping=False`: once the best unfinished text is no better than the worst of K
-    finished ones.
+    For each source, the K = `num_beams` most likely unfinished texts are continued, and the K best finished texts are
+    kept. It stops as transformers does with `early_stopping=False`: when the best unfinished text is no better than the
+    worst of K finished ones.
     """
     start, K = writer.begin(limits), limits.num_beams
     B, device = len(start), start.device

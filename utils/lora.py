@@ -1,4 +1,4 @@
-"""LoRA: a frozen matrix that learns through two thin ones (Hu et al. 2022). Built in notebook 15."""
+"""LoRA: fine-tune a frozen matrix through two thin ones (Hu et al. 2022). Built in notebook 15."""
 
 from copy import deepcopy
 
@@ -7,29 +7,29 @@ from torch import Tensor, nn
 
 
 class LoRA(nn.Module):
-    """A linear layer that stays as it is, plus a learned product of two thin matrices (Hu et al. 2022, section 4.1)."""
+    """A frozen linear layer plus a learned product of two thin matrices (Hu et al. 2022, section 4.1)."""
 
     def __init__(self, linear: nn.Linear, rank: int = 8, alpha: float = 16.0):
-        """`rank` rows in the first matrix, which is drawn; the second begins at 0, so nothing changes at first."""
+        """The first matrix, of `rank` rows, is random and the second is 0, so that nothing changes at first."""
         super().__init__()
         self.linear, self.scale = linear.requires_grad_(False), alpha / rank
         self.down = nn.Parameter(torch.randn(rank, linear.in_features) / rank)
         self.up = nn.Parameter(torch.zeros(linear.out_features, rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (…, in) to (…, out)."""
+        """Map x (…, in) to (…, out)."""
         return self.linear(x) + self.scale * (x @ self.down.T) @ self.up.T
 
     @torch.no_grad()
     def merged(self) -> nn.Linear:
-        """A plain linear layer with the same output: the product added to the matrix."""
+        """Return a plain linear layer with the same output: the product is added to the matrix."""
         linear = deepcopy(self.linear)
         linear.weight += self.scale * self.up @ self.down
         return linear
 
 
 def add_lora(model: nn.Module, rank: int = 8, alpha: float = 16.0) -> None:
-    """Freeze a model's encoder, and give each attention's query and value a `LoRA`; the head stays as it was."""
+    """Freeze a model's encoder, and wrap each attention's query and value in a `LoRA`; the head stays trainable."""
     model.encoder.requires_grad_(False)
     for layer in model.encoder.layers:
         for name in ("query", "value"):
@@ -37,7 +37,7 @@ def add_lora(model: nn.Module, rank: int = 8, alpha: float = 16.0) -> None:
 
 
 def merge_lora(model: nn.Module) -> None:
-    """Put a plain linear layer in the place of every `LoRA`: a model as it was before, which saves as ever."""
+    """Replace every `LoRA` by its merged linear layer, so that the model can be saved as usual."""
     for layer in model.encoder.layers:
         for name in ("query", "value"):
             setattr(layer.attention, name, getattr(layer.attention, name).merged())

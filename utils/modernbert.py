@@ -1,4 +1,4 @@
-"""ModernBERT: what changed in encoders between 2018 and 2024, from the parts of BERT's. Built in notebook 14."""
+"""ModernBERT, built from BERT's parts: what changed in encoders between 2018 and 2024. Built in notebook 14."""
 
 import torch
 from torch import Tensor, nn
@@ -14,28 +14,28 @@ from utils.weights import rename_modern_weight, rename_weights
 
 
 def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:
-    """Turn vectors by their positions: x (…, S, D) and positions (S,) to (…, S, D) (Su et al. 2021, section 3.2).
+    """Rotate vectors by their positions: x (…, S, D) and positions (S,) to (…, S, D) (Su et al. 2021, section 3.2).
 
-    Numbers i and i + D/2 of a vector are a point in the plane. At position p it turns about the origin by the angle
-    p · base^(−2i/D): by p radians for the first point, ever more slowly for the next. The dot product of two turned
-    vectors depends on the distance of their positions only. ValueError for an odd D.
+    Coordinates i and i + D/2 of a vector are a point in the plane. At position p it is rotated by the angle
+    p · base^(−2i/D): by p radians for the first point, and more slowly for each following one. The dot product of two
+    rotated vectors depends only on the distance between their positions. ValueError for an odd D.
     """
     D = x.size(-1)
     check_even(D)
     speeds = 1 / base ** (torch.arange(0, D, 2, dtype=torch.float, device=x.device) / D)  # (D/2,)
     angles = positions[..., None].float() * speeds  # (S, D/2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    # the angles, and the points that are turned, are rounded to float32 in every precision, as in the official code:
-    # a model in float64 would otherwise agree with it to 1e-5 only
+    # angles and points are computed in float32 in every precision, as in the official code: otherwise a model in
+    # float64 would agree with it only to within 1e-5
     first, second = x.float().chunk(2, dim=-1)  # (…, S, D/2) each
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1).to(x.dtype)
 
 
 def local_mask(mask: Tensor | None, S: int, reach: int, device: torch.device | None = None) -> Tensor:
-    """True where a query may see a key, and both are at most `reach` positions apart: (B, 1, S, S), or (S, S).
+    """Return a mask that is True where a query may attend to a key at most `reach` positions away.
 
-    `mask` (B, 1, 1, S) is True at real tokens, None if all are. A token always sees itself, so that padding far from
-    all text sees a key, too: without one, softmax would divide 0 by 0.
+    Its shape is (B, 1, S, S), or (S, S) if `mask` is None. `mask` (B, 1, 1, S) is True at real tokens. A token always
+    attends to itself: padding far from the text would otherwise have no key, and softmax would divide 0 by 0.
     """
     positions = torch.arange(S, device=device)
     distance = (positions[:, None] - positions).abs()  # (S, S)
@@ -43,14 +43,14 @@ def local_mask(mask: Tensor | None, S: int, reach: int, device: torch.device | N
 
 
 def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, reach: int) -> Tensor:
-    """Attention under `local_mask`, computed by blocks: query, key and value (B, A, S, D) to context (B, A, S, D).
+    """Compute attention under `local_mask` in blocks: query, key and value (B, A, S, D) to context (B, A, S, D).
 
-    The queries are cut into blocks of `reach`, R, and each block meets three blocks of keys: its own, and those before
-    and after it. So S · 3R scores are computed instead of S · S (Beltagy et al. 2020, appendix A). `mask` (B, 1, 1, S)
-    is True at real tokens.
+    The queries are split into blocks of size R = `reach`. Each block attends to three blocks of keys: its own, the
+    previous and the next. This computes S · 3R scores instead of S · S (Beltagy et al. 2020, appendix A). `mask`
+    (B, 1, 1, S) is True at real tokens.
     """
     S, R = query.size(2), reach
-    rest = -S % R  # places that are missing in the last block
+    rest = -S % R  # positions missing from the last block
     query = F.pad(query, (0, 0, 0, rest)).unflatten(2, (-1, R))  # (B, A, S/R, R, D)
     key, value = (F.pad(x, (0, 0, R, R + rest)).unfold(2, 3 * R, R).mT for x in (key, value))
     near = local_mask(None, 3 * R, R, query.device)[R : 2 * R]  # (R, 3R): the middle block's queries
@@ -61,10 +61,10 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, rea
 
 
 class RotaryAttention(MultiHeadAttention):
-    """BERT's attention with turned queries and keys, and in local layers a window; one matrix makes all three."""
+    """BERT's attention with rotated queries and keys, one matrix for all three, and a window in local layers."""
 
     def __init__(self, config: ModernBertConfig, layer_type: str):
-        nn.Module.__init__(self)  # not BERT's __init__: the linear maps are others
+        nn.Module.__init__(self)  # not BERT's __init__, whose linear layers differ
         H, bias = config.hidden_size, config.attention_bias
         check_heads(H, config.num_attention_heads)
         self.num_heads = config.num_attention_heads
@@ -75,7 +75,7 @@ class RotaryAttention(MultiHeadAttention):
         self.reach = config.local_attention // 2 if layer_type == "sliding_attention" else None
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """hidden_states (B, S, H) to turned query, turned key, and value, (B, A, S, D) each."""
+        """Map hidden_states (B, S, H) to the rotated query, the rotated key, and the value, (B, A, S, D) each."""
         parts = self.query_key_value(hidden_states).chunk(3, dim=-1)  # (B, S, H) each
         query, key, value = (self.split_heads(part) for part in parts)
         positions = torch.arange(hidden_states.size(1), device=hidden_states.device)
@@ -84,14 +84,14 @@ class RotaryAttention(MultiHeadAttention):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """BERT's `attend`, within the window of a local layer."""
+        """Attend as BERT does, within the window of a local layer."""
         if self.reach is not None:
             mask = local_mask(mask, query.size(2), self.reach, query.device)
         return super().attend(query, key, value, mask, output_attentions)
 
 
 class GatedFeedForward(nn.Module):
-    """Feed-forward network in which one half of the intermediate numbers scales the other: GeGLU (Shazeer 2020)."""
+    """Feed-forward network in which one half of the intermediate coordinates gates the other: GeGLU (Shazeer 2020)."""
 
     def __init__(self, config: ModernBertConfig):
         super().__init__()
@@ -101,17 +101,17 @@ class GatedFeedForward(nn.Module):
         self.output = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.mlp_bias)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """(…, H) to twice (…, I), their product (…, I), and back to (…, H)."""
+        """Map (…, H) to content and gate (…, I), multiply them, and map the product back to (…, H)."""
         content, gate = self.intermediate(hidden_states).chunk(2, dim=-1)
         return self.output(self.activation(content) * gate)
 
 
 class ModernEncoderLayer(TransformerEncoderLayer):
-    """BERT's layer as pre-LN, `forward` and all, made of the parts above and without dropout."""
+    """BERT's layer as pre-LN, with the same `forward`, made of the parts above and without dropout."""
 
     def __init__(self, config: ModernBertConfig, number: int):
-        nn.Module.__init__(self)  # not BERT's __init__: the parts are others
-        first = number == 0  # what comes from the embeddings is normalised already
+        nn.Module.__init__(self)  # not BERT's __init__, whose parts differ
+        first = number == 0  # the embeddings are already normalised
         self.attention_norm = nn.Identity() if first else make_norm(config)
         self.attention = RotaryAttention(config, config.layer_types[number])
         self.feed_forward_norm = make_norm(config)
@@ -124,7 +124,7 @@ class ModernEncoder(nn.Module):
     """ModernBERT's encoder (Warner et al. 2024, section 2.1): no position table, a norm before and after the layers."""
 
     def __init__(self, config: ModernBertConfig):
-        """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
+        """Random weights, in training mode. ValueError for a configuration that is not supported."""
         super().__init__()
         check_modern_config(config)
         self.config = config
@@ -137,14 +137,14 @@ class ModernEncoder(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str):
-        """Pretrained weights, in evaluation mode: a local folder that transformers saved, or a name on the Hub."""
+        """Load pretrained weights, in evaluation mode, from a folder that transformers saved or a name on the Hub."""
         config, weights = read_checkpoint(checkpoint, "modernbert")
         encoder = cls(config)
         encoder.load_weights(weights)
         return encoder.eval()
 
     def load_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy a `ModernBertModel`'s weights; ValueError lists what is missing, unexpected or mis-shaped."""
+        """Copy the weights of a `ModernBertModel`; ValueError lists those that do not fit."""
         self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename_modern_weight))
 
     def forward(
@@ -155,9 +155,9 @@ class ModernEncoder(nn.Module):
         output_attentions: bool = False,
         output_hidden_states: bool = False,
     ) -> EncoderOutput:
-        """input_ids and attention_mask (B, S) to `EncoderOutput`; bad input raises ValueError.
+        """Map input_ids and attention_mask (B, S) to `EncoderOutput`; ValueError for invalid input.
 
-        hidden_states are the embeddings, then what each layer gives; the last has passed the final norm.
+        hidden_states are the embeddings, then each layer's output; the last one has passed the final norm.
         """
         attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
         hidden_states = self.embedding_norm(self.word_embeddings(input_ids))
@@ -172,5 +172,5 @@ class ModernEncoder(nn.Module):
 
 
 def make_norm(config: ModernBertConfig) -> nn.LayerNorm:
-    """A LayerNorm of the hidden size, with a bias only if the configuration asks for one."""
+    """Return a LayerNorm of the hidden size, with a bias only if the configuration has norm_bias."""
     return nn.LayerNorm(config.hidden_size, eps=config.norm_eps, bias=config.norm_bias)

@@ -1,4 +1,4 @@
-"""Texts of different lengths as one row of tokens, without padding. Built in notebook 13, used from 09 on."""
+"""Pack texts of different lengths into one row of tokens, without padding. Built in notebook 13, used from 09 on."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -13,9 +13,9 @@ from utils.encoder import TransformerEncoder
 
 
 class TextBoundaries(TorchFunctionMode):
-    """While it is active, torch's fused attention keeps the texts of a packed row apart.
+    """Context manager that makes torch's fused attention block-diagonal over the texts of a packed row.
 
-    `lengths` are the texts' numbers of tokens, in order. Texts of the same length that stand together share a call.
+    `lengths` are the numbers of tokens of the texts, in order. Consecutive texts of the same length share a call.
     """
 
     def __init__(self, lengths: Sequence[int]):
@@ -24,7 +24,7 @@ class TextBoundaries(TorchFunctionMode):
         self.calls = 0
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        """Run any torch function as it is, but fused attention on each group: (1, A, N, D) to (1, A, N, D)."""
+        """Run fused attention, (1, A, N, D) to (1, A, N, D), on each group; run any other function as it is."""
         kwargs = kwargs or {}
         if function is not F.scaled_dot_product_attention:
             return function(*args, **kwargs)
@@ -44,12 +44,12 @@ def encode_packed(
     attention_mask: Tensor | None = None,
     token_type_ids: Tensor | None = None,
 ) -> Tensor:
-    """The encoder's last_hidden_state (B, S, H) of a padded batch, whose padding skips the layers and comes out as 0.
+    """Return the last_hidden_state (B, S, H) of a padded batch without computing its padding, whose vectors are 0.
 
-    The layers get the real tokens of all texts as one row (1, N, H); an encoder with methods exchanged for a reader's
-    own gets the padded batch, with the same result. ValueError for a bad mask, and for an encoder whose attention is
-    not torch's fused one, which alone knows here where a text ends. TypeError for an encoder whose layers count
-    positions, as ModernBERT's do: in the row they would not begin anew with each text.
+    The layers process the real tokens of all texts as one row (1, N, H). An encoder that runs a reader's own parts
+    processes the padded batch instead, with the same result. ValueError for an invalid mask, and for an encoder that
+    does not use torch's fused attention, since only that is split at the texts' ends. TypeError for an encoder whose
+    layers use positions, such as ModernBERT: in a packed row they would not restart with each text.
     """
     if not isinstance(encoder, TransformerEncoder):
         kind = type(encoder).__name__
@@ -73,7 +73,7 @@ def encode_packed(
 
 
 def has_exchanged_methods(model: torch.nn.Module) -> bool:
-    """Whether a module of the model has, of its own, another function in the place of a method of its class."""
+    """Return whether any module overrides a method on the instance."""
     return any(
         callable(value) and hasattr(type(module), name)
         for module in model.modules()

@@ -1,4 +1,4 @@
-"""Figures that several notebooks share: each has labelled axes, shows itself and returns nothing."""
+"""Figures that several notebooks share: each labels its axes, shows itself and returns None."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -12,14 +12,14 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named
 
 from utils.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
 
-MARKERS = ("o", "s", "^", "D", "v", "P")  # of lines in one picture, so that they differ in form, too
+MARKERS = ("o", "s", "^", "D", "v", "P")  # lines in one picture also differ in form
 
 
 def set_style() -> None:
-    """Give matplotlib the colours and letters of utils/colours.py, by their names: "ours", "pale blue", cmap="weights".
+    """Register the colours and fonts of the colour table with matplotlib, by name: "ours", "pale blue", cmap="weights".
 
-    `utils.notebook.start` calls it. A magnitude is drawn from white to blue, another's with cmap="others" to orange; a
-    number of either sign, with cmap="signed", blue above zero and orange below; cmap="heads" has a colour per head.
+    The set-up cell of a notebook calls it. cmap="weights" goes from white to blue, "others" from white to orange;
+    "signed" is blue above zero and orange below; "heads" has one colour per head.
     """
     named = {role: LIGHT[hue] for role, hue in ROLES.items()} | {"mark": LIGHT["mark"]}
     above, below = SCALES["light"]["above"], SCALES["light"]["below"]
@@ -47,7 +47,7 @@ def set_style() -> None:
 
 
 def to_numpy(values) -> np.ndarray:
-    """A tensor (any device, with or without gradient), list or array as a float array."""
+    """Return a tensor (on any device, with or without gradient), list or array as a float array."""
     return torch.as_tensor(values).detach().float().cpu().numpy()
 
 
@@ -65,11 +65,11 @@ def heatmap(
     signed: bool = False,
     ax: Axes | None = None,
 ) -> None:
-    """Draw a matrix (R, C) as coloured squares with a colour bar, one label per row and column; nan stays empty.
+    """Draw a matrix (R, C) as coloured squares with a colour bar, one label per row and column; nan is left empty.
 
-    `colorbar` is the colour bar's label; `annotate` writes each value; `limits` are the lowest and highest value of the
-    scale; `signed` makes values above zero blue and below orange; `ax` draws into existing axes. ValueError if labels
-    do not fit.
+    `colorbar` is the colour bar's label; `annotate` writes each value; `limits` are the ends of the colour scale;
+    `signed` makes values above zero blue and those below orange; `ax` draws into existing axes. ValueError if the
+    labels do not fit.
     """
     values = to_numpy(values)
     if values.shape != (len(rows), len(columns)):
@@ -102,10 +102,10 @@ def curves(
     limits: tuple[float, float] | None = None,
     ax: Axes | None = None,
 ) -> None:
-    """Draw named curves over x (0, 1, 2 … if not given), with a legend.
+    """Draw named curves over x (0, 1, 2 … by default), with a legend.
 
-    Each line has marks of its own form, or all have `marker`, "" for none. `log_y` makes y logarithmic; `limits` are
-    the lowest and highest y; `ax` draws into existing axes.
+    Each curve has its own marker, unless `marker` sets one for all ("" for none). `log_y` makes y logarithmic;
+    `limits` are the ends of the y axis; `ax` draws into existing axes.
     """
     ax, own_figure = axes_for(ax, width=6.4, height=3.6)
     for (name, values), form in zip(lines.items(), cycle(MARKERS), strict=False):
@@ -129,7 +129,7 @@ def bars(
     limit: float | None = None,
     ax: Axes | None = None,
 ) -> None:
-    """Draw one horizontal bar per name, in the given order from the top.
+    """Draw one horizontal bar per name, from top to bottom.
 
     `log_x` makes x logarithmic; `limit` is a dashed line; `ax` draws into existing axes.
     """
@@ -144,19 +144,19 @@ def bars(
 
 
 def plain(text) -> str:
-    """A label as it reads: matplotlib would take what stands between two dollars for mathematics."""
+    """Escape dollar signs, between which matplotlib would set mathematics."""
     return str(text).replace("$", r"\$")
 
 
 def axes_for(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
-    """The given axes, or new ones of this size in inches; and whether they are new."""
+    """Return the given axes, or new ones of this size in inches, and whether they are new."""
     if ax is not None:
         return ax, False
     return plt.subplots(figsize=(width, height))[1], True
 
 
 def finish(ax, own_figure: bool, **labels: str) -> None:
-    """Title and axis labels; a figure of its own is shown."""
+    """Set the title and the axis labels, and show a new figure."""
     ax.set(**{name: plain(text) for name, text in labels.items()})
     if own_figure:
         plt.show()

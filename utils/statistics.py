@@ -1,4 +1,4 @@
-"""How sure a number is: 95 % intervals of a share and of a mean. Used from notebook 07 on."""
+"""Confidence intervals (95 %) of a proportion and of a mean. Used from notebook 07 on."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from scipy.stats import bootstrap, t
 
 
 def wilson_interval(right: int, total: int) -> tuple[float, float]:
-    """95 % interval of a share such as an accuracy (Wilson 1927): never below 0 nor above 1, right for few too.
+    """Return the 95 % interval of a proportion such as an accuracy (Wilson 1927), which fits small samples, too.
 
     Written by hand because notebook 08 teaches it; scipy.stats.binomtest(right, total).proportion_ci(method="wilson")
     gives the same. ValueError for a count outside 0 … total.
@@ -22,9 +22,9 @@ def wilson_interval(right: int, total: int) -> tuple[float, float]:
 
 
 def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 2000) -> tuple[float, float]:
-    """95 % interval of a mean, by drawing as many values again with replacement (Efron 1979), as scipy does it.
+    """Return the 95 % bootstrap interval of a mean (Efron 1979), computed by scipy.
 
-    Of fewer than ten values it is too narrow: use `t_interval`. ValueError for fewer than two values, and for values
+    It is too narrow for fewer than ten values: use `t_interval`. ValueError for fewer than two values, and for values
     that are not finite.
     """
     values = as_values(values)
@@ -34,15 +34,15 @@ def bootstrap_interval(values: Sequence[float], seed: int = 0, samples: int = 20
 
 
 def t_interval(values: Sequence[float]) -> tuple[float, float]:
-    """95 % interval of a mean by Student's t (1908), for few values; ValueError as in `bootstrap_interval`."""
+    """Return the 95 % interval of a mean by Student's t (1908), for few values; errors as in `bootstrap_interval`."""
     values = as_values(values)
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
 
 
 def as_values(values: Sequence[float]) -> np.ndarray:
-    """The values as an array; ValueError unless they are two finite numbers or more."""
+    """Return the values as an array; ValueError unless they are at least two finite numbers."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
-        raise ValueError("values must be two finite numbers or more: leave out those that have none")
+        raise ValueError("values must be at least two finite numbers: leave out missing ones")
     return values

@@ -370,9 +370,9 @@ def test_texts_need_a_start_and_an_end(name, token_id):
 @pytest.mark.parametrize(
     ("encoder", "decoder", "words"),
     [
-        ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, and this is a decoder"),
+        ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, but this is a decoder"),
         ({"is_decoder": True}, READS, "is_decoder=True is not built here: use False"),
-        ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not built here"),
+        ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not supported"),
         ({}, READS | {"num_attention_heads": 3}, "not divisible"),
         ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not built here'),
     ],
@@ -399,7 +399,7 @@ def test_a_source_that_is_no_number(value):
 
 def test_a_decoder_without_cross_attention_takes_no_source():
     decoder = TransformerDecoder(BertConfig(**SMALL, **WRITES))
-    with pytest.raises(ValueError, match="this decoder looks at no source: leave it out"):
+    with pytest.raises(ValueError, match="this decoder does not use a source: leave it out"):
         decoder(IDS, None, STATES)
 
 

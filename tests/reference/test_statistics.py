@@ -77,5 +77,5 @@ def test_of_few_values_a_t_interval_covers_the_mean_and_a_bootstrap_interval_doe
 @pytest.mark.parametrize("interval", [bootstrap_interval, t_interval])
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], [[1.0, 2.0]]])
 def test_values_without_an_interval(interval, values):
-    with pytest.raises(ValueError, match=r"values must be two finite numbers or more"):
+    with pytest.raises(ValueError, match=r"values must be at least two finite numbers"):
         interval(values)
