@@ -212,6 +212,12 @@ def index_of(word: str, tokens: Sequence[str]) -> int:
     return position
 
 
+def as_token(word: str, tokenizer) -> str:
+    """Return the token that the tokenizer makes of a word such as "José"; a word of several pieces in lower case."""
+    pieces = tokenizer.tokenize(word)
+    return pieces[0] if len(pieces) == 1 else word.lower()
+
+
 def first_piece(word: str, tokenizer) -> int:
     """Return a word's id; if it is not in the vocabulary, print so and use its first piece."""
     pieces = tokenizer.tokenize(word) or ["[UNK]"]

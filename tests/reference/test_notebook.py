@@ -21,6 +21,7 @@ from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.datasets import DATA
 from utils.notebook import (
     REQUIRED_SIZES,
+    as_token,
     clamp,
     compare,
     finding,
@@ -210,6 +211,11 @@ def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there
     assert index_of("his", ["[CLS]", "[SEP]"]) == 0
     with pytest.raises(ValueError, match="there are no tokens to look at"):
         index_of("his", [])
+
+
+def test_a_name_with_an_accent_is_the_token_the_tokenizer_makes(tokenizer):
+    found = {word: as_token(word, tokenizer) for word in ("José", "Zoë", "Björn", "His", "Unaffable")}
+    assert found == {"José": "jose", "Zoë": "zoe", "Björn": "bjorn", "His": "his", "Unaffable": "unaffable"}
 
 
 def test_a_word_that_a_vocabulary_lacks_is_followed_by_its_first_piece(tokenizer, capsys):
