@@ -9,10 +9,12 @@ On several GPUs or machines `accelerate launch scripts/fine_tune.py …`. Two pr
 """
 
 import argparse
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor
@@ -53,11 +55,15 @@ class TextLabels:
             return
         own = read_labelled(options.data, options.text, options.label)
         self.parts, self.names = [part[: options.limit] for part in own[:3]], own.names
-        different = sum(len(part) for part in own[:3])
-        self.told = [f"{own.rows} rows read, {different} different texts"]
+        self.told = [f"{own.rows} rows read, {sum(map(len, own[:3]))} different texts"]
         if own.over_lines:
             self.told += [f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"]
-        self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
+        if own.contradicted:
+            self.told += [f"{own.contradicted} texts have different labels in several rows: the first is used"]
+        if own.rewritten:
+            self.told += ["labels read as whole numbers: " + ", ".join(f"{a} as {b}" for a, b in own.rewritten.items())]
+        self.told += [describe_classes(own.names, (label for part in own[:3] for label in part.labels))]
+        self.told += [f"{len(self.parts[0])} texts to learn from"]
 
     def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
         """Turn all parts into rows of ids, and the data's labels into the model's classes."""
@@ -65,16 +71,22 @@ class TextLabels:
         parts = [Examples(part.texts, [numbers[label] for label in part.labels]) for part in self.parts]
         self.encoded = [encode(model, tokenizer, part, None) for part in parts]
         self.rows = [rows for rows, _ in self.encoded]  # of each part, the ids
+        room, longer = model.config.max_position_embeddings, 0
+        for part, rows in zip(parts, self.rows, strict=True):
+            full = (text for text, ids in zip(part.texts, rows, strict=True) if len(ids) == room)
+            longer += sum(len(tokenizer.encode(text)) > room for text in full)
+        if longer:
+            self.told.append(f"texts of more than {room} tokens, of which the rest is cut off: {longer}")
 
     def loss(self, model: torch.nn.Module, part: int, batch: Sequence[int]) -> Tensor:
         """Summed loss, right answers and number of them, (3,)."""
         return classify(model, *self.encoded[part], list(batch))
 
     def report(self, model: SavedModel, tested: Evaluation) -> str:
-        """The accuracy, which is all that there is to say."""
+        """The share of the most frequent class, and the accuracy."""
         low, high = wilson_interval(round(tested.accuracy * tested.total), tested.total)
         accuracy = f"test accuracy {tested.accuracy:.1%} ({low:.1%} … {high:.1%}) of {tested.total}"
-        return f"{accuracy}, loss {tested.loss:.4f}"
+        return f"{most_frequent(self.names, self.parts[2].labels)}\n{accuracy}, loss {tested.loss:.4f}"
 
 
 class WordLabels:
@@ -86,9 +98,13 @@ class WordLabels:
         """Read the reader's own file."""
         own = read_words(options.tokens)
         self.parts, self.names = [part[: options.limit] for part in own[:3]], own.names
-        different = sum(len(part) for part in own[:3])
-        self.told = [f"{own.words:,} words read in {own.texts} texts, {different} of them different"]
-        self.told += [f"{len(own.names)} classes, {len(self.parts[0])} texts to learn from"]
+        place = f" from {own.columns}," * bool(own.columns)
+        different = sum(map(len, own[:3]))
+        self.told = [f"{own.words:,} words read{place} in {own.texts} texts, {different} of them different"]
+        if own.contradicted:
+            self.told += [f"{own.contradicted} texts come again with different labels: the first are used"]
+        self.told += [describe_classes(own.names, (label for part in own[:3] for _, found in part for label in found))]
+        self.told += [f"{len(self.parts[0])} texts to learn from"]
 
     def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
         """Turn all parts into rows of ids and aligned labels, several for a text that the model cannot read at once."""
@@ -112,17 +128,32 @@ class WordLabels:
         """Precision, recall and F1 of each class, and of whole spans where labels have them."""
         numbers = join_parts(predict_rows(model, self.encoded[2]), self.texts[2])
         answers = [[self.classes[number] for number in text] for text in numbers]
-        lines = [f"test accuracy {tested.accuracy:.1%} of {tested.total} words, loss {tested.loss:.4f}"]
+        lines = [most_frequent(self.names, [label for _, labels in self.parts[2] for label in labels])]
+        lines += [f"test accuracy {tested.accuracy:.1%} of {tested.total} words, loss {tested.loss:.4f}"]
         lines += table("class", score_classes(self.truth, answers, self.classes))
         if "O" not in self.classes:
             return "\n".join([*lines, 'no spans, since no word has the label "O" (outside)'])
-        sides = [[spans(labels) for labels in side] for side in (self.truth, answers)]
+        sides = [[spans(labels, self.classes) for labels in side] for side in (self.truth, answers)]
         kinds = sorted({kind for side in sides for text in side for kind, *_ in text})
         of_kind = {
             kind: count_spans(*([{one for one in text if one[0] == kind} for text in side] for side in sides))
             for kind in kinds
         }
         return "\n".join([*lines, *table("whole spans", of_kind | {"all": count_spans(*sides)})])
+
+
+def describe_classes(names: Sequence[str], labels: Iterable[int]) -> str:
+    """Return how many classes there are, and the names of up to twenty with their counts."""
+    counts = Counter(labels)
+    named = [f"{name:.40} ({counts[number]:,})" for number, name in enumerate(names[:20])]
+    named += [f"and {len(names) - 20} more"] * (len(names) > 20)
+    return f"{len(names)} classes: {', '.join(named)}"
+
+
+def most_frequent(names: Sequence[str], labels: Sequence[int]) -> str:
+    """Return the share of the most frequent class, which an answer that never changes would get right."""
+    [(label, count)] = Counter(labels).most_common(1)
+    return f"most frequent class in the test part: {names[label]:.40}, {count / len(labels):.1%}"
 
 
 def read_options() -> argparse.Namespace:
@@ -189,6 +220,12 @@ def table(title: str, scores: dict[str, Score]) -> list[str]:
     return lines
 
 
+def rehearse_saving(folder: Path, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
+    """Save the untrained model next to the folder, and delete it: what is refused is refused before training."""
+    with TemporaryDirectory(prefix=f".{folder.name}.draft-", dir=folder.parent) as place:
+        model.save(Path(place) / folder.name, tokenizer, classes)
+
+
 def main() -> None:
     """Train, print how well the best epoch does on the test part, and save it."""
     with ExitStack() as held:  # until the end, the folder to save in
@@ -206,6 +243,8 @@ def run(held: ExitStack) -> None:
         model, classes, last_layer = starting_model(task.kind, options.checkpoint, task.names)
         tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
         task.encode(model, tokenizer, classes)
+        if options.save and accelerator.is_main_process:
+            rehearse_saving(options.save, model, tokenizer, classes)
         train, *others = task.rows
         plan = plan_batches(train, options.epochs, options.batch_size, options.seed) if options.epochs else []
         for shared in (*others, *chain.from_iterable(plan)):

@@ -399,6 +399,34 @@ def labelled(content: bytes | str, wanted: Sequence[Sequence[str]] = WORD_TEXTS)
     return call
 
 
+def texts_of(name: str, content: bytes | str, label: str = "label"):
+    """The texts and labels of a file with this name and content."""
+
+    def call(folder: Path):
+        path = folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        found = datasets.read_labelled(path, label=label)
+        pairs = [
+            (text, found.names[number])
+            for part in found[:3]
+            for text, number in zip(part.texts, part.labels, strict=True)
+        ]
+        return sorted(pairs) == [(letter, "yes" if letter < "d" else "no") for letter in "abcdef"]
+
+    return call
+
+
+def corpus(content: bytes | str):
+    """The texts of a file to pretrain on."""
+
+    def call(folder: Path):
+        path = folder / "corpus"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return [*datasets.read_texts([path])] == ["a text", "another"]
+
+    return call
+
+
 def word_folder(folder: Path):
     """The path of a folder where a file of words belongs."""
     return datasets.read_words(folder)
@@ -766,13 +794,36 @@ TABLE = [
     ("a column too many", table("more,name,ticker\n1,Café,C\n".encode())),
     ("a column that is missing", table(b"name,symbol\nA,B\n"),
      ValueError, "the column 'ticker' is missing from ['name', 'symbol']"),
-    ("a row that is too short", table(b"name,ticker\nA\n"), ValueError, "line 2 has not 2 columns"),
-    ("a row that is too long", table(b"name,ticker\nA,B,C\n"), ValueError, "line 2 has not 2 columns"),
+    ("a row that is too short", table(b"name,ticker\nA\n"),
+     ValueError, "row 1 below the header has fewer than 2 columns"),
+    ("a row that is too long", table(b"name,ticker\nA,B,C\n"), ValueError, "Expected 2 fields in line 2, saw 3"),
     ("Latin-1", table("name,ticker\nCafé,C\n".encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
-    ("an empty file", table(b""), ValueError, "is missing from"),
+    ("an empty file", table(b""), ValueError, "No columns to parse from file"),
     ("a column that is there twice", table(b"name,ticker,name\nA,B,C\n"),
      ValueError, "the header names the column 'name' more than once"),
     ("a stray quote", table(b'name,ticker\n"A,B\n"C,D\n'), ValueError, "cannot be read"),
+]
+TEXT_ROWS = [(letter, "yes" if letter < "d" else "no") for letter in "abcdef"]
+TEXTS_FILE = [
+    ("a header with spaces", texts_of("own.csv", "text, label\n" + "".join(f"{a}, {b}\n" for a, b in TEXT_ROWS))),
+    ("tabs, and quotes that are no pairs",
+     texts_of("own.tsv", "text\tlabel\tnote\n" + "".join(f'{a}\t{b}\t5" x\n' for a, b in TEXT_ROWS))),
+    ("tabs, and quotes in the header", texts_of(
+        "own.tsv", '"text"\t"label"\n' + "".join(f'"{a}"\t"{b}"\n' for a, b in TEXT_ROWS))),
+    ("an index in front", texts_of("own.csv", ",text,label\n" + "".join(f"0,{a},{b}\n" for a, b in TEXT_ROWS))),
+    ("\\r as the end of a row", texts_of("own.csv", "text,label\r" + "".join(f"{a},{b}\r" for a, b in TEXT_ROWS))),
+    ("JSON Lines", texts_of(
+        "own.jsonl", "".join(json.dumps({"text": a, "label": b, "id": 1}) + "\n" for a, b in TEXT_ROWS))),
+    ("JSON Lines without a label", texts_of("own.jsonl", '{"text": "a", "class": 1}\n'),
+     ValueError, "line 1 has no text or number as 'label': its fields are ['text', 'class']"),
+    ("a list in JSON", texts_of("own.json", '[\n{"text": "a", "label": "yes"}\n]\n'),
+     ValueError, "line 1 is not a JSON object: write one in each line, as JSON Lines have it, or save texts as CSV"),
+    ("a text of 200,000 characters", lambda folder: texts_of("own.csv", f"text,label\n{'a ' * 100_000},yes\n")(folder),
+     ValueError, "holds one class, 'yes'"),
+    ("a corpus with \\r as the end of a line", corpus("a text\ranother\r")),
+    ("a corpus of JSON Lines", corpus('{"text": "a\\ntext", "id": 1}\n\n{"text": "another"}\n{"text": " "}\n')),
+    ("a corpus of JSON Lines without texts", corpus('{"content": "a text"}\n'),
+     ValueError, "line 1 has no text or number as 'text': its fields are ['content']"),
 ]
 WORDS_FILE = [
     ("no label in a row", labelled(GOOD_WORDS + "alone\n"),
@@ -797,8 +848,6 @@ WORDS_FILE = [
     ("a header", labelled("word,label\n" + GOOD_WORDS), ValueError, "begins with a header, 'word' and 'label'"),
     ("word and label that changed places", labelled("O,a\nname,B\n\nO,c\n\nO,d\n"),
      ValueError, "as if they had changed places: write the word first"),
-    ("spaces between word and label, as CoNLL has them", labelled(GOOD_WORDS.replace(",", " ")),
-     ValueError, "line 1 has 1 field, ['Anna name'], not a word and a label"),
     ("Latin-1 words", labelled(GOOD_WORDS.encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
     ("UTF-16", labelled(GOOD_WORDS.encode("utf-16")), ValueError, "save it as CSV, UTF-8"),
     ("UTF-16 without a mark, all NUL bytes", labelled("a,O\nB,name\n".encode("utf-16-le")),
@@ -818,6 +867,38 @@ WORDS_FILE = [
     ("semicolons, and an empty row of them", labelled(GOOD_WORDS.replace(",", ";").replace("\n\n", "\n;\n"))),
     ("tabs", labelled(GOOD_WORDS.replace(",", "\t"))),
     ("a comma in quotes as a word", labelled(GOOD_WORDS + '",",O\n', [*WORD_TEXTS[:2], ["Mo", "is", ","]])),
+    ("quotes among words between tabs", labelled(
+        GOOD_WORDS.replace(",", "\t") + '"\tO\n"\tO\n', [*WORD_TEXTS[:2], ["Mo", "is", '"', '"']])),
+    ("quotes around labels between tabs", labelled(re.sub(",(.*)", r'\t"\1"', GOOD_WORDS)),
+     ValueError, 'line 1 has quotes around the label "name": between tabs or spaces, leave them out'),
+    ("spaces between words and labels", labelled(GOOD_WORDS.replace(",", "  "))),
+    ("CoNLL-2003: four columns, and marks of documents",
+     labelled("-DOCSTART- -X- -X- O\n\n" + GOOD_WORDS.replace(",", " NNP B-NP "))),
+    ("marks of documents without an empty row", labelled(GOOD_WORDS.replace("\n\n", "\n-DOCSTART-,O\n"))),
+    ("GermEval: numbered words, and comments",
+     labelled("#\thttp://a.b\n" + re.sub("(?m)^(.+),", r"1\t\1\t_\t", GOOD_WORDS.replace("\n\n", "\n\n#\tb c\n")))),
+    ("comments of CoNLL-U", labelled("# sent_id = 1\n# text = Anna met\n" + GOOD_WORDS.replace(",", " NNP _ "))),
+    ("the sign # as a first word", labelled(
+        "#\tO\n" + GOOD_WORDS.replace(",", "\t"), [["#", *WORD_TEXTS[0]], *WORD_TEXTS[1:]])),
+    ("all ten columns of CoNLL-U", labelled(re.sub("(?m)^(.+),", "1\t\\1" + "\t_" * 7 + "\t", GOOD_WORDS)),
+     ValueError, "it has the ten columns of CoNLL-U: keep two, the word and its label"),
+    ("a row with a space too many", labelled(GOOD_WORDS.replace(",", " ") + "New York name\n"),
+     ValueError, "line 10 has 3 fields, ['New', 'York', 'name'], not a word and a label; most rows have 2"),
+    ("prose", labelled("It was good.\nSo is this, I think.\n\nIt was not.\n"), ValueError, "not a word and a label"),
+    ("empty columns at the end of rows", labelled(GOOD_WORDS.replace(",", "\t").replace("\n", "\t\t\n"))),
+    ("no-break spaces in a word and as a word", labelled(GOOD_WORDS + "10\u00a0000,O\n\u00a0,O\n",
+                                                          [*WORD_TEXTS[:2], ["Mo", "is", "10\u00a0000", "\u00a0"]])),
+    ("labels and words that mean nothing to a spreadsheet", labelled(GOOD_WORDS + "null,NA\nNone,NA\n",
+                                                                     [*WORD_TEXTS[:2], ["Mo", "is", "null", "None"]])),
+    ("\\r as the end of a line", labelled(GOOD_WORDS.replace("\n", "\r"))),
+    *((f"the header {header}", labelled(f"{header}\n{GOOD_WORDS}"), ValueError, "begins with a header, ")
+      for header in ("tokens,ner_tags", "token,ner_tag", "word,entity", "Word,Tag", "Token,POS", "gold_word,ner label")),
+    ("a header of any names, above labels with marks",
+     labelled("mot,nature\n" + GOOD_WORDS.replace("name", "B-name")), ValueError, "begins with a header, 'mot' and"),
+    ("the header of four columns", labelled("word pos chunk ner\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
+     ValueError, "(columns 1 and 4, between spaces) begins with a header, 'word' and 'ner'"),
+    ("JSON Lines of words", labelled('{"tokens": ["a"], "ner_tags": [0]}\n'),
+     ValueError, "cannot be read (it holds JSON): save it as CSV, UTF-8, with a word and its label in each row"),
     ("several empty rows, before and after, too", labelled("\n\n" + GOOD_WORDS.replace("\n\n", "\n\n\n") + "\n\n")),
 ]
 # fmt: on
@@ -832,6 +913,7 @@ GROUPS = {
     "vectors and an index": VECTORS,
     "what a view or figure draws": VIEW,
     "a table of your own": TABLE,
+    "texts of your own and their labels": TEXTS_FILE,
     "words of your own and their labels": WORDS_FILE,
 }
 CASES = [Case(group, *row) for group, rows in GROUPS.items() for row in rows]

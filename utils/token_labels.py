@@ -18,6 +18,7 @@ from utils.encoder import TransformerEncoder, initialize
 from utils.saving import SavedModel
 from utils.training import Evaluation, summarize, summed
 
+BILOU = str.maketrans("LUM", "ESI")  # the prefixes of other schemes (last, unit, middle)
 IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
 # how a word stands in its text: with a small or a capital letter, and with which mark behind it
 LABELS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
@@ -232,22 +233,26 @@ def score(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], kind
     return Score(counts["right"], counts["found"], counts["there"])
 
 
-def spans(labels: Sequence[str]) -> set[tuple[str, int, int]]:
-    """Whole names in a text's labels: (kind, first, behind the last) of each, as seqeval finds them.
+def spans(labels: Sequence[str], names: Collection[str] | None = None) -> set[tuple[str, int, int]]:
+    """Return the entities in a sequence of labels, each as (type, start, end), by the rules of seqeval.
 
-    B- begins one, I- goes on, E- ends one, S- is one word; a label without any of these goes on, too; "O" is outside.
-    What goes on with nothing of its kind before it begins (the CoNLL 2000 evaluation, Tjong Kim Sang and Buchholz).
+    B- begins an entity, I- (or M-) continues it, E- (or L-) ends it, S- (or U-) is one of a single word, "O" is
+    outside. A label without a prefix counts as I-; what continues or ends nothing of its type begins an entity (CoNLL
+    2000 evaluation). `names` are all classes of the data: unless one has B- or I-, none has a prefix, such as U-Bahn.
     """
-    found, start, kind, before = set(), None, None, "O"
+    prefixed = names is None or any(name.startswith(("B-", "I-")) for name in names)
+    found, start, previous = set(), None, ("O", "")
     for place, label in enumerate([*labels, "O"]):
-        mark, of = (label[0], label[2:]) if re.match("[BIES]-", label) else ("O" if label == "O" else "I", label)
-        goes_on = mark in "IE" and before in "BI" and of == kind
-        if start is not None and not goes_on:
-            found.add((kind, start, place))
+        prefix, kind = ("O" if label == "O" else "I"), label
+        if prefixed and re.match("[BIESLUM]-", label):
+            prefix, kind = label[0].translate(BILOU), label[2:]
+        continues = prefix in "IE" and previous[0] in "BI" and kind == previous[1]
+        if start is not None and not continues:
+            found.add((previous[1], start, place))
             start = None
-        if mark != "O" and start is None:
-            start, kind = place, of
-        before = mark
+        if prefix != "O" and start is None:
+            start = place
+        previous = prefix, kind
     return found
 
 
@@ -261,15 +266,15 @@ def count_spans(truth: Sequence[Collection], answers: Sequence[Collection]) -> S
 def score_classes(
     truth: Sequence[Sequence[str]], answers: Sequence[Sequence[str]], names: Sequence[str]
 ) -> dict[str, Score]:
-    """How well each class is found, word by word."""
-    pairs = Counter(
-        pair for wanted, given in zip(truth, answers, strict=True) for pair in zip(wanted, given, strict=True)
-    )
-    there, found = Counter(), Counter()
-    for (wanted, given), count in pairs.items():
-        there[wanted] += count
-        found[given] += count
-    return {name: Score(pairs[name, name], found[name], there[name]) for name in names}
+    """Count how well each class is found, word by word."""
+    from sklearn.metrics import multilabel_confusion_matrix
+
+    sides = ([label for text in side for label in text] for side in (truth, answers))
+    counts = multilabel_confusion_matrix(*sides, labels=[*names])  # (N, 2, 2)
+    return {
+        name: Score(right, right + wrong, right + missed)
+        for name, ((_, wrong), (missed, right)) in zip(names, counts.tolist(), strict=True)
+    }
 
 
 def names(labels: Sequence[int]) -> set[tuple[str, int, int]]:

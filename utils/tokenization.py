@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from tokenizers import BertWordPieceTokenizer
 from torch import Tensor
 from transformers import AutoTokenizer
 
@@ -233,10 +234,13 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
 def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
     """Write a vocabulary, token to id, as files that `load_tokenizer` reads; ValueError if it comes back changed."""
     settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": max_length}
-    lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
-    (folder / "vocab.txt").write_text(lines, "utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
+    if all(re.fullmatch(r"\S+", token) for token in vocab):
+        lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
+        (folder / "vocab.txt").write_text(lines, "utf-8")
+    else:  # white space, such as U+2028 of bert-base-chinese, would be lost in lines
+        BertWordPieceTokenizer(dict(vocab), lowercase=lowercase).save(str(folder / "tokenizer.json"))
     with reading(f"the vocabulary written in {folder}"):
         found = AutoTokenizer.from_pretrained(folder, trust_remote_code=False).get_vocab()
     if lost := [token for token in vocab if found.get(token) != vocab[token]]:
-        raise ValueError(f"a file cannot hold the token {lost[0]!r}: write it without white space")
+        raise ValueError(f"a file cannot hold the token {lost[0]!r}: leave it out of the vocabulary")

@@ -12,6 +12,7 @@ from utils.datasets import (
     imdb_reviews,
     imdb_sentences,
     read_labelled,
+    read_words,
     reviews,
     split_of,
     text_hash,
@@ -126,12 +127,6 @@ def test_imdb_reviews_are_dealt_once_each_on_one_line():
     assert not {text_hash(text) for text in texts} & {text_hash(text) for part in reviews() for text in part.texts}
 
 
-def test_a_csv_that_is_far_too_long_is_refused_before_it_is_read(tmp_path):
-    file = tmp_path / "long.csv"
-    file.write_text("name,ticker\nA,B\n")
-    assert datasets.read_csv(file, ("name",)) == [{"name": "A"}]
-
-
 def own_csv(folder, rows, header="text,label", name="own.csv"):
     path = folder / name
     path.write_text("\n".join([header, *rows]) + "\n", "utf-8")
@@ -159,14 +154,14 @@ def test_your_own_csv_is_dealt_alike_whatever_the_order_of_its_rows(tmp_path):
 
 
 def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tmp_path):
-    rows = [f'x;"two words; {number}";{number % 2}' for number in range(8)] + ['x;"Two  words; 0";1']
+    rows = [f'x;"two words; {number}";{number % 2}' for number in range(8)] + ['x;"two  words; 0";1']
     own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
     assert own.names == ("0", "1")
     assert [len(part) for part in own[:3]] == [4, 2, 2]
     labels = {text: label for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
     assert labels["two words; 0"] == 0  # the first counts
     assert len(labels) == 8
-    assert (own.rows, own.over_lines) == (9, 0)
+    assert (own.rows, own.over_lines, own.contradicted) == (9, 0, 1)
     rows[3] = 'x;"a text\nof two lines";1'
     own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
     assert (own.rows, own.over_lines) == (9, 1)
@@ -183,7 +178,7 @@ def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tm
         ([*OWN, "one,d"], "text,label", {}, r"the class 'd' has 1 different texts, .*: write 3 or more, or leave"),
         (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
         (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),
-        (["a,x", "b"], "text,label", {}, r"line 3 has not 2 columns"),
+        (["a,x", "b"], "text,label", {}, r"row 2 below the header has fewer than 2 columns"),
         (["a,b,x"], "text,text,label", {}, r"the header names the column 'text' more than once"),
         (['"a,x', 'b "c",x'], "text,label", {}, r"own\.csv cannot be read \("),
     ],
@@ -195,10 +190,70 @@ def test_your_own_csv_that_does_not_fit_is_refused_in_words(tmp_path, rows, head
 
 def test_your_own_csv_that_is_empty_not_there_or_in_another_encoding(tmp_path):
     (tmp_path / "empty.csv").touch()
-    with pytest.raises(ValueError, match=r"empty\.csv is empty: write a header"):
+    with pytest.raises(
+        ValueError, match=r"empty\.csv cannot be read \(No columns .*name its two columns as text and label"
+    ):
         read_labelled(tmp_path / "empty.csv")
     with pytest.raises(FileNotFoundError, match=r"none\.csv is no file: give the path"):
         read_labelled(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes("text,label\ncaf\xe9,a\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin\.csv cannot be read \('utf-8' codec.*save it as CSV, UTF-8"):
         read_labelled(tmp_path / "latin.csv")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_texts_that_differ_in_case_stay_on_one_side(tmp_path, seed):
+    rows = [f"{text} {number},{'ab'[number % 2]}" for number in range(30) for text in ("a film", "A Film", "a film")]
+    path = own_csv(tmp_path, rows)
+    own = read_labelled(path, seed=seed)
+    assert (own.rows, sum(map(len, own[:3])), own.contradicted) == (90, 60, 0)
+    sides = [{text.lower() for text in part.texts} for part in own[:3]]
+    assert sum(map(len, sides)) == 30
+    path.write_text("\n\n".join(f"{row}\nEnd,a" for row in (row.replace(" ", "-") for row in rows)), "utf-8")
+    words = read_words(path, seed)
+    assert (words.texts, sum(map(len, words[:3])), words.contradicted) == (90, 60, 0)
+    assert sum(len({text[0].lower() for text, _ in part}) for part in words[:3]) == 30
+
+
+def test_labels_that_contradict_each_other_are_counted(tmp_path):
+    rows = [f"text {number},{name}" for number in range(12) for name in ("ab" if number % 2 else "ba")]
+    own = read_labelled(own_csv(tmp_path, rows))
+    assert (own.contradicted, own.rows, sum(map(len, own[:3]))) == (12, 24, 12)
+    path = own_csv(tmp_path, [], "\n\n".join(f"w{number},{name}" for number in range(12) for name in "ab"))
+    assert read_words(path).contradicted == 12
+
+
+def test_a_label_written_as_two_numbers_is_one_class(tmp_path):
+    rows = [f"text {number},{('0', '1', '0.0', '1.0', '2.5')[number % 5]}" for number in range(40)]
+    own = read_labelled(own_csv(tmp_path, rows))
+    assert own.names == ("0", "1", "2.5")
+    assert own.rewritten == {"0.0": "0", "1.0": "1"}
+    kept = [f"text {number},{('1.0', '2.0')[number % 2]}" for number in range(40)]
+    assert read_labelled(own_csv(tmp_path, kept)).names == ("1.0", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        (",companyName,ticker\n0,Apple Inc.,AAPL\n1,None & Co,NA\n", ["Apple Inc.", "None & Co"]),
+        ("Company Name;Symbol;description\nApple Inc.;AAPL;Sells phones.\n", ["Apple Inc.: Sells phones."]),
+        ("name\tcountry\nApple Inc.\tUS\n", ["Apple Inc."]),
+    ],
+)
+def test_companies_of_your_own(tmp_path, content, wanted):
+    (tmp_path / "own.csv").write_text(content)
+    assert [company.text for company in companies(tmp_path / "own.csv")] == wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("firm,ticker\nA,B\n", r"the column 'name' is missing from \['firm', 'ticker'\]\): name the column"),
+        ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
+        ("name,companyName\nA,B\n", r"the header names the column 'name' more than once"),
+    ],
+)
+def test_companies_of_your_own_without_names_are_refused(tmp_path, content, words):
+    (tmp_path / "own.csv").write_text(content)
+    with pytest.raises(ValueError, match=words):
+        companies(tmp_path / "own.csv")

@@ -199,7 +199,7 @@ def test_rows_that_were_read_are_counted_and_swallowed_ones_are_told(tmp_path, r
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
     common = ["--data", tmp_path / "own.csv", "--checkpoint", folder, "--epochs", 0]
     printed = run(*common)
-    assert "61 rows read, 60 different texts\n2 classes, 48 texts to learn from" in printed
+    assert "61 rows read, 60 different texts\n2 classes: neg (30), pos (30)\n48 texts to learn from" in printed
     lines[5], lines[17] = f'"{lines[5]}', lines[17].replace(",", '",')
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
     printed = run(*common)
@@ -220,6 +220,41 @@ def test_a_loss_that_is_not_finite_ends_in_words(tmp_path, own, refused, monkeyp
     assert "the loss is nan at step 4" in refused("--data", own, "--checkpoint", folder)
 
 
+def fact_table(folder: Path, rows: list[str]) -> Path:
+    (folder / "facts.csv").write_text("\n".join(["text,label", *rows]), "utf-8")
+    return folder / "facts.csv"
+
+
+@pytest.mark.parametrize(
+    ("rows", "fact"),
+    [
+        ([f"a b {n},{'usual' if n % 10 else 'rare'}" for n in range(40)],
+         "most frequent class in the test part: usual, 75.0%\ntest accuracy "),
+        ([f"a b {n},{'yn'[n % 2]}" for n in range(20) for _ in "ab"] + ["a b 0,n"],
+         "1 texts have different labels in several rows: the first is used"),
+        ([f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
+         "texts of more than 16 tokens, of which the rest is cut off: 4\n"),
+        ([f"a b {n},c{n % 25:02}" for n in range(100)], "25 classes: c00 (4), "),
+        ([f"a b {n},c{n % 25:02}" for n in range(100)], "c19 (4), and 5 more\n"),
+        ([f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
+         "labels read as whole numbers: 0.0 as 0, 1.0 as 1\n2 classes: 0 (20), 1 (20)\n"),
+    ],
+)  # fmt: skip
+def test_what_was_read_is_reported(tmp_path, tiny, run, rows, fact):
+    assert fact in run("--data", fact_table(tmp_path, rows), "--checkpoint", tiny, "--epochs", 0)
+
+
+def test_saving_is_tried_before_training(tmp_path, own, tiny, refused, monkeypatch):
+    def broken(*arguments):
+        raise ValueError("a file cannot hold the token 'a'")
+
+    monkeypatch.setattr("utils.saving.write_vocabulary", broken)
+    monkeypatch.setattr(fine_tune, "fit", lambda *arguments, **options: pytest.fail("it was trained"))
+    common = ["--data", own, "--checkpoint", tiny, "--save", tmp_path / "saved"]
+    assert "a file cannot hold the token 'a'" in refused(*common)
+    assert names(tmp_path) == [".saved.run.lock", "bert", "own.csv"]
+
+
 # Words
 
 
@@ -228,14 +263,15 @@ LEARN = ["--epochs", 25, "--batch-size", 8, "--learning-rate", 2e-2]
 
 def test_words_are_learned_scored_saved_and_read_by_pipeline(tmp_path, words, tiny, run):
     printed = run("--tokens", words, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved").splitlines()
-    assert printed[:2] == ["280 words read in 60 texts, 60 of them different", "4 classes, 48 texts to learn from"]
+    counts = "4 classes: B-x (60), B-y (20), I-x (20), O (180)"
+    assert printed[:3] == ["280 words read in 60 texts, 60 of them different", counts, "48 texts to learn from"]
     rows = {line.split()[0]: line.split()[1:] for line in printed}
     assert rows["x"][:3] == ["1.00", "1.00", "1.00"]
     counts = {name: int(rows[name][3]) for name in ("B-x", "B-y", "I-x", "O", "x", "y", "all")}
     assert counts["all"] == counts["x"] + counts["y"] == counts["B-x"] + counts["B-y"]
     again = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0).splitlines()
-    assert again[2] == f"last layer: that of {tmp_path / 'saved'}, for B-x, B-y, I-x, O"
-    assert again[3:] == printed[4:]
+    assert again[3] == f"last layer: that of {tmp_path / 'saved'}, for B-x, B-y, I-x, O"
+    assert again[4:] == printed[5:]
     texts = [text for text, _ in read_words(words).test]
     model = TransformerForTokenClassification.from_checkpoint(tmp_path / "saved")
     ours = predict_labels(model, tiny_tokenizer(), texts)

@@ -25,11 +25,12 @@ from transformers import (
 
 from publish import notebooks
 from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
+from utils.checkpoint import load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
 from utils.files import check_writable, write_file
 from utils.masked_lm import TransformerForMaskedLM
-from utils.tokenization import WordPieceTokenizer
+from utils.tokenization import WordPieceTokenizer, write_vocabulary
 from utils.training import fine_tune, predict
 from views import head_view
 
@@ -218,15 +219,23 @@ def test_the_tokenizer_that_was_in_the_folder_gives_way(theirs, trained, tokeniz
     assert AutoTokenizer.from_pretrained(theirs).encode("good or bad") == ours.encode("good or bad")
 
 
-@pytest.mark.parametrize("token", ["a ", "a\nb", "a\u3000", "\t"])
-def test_a_vocabulary_that_cannot_be_read_again_replaces_nothing(tmp_path, token):
-    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+@pytest.mark.parametrize("token", ["a ", "a\nb", "a\u3000", "\t", "\u2028", ""])
+def test_a_token_of_white_space_is_saved(tmp_path, token):
+    """bert-base-chinese has U+2028, which vocab.txt cannot hold."""
     vocab = dict(tiny_tokenizer().vocab)
     vocab[token] = vocab.pop("z")
-    with pytest.raises(ValueError, match=r"a file cannot hold the token .*: write it without white space"):
-        filled(2.0).save(tmp_path / "model", WordPieceTokenizer(vocab))
-    assert saved_number(tmp_path / "model") == 1
-    assert names(tmp_path) == ["model"]
+    for lowercase in (True, False):
+        filled(1.0).save(tmp_path / "model", WordPieceTokenizer(vocab, lowercase))
+        ours, official = WordPieceTokenizer.from_checkpoint(tmp_path / "model"), load_tokenizer(tmp_path / "model")
+        assert (ours.vocab, ours.lowercase) == (vocab, lowercase)
+        assert ours.encode("A b", "c") == official("A b", "c")["input_ids"]
+        assert (ours.vocab["[UNK]"] in ours.encode("A b")) is not lowercase
+
+
+def test_a_vocabulary_that_comes_back_changed_is_refused(tmp_path):
+    vocab = tiny_tokenizer().vocab | {"last": 60}  # no line of vocab.txt for the ids before
+    with pytest.raises(ValueError, match=r"a file cannot hold the token 'last'"):
+        write_vocabulary(tmp_path, vocab, True, 16)
 
 
 # One checkpoint, one meaning

@@ -234,6 +234,23 @@ def test_labels_without_marks_go_on():
     }
 
 
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ("U-ORG O B-PER I-PER L-PER O B-LOC L-LOC", {("ORG", 0, 1), ("PER", 2, 5), ("LOC", 6, 8)}),
+        ("B-PER M-PER E-PER S-ORG B-LOC", {("PER", 0, 3), ("ORG", 3, 4), ("LOC", 4, 5)}),
+        ("U-PER U-PER L-PER", {("PER", 0, 1), ("PER", 1, 2), ("PER", 2, 3)}),
+    ],
+)
+def test_spans_of_other_schemes(labels, wanted):
+    assert spans(labels.split()) == wanted
+
+
+def test_a_class_without_a_scheme_keeps_its_name():
+    assert spans(["U-Bahn", "U-Bahn", "O", "S-Bahn"], ["O", "S-Bahn", "U-Bahn"]) == {("U-Bahn", 0, 2), ("S-Bahn", 3, 4)}
+    assert spans(["U-PER", "U-PER"], ["B-PER", "O", "U-PER"]) == {("PER", 0, 1), ("PER", 1, 2)}
+
+
 def test_each_class_has_its_score():
     found = score_classes([["a", "b", "a"]], [["a", "a", "c"]], ["a", "b", "c"])
     assert found == {"a": (1, 2, 2), "b": (0, 0, 1), "c": (0, 1, 0)}
