@@ -892,7 +892,7 @@ WORDS_FILE = [
                                                                      [*WORD_TEXTS[:2], ["Mo", "is", "null", "None"]])),
     ("\\r as the end of a line", labelled(GOOD_WORDS.replace("\n", "\r"))),
     *((f"the header {header}", labelled(f"{header}\n{GOOD_WORDS}"), ValueError, "begins with a header, ")
-      for header in ("tokens,ner_tags", "token,ner_tag", "word,entity", "Word,Tag", "Token,POS", "gold_word,ner label")),
+      for header in ("tokens,ner_tags", "token,ner_tag", "word,entity", "Word,Tag", "Token,POS", "a_word,ner type")),
     ("a header of any names, above labels with marks",
      labelled("mot,nature\n" + GOOD_WORDS.replace("name", "B-name")), ValueError, "begins with a header, 'mot' and"),
     ("the header of four columns", labelled("word pos chunk ner\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
