@@ -9,114 +9,83 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from exercises import (
-    CUT_OFF,
-    Hint,
-    Without,
-    as_positions,
-    climb,
-    close,
-    exercise,
-    expect,
-    expect_function,
-    expect_gradients,
-    expect_tensor,
-)
-from exercises.arrays import expect_trainable
+from exercises import Hint, as_positions, climb, close, exercise, expect, expect_function
 from exercises.attention import official_model
+from exercises.comparison import MISTAKES, compare, comparison, copies, expect_differentiable
 from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.encoder_layer import TransformerEncoderLayer
-
-STREAMS = {f"a stream of the shape {shape}": (shape,) for shape in ((2, 3, 8), (5, 6), (3, 1, 5))}
+from utils.encoder_layer import FeedForward, TransformerEncoderLayer
 
 
-@exercise("5.1", points=2, sizes=STREAMS)
-def residual_step(answer, shape: tuple[int, ...]):
-    """The answer adds a sublayer's change to the stream, and normalises the sum."""
-    expect_function(answer)
-    generator = torch.Generator().manual_seed(4)
+def stream_inputs(*shape: int) -> tuple:
+    """A stream, a sublayer and a LayerNorm with a random gain and shift."""
     size = shape[-1]
-    stream = (torch.randn(shape, generator=generator) * 3 + 1).requires_grad_()
-    weight, gain, shift = learned = [
-        torch.randn(*sizes, generator=generator).requires_grad_() for sizes in ((size, size), (size,), (size,))
-    ]
+    norm = nn.LayerNorm(size)
+    nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
+    return torch.randn(shape) * 3 + 1, nn.Sequential(nn.Linear(size, size), nn.Tanh()), norm
 
-    def sublayer(x: Tensor) -> Tensor:
-        return torch.tanh(x @ weight)
 
-    def norm(x: Tensor) -> Tensor:
-        return F.layer_norm(x, (size,), gain, shift)
-
-    post, given = norm(stream + sublayer(stream)), stream.detach().clone()
-    result = expect_tensor(answer(given, sublayer, norm), shape, dtype=stream.dtype)
-    wrong = {
-        "The residual connection is missing: add the stream to what the sublayer made.": norm(sublayer(stream)),
-        "Only the change is normalised: LayerNorm has to see the sum, stream + change.": stream
-        + norm(sublayer(stream)),
-        "LayerNorm is missing: the sum has to be normalised.": stream + sublayer(stream),
-        "LayerNorm stands before the sublayer: normalise the sum, and nothing else.": stream + sublayer(norm(stream)),
-        "LayerNorm stands before the sublayer, too: the sublayer reads the stream as it is.": norm(
-            stream + sublayer(norm(stream))
+comparison(
+    "5.1",
+    right=lambda x, f, norm: norm(x + f(x)),
+    inputs=stream_inputs,
+    sizes={f"a stream of the shape {shape}": shape for shape in ((2, 3, 8), (5, 6), (3, 1, 5))},
+    what="the stream it was given",
+    hint="First the sum of stream and change, then LayerNorm.",
+    later="It is LN(x + f(x)).",
+    remark="Both halves of BERT's layer are this step.",
+    mistakes=(
+        (
+            "The residual connection is missing: add the stream to what the sublayer made.",
+            lambda x, f, norm: norm(f(x)),
         ),
-        "The stream is normalised before the sum: add the stream as it is.": norm(norm(stream) + sublayer(stream)),
-        "The sum is normalised twice: once is enough.": norm(post),
-        "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.": (
-            F.layer_norm(stream + sublayer(stream), (size,))
+        (
+            "Only the change is normalised: LayerNorm has to see the sum, stream + change.",
+            lambda x, f, norm: x + norm(f(x)),
         ),
-    }
-    for hint, values in wrong.items():
-        expect(not close(result, values), hint)
-    expect(close(result, post), "First the sum of stream and change, then LayerNorm.", "It is LN(x + f(x)).")
-    expect(torch.equal(given, stream), "It writes into the stream it was given: use x + f(x), not x += f(x).")
-    expect_gradients(answer(stream, sublayer, norm), post, [stream, *learned], CUT_OFF)
-    return "Both halves of BERT's layer are this step."
+        ("LayerNorm is missing: the sum has to be normalised.", lambda x, f, norm: x + f(x)),
+        (
+            "LayerNorm comes before the sublayer: normalise the sum, and nothing else.",
+            lambda x, f, norm: x + f(norm(x)),
+        ),
+        (
+            "LayerNorm comes before the sublayer, too: the sublayer reads the stream as it is.",
+            lambda x, f, norm: norm(x + f(norm(x))),
+        ),
+        ("The stream is normalised before the sum: add the stream as it is.", lambda x, f, norm: norm(norm(x) + f(x))),
+        ("The sum is normalised twice: once is enough.", lambda x, f, norm: norm(norm(x + f(x)))),
+        (
+            "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.",
+            lambda x, f, norm: F.layer_norm(x + f(x), x.shape[-1:]),
+        ),
+    ),
+)
 
-
-NUMBERS = {
-    "the shape (2, 3, 5)": (torch.linspace(-4, 4, 30).view(2, 3, 5),),
-    "the shape (3,)": (torch.tensor([-2.0, 0.3, 9.0]),),
-    "a single number, of the shape ()": (torch.tensor(2.0),),
-    "a single negative number": (torch.tensor(-2.0),),
-}
-
-
-@exercise("5.2", points=2, sizes=NUMBERS)
-def gelu_by_hand(answer, x: Tensor):
-    """The answer is the exact GELU, for a tensor of any shape."""
-    expect_function(answer)
-    given = x.clone()
-    result = expect_tensor(answer(given), x.shape, dtype=x.dtype)
-    expect(torch.equal(given, x), "It writes into its input: make a new tensor (x * …, not x *= …).")
-    erf = torch.erf(x / 2**0.5)
-    wrong = {
-        "This is ReLU, with its corner at 0; GELU is smooth there.": x.relu(),
-        "This is the tanh form, off by up to 0.0005: use torch.erf.": F.gelu(x, approximate="tanh"),
-        "This is the approximation with a sigmoid: use torch.erf.": x * torch.sigmoid(1.702 * x),
-        "This is SiLU: the sigmoid is not the normal distribution's share below x.": F.silu(x),
-        "Divide by √2 inside erf: it is defined for a variance of 1/2.": x / 2 * (1 + torch.erf(x)),
-        "Inside erf, divide by √2, not by 2.": x / 2 * (1 + torch.erf(x / 2)),
-        "This is Φ(x), the share below x: multiply it by x.": (1 + erf) / 2,
-        "Twice too large: Φ(x) is half of 1 + erf.": x * (1 + erf),
-        "The 1 in 1 + erf(…) is missing.": x / 2 * erf,
-    }
-    for hint, values in wrong.items():
-        expect(not close(result, values), hint)
-    expect(
-        close(result, F.gelu(x)),
-        "x times the share Φ(x) of the normal distribution that lies below x.",
-        "GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
-    )
-    with Without("This calls torch's own GELU: write it with torch.erf.", "gelu"):
-        answer(given)
-    expect_trainable(answer, F.gelu, x)
-
-
-NETWORKS = {
-    "H = 6, I = 10 and GELU": (6, 10, nn.GELU),
-    "H = 4, I = 7 and ReLU": (4, 7, nn.ReLU),
-    "H = 5, I = 20 and tanh": (5, 20, nn.Tanh),
-}
+comparison(
+    "5.2",
+    right=F.gelu,
+    inputs=lambda x: (x,),
+    sizes={
+        "the shape (2, 3, 5)": (torch.linspace(-4, 4, 30).view(2, 3, 5),),
+        "the shape (3,)": (torch.tensor([-2.0, 0.3, 9.0]),),
+        "a single number, of the shape ()": (torch.tensor(2.0),),
+        "a single negative number": (torch.tensor(-2.0),),
+    },
+    hint="x times the share Φ(x) of the normal distribution that lies below x.",
+    later="GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
+    forbidden=("This calls torch's own GELU: write it with torch.erf.", "gelu"),
+    mistakes=(
+        ("This is ReLU, with its corner at 0; GELU is smooth there.", torch.relu),
+        ("This is the tanh form, off by up to 0.0005: use torch.erf.", lambda x: F.gelu(x, approximate="tanh")),
+        ("This is the approximation with a sigmoid: use torch.erf.", lambda x: x * torch.sigmoid(1.702 * x)),
+        ("This is SiLU: the sigmoid is not the normal distribution's share below x.", F.silu),
+        ("Divide by √2 inside erf: it is defined for a variance of 1/2.", lambda x: x / 2 * (1 + torch.erf(x))),
+        ("Inside erf, divide by √2, not by 2.", lambda x: x / 2 * (1 + torch.erf(x / 2))),
+        ("This is Φ(x), the share below x: multiply it by x.", lambda x: (1 + torch.erf(x / 2**0.5)) / 2),
+        ("Twice too large: Φ(x) is half of 1 + erf.", lambda x: x * (1 + torch.erf(x / 2**0.5))),
+        ("The 1 in 1 + erf(…) is missing.", lambda x: x / 2 * torch.erf(x / 2**0.5)),
+    ),
+)
 
 
 class Network(nn.Module):
@@ -128,51 +97,55 @@ class Network(nn.Module):
         self.activation = activation()
 
 
-@exercise("5.3", points=3, sizes=NETWORKS, part="feed_forward")
-def write_the_network(answer, hidden_size: int, width: int, activation: type):
-    """The answer widens each vector, applies the activation, and maps the result back."""
-    expect_function(answer)
-    network = Network(hidden_size, width, activation)
-    states = 2 * torch.randn(2, 3, hidden_size)
-    given = states.clone()
-    try:
-        result = answer(network, given)
-    except RuntimeError as error:
-        order = f"The sizes do not fit ({error}): first self.intermediate, H to I, then self.output, I to H."
-        expect("cannot be multiplied" not in str(error), order)
-        raise
-    wide = network.intermediate(states)
-    shape = tuple(getattr(result, "shape", ()))
-    expect(shape != (2, 3, width), "These are the I numbers in the middle: map them back to H with self.output.")
-    result = expect_tensor(result, states.shape, dtype=states.dtype)
-    expect(torch.equal(given, states), "It writes into the hidden states it was given: work on new tensors.")
-    right = network.output(network.activation(wide))
-    wrong = {
-        "The activation is missing: without it, the two matrices are the same as one.": network.output(wide),
-        "The activation stands at the end: it belongs between the two maps.": network.activation(network.output(wide)),
-        "There is a second activation at the end: only the numbers in the middle go through it.": network.activation(
-            right
+comparison(
+    "5.3",
+    right=FeedForward.forward,
+    inputs=lambda H, width, activation: (Network(H, width, activation), 2 * torch.randn(2, 3, H)),
+    sizes={
+        "H = 6, I = 10 and GELU": (6, 10, nn.GELU),
+        "H = 4, I = 7 and ReLU": (4, 7, nn.ReLU),
+        "H = 5, I = 20 and tanh": (5, 20, nn.Tanh),
+    },
+    what="the hidden states it was given",
+    hint="Widen with self.intermediate, then self.activation, then back with self.output.",
+    remark="Each token went through it alone.",
+    points=3,
+    part="feed_forward",
+    mistakes=(
+        (
+            "The sizes do not fit: first self.intermediate, H to I, then self.output, I to H.",
+            lambda net, x: net.output(x),
         ),
-        "The activation stands at the beginning: it belongs between the two maps.": network.output(
-            network.intermediate(network.activation(states))
+        (
+            "These are the I numbers in the middle: map them back to H with self.output.",
+            lambda net, x: net.activation(net.intermediate(x)),
         ),
-        "This returns the sum with what came in: the network gives the change alone, and the layer adds it.": states
-        + right,
-    }
-    for hint, values in wrong.items():
-        expect(not close(result, values), hint)
-    if activation is not nn.GELU:
-        named = close(result, network.output(F.gelu(wide)))
-        expect(not named, "This calls GELU by its name: the configuration may say another, so call self.activation.")
-    expect(close(result, right), "Widen with self.intermediate, then self.activation, then back with self.output.")
-    ours = states.clone().requires_grad_()
-    expect_gradients(
-        answer(network, ours),
-        network.output(network.activation(network.intermediate(ours))),
-        [ours, *network.parameters()],
-        CUT_OFF,
-    )
-    return "Each token went through it alone."
+        (
+            "The activation is missing: without it, the two matrices are the same as one.",
+            lambda net, x: net.output(net.intermediate(x)),
+        ),
+        (
+            "The activation is at the end: it belongs between the two maps.",
+            lambda net, x: net.activation(net.output(net.intermediate(x))),
+        ),
+        (
+            "There is a second activation at the end: only the numbers in the middle go through it.",
+            lambda net, x: net.activation(FeedForward.forward(net, x)),
+        ),
+        (
+            "The activation is at the beginning: it belongs between the two maps.",
+            lambda net, x: net.output(net.intermediate(net.activation(x))),
+        ),
+        (
+            "This returns the sum with what came in: the network gives the change alone, and the layer adds it.",
+            lambda net, x: x + FeedForward.forward(net, x),
+        ),
+        (
+            "This calls GELU by its name: the configuration may say another, so call self.activation.",
+            lambda net, x: net.output(F.gelu(net.intermediate(x))),
+        ),
+    ),
+)
 
 
 @exercise("5.4")
@@ -194,6 +167,59 @@ def who_notices(answer):
     return "Information moves between tokens in attention only."
 
 
+def a_layer(residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), reads="middle") -> Callable:
+    """A layer's forward that can go wrong in each of its places."""
+
+    def forward(layer, states, mask):
+        first, second = (getattr(layer, name) if name else lambda x: x for name in norms)
+        middle = first(residual[0] * states + layer.attention(states, mask)[0])
+        start = states if reads == "adds to the input" else middle
+        return second(residual[1] * start + layer.feed_forward(states if reads == "input" else middle))
+
+    return forward
+
+
+def with_weights(new_states: Callable) -> Callable:
+    """The forward that returns attention's weights with the states that a function gives."""
+    return lambda layer, states, mask=None: (new_states(layer, states, mask), layer.attention(states, mask, True)[1])
+
+
+def pre_ln(layer, states, mask):
+    """The layer of Xiong et al. 2020."""
+    states = states + layer.attention(layer.attention_norm(states), mask)[0]
+    return states + layer.feed_forward(layer.feed_forward_norm(states))
+
+
+WRONG_LAYERS = (
+    ("This is pre-LN, and BERT is post-LN: normalise after each sum.", pre_ln),
+    ("The residual connection around attention is missing.", a_layer(residual=(0, 1))),
+    ("The residual connection around the feed-forward network is missing.", a_layer(residual=(1, 0))),
+    ("Both residual connections are missing.", a_layer(residual=(0, 0))),
+    ("Both LayerNorms are missing.", a_layer(norms=(None, None))),
+    ("The LayerNorm after attention is missing: self.attention_norm.", a_layer(norms=(None, "feed_forward_norm"))),
+    ("The LayerNorm at the end is missing: self.feed_forward_norm.", a_layer(norms=("attention_norm", None))),
+    ("The two LayerNorms have changed places.", a_layer(norms=("feed_forward_norm", "attention_norm"))),
+    (
+        "The same LayerNorm is in both places: the second one is self.feed_forward_norm.",
+        a_layer(norms=("attention_norm", "attention_norm")),
+    ),
+    ("The feed-forward network has to read what attention made of the stream.", a_layer(reads="input")),
+    ("Add the network's change to what it read, not to the layer's input.", a_layer(reads="adds to the input")),
+    (
+        "This is attention's half alone: the feed-forward network is missing.",
+        lambda layer, x, mask: layer.attention_norm(x + layer.attention(x, mask)[0]),
+    ),
+    ("Attention is missing.", lambda layer, x, mask: layer.feed_forward_norm(x + layer.feed_forward(x))),
+    (
+        "self.attention returns a pair, what it adds and the weights: take the two apart.",
+        lambda layer, x, mask: x + layer.attention(x, mask),
+    ),
+    (
+        "self.attention returns a pair, what it adds and the weights: take the first of it.",
+        lambda layer, x, mask: layer.dropout(layer.attention(x, mask)),
+    ),
+)
+MISTAKES["5.5"] = [(hint, with_weights(wrong)) for hint, wrong in WRONG_LAYERS]
 LAYERS = {"the pretrained layers": (), "H = 18 and 3 heads": (18, 3), "H = 20 and 5 heads": (20, 5)}
 
 
@@ -202,9 +228,11 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
     """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the official layers."""
     expect_function(answer)
     answer = states_of(answer)
-    layers, single, batch, mask = deepcopy(official_layers(hidden_size, num_heads))  # an answer may alter them
+    # an answer may alter them
+    layers, single, batch, mask = deepcopy(official_layers(hidden_size, num_heads))
+    first = layers[0], single[0], torch.ones(single[0].shape[:2], dtype=torch.long)
     with torch.no_grad():
-        name_the_mistake(answer, layers[0], single[0])
+        compare(without_the_finished_layer(answer), right_layer, first, WRONG_LAYERS, what="the hidden states")
         hints = {
             "layer 0, padded batch": "Hand the attention_mask to attention: padding must not be read.",
             "all layers in a row": "Each layer alone was right: does yours remember anything between calls?",
@@ -212,11 +240,13 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
             "each time before the sum: self.dropout(…).",
         }
         climb(rungs(answer, layers, single, batch, mask), hints)
-    states = single[0].clone().requires_grad_()
-    ones = torch.ones(states.shape[:2], dtype=torch.long)
-    sources = [states, *layers[0].parameters()]
-    expect_gradients(answer(layers[0], states, ones), layers[0](states, ones)[0], sources, CUT_OFF)
+    expect_differentiable(answer, right_layer, first)
     return f"It equals all {len(layers)} pretrained layers, and drops where BERT drops."
+
+
+def right_layer(layer, states, mask):
+    """The new hidden states alone."""
+    return layer(states, mask)[0]
 
 
 @cache
@@ -279,51 +309,21 @@ def of_real(states, real: Tensor) -> Tensor:
     return states[real]
 
 
-def name_the_mistake(answer: Callable, layer: nn.Module, states: Tensor) -> None:
-    """Raise a `Hint` that names it if the answer is one of the usual wrong layers."""
-    given, mask = states.clone(), torch.ones(states.shape[:2], dtype=torch.long)
-    with mock.patch.object(TransformerEncoderLayer, "forward", refuse):
-        try:
-            result, again = answer(layer, given, mask), answer(layer, states.clone(), mask)
-        except TypeError as error:
-            pair = "self.attention returns a pair, what it adds and the weights: take the two apart"
-            expect("tuple" not in str(error), f"{pair} ({error}).")
-            raise
-    result = expect_tensor(result, states.shape, "The new hidden states")
-    expect(
-        close(result, again),
-        "It drops in evaluation mode too, as F.dropout does unless told otherwise: use self.dropout(…).",
-    )
-    expect(torch.equal(given, states), "It writes into the hidden states it was given: use x + …, not x += ….")
-    attend, norm1, network, norm2 = (
-        lambda x: layer.attention(x, mask)[0],
-        layer.attention_norm,
-        layer.feed_forward,
-        layer.feed_forward_norm,
-    )
-    attended = attend(states)
-    middle = norm1(states + attended)
-    before, summed = states + attend(norm1(states)), states + attended
-    bare, swapped, again = norm1(attended), norm2(states + attended), norm1(middle + network(middle))
-    wrong = {
-        "This is pre-LN, and BERT is post-LN: normalise after each sum.": before + network(norm2(before)),
-        "The residual connection around attention is missing.": norm2(bare + network(bare)),
-        "The residual connection around the feed-forward network is missing.": norm2(network(middle)),
-        "Both residual connections are missing.": norm2(network(bare)),
-        "Both LayerNorms are missing.": summed + network(summed),
-        "The LayerNorm after attention is missing: self.attention_norm.": norm2(summed + network(summed)),
-        "The LayerNorm at the end is missing: self.feed_forward_norm.": middle + network(middle),
-        "The two LayerNorms have changed places.": norm1(swapped + network(swapped)),
-        "The same LayerNorm stands in both places: the second one is self.feed_forward_norm.": again,
-        "The feed-forward network has to read what attention made of the stream.": norm2(middle + network(states)),
-        "Add the network's change to what it read, not to the layer's input.": norm2(states + network(middle)),
-        "This is attention's half alone: the feed-forward network is missing.": middle,
-        "Attention is missing.": norm2(states + network(states)),
-    }
-    for hint, values in wrong.items():
-        expect(not close(result, values, 1e-4), hint)
+def without_the_finished_layer(answer: Callable) -> Callable:
+    """The answer, which gets a `Hint` where it calls the finished layer, and where two calls give two results."""
+
+    def forward(*given):
+        with mock.patch.object(TransformerEncoderLayer, "forward", refuse):
+            again, result = answer(*copies(given)), answer(*given)
+        expect(
+            close(result, again),
+            "It drops in evaluation mode too, as F.dropout does unless told otherwise: use self.dropout(…).",
+        )
+        return result
+
+    return forward
 
 
 def refuse(*arguments, **options):
-    """What stands in the place of the finished forward: a `Hint`."""
+    """Raise a `Hint` in place of the finished forward."""
     raise Hint("This calls the finished layer: write what it does, with its parts.")

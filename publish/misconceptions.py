@@ -5,6 +5,8 @@ import importlib
 import re
 from collections import defaultdict
 
+from exercises import find_check
+from exercises.comparison import MISTAKES
 from publish.notebooks import NOTEBOOKS, ROOT
 from tests.exercises.misconceptions import hint_of
 
@@ -18,7 +20,7 @@ questions, to write other exercises, or to see at a glance what an exercise test
 from it, as from the solutions: hand out neither.
 
 *The first column counts our wrong answers that get this hint, and the last shows one of them. A name stands for a
-function or a value in `tests/exercises/cases`.*
+function or a value in `exercises` or in `tests/exercises/cases`.*
 """
 
 
@@ -34,6 +36,15 @@ def written(chapter: str) -> dict[str, list[str]]:
         key.value: [ast.unparse(case.elts[0] if isinstance(case, ast.Tuple) else case) for case in answers.elts]
         for key, answers in zip(table.keys, table.values, strict=True)
     }
+
+
+def declared(chapter: str) -> dict[str, dict[str, str]]:
+    """Return how each mistake that a notebook's checks declare is written, by exercise and by hint."""
+    source = (ROOT / "exercises" / f"{chapter}.py").read_text("utf-8")
+    pairs = [node.elts for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Tuple) and len(node.elts) == 2]
+    code = {hint.value: ast.unparse(mistake) for hint, mistake in pairs if isinstance(hint, ast.Constant)}
+    numbers = [number for number in MISTAKES if f"notebook_{number.split('.')[0]:0>2}" == chapter]
+    return {number: {hint: code[hint] for hint, _ in MISTAKES[number]} for number in numbers}
 
 
 def read(answer: str, hint: str, count: int) -> str:
@@ -66,6 +77,10 @@ def page(first: str = "", last: str = "99") -> str:
     for chapter in titles:
         module = importlib.import_module(f"tests.exercises.cases.notebook_{chapter}")
         sources = written(f"notebook_{chapter}")
+        find_check(f"{int(chapter)}.1")  # imports the notebook's checks, and with them what they declare
+        for number, by_hint in declared(f"notebook_{chapter}").items():
+            for hint, source in by_hint.items():
+                found.setdefault(number, defaultdict(list))[hint].append(source)
         for number, answers in sorted(module.WRONG.items()):
             hints = found.setdefault(number, defaultdict(list))
             for (answer, _), source in zip(answers, sources[number], strict=True):
@@ -85,7 +100,7 @@ def page(first: str = "", last: str = "99") -> str:
     lines += table(rows, "exercises")
     for chapter, name in titles.items():
         lines += [f"## [{name[:2]}](notebooks/{name})", ""]
-        for number, hints in found.items():
+        for number, hints in sorted(found.items()):
             if int(number.split(".")[0]) == int(chapter):
                 own = [(hint, sources) for hint, sources in hints.items() if kind(hint) not in often]
                 own.sort(key=lambda pair: -len(pair[1]))

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("sphinx", reason="make site installs what this needs: requirements-dev.txt")
 
+from exercises.comparison import MISTAKES
 from publish import website
 from publish.misconceptions import cell, page, written
 from tests.exercises.cases.notebook_05 import WRONG
@@ -19,13 +20,15 @@ def text() -> str:
 
 
 def test_it_counts_the_wrong_answers_of_each_exercise(text):
-    assert f"\n{sum(map(len, WRONG.values()))} wrong answers to {len(WRONG)} exercises" in text
-    for number, answers in WRONG.items():
-        assert f"Exercise {number}: {len(answers)} wrong answers" in text
+    counts = {number: len(answers) + len(MISTAKES.get(number, ())) for number, answers in WRONG.items()}
+    assert f"\n{sum(counts.values())} wrong answers to {len(WRONG)} exercises" in text
+    for number, count in counts.items():
+        assert f"Exercise {number}: {count} wrong answers" in text
 
 
 def test_it_tells_every_hint(text):
     for number, answers in WRONG.items():
+        assert all(f"| {cell(hint)} |" in text for hint, _ in MISTAKES.get(number, ()))
         for answer, _ in answers:
             assert f"| {cell(hint_of(number, answer))} |" in text
 
