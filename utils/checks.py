@@ -133,8 +133,11 @@ def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None
 
 
 def check_no_problems(what: str, problems: Mapping[str, Collection[str]]) -> None:
-    """Refuse weights of which any kind of problem has names, and list them."""
-    lines = [f"{kind}: {', '.join(sorted(names))}" for kind, names in problems.items() if names]
+    """Refuse weights of which any kind of problem has names, and list the first of them."""
+    lines = []
+    for kind, names in problems.items():
+        first, more = ", ".join(sorted(names)[:8]), len(names) - 8
+        lines += [f"{kind}: {first}" + (f" and {more} more" if more > 0 else "")] if names else []
     if lines:
         raise ValueError(f"{what}; {'; '.join(lines)}")
 

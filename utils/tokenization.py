@@ -10,9 +10,8 @@ from pathlib import Path
 import torch
 from tokenizers import BertWordPieceTokenizer
 from torch import Tensor
-from transformers import AutoTokenizer
 
-from utils.checkpoint import REMEDY, load_tokenizer, reading
+from utils.checkpoint import REMEDY, load_official_tokenizer, load_tokenizer
 from utils.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
@@ -240,7 +239,6 @@ def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, ma
         (folder / "vocab.txt").write_text(lines, "utf-8")
     else:  # white space, such as U+2028 of bert-base-chinese, would be lost in lines
         BertWordPieceTokenizer(dict(vocab), lowercase=lowercase).save(str(folder / "tokenizer.json"))
-    with reading(f"the vocabulary written in {folder}"):
-        found = AutoTokenizer.from_pretrained(folder, trust_remote_code=False).get_vocab()
+    found = load_official_tokenizer(folder).get_vocab()
     if lost := [token for token in vocab if found.get(token) != vocab[token]]:
         raise ValueError(f"a file cannot hold the token {lost[0]!r}: leave it out of the vocabulary")

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 from transformers.utils import logging
 
-from utils.checkpoint import checkpoint_folder
+from utils.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
 from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
 from views.models import rows_of
@@ -35,15 +35,14 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("a text is empty: type a word or more")
     if Path(given.save).is_dir():
         parser.error(f"--save {given.save} is a folder: name a file in it, such as {Path(given.save, 'page.html')}")
-    logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
         folder = checkpoint_folder(given.model)
-        model = AutoModel.from_pretrained(folder)
+        model = load_official(folder, AutoModel)
         rows_of(model)  # ValueError for one that reads no text
         if has_two_sides(model) and given.pair is None:
             parser.error(f"a {family_of(model)} reads one text and writes another: pass what it writes with --pair")
-        view = VIEWS[given.view](model, AutoTokenizer.from_pretrained(folder), given.text, given.pair, **chosen)
+        view = VIEWS[given.view](model, load_official_tokenizer(folder), given.text, given.pair, **chosen)
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))

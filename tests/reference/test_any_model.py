@@ -1,5 +1,6 @@
 """Views of any transformers model: families that are read, families that are refused, and a model left as it was."""
 
+import shutil
 import signal
 
 import pytest
@@ -385,12 +386,15 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
     for folder, text in (("unknown", '{"model_type": "brontosaurus"}'), ("broken", "{")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "config.json").write_text(text)
+    shutil.copytree(tmp_path / "model", tmp_path / "pointer")
+    (tmp_path / "pointer" / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")
     before = sorted(path.name for path in tmp_path.iterdir())
     of_model = ["--model", "model"]
     for arguments, message in (
         ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
         ([TEXT, "--model", "unknown"], "model type `brontosaurus`"),
         ([TEXT, "--model", "broken"], "not a valid JSON file"),
+        ([TEXT, "--model", "pointer"], "pointer cannot be loaded: Error while deserializing header"),
         ([TEXT, "--model", "bert"], "take both from one checkpoint"),  # a folder without a tokenizer
         ([TEXT, "--model", "vit"], "a vit reads no tokens of a vocabulary"),
         ([TEXT, "--model", "t5"], "pass what it writes with --pair"),

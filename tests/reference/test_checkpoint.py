@@ -1,5 +1,7 @@
 """Checkpoints load by name or folder, and what cannot be trusted or built is refused with a reason."""
 
+import json
+import logging
 import re
 import shutil
 
@@ -7,13 +9,33 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers.normalizers import NFKC, BertNormalizer
-from transformers import BertConfig, BertForMaskedLM, BertForPreTraining, BertModel, RobertaConfig
+from transformers import (
+    AutoModel,
+    BertConfig,
+    BertForMaskedLM,
+    BertForPreTraining,
+    BertModel,
+    MarianConfig,
+    MarianMTModel,
+    RobertaConfig,
+)
 
 from tests.helpers import SMALL, tiny_tokenizer, write_vocabulary
 from utils import checkpoint
-from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config, load_reference_model, load_tokenizer
+from utils.checkpoint import (
+    DEFAULT_CHECKPOINT,
+    checkpoint_name,
+    load_config,
+    load_official,
+    load_reference_model,
+    load_tokenizer,
+)
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer, read_vocabulary
+
+MARIAN = {"d_model": 16, "vocab_size": 30, "pad_token_id": 1, "decoder_start_token_id": 1}
+MARIAN |= {f"{side}_{part}": 2 for side in ("encoder", "decoder") for part in ("layers", "attention_heads", "ffn_dim")}
+PREFIXES = ("", "bert.", "model.")  # of a model within one with a head
 
 
 @pytest.fixture
@@ -29,6 +51,17 @@ def edit_weights(folder, change) -> None:
     weights = load_file(folder / "model.safetensors")
     change(weights)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def prefix_weights(folder, prefix: str) -> None:
+    """Put something before the name of every weight."""
+    weights = load_file(folder / "model.safetensors")
+    save_file({f"{prefix}{name}": weight for name, weight in weights.items()}, folder / "model.safetensors")
+
+
+def drop_pooler(weights: dict) -> None:
+    for name in ("weight", "bias"):
+        weights.pop(f"pooler.dense.{name}")
 
 
 def test_embedded_checkpoint_is_the_default(monkeypatch):
@@ -87,13 +120,30 @@ def test_folder_without_config(tmp_path):
         load_config(str(tmp_path))
 
 
-def test_a_folder_around_a_checkpoint(tmp_path):
-    """As scripts/pretrain.py writes it."""
-    inner = tmp_path / "checkpoint"
-    inner.mkdir()
-    (inner / "config.json").touch()
-    with pytest.raises(ValueError, match=rf"so it is no checkpoint: use {re.escape(str(inner))}$"):
-        load_config(str(tmp_path))
+@pytest.mark.parametrize(
+    ("files", "remedy"),
+    [
+        ({"checkpoint": "bert"}, r"use \S+checkpoint"),  # as scripts/pretrain.py writes it
+        ({"snapshots/1f2e": "bert", "1_Pooling": None}, r"use \S+1f2e"),  # as the Hub's cache has it
+        ({"0_Transformer": "bert", "1_Pooling": None}, r"use \S+0_Transformer"),
+        ({"one": "bert", "two/three": "gpt2"}, r"use \S+one or \S+three"),
+        ({"1_Pooling": None}, r"use the embedded .*"),
+    ],
+)
+def test_a_folder_around_a_checkpoint(tmp_path, files, remedy):
+    for name, family in files.items():
+        (tmp_path / name).mkdir(parents=True)
+        content = {"pooling_mode": "mean"} if family is None else {"model_type": family}
+        (tmp_path / name / "config.json").write_text(json.dumps(content))
+    for load in (load_config, lambda folder: load_official(folder, AutoModel)):
+        with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} .*so it is not a checkpoint: {remedy}$"):
+            load(tmp_path)
+
+
+def test_an_adapter_is_merged_first(tmp_path):
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(ValueError, match="it is an adapter; merge it into its model"):
+        load_config(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["no-such-account/no-such-model", "bert-base-nowhere", "not a name!"])
@@ -124,7 +174,7 @@ def test_misshaped_weights(folder):
 
 
 def test_missing_pooler_is_no_problem(folder):
-    edit_weights(folder, lambda weights: [weights.pop(f"pooler.dense.{name}") for name in ("weight", "bias")])
+    edit_weights(folder, drop_pooler)
     assert TransformerEncoder.from_checkpoint(str(folder)).config.hidden_size == 8
 
 
@@ -144,8 +194,96 @@ def test_no_weights_at_all(folder):
 def test_truncated_weights(folder):
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"cannot be read \(.*: fetch or save it again"):
+    with pytest.raises(ValueError, match=r"cannot be loaded: Error while deserializing header"):
         load_reference_model(folder)
+
+
+def settings(**changes):
+    """Change settings in config.json."""
+
+    def change(folder):
+        path = folder / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+    return change
+
+
+def renamed(old: str, new: str):
+    """Change a part of every weight's name."""
+    return lambda folder: edit_weights(
+        folder, lambda weights: [weights.update({name.replace(old, new): weights.pop(name)}) for name in [*weights]]
+    )
+
+
+def add_distances(folder) -> None:
+    """What a BERT with relative positions stores, which transformers 5 does not compute."""
+    name = "encoder.layer.1.attention.self.distance_embedding.weight"
+    edit_weights(folder, lambda weights: weights.update({name: torch.ones(19, 4)}))
+
+
+OFFICIAL = {
+    "names of nn.DataParallel": (
+        lambda folder: prefix_weights(folder, "module."),
+        "missing: embeddings.LayerNorm.bias",
+    ),
+    "names of torch.compile": (lambda folder: prefix_weights(folder, "_orig_mod."), "missing: embeddings.LayerNorm.b"),
+    "code of its own": (renamed("intermediate.dense", "mlp.gated_layers"), "missing: encoder.layer.0.intermediate.den"),
+    "relative positions": (add_distances, "unexpected: encoder.layer.1.attention.self.distance_embedding.weight"),
+    "other sizes": (settings(hidden_size=16), "mis-shaped: embeddings.LayerNorm.bias, embeddings.LayerNorm.weight"),
+    "a layer too few": (settings(num_hidden_layers=3), "missing: encoder.layer.2.attention.output.LayerNorm.bias"),
+    "a layer too many": (settings(num_hidden_layers=1), "unexpected: encoder.layer.1.attention.output.LayerNorm.bi"),
+    "a pointer of git-lfs": (
+        lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
+        "cannot be loaded: Error while deserializing header",
+    ),
+    "4 bits": (
+        settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
+        "cannot be loaded: ",
+    ),
+    "code that is not run": (
+        settings(model_type="new", auto_map={"AutoConfig": "code.Config", "AutoModel": "code.Model"}),
+        "contains custom code",
+    ),
+    **{
+        name: (settings(**{name: "flash_attention_2"}), None)
+        for name in ("attn_implementation", "_attn_implementation")
+    },
+    "no pooler": (lambda folder: edit_weights(folder, drop_pooler), None),
+    "a head": (lambda folder: BertForMaskedLM(BertConfig(**SMALL)).save_pretrained(folder), None),
+    "old buffers": (
+        lambda folder: edit_weights(
+            folder, lambda weights: weights.update({"embeddings.position_ids": torch.arange(10)[None]})
+        ),
+        None,
+    ),
+    "a table of sines": (lambda folder: MarianMTModel(MarianConfig(**MARIAN)).save_pretrained(folder), None),
+}
+
+
+@pytest.mark.parametrize("given", OFFICIAL)
+def test_an_official_model_is_loaded_whole_or_refused(folder, given):
+    change, message = OFFICIAL[given]
+    change(folder)
+    if message is None:
+        model = load_official(folder, AutoModel)
+        stored = load_file(folder / "model.safetensors")
+        loaded = {f"{prefix}{name}": weight for name, weight in model.state_dict().items() for prefix in PREFIXES}
+        assert model.config._attn_implementation == "eager"
+        assert all(torch.equal(stored[name], loaded[name]) for name in stored.keys() & loaded.keys())
+    else:
+        with pytest.raises(ValueError, match=f"{re.escape(str(folder))}.*{re.escape(message)}"):
+            load_official(folder, AutoModel)
+
+
+def test_only_the_report_of_weights_is_silent(folder, caplog):
+    edit_weights(folder, drop_pooler)
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    with caplog.at_level(logging.WARNING, logger="transformers"):
+        load_official(folder, AutoModel)
+        logging.getLogger("transformers.modeling_utils").warning("another warning")
+    logger.removeHandler(caplog.handler)
+    assert [record.getMessage() for record in caplog.records] == ["another warning"]
 
 
 @pytest.fixture
