@@ -244,7 +244,7 @@ def library_errors(what: Path | str) -> Iterator[None]:
         yield
     except Exception as error:  # each library has its own types for it
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{what} cannot be loaded: {reason[:600]}") from error
+        raise ValueError(f"{what} cannot be read: {reason[:600]}") from error
 
 
 @contextmanager

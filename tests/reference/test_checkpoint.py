@@ -194,7 +194,7 @@ def test_no_weights_at_all(folder):
 def test_truncated_weights(folder):
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"cannot be loaded: Error while deserializing header"):
+    with pytest.raises(ValueError, match=r"cannot be read: Error while deserializing header"):
         load_reference_model(folder)
 
 
@@ -234,11 +234,11 @@ OFFICIAL = {
     "a layer too many": (settings(num_hidden_layers=1), "unexpected: encoder.layer.1.attention.output.LayerNorm.bi"),
     "a pointer of git-lfs": (
         lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
-        "cannot be loaded: Error while deserializing header",
+        "cannot be read: Error while deserializing header",
     ),
     "4 bits": (
         settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
-        "cannot be loaded: ",
+        "cannot be read: ",
     ),
     "code that is not run": (
         settings(model_type="new", auto_map={"AutoConfig": "code.Config", "AutoModel": "code.Model"}),

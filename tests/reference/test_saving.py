@@ -447,7 +447,7 @@ def test_a_half_written_folder(tmp_path, name):
     with pytest.raises(ValueError, match=rf"{name} cannot be read \(.*\): (fetch or save it|save the model) again"):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     (tmp_path / name).unlink()
-    with pytest.raises(ValueError, match=r"holds no (config.json, so it is no checkpoint|weights): "):
+    with pytest.raises(ValueError, match=r"holds no (config.json, so it is not a checkpoint|weights): "):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
