@@ -371,7 +371,7 @@ def test_a_checkpoint_of_bert_is_refused():
 
 
 def test_a_folder_without_configuration_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"holds no config\.json, so it is no checkpoint: use a ModernBERT"):
+    with pytest.raises(ValueError, match=r"holds no config\.json, so it is not a checkpoint: use a ModernBERT"):
         ModernEncoder.from_checkpoint(str(tmp_path))
 
 
