@@ -1,7 +1,10 @@
 """Checks for the exercises of notebook 03."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
+from torch import Tensor
 
 from exercises import (
     CUT_OFF,
@@ -29,6 +32,7 @@ from exercises.attention import (
     official_model,
     wrong_weights,
 )
+from exercises.comparison import MISTAKES, name_the_mistake
 from utils.attention import compute_attention_weights, scaled_dot_product_attention
 
 SCORES = {"scores (4, 4)": ((4, 4),), "scores (2, 3, 5)": ((2, 3, 5),), "scores (2, 2, 3, 4)": ((2, 2, 3, 4),)}
@@ -41,8 +45,7 @@ def softmax_over_keys(answer, shape: tuple[int, ...]):
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     with Without("This calls torch's softmax: write it yourself, from exp and sum.", "softmax", "scaled_dot"):
         result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
-    for hint, wrong in wrong_softmaxes(scores).items():
-        expect(not close(result, wrong), hint)
+    name_the_mistake(result, scores.softmax(-1), MISTAKES["3.1"], (scores,))
     expect(close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum.")
     for rows, name in EXTREMES.items():
         large = torch.tensor(rows).repeat(*shape[:-2], 1, 1)
@@ -56,26 +59,27 @@ def softmax_over_keys(answer, shape: tuple[int, ...]):
     return "Subtracting the largest score changes nothing but the overflow."
 
 
-def wrong_softmaxes(scores) -> dict[str, torch.Tensor]:
-    """Hints for the usual mistakes, each with what it gives; nothing for those that fail at this shape."""
-    exponentials, largest = scores.exp(), scores.amax(-1, keepdim=True)
-    shifted = (scores - largest).exp()
-    found = {
-        "These are the exponentials. Divide each row by its sum.": exponentials,
-        "These are softmax over the columns: sum over dim=-1.": scores.softmax(-2),
-        "All weights together sum to 1, but each row should: sum over dim=-1 only.": exponentials / exponentials.sum(),
-    }
-    if scores.dim() == 2:
-        sums = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
-        largest_kept = "Each column loses the largest score of a row: use keepdim=True for the maximum, too."
-        crossed = (scores - scores.amax(-1)).exp()
-        found[sums] = exponentials / exponentials.sum(-1)
-        found[f"{sums} The maximum has it already."] = shifted / shifted.sum(-1)
-        found[largest_kept] = crossed / crossed.sum(-1, keepdim=True)
-        found[f"{largest_kept} So does the sum."] = crossed / crossed.sum(-1)
-    return found
+def without_keeping(sums: bool = True, largest: bool = True) -> Callable[[Tensor], Tensor]:
+    """Return a softmax that forgets keepdim=True in its sum, in its maximum, or in both."""
+
+    def softmax(scores: Tensor) -> Tensor:
+        shifted = (scores - scores.amax(-1, keepdim=not largest)).exp()
+        return shifted / shifted.sum(-1, keepdim=not sums)
+
+    return softmax
 
 
+SUMS = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
+LARGEST = "Each column loses the largest score of a row: use keepdim=True for the maximum, too."
+MISTAKES["3.1"] = (
+    ("These are the exponentials. Divide each row by its sum.", torch.exp),
+    ("These are softmax over the columns: sum over dim=-1.", lambda x: x.exp() / x.exp().sum(-2, keepdim=True)),
+    ("All weights together sum to 1, but each row should: sum over dim=-1 only.", lambda x: x.exp() / x.exp().sum()),
+    (SUMS, lambda x: x.exp() / x.exp().sum(-1)),
+    (f"{SUMS} The maximum has it already.", without_keeping(largest=False)),
+    (LARGEST, without_keeping(sums=False)),
+    (f"{LARGEST} So does the sum.", without_keeping()),
+)
 EXTREMES = {
     ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
     ((-1000.0, -1001.0), (0.0, 1.0)): "scores of −1,000",

@@ -48,7 +48,7 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
 def loop_through_the_layers(answer):
     """The answer is the forward of an encoder: all hidden states, and all attention weights."""
     expect_function(answer)
-    name_the_mistake(lambda *given: pair_of(answer(*given))[0], shared=False)
+    name_the_mistake_in_states(lambda *given: pair_of(answer(*given))[0], shared=False)
     name_the_mistake_in_weights(answer)
     encoder, inputs = deepcopy(ladder(shared=False))  # an answer may alter the encoder
     with torch.no_grad():
@@ -154,7 +154,7 @@ def official_names() -> list[str]:
 def share_one_layer(answer):
     """The answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
-    name_the_mistake(answer, shared=True)
+    name_the_mistake_in_states(answer, shared=True)
     encoder, inputs = deepcopy(ladder(shared=True))  # an answer may alter the encoder
     with torch.no_grad():
         climb(rungs(answer, encoder, inputs), {"embeddings": "Hand the token types to encoder.embeddings."})
@@ -178,7 +178,7 @@ def as_states(value, layers: int) -> list[Tensor]:
     return states
 
 
-def name_the_mistake(answer: Callable, shared: bool) -> None:
+def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
     """Raise a `Hint` that names it if the answer is one of the usual wrong forwards, on two toys.
 
     With `shared`, a right one uses the first layer in every round, else each layer in its own.

@@ -21,6 +21,7 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import run_on_copies
+from exercises.comparison import MISTAKES, name_the_mistake
 from exercises.notebook_04 import Parts, returned_pair
 
 
@@ -36,9 +37,7 @@ def write_the_causal_mask(answer):
         expect(not mask.isinf().any(), "With −∞ it is ready to be added to the scores. Here a mask has True and False.")
         expect(((mask == 0) | (mask == 1)).all(), "A mask has True (may look) and False (may not) only.")
         seen, right = mask == 1, torch.ones(T, T).tril() == 1
-        if T > 1:
-            for hint, wrong in wrong_masks(right).items():
-                expect(not seen.equal(wrong), hint)
+        name_the_mistake(seen, right, MISTAKES["12.1"], (T,))
         expect(seen.equal(right), "Each row is True from the first column up to the token's own, and no further.")
         numbers = (
             "The right places, but as numbers: the next cell exchanges True and False with ~, which needs booleans. "
@@ -48,20 +47,23 @@ def write_the_causal_mask(answer):
     return "One mask serves every text of this length. From here on, the decoder is masked by yours."
 
 
-def wrong_masks(right: Tensor) -> dict[str, Tensor]:
-    """The masks that usual mistakes give, each with its hint."""
-    alone = torch.eye(len(right)) == 1
-    return {
-        "Turned round: True is where a token may look, and False where it may not.": ~right,
-        "Here a token sees those after it: a row is a token that looks, a column one that is looked at.": right.T,
-        "A token may see itself, too: the diagonal is True.": right & ~alone,
-        "Every token sees every other: nothing is hidden yet.": torch.ones_like(right),
-        "Each token sees only itself: it may see all tokens before it, too.": alone,
-        "Each token sees the one after it as well: that is the very token it is asked for.": torch.ones(
-            right.shape
-        ).tril(1)
-        == 1,
-    }
+MISTAKES["12.1"] = (
+    (
+        "The wrong way round: True is where a token may look, and False where it may not.",
+        lambda T: torch.ones(T, T).triu(1).bool(),
+    ),
+    (
+        "Here a token sees those after it: a row is a token that looks, a column one that is looked at.",
+        lambda T: torch.ones(T, T).triu().bool(),
+    ),
+    ("A token may see itself, too: the diagonal is True.", lambda T: torch.ones(T, T).tril(-1).bool()),
+    ("Every token sees every other: nothing is hidden yet.", lambda T: torch.ones(T, T).bool()),
+    ("Each token sees only itself: it may see all tokens before it, too.", lambda T: torch.eye(T).bool()),
+    (
+        "Each token sees the one after it as well: that is the very token that it has to predict.",
+        lambda T: torch.ones(T, T).tril(1).bool(),
+    ),
+)
 
 
 @cache
@@ -119,7 +121,7 @@ def write_cross_attention(answer):
                 sizes != [tuple(weights.shape), tuple(output.shape)],
                 "The two results are turned round: the output first, then the weights.",
             )
-            name_the_mistake(found[1], across)
+            name_the_mistake_across(found[1], across)
             rungs = [("weights", found[1], weights), ("output", found[0], output)]
             climb([(f"{name} of layer {layer}", *pair) for name, *pair in rungs], hints_for(layer))
     parts, text, source, _, _, _ = across
@@ -162,7 +164,7 @@ def weights_of(parts: Parts, asks: Tensor, asked: Tensor, mask: Tensor | None = 
     return scores.softmax(dim=-1)
 
 
-def name_the_mistake(found, across: tuple) -> None:
+def name_the_mistake_across(found, across: tuple) -> None:
     """`Hint` for weights of a usual kind of mistake."""
     parts, text, source, mask, right, _ = across
     if not isinstance(found, Tensor):

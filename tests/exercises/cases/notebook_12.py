@@ -216,13 +216,6 @@ RIGHT = {
 
 WRONG = {
     "12.1": [
-        (lambda T: ~mask(T), "Turned round"),
-        (lambda T: mask(T).T, "those after it"),
-        (lambda T: torch.ones(T, T).triu(1).bool(), "Turned round"),
-        (lambda T: torch.ones(T, T).tril(-1).bool(), "the diagonal is True"),
-        (lambda T: torch.ones(T, T).tril(1).bool(), "the one after it"),
-        (lambda T: torch.ones(T, T, dtype=torch.bool), "nothing is hidden"),
-        (lambda T: torch.eye(T).bool(), "only itself"),
         (lambda T: torch.ones(T, T).tril(), "as numbers"),
         (lambda T: mask(T).long(), "as numbers"),
         (lambda T: torch.zeros(T, T).masked_fill(~mask(T), -torch.inf), "ready to be added"),
