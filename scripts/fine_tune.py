@@ -51,7 +51,8 @@ class TextLabels:
     def __init__(self, options: argparse.Namespace):
         """Read the reader's own file, or the reviews."""
         if options.data is None:
-            self.parts, self.names, self.told = [part[: options.limit] for part in reviews()], LABELS, []
+            self.parts, self.names = [part[: options.limit] for part in reviews()], LABELS
+            self.told = [describe_classes(LABELS, (label for part in self.parts for label in part.labels))]
             return
         own = read_labelled(options.data, options.text, options.label)
         self.parts, self.names = [part[: options.limit] for part in own[:3]], own.names

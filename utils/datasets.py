@@ -207,15 +207,8 @@ def read_words(path: str | Path, seed: int = 0) -> LabelledWords:
         raise ValueError(f"{path} cannot be read ({error}): {remedy}") from error
     where = f"{path} ({columns})" if columns else str(path)
     counts = Counter(label for text in texts for _, label in text)
-    names, words = sorted_names(counts), {word for text in texts for word, _ in text}
-    if not counts:
-        raise ValueError(f"{path} is empty: write a word and its label into each row, such as Paris,place")
-    check_no_header(where, *texts[0][0], counts)
-    if len(names) < 2:
-        raise ValueError(f"{where} holds one class, {names[0]!r}: it takes two different labels or more")
-    if len(names) > len(words):
-        found = f"{len(words)} different words and {len(names)} different labels"
-        raise ValueError(f"{where} has {found}, as if they had changed places: write the word first, then its label")
+    names = sorted_names(counts)
+    check_words(where, texts, counts)
     unique = {}  # the first of each text, and whether another has other labels
     for text in texts:
         first, others = unique.setdefault(" ".join(word for word, _ in text), (text, []))
@@ -258,7 +251,7 @@ def word_texts(path: Path) -> tuple[list[list[tuple[str, str]]], str]:
         elif texts[-1] or not is_comment(row, columns):
             check_fields(row, line, columns, mark)
             texts[-1].append((line, row))
-    first = int(columns > 2 and all(row[0].isdecimal() for text in texts for _, row in text))
+    first = int(columns > 2 and all(re.fullmatch(r"\d+([-.]\d+)?", row[0]) for text in texts for _, row in text))
     if first and columns == 10:
         raise ValueError("it has the ten columns of CoNLL-U: keep two, the word and its label, with a tab between them")
     texts = [[word_and_label(row[first], row[-1], line) for line, row in text] for text in texts if text]
@@ -311,13 +304,25 @@ def word_and_label(word: str, label: str, line: int) -> tuple[str, str]:
     return word, label
 
 
-def check_no_header(path: str, word: str, label: str, counts: Counter) -> None:
-    """Refuse a first row that names the columns, or whose label is the only one that is no mark of a scheme."""
-    marked = [name for name in counts if re.match(f"[{PREFIXES}]-", name)]
-    alone = bool(marked) and {*counts} - {*marked} - {"O"} == {label}
+def check_words(where: str, texts: Sequence[list[tuple[str, str]]], counts: Counter) -> None:
+    """Refuse texts of fewer than two classes, labels in the place of words, and a header among the rows.
+
+    A header names the columns, or its label is the only one that is no mark of a scheme.
+    """
+    if not counts:
+        raise ValueError(f"{where} is empty: write a word and its label into each row, such as Paris,place")
+    word, label = texts[0][0]
+    marked = {name for name in counts if re.match(f"[{PREFIXES}]-", name)}
+    alone = marked and counts.keys() - marked - {"O"} == {label}
     named = WORD_COLUMN.fullmatch(word) and LABEL_COLUMN.fullmatch(label)
     if counts[label] == 1 and (alone or named):
-        raise ValueError(f"{path} begins with a header, {word!r} and {label!r}: delete it, and begin with a word")
+        raise ValueError(f"{where} begins with a header, {word!r} and {label!r}: delete it, and begin with a word")
+    if len(counts) < 2:
+        raise ValueError(f"{where} holds one class, {label!r}: it takes two different labels or more")
+    words = {word for text in texts for word, _ in text}
+    if len(counts) > len(words):
+        found = f"{len(words)} different words and {len(counts)} different labels"
+        raise ValueError(f"{where} has {found}, as if they had changed places: write the word first, then its label")
 
 
 def deal_words(path: str, groups: Sequence[list[list[tuple[str, str]]]]) -> list[list[list[tuple[str, str]]]]:
