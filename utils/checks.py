@@ -24,6 +24,7 @@ MODERN_COUNTS = (
 )
 COUNTS = (*MODERN_COUNTS, "type_vocab_size")
 MOST_LAYERS = 1000  # more would be built for hours
+SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
 SHARES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "norm_eps")  # from 0 to 1
 MODERN_LAYERS = ("full_attention", "sliding_attention")  # of ModernBERT: global and local ones
 COMPARED = WeakKeyDictionary()  # tokenizers whose ids were found to be those of a model of this size
@@ -294,15 +295,41 @@ def check_vocabulary(vocab: Mapping[str, int]) -> None:
     missing = [token for token in SPECIAL_TOKENS if token not in vocab]
     if missing:
         raise ValueError(f"the vocabulary lacks {', '.join(missing)}: pass BERT's whole, token to id")
+    for token, token_id in vocab.items():
+        if not is_integer(token_id) or token_id < 0:
+            raise ValueError(f"the vocabulary gives {token!r} the id {token_id!r}: ids are whole numbers from 0")
     several = [token_id for token_id, tokens in Counter(vocab.values()).items() if tokens > 1]
     if several:
         raise ValueError(f"the vocabulary gives several tokens the id {several[0]}: each needs one of its own")
 
 
+def vocabulary_of(tokenizer) -> Mapping[str, int]:
+    """Return a tokenizer's vocabulary, token to id; TypeError for anything that turns no text into ids."""
+    check_is_tokenizer(tokenizer)
+    has_vocab = inspect.getattr_static(tokenizer, "vocab", None) is not None  # those in Python have get_vocab alone
+    return tokenizer.vocab if has_vocab else tokenizer.get_vocab()
+
+
+def check_is_tokenizer(tokenizer) -> None:
+    """Refuse with a TypeError what cannot be called or has no vocabulary, whose dictionary is not made here."""
+    static = [inspect.getattr_static(tokenizer, name, None) for name in ("vocab", "get_vocab")]
+    if not callable(tokenizer) or static == [None, None]:
+        kind = type(tokenizer).__name__
+        raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+
+
+def has_rows_for(tokens: int, rows: int, multiple: int = 8) -> bool:
+    """Return whether a table of embeddings has a row for each token, and spare ones up to a multiple, for speed.
+
+    Models in the wild have up to 1,024 to spare, and never as many as they use; not all of them a multiple of 8.
+    """
+    return tokens == rows or (rows % multiple == 0 and 0 < rows - tokens <= min(SPARE, tokens))
+
+
 def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:
     """Refuse a vocabulary whose ids are not those of the model; the error has both sizes."""
     ids = set(vocab.values())
-    if ids != set(range(vocab_size)):
+    if ids != set(range(len(ids))) or not has_rows_for(len(ids), vocab_size):
         last = max(ids, default=None)
         sizes = f"{len(ids)} tokens with ids up to {last}, and the model's vocab_size is {vocab_size}"
         raise ValueError(f"the tokenizer has {sizes}: take both from one checkpoint with its vocabulary")
@@ -314,11 +341,9 @@ def check_tokenizer(tokenizer, vocab_size: int) -> None:
     The ids are compared once for each tokenizer, and its vocabulary is made no second time: either takes longer than a
     hundred texts.
     """
-    if not callable(tokenizer) or inspect.getattr_static(tokenizer, "vocab", None) is None:
-        kind = type(tokenizer).__name__
-        raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+    check_is_tokenizer(tokenizer)
     if COMPARED.get(tokenizer) != vocab_size:
-        check_vocabulary_size(tokenizer.vocab, vocab_size)
+        check_vocabulary_size(vocabulary_of(tokenizer), vocab_size)
         COMPARED[tokenizer] = vocab_size
 
 

@@ -19,11 +19,10 @@ from views.inputs import (
     check_size_of,
     describe,
     in_ten_thousandths,
-    prettify,
     read_panel,
     row_of,
 )
-from views.models import name_of, read_heads, read_two_sides
+from views.models import name_of, read_heads, read_two_sides, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 
 
@@ -127,10 +126,11 @@ def neuron_view(
     of the view opens the row of `token`, a word or its index. ValueError for a model whose weights are not the softmax
     of its queries and keys, a layer or head that does not exist, and a text that the model cannot take.
     """
+    encoder = unwrap(encoder)
     heads_read = read_heads(encoder, tokenizer, sentence_a, sentence_b)
     L, A, _, _ = heads_read.weights.shape
     [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
-    tokens = [prettify(token) for token in heads_read.tokens]
+    tokens = heads_read.tokens
     panel = {
         "attn": with_masked(heads_read.weights, heads_read.hidden),
         "queries": in_ten_thousandths(heads_read.queries),
@@ -192,8 +192,10 @@ def read_arguments(
     """
     if unknown := two_texts.keys() - Given.__annotations__.keys():
         raise TypeError(f"{view}() got an unexpected keyword argument '{min(unknown)}'")
+    source = unwrap(source)
     if has_two_sides(source):
         name, two_texts = name or name_of(source), read_two_sides(source, tokens, start, sentence_b)
+        prettify_tokens = False  # they are readable
         source = tokens = start = sentence_b = None
     one_text = (source, tokens, start, sentence_b)
     given = {argument: value for argument, value in two_texts.items() if value is not None}
@@ -229,6 +231,7 @@ def read_one_text(
     if isinstance(source, nn.Module):
         heads_read, name = read_heads(source, tokens, start, sentence_b, neurons=False), name_of(source)
         source, tokens, start = heads_read.weights.split(1), heads_read.tokens, heads_read.sentence_b_start
+        prettify_tokens = False  # they are readable
     elif sentence_b is not None:
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")
     panel = read_panel(source, tokens, tokens, prettify_tokens=prettify_tokens)

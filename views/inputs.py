@@ -1,6 +1,6 @@
 """The attentions that a view is given, checked and packed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple
 
@@ -67,10 +67,20 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
         attention = ()
     if isinstance(attention, str) or not isinstance(attention, Iterable):
         raise TypeError(f"{argument} must be one tensor per layer, got {type(attention).__name__}: {WAYS}")
+    if isinstance(attention, Mapping):
+        raise TypeError(f"{argument} is the whole output of a model: pass its attentions, output.attentions")
     layers = list(attention)
     if not layers or any(layer is None for layer in layers):
         raise ValueError(f"{argument} holds no weights, {tuple(layers)!r:.60}: {NO_WEIGHTS}")
-    layers = [torch.as_tensor(layer) for layer in layers]
+    if any(isinstance(layer, (tuple, list)) and any(isinstance(part, Tensor) for part in layer) for layer in layers):
+        raise TypeError(
+            f"{argument} has a tuple of layers for each step, as generate() returns them: call the model once on the "
+            "text that it wrote, with output_attentions=True, or pass the model itself to the view"
+        )
+    try:
+        layers = [torch.as_tensor(layer) for layer in layers]
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{argument} must be one tensor per layer ({error}): {WAYS}") from error
     first = tuple(layers[0].shape)
     for index, layer in enumerate(layers):
         if layer.dim() != 4 or layer.shape != first or not layer.numel():

@@ -11,15 +11,19 @@ from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
 from utils.batches import device_of, evaluation_mode
-from utils.checks import check_tokenizer
+from utils.checks import check_tokenizer, has_rows_for, vocabulary_of
 from utils.encoder import TransformerEncoder
 from views.any_model import accepted, family_of, has_two_sides, is_official, read_neurons, read_weights, takes
+from views.inputs import prettify
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 JOINERS = "\u200c\u200d"
-SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
+WRAPPERS = {  # what holds a model, and where
+    "SentenceTransformer": "model[0].auto_model, with model.tokenizer",
+    "PeftModel": "model.merge_and_unload()",
+}
 
 
 class Text(NamedTuple):
@@ -79,7 +83,7 @@ def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str
     if target is None:
         raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second, too, as sentence_b")
     read, written = (
-        check_some_tokens(name, tokenize_for_view(model, tokenizer, text, None))
+        check_some_tokens(name, tokenize_for_view(model, tokenizer, text, None, is_target=name == "sentence_b"))
         for name, text in (("sentence_a", source), ("sentence_b", target))
     )
     inputs = read.inputs | {"decoder_input_ids": written.inputs["input_ids"]}
@@ -101,8 +105,18 @@ def name_of(model: nn.Module) -> str:
     return Path(getattr(model.config, "name_or_path", "") or "").name
 
 
+def unwrap(model):
+    """Return the model inside nn.DataParallel, nn.parallel.DistributedDataParallel and torch.compile."""
+    while isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)) or hasattr(model, "_orig_mod"):
+        model = model._orig_mod if hasattr(model, "_orig_mod") else model.module
+    return model
+
+
 def check_model(model) -> None:
     """Raise ValueError for what is no model of this series and none of transformers."""
+    for kind in type(model).__mro__:
+        if kind.__name__ in WRAPPERS:
+            raise ValueError(f"a {kind.__name__} holds the model that a view reads: pass {WRAPPERS[kind.__name__]}")
     if not is_official(model) and not is_ours(model):
         raise ValueError(
             f"a view cannot read a {type(model).__name__}: pass a model of this series or of transformers (of ours "
@@ -118,7 +132,7 @@ def is_ours(model) -> bool:
     )
 
 
-def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None) -> Text:
+def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None, *, is_target: bool = False) -> Text:
     """Turn a text or pair into tokens and ids (1, S), by our tokenizer or by any of transformers'."""
     if is_official(model):
         check_vocabulary(tokenizer, rows_of(model))
@@ -131,8 +145,11 @@ def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None)
         if not isinstance(text, str):  # a list would be tokenized as a batch, of which a view shows the first alone
             raise ValueError(f"{name} must be one string, got {text!r:.60}: a view shows one text or one pair")
     if hasattr(tokenizer, "convert_ids_to_tokens"):
-        batch = tokenizer(*texts.values(), return_tensors="pt", return_token_type_ids=True)
+        given = {"text_target": sentence_a} if is_target else {"text": sentence_a, "text_pair": sentence_b}
+        batch = tokenizer(**given, return_tensors="pt", return_token_type_ids=True)
         tokens = readable_tokens(tokenizer, batch)
+        if is_official(model):
+            check_rows(tokens, batch["input_ids"][0].tolist(), rows_of(model))
     else:
         batch = tokenizer(sentence_a, sentence_b)
         tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
@@ -141,7 +158,7 @@ def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None)
             f"the text has {len(tokens)} tokens and the model {longest} positions "
             "(max_position_embeddings): shorten the text"
         )
-    start = None if sentence_b is None else start_of_b(batch)
+    start = None if sentence_b is None else start_of_b(tokenizer, batch, sentence_b)
     return Text(tokens, accepted(model, batch), start, words_of(tokens, batch))
 
 
@@ -172,22 +189,43 @@ def rows_of(model: "PreTrainedModel") -> int:
 
 
 def check_vocabulary(tokenizer, rows: int) -> None:
-    """Refuse a tokenizer whose ids do not fill a model's embeddings, but for the rows that many have to spare."""
-    if not callable(tokenizer) or not hasattr(tokenizer, "vocab"):
-        raise TypeError(f"tokenizer must be one of this series or of transformers, got {type(tokenizer).__name__}")
-    last = max(tokenizer.vocab.values(), default=-1)
-    if not max(rows - SPARE, rows / 2) <= last + 1 <= rows:
+    """Refuse a tokenizer whose ids do not fill a model's embeddings, but for spare rows and for tokens added later."""
+    vocab = vocabulary_of(tokenizer)
+    added = tokenizer.get_added_vocab() if hasattr(tokenizer, "get_added_vocab") else {}
+    last = max(vocab.values(), default=-1)
+    own = max((token_id for token, token_id in vocab.items() if token not in added), default=-1)
+    if own >= rows or (last < rows and not has_rows_for(last + 1, rows, multiple=1)):
         raise ValueError(
             f"the tokenizer has ids up to {last}, and the model {rows} rows of embeddings: take both from one "
             "checkpoint"
         )
 
 
-def start_of_b(batch) -> int:
-    """Return the index of the second sentence's first token."""
+def check_rows(tokens: list[str], ids: list[int], rows: int) -> None:
+    """Refuse a text with a token that the model has no embedding for."""
+    for token, token_id in zip(tokens, ids, strict=True):
+        if not 0 <= token_id < rows:
+            raise ValueError(
+                f"the token {token!r} has the id {token_id}, and the model {rows} rows of embeddings: add rows for new "
+                "tokens with model.resize_token_embeddings(len(tokenizer)), and train them"
+            )
+
+
+def start_of_b(tokenizer, batch, sentence_b: str) -> int:
+    """Return the index of the second sentence's first token; ValueError for a sentence without a token."""
     if getattr(batch, "is_fast", False):
-        return batch.sequence_ids(0).index(1)
-    return int((batch["token_type_ids"] == 0).sum())
+        sides = batch.sequence_ids(0)
+        if 1 in sides:
+            return sides.index(1)
+    elif (batch["token_type_ids"] == 1).any():
+        return int((batch["token_type_ids"][0] == 1).nonzero()[0])
+    else:  # a tokenizer in Python, of a model without token types
+        ids = batch["input_ids"][0].tolist()
+        own = tokenizer(sentence_b, add_special_tokens=False)["input_ids"]
+        starts = [start for start in range(len(ids)) if own and ids[start : start + len(own)] == own]
+        if starts:
+            return starts[-1]
+    raise ValueError(f"sentence_b={sentence_b!r:.60} has no token: pass a text with a word or more")
 
 
 def words_of(tokens: list[str], batch) -> list[int]:
@@ -206,9 +244,13 @@ def readable_tokens(tokenizer, batch) -> list[str]:
     Where one character takes several tokens, each shows it with its number: 🙂·1, 🙂·2.
     """
     ids = batch["input_ids"][0].tolist()
-    decoder = str(getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", ""))
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    decoder, splits = (str(getattr(backend, part, "")) for part in ("decoder", "pre_tokenizer"))
     if "ByteLevel" not in decoder and "ByteFallback" not in decoder:
-        return [visible(token) for token in tokenizer.convert_ids_to_tokens(ids)]
+        tokens = [visible(token) for token in tokenizer.convert_ids_to_tokens(ids)]
+        if "ByteLevel" in splits:  # and nothing that decodes its letters for bytes
+            return [prettify(token) for token in tokens]
+        return [token.replace("▁", " ").removesuffix("</w>") for token in tokens]  # Ġ is a letter here, of Maltese
     shown = [tokenizer.decode([token_id], clean_up_tokenization_spaces=False) for token_id in ids]
     for start in range(len(ids)):
         if "\ufffd" not in shown[start]:

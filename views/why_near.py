@@ -6,8 +6,7 @@ from torch.nn import functional as F
 from utils.batches import device_of
 from utils.search import shares_of_cosine
 from views.figures import make_figure
-from views.inputs import prettify
-from views.models import Text, check_model, reading, tokenize_for_view
+from views.models import Text, check_model, reading, tokenize_for_view, unwrap
 from views.page import View
 
 MOST_TOKENS = 256  # of a text: 65,536 shares on a page
@@ -23,6 +22,7 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | None =
     whose sentence vectors are the means of its tokens' vectors, and `tokenizer` its own. ValueError for another model,
     an empty text and one of more than 256 tokens.
     """
+    encoder = unwrap(encoder)
     check_model(encoder)
     texts = {"text": text, "other": other} | ({} if control is None else {"control": control})
     read = {name: read_states(encoder, tokenizer, name, given) for name, given in texts.items()}
@@ -53,7 +53,7 @@ def read_states(encoder, tokenizer, name: str, text: str) -> tuple[Text, Tensor]
 def compare(one: tuple[Text, Tensor], other: tuple[Text, Tensor]) -> dict:
     """Put together what the page draws of two texts."""
     shares = shares_of_cosine(one[1], other[1])
-    sides = [{"tokens": [prettify(token) for token in read.tokens], "words": read.words} for read, _ in (one, other)]
+    sides = [{"tokens": read.tokens, "words": read.words} for read, _ in (one, other)]
     return {
         "sides": sides,
         "shares": shares.tolist(),

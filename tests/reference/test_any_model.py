@@ -5,15 +5,16 @@ import signal
 
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModel, BertTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from tests.families import ENCODER, FAMILIES, GROUPED, TWO_SIDES, WIDER, byte_level, sharp_model
 from tests.helpers import data_of
 from utils.modernbert import ModernEncoder
 from views import any_model, explore, head_view, model_view, neuron_view
 from views.__main__ import main
-from views.models import read_heads, readable_tokens, visible
+from views.models import read_heads, read_two_sides, readable_tokens, visible
 
 WORDS = {f"w{number}": number for number in range(100)}
 TEXT = "w5 w6 w7 w8 w9 w10 w11 w12"
@@ -253,8 +254,91 @@ def test_a_tokenizer_of_another_model(tokenizer):
     large = sharp_model("bert", ENCODER | {"vocab_size": 2000})
     with pytest.raises(ValueError, match="ids up to 99, and the model 2000 rows"):
         head_view(large, tokenizer, TEXT)
-    with pytest.raises(TypeError, match="tokenizer must be one of this series or of transformers, got list"):
+    with pytest.raises(TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got list"):
         head_view(large, [], TEXT)
+
+
+def test_an_added_token_needs_a_row_only_where_it_is_read():
+    bytewise = byte_level(["the cat"] * 3)
+    model = sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)})
+    bytewise.add_special_tokens({"pad_token": "[PAD]"})
+    assert data_of(head_view(model, bytewise, "the cat"))["attention"]["all"]["left_text"][0] == "the"
+    with pytest.raises(ValueError, match=r"token '\[PAD\]' has the id \d+, .*model.resize_token_embeddings\(len"):
+        head_view(model, bytewise, "the [PAD]")
+    model.resize_token_embeddings(len(bytewise))
+    head_view(model, bytewise, "the [PAD]")
+
+
+class Spoken(PreTrainedTokenizer):
+    """A tokenizer in Python, of words, as RoBERTa's relatives have it: no .vocab, and one type of tokens."""
+
+    def __init__(self, **options):
+        self.prefix = "w"
+        super().__init__(unk_token="w0", **options)
+
+    vocab_size = 100
+
+    def get_vocab(self):
+        return WORDS
+
+    def _switch_to_target_mode(self):
+        self.prefix = "w3"
+
+    def _switch_to_input_mode(self):
+        self.prefix = "w"
+
+    def _tokenize(self, text, **_):
+        return [word.replace("w", self.prefix) for word in text.split()]
+
+    def _convert_token_to_id(self, token):
+        return WORDS[token]
+
+    def _convert_id_to_token(self, index):
+        return f"w{index}"
+
+    def build_inputs_with_special_tokens(self, ids, other=None):
+        return [1, *ids, 1] if other is None else [1, *ids, 1, 1, *other, 1]
+
+    def create_token_type_ids_from_sequences(self, ids, other=None):
+        return [0] * len(self.build_inputs_with_special_tokens(ids, other))
+
+
+def test_a_tokenizer_in_python_is_read():
+    bert = sharp_model("roberta", FAMILIES["roberta"])
+    found = read_heads(bert, Spoken(), "w5 w6 w5", "w5 w6")
+    assert found.tokens == ["w1", "w5", "w6", "w5", "w1", "w1", "w5", "w6", "w1"]
+    assert found.sentence_b_start == 6
+    wanted = own_weights(bert, input_ids=ids_of(" ".join(found.tokens)))
+    torch.testing.assert_close(found.weights, wanted, atol=1e-6, rtol=0)
+    sides = read_two_sides(sharp_model("bart", TWO_SIDES["bart"]), Spoken(), "w5", "w6")
+    assert (sides["encoder_tokens"], sides["decoder_tokens"]) == (["w1", "w5", "w1"], ["w1", "w36", "w1"])
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_a_second_sentence_without_a_token_is_refused(tokenizer, text):
+    with pytest.raises(ValueError, match=r"sentence_b=.* has no token: pass a text with a word or more"):
+        head_view(sharp_model("bert", ENCODER), tokenizer, TEXT, text)
+
+
+def test_a_letter_of_wordpiece_is_no_mark_of_a_space():
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Ġ", "##orġ"]
+    maltese = BertTokenizer({token: number for number, token in enumerate(tokens)}, do_lower_case=False)
+    model = sharp_model("bert", ENCODER | {"vocab_size": 7})
+    assert read_heads(model, maltese, "Ġorġ").tokens == ["[CLS]", "Ġ", "##orġ", "[SEP]"]
+    for draw in (head_view, model_view, neuron_view):
+        assert data_of(draw(model, maltese, "Ġorġ"))["attention"]["all"]["left_text"][1:3] == ["Ġ", "##orġ"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.compile itself
+def test_a_model_inside_of_another_is_read_or_named(tokenizer):
+    bert = sharp_model("bert", ENCODER)
+    wanted = data_of(head_view(bert, tokenizer, TEXT))["attention"]["all"]["attn"]
+    for holder in (torch.nn.DataParallel(bert), torch.compile(bert), torch.compile(torch.nn.DataParallel(bert))):
+        assert data_of(head_view(holder, tokenizer, TEXT))["attention"]["all"]["attn"].equal(wanted)
+        neuron_view(holder, tokenizer, TEXT)
+    whole = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
+    with pytest.raises(ValueError, match=r"a SentenceTransformer holds .*: pass model\[0\]\.auto_model"):
+        head_view(whole, tokenizer, TEXT)
 
 
 def test_pieces_of_bytes_are_shown_as_text():
