@@ -1,9 +1,11 @@
 """Fine-tune on the review sentences of notebook 08, on your own CSV, or on words with labels, in one process or many.
 
-`python scripts/fine_tune.py --epochs 3 --save FOLDER`; `--data FILE.csv --text COLUMN --label COLUMN` takes your own
-sentences, with as many classes as there are different labels; `--tokens FILE.csv` takes words: a word and its label in
-each row, no header, an empty row between texts (notebook 15). A checkpoint that was saved with classes of this kind
-keeps its last layer and its classes, which are matched with the data's by their names; any other gets an untrained one.
+`python scripts/fine_tune.py --epochs 3 --save FOLDER` trains on the reviews. `--data FILE --text COLUMN --label COLUMN`
+takes your own sentences (CSV, a table with tabs, or JSON Lines), with as many classes as there are different labels.
+`--tokens FILE` takes words, as CSV or CoNLL-2003 have them: a word and its label in each row, no header, an empty row
+between texts (notebook 15). A checkpoint that was saved with classes of this kind keeps its last layer and its classes,
+which are matched with the data's by their names; any other gets an untrained one.
+
 On several GPUs or machines `accelerate launch scripts/fine_tune.py …`. Two processes without a GPU: `accelerate launch
 --multi_gpu --num_processes 2 scripts/fine_tune.py --cpu`.
 """
@@ -160,8 +162,8 @@ def most_frequent(names: Sequence[str], labels: Sequence[int]) -> str:
 def read_options() -> argparse.Namespace:
     """The command line; ValueError for a number that leaves nothing to do, OSError for a place that is not ours."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="a CSV file of your own, with a header; else the review sentences")
-    parser.add_argument("--tokens", help="a CSV file of your own with a word and its label in each row, no header")
+    parser.add_argument("--data", help="your own table with a header, CSV or JSON Lines; else the review sentences")
+    parser.add_argument("--tokens", help="your own words, one and its label in each row, as in CSV or CoNLL-2003")
     parser.add_argument("--text", default="text", help="its column with the texts (default: text)")
     parser.add_argument("--label", default="label", help="its column with the labels (default: label)")
     parser.add_argument("--checkpoint", help="a local folder or a name on the Hub; else the embedded one")
