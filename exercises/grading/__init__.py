@@ -1,33 +1,23 @@
-"""Marks what a class has handed in: `cells` finds the answers, `process` runs them under `watch`, `report` tells."""
+"""Grade the hand-ins of a class: `cells` finds the answers, `child` judges them, `process` limits it, `report` writes.
+
+Grading detects no cheating, and hand-ins run with your rights: docs/TEACHING.md shows a container, and nbgrader.
+"""
 
 import contextlib
 import os
-from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from unittest import mock
 
 from tqdm.auto import tqdm
 
-from exercises.grading.process import Allowance, Grader
-from exercises.grading.report import Graded, accept, compare, printable
+from exercises.grading.cells import published
+from exercises.grading.process import Grader
+from exercises.grading.report import Row, compare_rows, row_names
 
-
-def named(paths: Sequence[Path]) -> dict[str, Path]:
-    """The hand-ins by the name of their files or, where several files have one name, by their folders too.
-
-    Names that look the same, such as two that differ in white space only, get a number.
-    """
-    names = [printable(path.stem) for path in paths]
-    if len(set(names)) < len(names):
-        common = os.path.commonpath([path.resolve().parent for path in paths])
-        names = [printable(path.resolve().relative_to(common).with_suffix("").as_posix()) for path in paths]
-    seen, rows = Counter(), {}
-    for name, path in zip(names, paths, strict=True):
-        seen[name] += 1
-        while (row := name if seen[name] == 1 else f"{name} ({seen[name]})") in rows:
-            seen[name] += 1
-        rows[row] = path
-    return rows
+QUIET = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "MPLBACKEND": "agg", "HF_HUB_OFFLINE": "1"}
+QUIET |= {"DEVICE": "cpu", "CUDA_VISIBLE_DEVICES": "", "MINE": "off"}  # processes share the cores and show nothing
 
 
 def grade(
@@ -35,28 +25,35 @@ def grade(
     paths: Sequence[Path],
     save: Callable = lambda rows: None,
     processes: int = 1,
-    allowance: Allowance | None = None,
     accepted: Sequence[tuple[str, str]] = (),
-) -> list[Graded]:
-    """Grade the hand-ins and return them in their order; `save` gets all rows at once, and again after each of them.
+    **limits: float,
+) -> list[Row]:
+    """Grade the hand-ins and return a row for each, in their order; Ctrl-C returns what is known so far.
 
-    So an interrupted grading keeps what it has. `accepted` are pairs of a name and an exercise whose answer is believed
-    although it is doubted. ValueError for a notebook without exercises, or a pair that there is not.
+    `save` gets all rows first, and again after each hand-in. `accepted` are pairs of a name and an exercise that gets
+    its points whatever its check says. ValueError if the notebook has no exercises, or for an unknown pair.
     """
-    grader, hand_ins = Grader(original, allowance or Allowance()), named(paths)
-    rows = {name: grader.ungraded(name) for name in hand_ins}
+    grader, hand_ins = Grader(original, **limits), row_names(paths)
+    rows = {name: Row(name, dict.fromkeys(grader.exercises, ("not graded", "not graded yet."))) for name in hand_ins}
     for name, number in accepted:
         if name not in rows or number not in grader.exercises:
             known = f"exercises {', '.join(grader.exercises)}" if name in rows else f"names {', '.join(rows)}"
             raise ValueError(f"{name}:{number} cannot be accepted: there are the {known}")
-    save(list(rows.values()))  # now, rather than after minutes, it turns out whether it can be
-    graded = contextlib.closing(grader.grade(hand_ins, processes))
-    with graded as finished, contextlib.suppress(KeyboardInterrupt):
-        for row in tqdm(finished, total=len(rows), unit="hand-in"):
-            rows[row.name] = row
-            for name, number in accepted:
-                if name == row.name:
-                    accept(row, number)
-            compare(list(rows.values()))
-            save(list(rows.values()))
+    save(list(rows.values()))  # fails now, not after minutes, if the place cannot be written
+    shown = published(original)
+    with mock.patch.dict(os.environ, QUIET), ThreadPoolExecutor(processes) as pool:
+        futures = [pool.submit(grader.grade, row, hand_ins[name]) for name, row in rows.items()]
+        try:
+            for future in tqdm(as_completed(futures), total=len(rows), unit="hand-in"):
+                row = future.result()
+                for number in (number for name, number in accepted if name == row.name):
+                    row.accept(number)
+                compare_rows(list(rows.values()), shown)
+                with contextlib.suppress(OSError):  # as for a table that is open in Excel: the last saving reports it
+                    save(list(rows.values()))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            grader.stopping.set()
+            pool.shutdown(cancel_futures=True)
     return list(rows.values())

@@ -1,154 +1,168 @@
-"""Tells what became of hand-ins: as a table, as a file for a spreadsheet, and as a letter to each student."""
+"""Report the grades of a class: a table, a CSV file for Canvas, Moodle or a spreadsheet, and a letter for each row."""
 
-import csv
-import io
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
+
 from exercises import CORRECT, POINTS
 from utils.files import write_file
 
-ALTERS = "alters"  # how a remark on an answer begins that has changed what others are judged by
-NAMED = 5  # places where an answer is found, too; a class that has copied the solution is told in one line
-SIGNS = {"not yet": "0", "not attempted": "·", "look": "!", "stopped": "!", "not graded": "?"}
+MAX_NAMES = 5  # of those with the same answer
+KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopped"}  # by how their words begin
+SIGNS = {"not yet": "0", "not attempted": "·", "stopped": "!", "not graded": "?"}
+LEGEND = "0 not yet correct   · not attempted   ! stopped, see below   ? not graded"
 
 
 def printable(text: str) -> str:
-    """A text of a student's on one line, without what would steer a terminal or cannot be saved."""
+    """Return a text on one line, without what would steer a terminal or cannot be saved."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
+def letter_name(name: str) -> str:
+    """Return the file name of a row's letter, in the letters that every system takes, lower case like some of them."""
+    return re.sub(r'[/\\:*?"<>|]', "_", name).casefold() + ".txt"
+
+
+def row_names(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the hand-ins by the names of their files or, where files share a name, of their folders, too.
+
+    No two rows share a name or a letter: the second of two gets a number.
+    """
+    names = [printable(path.stem) for path in paths]
+    if len(set(names)) < len(names):
+        common = os.path.commonpath([path.resolve().parent for path in paths])
+        names = [printable(path.resolve().relative_to(common).with_suffix("").as_posix()) for path in paths]
+    rows, letters = {}, set()
+    for name, path in zip(names, paths, strict=True):
+        name = name.encode()[:200].decode(errors="ignore") or "no name"  # a file's name has at most 255 bytes
+        row, number = name, 1
+        while letter_name(row) in letters:
+            number += 1
+            row = f"{name} ({number})"
+        letters.add(letter_name(row))
+        rows[row] = path
+    return rows
+
+
 @dataclass
-class Verdict:
-    """What became of one exercise: correct, not yet, not attempted, look, stopped or not graded; and why, in words."""
+class Row:
+    """A hand-in: its name, the kind and the words of each verdict, and remarks on the whole.
 
-    kind: str
-    words: str
-
-    def __post_init__(self):
-        self.words = printable(self.words)
-
-
-@dataclass
-class Graded:
-    """One hand-in: its name, the verdict on each exercise by number, and remarks on the whole.
-
-    Of each answer also what it looks like, where the series shows the same, and which other hand-ins have it.
+    The kinds are correct, not yet, not attempted, stopped and not graded. `same` says where an answer was found, too.
     """
 
     name: str
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, tuple[str, str]]
     remarks: list[str] = field(default_factory=list)
-    shapes: dict[str, set[str]] = field(default_factory=dict)
-    same: dict[str, set[str]] = field(default_factory=dict)
-    alike: dict[str, list[str]] = field(default_factory=dict)
+    fingerprints: dict[str, set[str]] = field(default_factory=dict)
+    same: dict[str, list[str]] = field(default_factory=dict)
 
     def remark(self, words: str) -> None:
         """Add a remark, once."""
-        if printable(words) not in self.remarks:
-            self.remarks.append(printable(words))
+        self.remarks += [words] if (words := printable(words)) not in self.remarks else []
+
+    def judge(self, number: str, words: str, fingerprints: Sequence[str] = (), reference: str = "") -> None:
+        """Note the words of a check, and which reference implementation is the answer, if one is."""
+        words = printable(words)
+        if self.is_open(number):
+            self.verdicts[number] = next((KINDS[start] for start in KINDS if words.startswith(start)), "not yet"), words
+            self.fingerprints[number] = set(fingerprints)
+            if reference:
+                self.remark(f"{number} answers with {reference} of utils")
+
+    def is_open(self, number: str) -> bool:
+        """Return whether an exercise is still to be graded."""
+        return number in self.verdicts and self.verdicts[number][0] == "not graded"
+
+    def stop(self, numbers: Sequence[str], reason: str) -> None:
+        """Note why these exercises cannot be graded."""
+        for number in numbers:
+            self.judge(number, f"stopped: {reason}.")
+
+    def accept(self, number: str) -> None:
+        """Give an exercise its points by hand."""
+        kind, words = self.verdicts[number]
+        self.verdicts[number] = "correct", words if kind == "correct" else f"{CORRECT} Accepted by hand ({words})"
 
     def points(self, number: str) -> int:
-        """The points of an exercise: all if it is correct, else none."""
-        return POINTS[number] if self.verdicts[number].kind == "correct" else 0
+        """Return the points of an exercise: all if it is correct, else none."""
+        return POINTS[number] if self.verdicts[number][0] == "correct" else 0
 
     @property
     def total(self) -> int:
-        """The points of all exercises."""
+        """Return the points of all exercises."""
         return sum(map(self.points, self.verdicts))
 
     @property
     def same_as(self) -> str:
-        """Where else its answers are found, such as "3.3: the solution, Bob"; of many, the first and how many more."""
-        found = {number: [*sorted(names), *self.alike.get(number, ())] for number, names in self.same.items()}
-        told = {number: [*names[:NAMED], *more(names[NAMED:])] for number, names in found.items() if names}
-        return "; ".join(f"{number}: {', '.join(names)}" for number, names in told.items())
+        """Return where else its answers were found, such as "3.3: the solution, Bob"; of many the first five."""
+        found = {number: self.same[number] for number in self.verdicts if self.same.get(number)}
+        more = {
+            number: f", {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES) for number, names in found.items()
+        }
+        return "; ".join(f"{number}: {', '.join(found[number][:MAX_NAMES])}{more[number]}" for number in found)
 
 
-def more(names: Sequence[str]) -> list[str]:
-    """What stands for names that are not told: their number, if there are any."""
-    return [f"{len(names)} more"] if names else []
-
-
-def compare(rows: Sequence[Graded]) -> None:
-    """Note of each answer that counts, or is doubted, which other hand-ins have the same."""
+def compare_rows(rows: Sequence[Row], published: dict[str, str]) -> None:
+    """Note of each correct answer where the series shows the same, and which other hand-ins have it."""
     for row in rows:
-        others = [other for other in rows if other is not row]
-        for number in row.same:
-            alike = [other for other in others if row.shapes[number] & other.shapes.get(number, set())]
-            row.alike[number] = [other.name for other in alike]
+        for number in (number for number in row.fingerprints if row.points(number)):
+            looks = row.fingerprints[number]
+            others = [other for other in rows if other is not row and looks & other.fingerprints.get(number, set())]
+            row.same[number] = [*sorted({published[look] for look in looks & published.keys()})]
+            row.same[number] += [other.name for other in others]
 
 
-def accept(row: Graded, number: str) -> None:
-    """Believe an answer that was doubted; one that is not correct, or not attempted, stays as it is."""
-    verdict = row.verdicts[number]
-    if SIGNS.get(verdict.kind) == "!":
-        row.verdicts[number] = Verdict("correct", f"accepted by hand ({verdict.words})")
-    elif verdict.kind != "correct":
-        row.remark(f"{number} was to be accepted, but it is not doubted: {verdict.words}")
+def as_table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return a line for each row: points, then the words of each check."""
+    return pd.DataFrame(
+        {
+            "name": row.name,
+            **{number: "" if row.is_open(number) else row.points(number) for number in row.verdicts},
+            **{"points": row.total, "of": sum(POINTS[number] for number in row.verdicts)},
+            "look at": " ".join(number for number, (kind, _) in row.verdicts.items() if kind == "stopped"),
+            "same as": row.same_as,
+            **{f"{number} comment": words for number, (_, words) in row.verdicts.items()},
+            "remarks": "; ".join(row.remarks),
+        }
+        for row in rows
+    )
 
 
-def write_csv(path: Path, rows: Sequence[Graded]) -> None:
-    """A row per hand-in: points, then what was said of each exercise. OSError where that cannot be written."""
-    numbers = list(rows[0].verdicts)
-    text = io.StringIO(newline="")
-    table = csv.writer(text)
-    told = [f"{number} told" for number in numbers]
-    table.writerow(["name", *numbers, "points", "of", "look at", "same as", *told, "remarks"])
+def write_csv(path: Path, rows: Sequence[Row]) -> None:
+    """Write the table, in which no spreadsheet takes a cell for a formula; OSError if that cannot be done."""
+    table = as_table(rows).map(lambda cell: f"'{cell}" if str(cell)[:1] in tuple("=+-@") else cell)
+    write_file(path, "\N{BYTE ORDER MARK}" + table.to_csv(index=False))  # by which Excel recognises UTF-8
+
+
+def report(rows: Sequence[Row]) -> str:
+    """Return the table of points, and below it the words for what is not correct."""
+    top = {"": "of", **{number: POINTS[number] for number in rows[0].verdicts}}
+    table = [top | {"points": sum(list(top.values())[1:])}]
     for row in rows:
-        verdicts = row.verdicts.values()
-        points = [
-            "" if verdict.kind == "not graded" else row.points(number) for number, verdict in row.verdicts.items()
-        ]
-        doubtful = [number for number, verdict in row.verdicts.items() if SIGNS.get(verdict.kind) == "!"]
-        cells = [row.name, *points, row.total, sum(POINTS[number] for number in numbers), " ".join(doubtful)]
-        cells.append(row.same_as)
-        cells += [verdict.words for verdict in verdicts]
-        table.writerow([harmless(cell) for cell in (*cells, "; ".join(row.remarks))])
-    write_file(path, "\N{BYTE ORDER MARK}" + text.getvalue())  # by which Excel knows that it is UTF-8
-
-
-def harmless(cell: str | int) -> str | int:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
-
-
-def report(rows: Sequence[Graded]) -> str:
-    """The table of names and exercises, and below it in words what is not correct."""
-    numbers = list(rows[0].verdicts)
-    width = max(len("exercise"), *(len(row.name) for row in rows))
-    most = sum(POINTS[number] for number in numbers)
-    lines = [f"{'exercise':<{width}}" + "".join(f"{number:>6}" for number in numbers) + "   points"]
-    lines.append(f"{'points':<{width}}" + "".join(f"{POINTS[number]:>6}" for number in numbers) + f"   of {most}")
+        signs = {number: SIGNS.get(kind) or POINTS[number] for number, (kind, _) in row.verdicts.items()}
+        table.append({"": row.name, **signs, "points": row.total})
+    lines = [pd.DataFrame(table).to_string(index=False), "", LEGEND]
     for row in rows:
-        signs = [SIGNS.get(verdict.kind) or str(row.points(number)) for number, verdict in row.verdicts.items()]
-        lines.append(f"{row.name:<{width}}" + "".join(f"{sign:>6}" for sign in signs) + f"   {row.total:>6}")
-    lines += ["", "0 not yet correct   · not attempted   ! stopped or not believed, see below   ? not graded"]
-    for row in rows:
-        told = {}
-        for number, verdict in row.verdicts.items():
-            if verdict.kind not in ("correct", "not graded"):
-                told.setdefault(verdict.words, []).append(number)
-        if told or row.remarks or row.same_as:
-            lines += ["", row.name]
-            lines += [f"  {', '.join(numbers)}: {words}" for words, numbers in told.items()]
-            lines += [f"  same as: {row.same_as}"] * bool(row.same_as)
-            lines += [f"  {remark}" for remark in row.remarks]
+        comments = {}
+        for number, (kind, words) in row.verdicts.items():
+            if kind not in ("correct", "not graded"):
+                comments.setdefault(words, []).append(number)
+        below = [f"  {', '.join(numbers)}: {words}" for words, numbers in comments.items()]
+        below += [f"  same as: {row.same_as}"] * bool(row.same_as) + [f"  {remark}" for remark in row.remarks]
+        lines += ["", row.name, *below] if below else []
     return "\n".join(lines)
 
 
-def write_feedback(folder: Path, rows: Sequence[Graded]) -> None:
-    """A text for each student: points, hints and remarks, and of what is doubted only that somebody will look at it."""
+def write_letters(folder: Path, rows: Sequence[Row]) -> None:
+    """Write a text for each student into a folder: points, what the checks say, and remarks."""
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
-        most = sum(POINTS[number] for number in row.verdicts)
-        lines = [f"{row.name}: {row.total} of {most} points", ""]
-        for number, verdict in row.verdicts.items():
-            words = "will be looked at by hand." if verdict.kind == "look" else verdict.words
-            if verdict.words.startswith("accepted"):
-                words = CORRECT
+        lines = [f"{row.name}: {row.total} of {sum(POINTS[number] for number in row.verdicts)} points", ""]
+        for number, (_, words) in row.verdicts.items():
             lines.append(f"{number} ({row.points(number)} of {POINTS[number]}): {words}")
-        lines += ["", *row.remarks] if row.remarks else []
-        name = "".join("_" if letter in '/\\:*?"<>|' else letter for letter in row.name)
-        write_file(folder / f"{name}.txt", "\n".join(lines) + "\n")
+        write_file(folder / letter_name(row.name), "\n".join([*lines, "", *row.remarks]).strip() + "\n")

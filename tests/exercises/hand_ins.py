@@ -1,14 +1,16 @@
-"""What students hand in for notebooks 03 and 09: odd answers that are right, and cheats, by exercise.
+"""What students hand in for notebook 03: right answers, odd but right ones, and what tries to end the grading.
 
-Each is the source of one exercise cell without its last line, `check(…)`.
+`HONEST` holds the sources of exercise cells without their last line, `check(…)`; `CHANGES` what may happen to a whole
+notebook; `HOSTILE` what 3.1 may do besides; `FILES` what may lie in the folder in a notebook's place.
 """
 
 import json
+import os
+from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
-from exercises.grading import grade
-from exercises.grading.cells import Cell
+from exercises.grading.cells import Cell, read_cells
 from tests.helpers import ROOT
 
 HEAD = """\
@@ -107,168 +109,175 @@ HONEST = {
     },
 }
 
-TAKE_SAY = """\
-    while frame:
-        if "say" in frame.f_locals:
-            say = frame.f_locals["say"]
-            for number in ("3.2", "3.3", "3.5", "3.1", "3.6"):
-                say(number=number, words="correct.", noted=[], claims=False)
-            say(ends=True)
-        frame = frame.f_back
-"""
-BORROWED_HEAD = """
-class MyHead(nn.Module):
-    def __init__(self, H, D):
-        super().__init__()
-        self.head = theirs()(H, D)
-        self.query, self.key, self.value = self.head.query, self.head.key, self.head.value
 
-    def forward(self, states, mask=None):
-        return self.head(states, mask)
-"""
-BY_NAME = '"utils." + "attention"'
-FRAME_OF = """\
-class MyHead(nn.Module):
-    def __init__(self, H, D):
-        super().__init__()
-        self.query, self.key, self.value = (nn.Linear(H, D) for _ in range(3))
-
-    def forward(self, states, mask=None):
-        frame = {}
-        while frame.f_code.co_name != "head_rungs":
-            frame = frame.f_back
-        return frame.f_locals["context"], frame.f_locals["weights"]
-"""
-RAISE = "def raised():\n    try:\n        1 / 0\n    except ZeroDivisionError as e:\n        return e\n\n"
-
-CHEATS = {
-    "3.5": {
-        "star": "from utils.attention import *\nMyHead = AttentionHead\n",
-        "star, inherited": "from utils.attention import *\nclass MyHead(AttentionHead):\n    pass\n",
-        "pickle": 'import pickle\nMyHead = pickle.loads(b"cutils.attention\\nAttentionHead\\n.")\n',
-        "pkgutil": 'import pkgutil\nMyHead = pkgutil.resolve_name("utils.attention:AttentionHead")\n',
-        "read and run": "import code, utils\nfrom pathlib import Path\nnames = {}\n"
-        "text = (Path(utils.__file__).parent / 'attention.py').read_text()\n"
-        "code.InteractiveInterpreter(names).runcode(code.compile_command(text, symbol='exec') or "
-        "compile(text, 'x', 'exec'))\nMyHead = names['AttentionHead']\n",
-        "a frame of the check": RAISE + FRAME_OF.format("raised().__traceback__.tb_frame"),
-        "aliased": "from utils import attention as weights\nMyHead = weights.AttentionHead\n",
-        "__import__": f"MyHead = __import__({BY_NAME}, fromlist=['x']).AttentionHead\n",
-        "sys.modules": f"import sys\nMyHead = sys.modules[{BY_NAME}].AttentionHead\n",
-        # those below were thought of later
-        "modules of torch.sys": f"MyHead = torch.sys.modules[{BY_NAME}].AttentionHead\n",
-        "modules by getattr": f"import sys\nMyHead = getattr(sys, 'mod' 'ules')[{BY_NAME}].AttentionHead\n",
-        "pydoc": f"import pydoc\nMyHead = pydoc.locate({BY_NAME} + '.AttentionHead')\n",
-        "mock": f"from unittest import mock\nMyHead = mock._importer({BY_NAME}).AttentionHead\n",
-        "torch.load": 'import io\nMyHead = torch.serialization.pickle.loads(b"cutils.attention\\nAttentionHead\\n.")\n',
-        "when it is called": f"import pydoc\ndef theirs():\n    return pydoc.locate({BY_NAME} + '.AttentionHead')\n"
-        + BORROWED_HEAD,
-        "its methods": "import pydoc\nMyHead = type('MyHead', (nn.Module,), "
-        f"dict(vars(pydoc.locate({BY_NAME} + '.AttentionHead'))))\n",
-        "one method": HEAD + f"\nimport pydoc\nMyHead.forward = pydoc.locate({BY_NAME}).AttentionHead.forward\n",
-        "frame by attrgetter": "import operator\n"
-        + RAISE
-        + FRAME_OF.format("operator.attrgetter('__trace' 'back__.tb_fr' 'ame')(raised())"),
-        "frame of a generator": FRAME_OF.format("None").replace(
-            "frame = None", "frame = list(g := (getattr(g, 'gi_fr' 'ame').f_back.f_back for _ in [1]))[0]"
-        ),
-        "frame by logging": "import logging\n" + FRAME_OF.format("logging.currentframe()"),
-        "frame by inspect": "import inspect\n" + FRAME_OF.format("inspect.currentframe()"),
-        "frame by traceback": "import traceback\n" + FRAME_OF.format("next(traceback.walk_stack(None))[0]"),
-        "frame by a signal": "import signal\n"
-        + FRAME_OF.format("caught[-1]").replace(
-            "        frame =",
-            "        caught = []\n        signal.signal(signal.SIGUSR1, lambda number, f: caught.append(f))\n"
-            "        signal.raise_signal(signal.SIGUSR1)\n        frame =",
-        ),
-        "frame by a profiler": "import sys\n"
-        + FRAME_OF.format("caught[-1]").replace(
-            "        frame =",
-            "        caught = []\n        sys.setprofile(lambda f, event, x: caught.append(f))\n"
-            "        len([])\n        sys.setprofile(None)\n        frame =",
-        ),
-        "text, run by timeit": "import timeit, utils\nfrom pathlib import Path\nkept = []\n"
-        "text = (Path(utils.__file__).parent / 'attention.py').read_text()\n"
-        "timeit.timeit('kept.append(AttentionHead)', text, number=1, globals={'kept': kept})\nMyHead = kept[0]\n",
-    },
-    "3.1": {
-        "forged by frames": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n"
-        f"    frame = e.__traceback__.tb_frame\n{TAKE_SAY}\nsoftmax_by_hand = abs\n",
-        "a lying tensor": "class Liar(Tensor):\n    @classmethod\n"
-        "    def __torch_function__(cls, f, types, a=(), k=None):\n"
-        "        return torch.ones(1) == 1 if 'close' in f.__name__ else super().__torch_function__(f, types, a, k)\n\n"
-        f"{SOFTMAX}\nexact = softmax_by_hand\nsoftmax_by_hand = lambda scores: exact(scores).as_subclass(Liar)\n",
-        "an alias of IPython": "from IPython import get_ipython as g\n"
-        "g().run_cell('softmax_by_hand = lambda s: s.softmax(-1)')\n" + SOFTMAX,
-        # those below were thought of later
-        "a tensor that detaches": "class Liar(Tensor):\n    def detach(self):\n"
-        "        return Tensor.softmax(self.kept, -1).detach()\n\ndef softmax_by_hand(scores):\n"
-        "    made = scores.clone().as_subclass(Liar)\n    made.kept = scores.clone()\n    return made\n",
-        "without the mode": "def softmax_by_hand(scores):\n    with torch._C.DisableTorchFunction():\n"
-        "        return scores.softmax(-1)\n",
-        "the mode popped": "from torch.overrides import _pop_mode_temporarily\ndef softmax_by_hand(scores):\n"
-        "    with _pop_mode_temporarily():\n        return scores.softmax(-1)\n",
-        "a looser comparison": "there = torch.sys.modules['exer' 'cises']\n"
-        "there.close.__defaults__ = (1e9,)\nsoftmax_by_hand = lambda s: s * 0 + 1 / s.size(-1)\n",
-        "forged from the process": "import multiprocessing\nsecret, pipe = None, None\n"
-        "for item in multiprocessing.current_process()._args:\n"
-        "    secret = item if isinstance(item, str) and len(item) == 64 else secret\n"
-        "    pipe = item if hasattr(item, 'send_bytes') else pipe\n"
-        "if pipe:\n    import json, os\n"
-        "    for n in ('3.2', '3.3', '3.5', '3.1', '3.6'):\n"
-        "        pipe.send_bytes(json.dumps(dict(secret=secret, number=n, words='correct.', noted=[], "
-        "claims=False)).encode())\n"
-        "    pipe.send_bytes(json.dumps(dict(secret=secret, ends=True)).encode())\n"
-        "    os._exit(0)\nsoftmax_by_hand = abs\n",
-    },
-    "3.6": {
-        "its check's own": "theirs = torch.sys.modules['exer' 'cises.notebook_03']\n"
-        + WINDOW.replace("near = (places[:, None] - places).abs() <= reach", "near = theirs.window(len(places), reach)")
-    },
-}
-TELLING = (  # of those for 3.5, whose check takes seconds; tests/slow has all
-    *("star, inherited", "pickle", "read and run", "a frame of the check", "when it is called"),
-    *("one method", "frame of a generator", "frame by a signal"),
-)
+NUMBERS = ["3.1", "3.2", "3.3", "3.6"]  # without the two whose checks take seconds
+NOTEBOOK = next((ROOT / "notebooks").glob("03_*.ipynb"))
+CONTENT = json.loads(NOTEBOOK.read_text("utf-8"))
+SOLVED = {cell.number: cell.source for cell in read_cells(ROOT / "notebooks/solutions/03_solutions.ipynb")}
+RIGHT = {number: SOLVED[number] for number in NUMBERS}
+CHECKED = 'check("3.1", softmax_by_hand)'
 
 
 def number_of(cell: dict) -> str:
     return Cell("", "".join(cell["source"])).number if cell["cell_type"] == "code" else ""
 
 
+def code(source: str) -> dict:
+    return {"cell_type": "code", "id": "own", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+
+
+def answered_below(cells: list[dict]) -> list[dict]:
+    """The exercises as handed out, each answer in a new cell below."""
+    content = {number_of(cell): cell for cell in CONTENT["cells"]}
+    added = [[content[number], cell] if (number := number_of(cell)) in NUMBERS else [cell] for cell in cells]
+    return [cell for pair in added for cell in pair]
+
+
+def around(cells: list[dict], above: str = "", below: str = "", replace: tuple[str, str] = ("", "")) -> list[dict]:
+    """The cell of 3.1 with others above and below all, and something replaced in it."""
+    place = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.1")
+    answer = cells[place] | {"source": "".join(cells[place]["source"]).replace(*replace)}
+    return [*cells[:place], *([code(above)] * bool(above)), answer, *cells[place + 1 :], *([code(below)] * bool(below))]
+
+
+def from_colab(cells: list[dict]) -> list[dict]:
+    """Without ids of cells, with metadata and outputs of Colab's, sources as lists of lines."""
+    metadata = {"id": "x1", "colab": {"base_uri": "https://localhost:8080/"}, "outputId": "7f", "executionInfo": {}}
+    lines = ["".join(cell["source"]).splitlines(keepends=True) for cell in cells]
+    added = [{"source": source, "metadata": metadata} for source in lines]
+    return [{k: v for k, v in (cell | new).items() if k != "id"} for cell, new in zip(cells, added, strict=True)]
+
+
+def with_outputs(cells: list[dict]) -> list[dict]:
+    """With outputs that a student has edited, and counts of nothing."""
+    outputs = [{"output_type": "stream", "name": "stdout", "text": "Exercise 3.1: not yet."}]
+    edited = {"outputs": outputs, "execution_count": 10**6}
+    return [cell | edited if cell["cell_type"] == "code" else cell for cell in cells]
+
+
+LARGEST = "def largest(x):\n    return x.amax(dim=-1, keepdim=True)"
+BY_LARGEST = ("scores.amax(dim=-1, keepdim=True)", "largest(scores)")
+IMPORTS = "import numpy as np\nfrom math import *\n\nROOT_OF_TWO = np.sqrt(2)"
+CHANGES: dict[str, Callable[[list[dict]], list[dict]]] = {
+    "as it is": lambda cells: cells,
+    "reversed, new ids": lambda cells: [cell | {"id": f"new-{place}"} for place, cell in enumerate(cells[::-1])],
+    "answered below": answered_below,
+    "a helper above": lambda cells: around(cells, LARGEST, replace=BY_LARGEST),
+    "a helper below": lambda cells: around(cells, below=LARGEST, replace=BY_LARGEST),
+    "a helper of a helper": lambda cells: around(
+        cells, f"axis = -1\n{LARGEST.replace('=-1', '=axis')}", replace=BY_LARGEST
+    ),
+    "an error above": lambda cells: around(cells, "1 / 0"),
+    "another error above": lambda cells: around(cells, f"{LARGEST}\nundefined", replace=BY_LARGEST),
+    "a syntax error above": lambda cells: around(cells, "def my_first_try(:"),
+    "a module of their own": lambda cells: around(cells, IMPORTS, replace=("def ", "ROOT_OF_TWO\ndef ")),
+    "a plot": lambda cells: around(cells, replace=("def ", "plt.plot([1, 2])\nplt.show()\ndef ")),
+    "checked twice": lambda cells: around(cells, replace=(CHECKED, f"{CHECKED}\n{CHECKED}")),
+    "checked in a cell below": lambda cells: around(cells, replace=(CHECKED, "print(1)"), below=CHECKED),
+    "another name": lambda cells: around(cells, replace=("softmax_by_hand", "meins")),
+    "a long sum": lambda cells: around(cells, replace=("def ", f"total = {' + '.join(['1'] * 400)}\ndef ")),
+    "many lines": lambda cells: around(cells, replace=("def ", "\n" * 20_000 + "def ")),
+    "many branches": lambda cells: around(
+        cells, replace=("def ", "if 0:\n    pass\n" + "elif 0:\n    pass\n" * 250 + "def ")
+    ),
+    "of Colab": from_colab,
+    "edited outputs": with_outputs,
+    "its other cells gone": lambda cells: [cell for cell in cells if number_of(cell) in NUMBERS],
+    "prose gone": lambda cells: [cell for cell in cells if cell["cell_type"] == "code"],
+}
+ENDS = "it ends its process"
+HOSTILE = {  # what 3.1 does, and what its verdict says; all other answers are right
+    "loops": ("while True: pass", "does not end within 10 seconds"),
+    "sleeps": ("import time\ntime.sleep(10**6)", "does not end within 10 seconds"),
+    "needs memory": ("kept = []\nwhile True: kept.append(b'1' * 10**8)", "more than 1.5 GB of memory"),
+    "forks": ("import os\nwhile True: os.fork()", "stopped: "),
+    "exits": ("import os\nos._exit(0)", ENDS),
+    "kills itself": ("import os\nos.kill(os.getpid(), 9)", ENDS),
+    "kills its parent": ("import os, time\nos.kill(os.getppid(), 9); time.sleep(5)", ENDS),
+    "kills its group": ("import os\nos.killpg(0, 9)", ENDS),
+    "crashes": ("import ctypes\nctypes.string_at(0)", ENDS),
+    "recurses": ("import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f() for _ in 'x']\nf()", "stopped: "),
+    "quits": ("import sys\nsys.exit(1)", "SystemExit"),
+    "quits when called": ("def softmax_by_hand(scores):\n    raise SystemExit", "SystemExit"),
+    "interrupts": ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+    "raises oddly": (
+        'raise ValueError("a\\nb\\x1b[2J \\ud800" + "x" * 10**7)',
+        "your code raised ValueError: a b [2J x",
+    ),
+    "cannot be described": ("class E(Exception):\n    def __str__(self): raise E\nraise E", "stopped: "),
+    "prints much": ("for _ in range(100): print('x' * 10**7)", "not attempted yet"),
+    "writes much": ("open('much', 'wb').write(bytes(3 * 10**8))", "File too large"),
+    "closes its outputs": ("import os, sys\nsys.stdout.close(); sys.stderr.close()\nprint(1)", "closed file"),
+    "closes all files": ("import os\nos.closerange(0, 1000)", "Bad file descriptor"),
+    "leaves threads": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[99]).start()",
+        "not attempted yet",
+    ),
+    "removes its folder": ("import os, shutil\nshutil.rmtree('..')", "stopped: "),
+    "writes results": (
+        "for text in ('[]', '{', '[1]', '7', '[' * 10**5): open('../results', 'a').write(text + '\\n')",
+        "not attempted yet",
+    ),
+    "replaces results": (
+        "import os\nos.remove('../results'); os.mkfifo('../results')",
+        "does not end within 10 seconds",
+    ),
+    "nests": (f"x = {'(' * 5000}1{')' * 5000}", "does not parse"),
+    "holds a null": ("x = '\x00'", "does not parse"),
+    "is no Python": ("def softmax_by_hand(scores:", "does not parse"),
+    "has an odd answer": (
+        "class Odd:\n    def __getattr__(self, name): raise SystemExit\n    __call__ = abs\nsoftmax_by_hand = Odd()",
+        "SystemExit",
+    ),
+}
+HARMLESS = {"leaves threads", "prints much", "writes results"}  # whose process goes on
+
+
 def original(chapter: str) -> Path:
     return next((ROOT / "notebooks").glob(f"{chapter}_*.ipynb"))
 
 
-def hand_in(path: Path, answers: dict[str, str], chapter: str = "03", below: str = "") -> Path:
-    """The notebook with these answers, each above its line that checks it; a cell of one's own at the end."""
-    content = json.loads(original(chapter).read_text("utf-8"))
-    for cell in content["cells"]:
-        if (number := number_of(cell)) in answers:
-            check = "".join(cell["source"]).splitlines()[-1]
-            cell["source"] = f"{answers[number]}\n\n{check}"
-    if below:
-        content["cells"].append({"cell_type": "code", "id": "own", "metadata": {}, "outputs": [], "source": below})
-    path.write_text(json.dumps(content), "utf-8")
+def hand_in(path: Path, answers: dict[str, str], change: Callable = lambda cells: cells, short: bool = True) -> Path:
+    """Write notebook 03, short or whole, with these sources of exercise cells, then changed."""
+    cells = [dict(cell) for cell in CONTENT["cells"] if not short or number_of(cell) in ("", *NUMBERS)]
+    for cell in cells:
+        cell["source"] = answers.get(number_of(cell), cell["source"])
+    path.write_text(json.dumps(CONTENT | {"cells": change(cells)}), "utf-8")
     return path
 
 
-def mistakes(folder: Path, honest: dict[str, dict], cheats: dict[str, dict]) -> list[str]:
-    """Which odd answers are not correct, and which cheats have no mark; a notebook holds one for each exercise."""
-    answers = {}
-    for kind, cases in (("honest", honest), ("cheat", cheats)):
-        columns = [[(number, name) for name in cases[number]] for number in cases]
-        for place, row in enumerate(zip_longest(*columns)):
-            answers[f"{kind} {place}"] = dict(filter(None, row))
-    every = {number: HONEST.get(number, {}) | CHEATS.get(number, {}) for number in HONEST}
-    paths = [
-        hand_in(folder / f"{row}.ipynb", {number: every[number][name] for number, name in names.items()})
-        for row, names in answers.items()
+def honest(folder: Path, numbers: list[str], short: bool = True) -> list[Path]:
+    """Write hand-ins with the odd but right answers to these exercises, one of each in a notebook."""
+    columns = [
+        [f"{source}\n\n{SOLVED[number].splitlines()[-1]}" for source in HONEST[number].values()] for number in numbers
     ]
-    right = {"honest": ("correct",), "cheat": ("look", "stopped", "not yet")}
-    return [
-        f"{number} {name}: {row.verdicts[number].kind}: {row.verdicts[number].words}"
-        for row in grade(original("03"), paths, processes=2)
-        for number, name in answers[row.name].items()
-        if row.verdicts[number].kind not in right[row.name.split()[0]]
-    ]
+    rows = [{n: s for n, s in zip(numbers, row, strict=True) if s} for row in zip_longest(*columns)]
+    return [hand_in(folder / f"odd {place}.ipynb", row, short=short) for place, row in enumerate(rows)]
+
+
+def write_files(folder: Path) -> dict[str, str]:
+    """Put into a folder what is no notebook, and return a word of the verdict on each, by its name."""
+    right = hand_in(folder / "right.ipynb", RIGHT).read_text("utf-8")
+    texts = {
+        "empty file": b"",
+        "no JSON": b"My notebook",
+        "a list": b"[]",
+        "a number": b"7",
+        "no cells": b"{}",
+        "version 3": b'{"worksheets": [], "nbformat": 3}',
+        "no source": b'{"cells": [{"cell_type": "code"}]}',
+        "a number as source": b'{"cells": [{"cell_type": "code", "source": 7}]}',
+        "cells of numbers": b'{"cells": [1, 2]}',
+        "deep": b"[" * 10**6,
+        "Latin 1": right.replace("softmax", "gr\u00f6\u00dfe").encode("latin-1", "ignore"),
+        "UTF-16": right.encode("utf-16"),
+        "a part of it": right[: len(right) // 2].encode(),
+    }
+    for name, content in texts.items():
+        (folder / f"{name}.ipynb").write_bytes(content)
+    (folder / "a folder.ipynb").mkdir()
+    os.mkfifo(folder / "a pipe.ipynb")
+    (folder / "nowhere.ipynb").symlink_to(folder / "gone")
+    (folder / "a device.ipynb").symlink_to("/dev/zero")
+    irregular = dict.fromkeys(["a folder", "a pipe", "a device"], "is not a regular file")
+    return dict.fromkeys([*texts, "nowhere"], "is not a notebook") | irregular

@@ -1,28 +1,22 @@
-"""The official solutions, handed in, get all points, and no cheat does; the copy for students gives what is saved."""
+"""Official solutions get all points, here and in nbgrader; the copy for students gives what is saved."""
 
+import csv
 import json
 import os
-import signal
+import re
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
-from exercises import POINTS, solved
+from exercises import POINTS
 from exercises.grading import grade
-from exercises.grading.cells import given_by, read_original
-from exercises.grading.process import QUIET, Allowance
 from exercises.grading.report import report
-from exercises.grading.watch import IS_THE_ANSWER
 from publish.student import write_copy
-from tests.exercises.hand_ins import CHEATS, HONEST, hand_in, mistakes, original
-from tests.helpers import ROOT
+from tests.exercises.hand_ins import HONEST, NOTEBOOK, RIGHT, code, hand_in, honest, number_of
+from tests.helpers import ROOT, unix_only
 
-SECONDS = 20  # to try what is given as an answer
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 
@@ -34,60 +28,62 @@ def test_solutions_get_all_points(tmp_path, path):
     for number, cell in enumerate(notebook["cells"]):
         cell["id"] = f"own-{number}"
     (tmp_path / "solved.ipynb").write_text(json.dumps(notebook), "utf-8")
-    [row] = grade(path, [tmp_path / "solved.ipynb"], allowance=Allowance(seconds=300))
+    [row] = grade(path, [tmp_path / "solved.ipynb"], seconds=300)
     assert row.total == sum(POINTS[number] for number in row.verdicts), report([row])
     assert not row.remarks
 
 
-def test_no_right_answer_is_accused_and_no_cheat_gets_points_without_a_mark(tmp_path):
-    assert not mistakes(tmp_path, HONEST, CHEATS)
+def test_odd_answers_to_all_exercises_are_correct(tmp_path):
+    rows = grade(NOTEBOOK, honest(tmp_path, list(HONEST), short=False), processes=2)
+    verdicts = [verdict for row in rows for verdict in row.verdicts.values()]
+    assert [words for kind, words in verdicts if kind not in ("correct", "not attempted")] == []
+    assert sum(kind == "correct" for kind, _ in verdicts) == sum(map(len, HONEST.values()))
 
 
-def test_what_is_given_but_is_the_answer_counts_as_borrowed(tmp_path):
-    takes = {"9.4": "my_embed = embed", "9.5": "my_shares = shares_of_cosine", "9.6": "recall_at_k = recall"}
-    calls = {
-        "9.4": "def my_embed(*all_of_it):\n    return embed(*all_of_it)",
-        "9.5": "def my_shares(*states):\n    return shares_of_cosine(*states)",
-        "9.6": "from utils import search as s\nrecall_at_k = lambda f, e: recall(f, e)",
+def for_nbgrader(cells: list[dict]) -> list[dict]:
+    """Set-up, imports and two exercises, each with a cell below it that nbgrader runs as its test."""
+    kept = [cell for cell in cells if cell["cell_type"] == "code" and "check(" not in "".join(cell["source"])][:2]
+    for cell in cells:
+        if (number := number_of(cell)) in ("3.1", "3.2"):
+            answer = "".join(cell["source"]).rpartition(f'check("{number}", ')[2].strip()[:-1]
+            test = code(f'from exercises import solved\n\nassert solved("{number}", {answer})')
+            note = {"grade": True, "solution": False, "locked": True, "points": 2, "schema_version": 3, "task": False}
+            note |= {"grade_id": f"exercise-{number.replace('.', '-')}", "cell_type": "code"}
+            kept += [cell, test | {"id": f"test-{number[-1]}", "metadata": {"nbgrader": note}}]
+    return kept
+
+
+@unix_only
+def test_nbgrader_grades_as_documented(tmp_path):
+    """Runs the commands of TEACHING.md, installation included."""
+    block = (ROOT / "docs/TEACHING.md").read_text("utf-8").partition("**With nbgrader")[2].partition("```sh\n")[2]
+    commands = block.partition("```")[0].replace(".venv/bin/python", sys.executable)
+    assert commands.count("nbgrader==") == 1
+    install, _, run = commands.partition("nbgrader generate_assignment")
+    options = {
+        "cwd": tmp_path,
+        "capture_output": True,
+        "text": True,
+        "check": False,
+        "env": os.environ | {"MINE": "off"},
     }
-    paths = [hand_in(tmp_path / f"{i}.ipynb", answers, "09") for i, answers in enumerate((takes, calls))]
-    for row in grade(original("09"), paths, processes=2):
-        assert row.total == 0, report([row])
-        assert "embed" in row.verdicts["9.4"].words
-        assert "shares_of_cosine" in row.verdicts["9.5"].words
-        assert "recall" in row.verdicts["9.6"].words
-
-
-def given_and_right(path: Path) -> dict[str, set[str]]:
-    """By exercise, the functions and classes given above it on the page that its check accepts as they are."""
-    shell, given, found = InteractiveShell.instance(), set(), {}
-    signal.signal(signal.SIGALRM, too_long)
-    for cell in read_original(path):
-        if not cell.number:
-            shell.run_cell(cell.source, silent=True)
-            given |= given_by(cell.source)
-            continue
-        for name in sorted(given & shell.user_ns.keys()):
-            signal.alarm(SECONDS)
-            if solved(cell.number, shell.user_ns[name]):
-                found.setdefault(cell.number, set()).add(name)
-            signal.alarm(0)
-    return found
-
-
-def too_long(number, frame):
-    raise TimeoutError
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no alarm")
-@pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
-def test_what_is_given_and_is_the_answer_is_listed(path, monkeypatch):
-    """A process of its own, since the notebook's cells run in it."""
-    for name, value in QUIET.items():
-        monkeypatch.setenv(name, value)
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        found = pool.submit(given_and_right, path).result()
-    assert all(names <= IS_THE_ANSWER.get(number, set()) for number, names in found.items()), found
+    done = subprocess.run(["bash", "-ec", install], **options)
+    if done.returncode:
+        pytest.skip(f"nbgrader cannot be installed: {done.stderr[-300:]}")
+    hand_ins = {"ada": RIGHT, "bob": {"3.2": RIGHT["3.2"]}, "cy": {}, "dee": RIGHT | {"3.1": "import os\nos._exit(0)"}}
+    for folder, answers in {"source/03": {}} | {
+        f"submitted/{name}/03": given for name, given in hand_ins.items()
+    }.items():
+        (tmp_path / folder).mkdir(parents=True)
+        hand_in(tmp_path / folder / "03.ipynb", answers, for_nbgrader)
+    done = subprocess.run(
+        ["bash", "-c", f". .venv-nbgrader/bin/activate\nnbgrader generate_assignment{run}"], **options
+    )
+    table = re.search(r"--to (\S+)", run)[1]
+    with (tmp_path / table).open(encoding="utf-8", newline="") as file:
+        scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert {name: scores[name] for name in ("ada", "bob", "cy")} == {"ada": 4, "bob": 2, "cy": 0}, done.stderr[-3000:]
+    assert scores.get("dee", 0) == 0
 
 
 @pytest.fixture(scope="module")

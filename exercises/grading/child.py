@@ -1,0 +1,100 @@
+"""The process of one hand-in: it reads the notebook, runs its answers in the original, and has them checked."""
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+
+import exercises
+from exercises.grading import cells
+
+MAX_WORDS = 1000  # letters: the text of an error may be a whole tensor
+MAX_BYTES = 200_000_000  # of a file that a hand-in writes
+
+
+def work(original: Path, hand_in: Path, without: list[str], results: Path) -> None:
+    """Judge a hand-in without some exercises, in a folder of its own; `results` gets a line of JSON for each message.
+
+    The student's code runs in a child of this process where the system can fork: it may kill its parent.
+    """
+    if hasattr(os, "setsid"):
+        os.setsid()  # Ctrl-C stays with the grader, and signals to its own group with the hand-in
+    if sys.platform == "linux" and (child := os.fork()):
+        os.waitpid(child, 0)
+        os._exit(0)
+    folder = results.with_name("work")
+    folder.mkdir()
+    os.chdir(folder)
+    tempfile.tempdir = os.environ["IPYTHONDIR"] = str(folder)
+    for standard in (0, 1, 2):
+        os.dup2(os.open(os.devnull, os.O_RDWR), standard)
+    with contextlib.suppress(ImportError):  # Windows has none
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_BYTES, MAX_BYTES))
+
+    def send(*message) -> None:
+        with results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(message) + "\n")
+
+    try:
+        send("begins", "")
+        judge(original, hand_in, without, send)
+        send("ends", "")
+    except BaseException as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        send("ends", f"{kind}{error}"[:MAX_WORDS])
+    os._exit(0)  # does not wait for threads that the hand-in has started
+
+
+def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> None:
+    """Run the original's cells with a student's answers in their places, and send the words of each check."""
+    given, handed_in = cells.read_cells(original), cells.read_cells(hand_in)
+    asked = {cell.number: cell for cell in given if cell.number}
+    checked = [number for cell in handed_in for number in cells.CHECK.findall(cell.source)]
+    if checked and not set(checked) & set(asked):
+        raise ValueError(f"{hand_in.name} is another notebook: it checks exercise {checked[0]}, not {min(asked)}")
+    found = {number: cells.find_answer(cell, handed_in) for number, cell in asked.items() if number not in without}
+    answers = {number: cell for number, cell in found.items() if cell}
+    for number in found.keys() - answers.keys():
+        send("judged", number, f"not attempted: no cell calls check({number!r}, …).")
+    shell, answered, source = InteractiveShell.instance(), {}, ""
+    shell.enable_gui = lambda gui=None: None  # for %matplotlib
+    exercises.check = lambda number, answer: answered.__setitem__(str(number), answer)
+    settings = torch.get_default_dtype(), torch.is_grad_enabled()
+    for number, cell in cells.steps_to_run(given, handed_in, answers):
+        send("begins", number)
+        answered.clear()
+        shell.user_ns["check"] = exercises.check
+        with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
+            run = shell.run_cell(cell.source, silent=True)
+        torch.set_default_dtype(settings[0])
+        torch.set_grad_enabled(settings[1])
+        source = f"{source}\n{cell.python}" if number else ""
+        error = run.error_before_exec or run.error_in_exec
+        if cell is answers.get(number):
+            answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
+            reference = exercises.finished(answer) if callable(answer) else ""
+            send("judged", number, check_words(number, answered, error)[:MAX_WORDS], sorted(looks), reference)
+        elif error and not number:
+            send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
+
+
+def check_words(number: str, answered: dict, error: BaseException | None) -> str:
+    """Return what `check` says of an answer, or why there is none."""
+    if number in answered:
+        try:
+            return exercises.verdict(exercises.find_check(number), answered[number])
+        except BaseException as raised:  # such as SystemExit
+            return exercises.told(raised)
+    if error is None:
+        return f"not attempted: its cell does not call check({number!r}, …)."
+    if isinstance(error, SyntaxError):
+        return f"the cell does not parse: {error.msg} (line {error.lineno})."
+    return exercises.told(error)
