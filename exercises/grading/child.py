@@ -92,9 +92,9 @@ def check_words(number: str, answered: dict, error: BaseException | None) -> str
         try:
             return exercises.verdict(exercises.find_check(number), answered[number])
         except BaseException as raised:  # such as SystemExit
-            return exercises.told(raised)
+            return exercises.describe_error(raised)
     if error is None:
         return f"not attempted: its cell does not call check({number!r}, …)."
     if isinstance(error, SyntaxError):
         return f"the cell does not parse: {error.msg} (line {error.lineno})."
-    return exercises.told(error)
+    return exercises.describe_error(error)
