@@ -20,6 +20,7 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import expect_trainable
+from exercises.comparison import MISTAKES, name_the_mistake
 from utils.checkpoint import load_config
 from utils.embeddings import Embeddings
 
@@ -230,44 +231,53 @@ def rms_norm(answer, shape: tuple[int, int, int], eps: float):
     unchanged = given[0].equal(x) and given[1].equal(weight)
     expect(unchanged, "It changes the tensors that it was given: make new ones, without += or x[...] = .")
     right = scaled_by_root(x, weight, eps)
-    for hint, wrong in wrong_rms_norms(x, weight, eps).items():
-        expect(close(right, wrong) or not close(result, wrong), hint)
+    name_the_mistake(result, right, MISTAKES["2.6"], (x, weight, eps))
     shown = f"For {shape}, eps {eps}: x by the root of (mean of squares + eps), times weight."
     expect(close(result, right, 1e-4), shown)
     expect_trainable(answer, scaled_by_root, x, weight, eps)
     return "Half a LayerNorm, and many newer models are content with it."
 
 
-def scaled_by_root(x, weight, eps):
-    """What exercise 2.6 asks for."""
-    return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * weight
+def scaled_by_root(x, weight, eps, dim=-1):
+    """What exercise 2.6 asks for; with another `dim`, over other values."""
+    return x / (x.square().mean(dim, keepdim=True) + eps).sqrt() * weight
 
 
-def wrong_rms_norms(x, weight, eps) -> dict[str, torch.Tensor]:
-    """Hints for the usual mistakes, each with what it gives."""
-    square, centred = x.square().mean(-1, keepdim=True), x - x.mean(-1, keepdim=True)
-    right = x / (square + eps).sqrt()
-    over = "each token is to be normalised on its own, over dim=-1."
-    return {
-        "The scale is missing: multiply by the weight.": right,
-        "This divides by the mean of the squares; it is their root.": x / (square + eps) * weight,
-        "eps stands outside the root; it belongs inside, to the mean of the squares.": x
-        / (square.sqrt() + eps)
-        * weight,
-        "eps is missing: add it to the mean of the squares, inside the root.": x / square.sqrt() * weight,
-        "eps is fixed: take the one that is passed.": x / (square + 1e-5).sqrt() * weight,
-        "This subtracts the mean, so it is LayerNorm: RMSNorm does not.": F.layer_norm(x, weight.shape, eps=eps)
-        * weight,
-        "This divides by the standard deviation; take the mean of the squares themselves.": x
-        / (centred.square().mean(-1, keepdim=True) + eps).sqrt()
-        * weight,
-        "This takes the sum of the squares, not their mean.": x
-        / (x.square().sum(-1, keepdim=True) + eps).sqrt()
-        * weight,
-        "The number of values is fixed: H is the size of the last axis.": x
-        / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt()
-        * weight,
-        f"This normalises over the tokens; {over}": x / (x.square().mean(1, keepdim=True) + eps).sqrt() * weight,
-        f"This normalises over the batch; {over}": x / (x.square().mean(0, keepdim=True) + eps).sqrt() * weight,
-        f"This takes one mean for the whole tensor; {over}": x / (x.square().mean() + eps).sqrt() * weight,
-    }
+def centred(x):
+    """The values without the mean of their vector."""
+    return x - x.mean(-1, keepdim=True)
+
+
+OVER = "each token is to be normalised on its own, over dim=-1."
+MISTAKES["2.6"] = (
+    ("The scale is missing: multiply by the weight.", lambda x, w, eps: scaled_by_root(x, 1, eps)),
+    (
+        "This divides by the mean of the squares; it is their root.",
+        lambda x, w, eps: x / (x.square().mean(-1, keepdim=True) + eps) * w,
+    ),
+    (
+        "eps is outside the root; it belongs inside, to the mean of the squares.",
+        lambda x, w, eps: x / (x.square().mean(-1, keepdim=True).sqrt() + eps) * w,
+    ),
+    ("eps is missing: add it to the mean of the squares, inside the root.", lambda x, w, eps: scaled_by_root(x, w, 0)),
+    ("eps is fixed: take the one that is passed.", lambda x, w, eps: scaled_by_root(x, w, 1e-5)),
+    (
+        "This subtracts the mean, so it is LayerNorm: RMSNorm does not.",
+        lambda x, w, eps: scaled_by_root(centred(x), w, eps),
+    ),
+    (
+        "This divides by the standard deviation; take the mean of the squares themselves.",
+        lambda x, w, eps: x / (centred(x).square().mean(-1, keepdim=True) + eps).sqrt() * w,
+    ),
+    (
+        "This takes the sum of the squares, not their mean.",
+        lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt() * w,
+    ),
+    (
+        "The number of values is fixed: H is the size of the last axis.",
+        lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt() * w,
+    ),
+    (f"This normalises over the tokens; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=1)),
+    (f"This normalises over the batch; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=0)),
+    (f"This takes one mean for the whole tensor; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=(0, 1, 2))),
+)

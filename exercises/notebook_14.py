@@ -16,6 +16,7 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
+from exercises.comparison import MISTAKES, name_the_mistake
 from exercises.notebook_09 import expect_own
 from exercises.notebook_13 import expect_no_additive
 
@@ -183,6 +184,36 @@ def gate_counted(answer):
     return "ModernBERT's network is smaller than two thirds would make it: its authors chose more layers."
 
 
+def may_see(S: int, reach: int, row: bool = True, column: bool = True) -> Tensor:
+    """What exercise 14.4 asks for, or without the first row or column."""
+    offsets = torch.arange(S)[:, None] - torch.arange(S)
+    mask = offsets.abs() <= reach
+    mask[0] |= row
+    mask[:, 0] |= column
+    return mask
+
+
+MISTAKES["14.4"] = (
+    ("The wrong way round: True is where a token may look.", lambda S, reach: ~may_see(S, reach)),
+    (
+        "That is the window alone: position 0 sees all, and all see it.",
+        lambda S, reach: may_see(S, reach, row=False, column=False),
+    ),
+    (
+        "Position 0 sees all, but tokens far away do not see it: the first column, too.",
+        lambda S, reach: may_see(S, reach, column=False),
+    ),
+    ("All see position 0, but it does not see all: the first row, too.", lambda S, reach: may_see(S, reach, row=False)),
+    (
+        "A window reaches to both sides: the distance counts, not its sign.",
+        lambda S, reach: may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)),
+    ),
+    ("`reach` is to *either* side, not the width of the window.", lambda S, reach: may_see(S, reach // 2)),
+    ("A distance of exactly `reach` is still inside the window.", lambda S, reach: may_see(S, reach - 1)),
+    ("All is visible: outside the window only position 0 is.", lambda S, reach: torch.ones(S, S).bool()),
+)
+
+
 @exercise("14.4", points=2)
 def window_and_first(answer):
     """True within `reach` of each other, and in the first row and the first column."""
@@ -190,30 +221,9 @@ def window_and_first(answer):
     for S, reach in ((8, 3), (4, 1), (7, 2), (5, 8), (1, 1)):
         found = answer(S, reach)
         result = expect_tensor(as_tensor(found), (S, S), f"For S = {S} it")
-        same = result.bool()
-        window = (torch.arange(S)[:, None] - torch.arange(S)).abs() <= reach
-        row, column, behind = window.clone(), window.clone(), window.tril()
-        row[0], column[:, 0] = True, True
-        wanted = row | column
-        both = behind.clone()
-        both[0], both[:, 0] = True, True
-        width = (torch.arange(S)[:, None] - torch.arange(S)).abs() <= reach // 2
-        width[0], width[:, 0] = True, True
-        strict = (torch.arange(S)[:, None] - torch.arange(S)).abs() < reach
-        strict[0], strict[:, 0] = True, True
+        same, wanted = result.bool(), may_see(S, reach)
         expect_no_additive(result, wanted)
-        hints = {
-            "Turned round: True is where a token may look.": ~wanted,
-            "That is the window alone: position 0 sees all, and all see it.": window,
-            "Position 0 sees all, but nobody far away sees it: the first column, too.": row,
-            "All see position 0, but it does not see all: the first row, too.": column,
-            "A window reaches to both sides: the distance counts, not its sign.": both,
-            "`reach` is to *either* side, not the width of the window.": width,
-            "A distance of exactly `reach` still lies in the window.": strict,
-            "All is visible: outside the window only position 0 is.": torch.ones(S, S).bool(),
-        }
-        for hint, wrong in hints.items():
-            expect(not torch.equal(same, wrong) or torch.equal(wrong, wanted), hint)
+        name_the_mistake(same, wanted, MISTAKES["14.4"], (S, reach))
         row, column = (same != wanted).nonzero()[0].tolist() if not torch.equal(same, wanted) else (0, 0)
         either = "one of the two is [CLS]" if 0 in (row, column) else "none of the two is [CLS]"
         expect(

@@ -11,8 +11,8 @@ from utils.embeddings import Embeddings
 H, V = load_config().hidden_size, load_config().vocab_size
 
 
-def root(x, eps, dim=-1):
-    return (x.square().mean(dim, keepdim=True) + eps).sqrt()
+def root(x, eps):
+    return (x.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
 def token_by_token(x, weight, eps):
@@ -38,11 +38,6 @@ def by_layer_norm(x, weight, eps):
     norm = nn.LayerNorm(x.shape[-1], eps=eps, bias=False)
     norm.weight.data = weight
     return norm(x)
-
-
-def layer_norm_by_hand(x, weight, eps):
-    centred = x - x.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
 def in_its_place(x, weight, eps):
@@ -225,19 +220,7 @@ WRONG = {
         (by_module, "torch's own norm"),
         (by_layer_norm, "torch's own norm"),
         (lambda x, w, eps: F.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
-        (layer_norm_by_hand, "so it is LayerNorm"),
-        (lambda x, w, eps: x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * w, "standard deviation"),
-        (lambda x, w, eps: x / root(x, eps), "scale is missing"),
-        (lambda x, w, eps: x / root(x, eps) ** 2 * w, "their root"),
-        (lambda x, w, eps: x / (root(x, 0) + eps) * w, "outside"),
-        (lambda x, w, eps: x / root(x, 0) * w, "eps is missing"),
-        (lambda x, w, eps: x / root(x, 1e-5) * w, "eps is fixed"),
         (lambda x, w, eps: x / root(x, 1e-12) * w, "eps is missing"),
-        (lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt() * w, "H is the size"),
-        (lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt() * w, "not their mean"),
-        (lambda x, w, eps: x / root(x, eps, 1) * w, "over the tokens"),
-        (lambda x, w, eps: x / root(x, eps, 0) * w, "over the batch"),
-        (lambda x, w, eps: x / (x.square().mean() + eps).sqrt() * w, "whole tensor"),
         (in_its_place, "changes the tensors"),
         (lambda x, w, eps: x / root(x, eps).detach() * w, "no detach"),
         (lambda x, w, eps: x.double() / root(x.double(), eps) * w, "the next layer would refuse it"),
