@@ -53,7 +53,10 @@ BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them amon
 # buffers that older releases of transformers stored, and that nothing reads
 LEFTOVERS = (*BUFFERS, "inv_freq", "masked_bias", ".attn.bias", ".attention.bias", "causal_mask", ".version")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+POOLINGS = ("cls", "mean", "max", "weightedmean", "lasttoken")
+MODULES, POOLING = "modules.json", "1_Pooling/config.json"  # of sentence-transformers
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
+FETCHED = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
 HUB_SECONDS = 10  # for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
@@ -102,8 +105,7 @@ def download(name: str) -> Path:
     except Exception as error:  # offline, unknown, gated and malformed names raise unrelated types
         reason = error
     try:
-        files = [CONFIG, *TOKENIZER_FILES, "model*.safetensors", INDEX]
-        return Path(snapshot_download(name, allow_patterns=files, local_files_only=reason is not None))
+        return Path(snapshot_download(name, allow_patterns=FETCHED, local_files_only=reason is not None))
     except Exception as error:
         reason = str(reason or error).strip().splitlines()[0]
         problem = f'checkpoint "{name}" is no local folder and could not be fetched ({reason})'
@@ -204,6 +206,40 @@ def weight_files(folder: Path) -> list[Path]:
         if Path(name).name != name or not name.endswith(".safetensors"):
             raise ValueError(f"{folder / INDEX} names {name!r}, which is no safetensors file beside it: save it again")
     return [folder / name for name in names]
+
+
+def check_mean_pooling(model) -> None:
+    """Refuse a model whose checkpoint makes the vector of a text otherwise than by the mean of its tokens' vectors.
+
+    sentence-transformers writes beside the weights how: by [CLS], the maximum, or a further layer above the mean.
+    """
+    name = getattr(model.config, "name_or_path", "")
+    try:
+        kinds = sentence_modules(checkpoint_folder(name)) if name else []
+    except OSError:  # it came from a place that is not there any more
+        return
+    if found := [kind for kind in kinds if kind not in ("Transformer", "mean", "Normalize")]:
+        files = f"{MODULES} and {POOLING}: {', '.join(found)}"
+        both = f"the vectors of {name} are not means of its tokens' vectors ({files})"
+        raise ValueError(f"{both}: use a checkpoint with mean pooling, such as {DEFAULT_CHECKPOINT}")
+
+
+def sentence_modules(folder: Path) -> list[str]:
+    """Return what sentence-transformers does with a text, in order, the pooling by its kind; [] for other folders."""
+    kinds = []
+    for path in (folder / MODULES, folder / POOLING):
+        if not path.is_file():
+            continue
+        with reading(path):
+            content = json.loads(path.read_text("utf-8"))
+            if path.name == MODULES:
+                kinds += [module["type"].split(".")[-1] for module in content if not module["type"].endswith("Pooling")]
+            else:
+                modes = [key.removeprefix("pooling_mode_") for key, value in content.items() if value is True]
+                modes = content.get("pooling_mode") or [mode for mode in modes if mode.split("_")[0] in POOLINGS]
+                modes = [modes] if isinstance(modes, str) else modes
+                kinds.append("+".join(mode.removesuffix("_tokens").removesuffix("_token") for mode in modes) or "mean")
+    return kinds
 
 
 def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":

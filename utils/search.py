@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
+from utils.checkpoint import check_mean_pooling
 from utils.checks import check_size, is_integer
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
@@ -54,6 +55,7 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
     Runs in evaluation mode, and truncates texts to the encoder's positions. ValueError for an empty list, an empty
     text, and an encoder that `encode_packed` refuses.
     """
+    check_mean_pooling(encoder)
     rows = model_ids(texts, encoder, tokenizer)
     vectors = torch.empty(len(rows), encoder.config.hidden_size)
     with evaluation_mode(encoder):

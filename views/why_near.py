@@ -4,6 +4,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from utils.batches import device_of
+from utils.checkpoint import check_mean_pooling
 from utils.search import shares_of_cosine
 from views.figures import make_figure
 from views.models import Text, check_model, reading, tokenize_for_view, unwrap
@@ -24,6 +25,7 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | None =
     """
     encoder = unwrap(encoder)
     check_model(encoder)
+    check_mean_pooling(encoder)
     texts = {"text": text, "other": other} | ({} if control is None else {"control": control})
     read = {name: read_states(encoder, tokenizer, name, given) for name, given in texts.items()}
     comparisons = [compare(read[name], read["other"]) for name in texts if name != "other"]

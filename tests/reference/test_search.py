@@ -1,20 +1,23 @@
 """Embeddings equal sentence-transformers', companies are found by what they do, and bad searches are refused."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 import torch
+from huggingface_hub.utils import filter_repo_objects
 from sentence_transformers import SentenceTransformer
 from torch.nn import functional as F
-from transformers import BertConfig
+from transformers import BertConfig, BertModel
 
-from tests.helpers import ROOT
-from utils.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
+from tests.helpers import ROOT, TINY, tiny_tokenizer
+from utils.checkpoint import DEFAULT_CHECKPOINT, FETCHED, MODULES, POOLING, load_reference_model
 from utils.datasets import companies, company_queries, reviews
 from utils.encoder import TransformerEncoder
 from utils.notebook import largest_difference
 from utils.search import embed, hnsw_index, mean_pooling, search, search_index
+from views import why_near
 
 TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée in 東京 :-)", "no", "word " * 100]
 
@@ -229,3 +232,40 @@ def test_no_setting_of_the_graph_ends_the_process():
     """In a process of its own with limited memory: a kernel would be gone with everything in it."""
     done = run_alone(SETTINGS)
     assert (done.returncode, done.stdout.strip()) == (0, str(8 * 5 - 3 * 2)), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pooling", "modules", "refused"),
+    [
+        ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Normalize"], None),
+        ({"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "include_prompt": True}, [], None),
+        ({"pooling_mode": "cls"}, ["Transformer", "Pooling"], "cls"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, [], "cls"),
+        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": True}, [], "max\\+mean"),
+        ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Dense", "Normalize"], "Dense"),
+    ],
+)
+def test_vectors_that_are_not_means_are_refused(tmp_path, pooling, modules, refused):
+    BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    if modules:
+        types = [{"type": f"sentence_transformers.models.{name}"} for name in modules]
+        (tmp_path / "modules.json").write_text(json.dumps(types))
+    encoder, official = TransformerEncoder.from_checkpoint(str(tmp_path)), BertModel.from_pretrained(tmp_path)
+    calls = (
+        lambda: embed(["a b"], encoder, tiny_tokenizer()),
+        *(lambda model=model: why_near(model, tiny_tokenizer(), "a", "b") for model in (encoder, official)),
+    )
+    for call in calls:
+        if refused is None:
+            call()
+        else:
+            with pytest.raises(ValueError, match=rf"are not means of its tokens' vectors .*: {refused}\): use a check"):
+                call()
+
+
+def test_the_pooling_is_fetched_from_the_hub():
+    files = [POOLING, MODULES, "config.json", "model.safetensors", "tokenizer.json"]
+    others = ["pytorch_model.bin", "onnx/model.onnx", "openvino/openvino_model.xml"]
+    assert [*filter_repo_objects([*files, *others], allow_patterns=FETCHED)] == files
