@@ -13,22 +13,19 @@ On several GPUs or machines `accelerate launch scripts/fine_tune.py …`. Two pr
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import torch
 from torch import Tensor
 
-from processes import add_up, alone_in, in_words, share, start
+from processes import add_up, in_words, share, start
 from utils.batches import evaluation_mode, sorted_batches
 from utils.checkpoint import load_config
 from utils.checks import check_between, check_size
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import LABELS, Examples, read_labelled, read_words, reviews
-from utils.files import check_writable
-from utils.saving import SavedModel, check_own_folder
+from utils.saving import SavedModel
 from utils.statistics import wilson_interval
 from utils.token_labels import (
     Score,
@@ -184,9 +181,7 @@ def read_options() -> argparse.Namespace:
     if options.data is not None and options.tokens is not None:
         raise ValueError(f"--data={options.data} and --tokens={options.tokens} are two tasks: pass one of them")
     if options.save is not None:
-        options.save = options.save.expanduser().resolve()
-        check_own_folder(options.save, (TextLabels if options.tokens is None else WordLabels).kind.architecture)
-        check_writable(options.save)
+        (TextLabels if options.tokens is None else WordLabels).kind.check_folder(options.save)
     return options
 
 
@@ -223,31 +218,18 @@ def table(title: str, scores: dict[str, Score]) -> list[str]:
     return lines
 
 
-def rehearse_saving(folder: Path, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:
-    """Save the untrained model next to the folder, and delete it: what is refused is refused before training."""
-    with TemporaryDirectory(prefix=f".{folder.name}.draft-", dir=folder.parent) as place:
-        model.save(Path(place) / folder.name, tokenizer, classes)
-
-
 def main() -> None:
     """Train, print how well the best epoch does on the test part, and save it."""
-    with ExitStack() as held:  # until the end, the folder to save in
-        run(held)
-
-
-def run(held: ExitStack) -> None:
-    """What `main` says, with the folder among what is held."""
     with in_words():
         options = read_options()
         task = TextLabels(options) if options.tokens is None else WordLabels(options)
         accelerator = start(options.cpu)
-        held.enter_context(alone_in(options.save, accelerator))
         torch.manual_seed(options.seed)
         model, classes, last_layer = starting_model(task.kind, options.checkpoint, task.names)
         tokenizer = WordPieceTokenizer.from_checkpoint(options.checkpoint)
-        task.encode(model, tokenizer, classes)
         if options.save and accelerator.is_main_process:
-            rehearse_saving(options.save, model, tokenizer, classes)
+            model.save(options.save, tokenizer, classes, dry_run=True)  # an error now, rather than after the training
+        task.encode(model, tokenizer, classes)
         train, *others = task.rows
         plan = plan_batches(train, options.epochs, options.batch_size, options.seed) if options.epochs else []
         for shared in (*others, *chain.from_iterable(plan)):
@@ -282,7 +264,8 @@ def run(held: ExitStack) -> None:
     if accelerator.is_main_process:
         print(task.report(model, tested))
         if options.save:
-            model.save(options.save, tokenizer, classes)
+            with in_words():
+                model.save(options.save, tokenizer, classes)
     accelerator.wait_for_everyone()  # nobody leaves before the model is saved
     accelerator.end_training()
 

@@ -32,11 +32,11 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 from transformers import BertConfig
 
-from processes import add_up, alone_in, in_words, share, start
+from processes import add_up, exclusive_lock, in_words, share, start
 from utils.checkpoint import reading
 from utils.checks import check_between, check_config, check_heads, check_size, check_tokenizer
 from utils.datasets import imdb_reviews, read_texts, text_file, text_hash
-from utils.files import check_writable, write_file
+from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.notebook import missing_sizes
 from utils.pretraining import (
@@ -52,7 +52,6 @@ from utils.pretraining import (
     train_vocabulary,
     write_rows,
 )
-from utils.saving import check_own_folder
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, rate_factor, train_epoch
 
@@ -119,11 +118,12 @@ class Run:
         hidden, labels = (share(ids, self.accelerator) for ids in batch)
         return add_up(guess_words(self.parallel, hidden, labels), self.accelerator)
 
-    def save(self, folder: Path) -> None:
-        """Write all that going on needs as one file, then the model as a checkpoint for readers."""
+    def save(self, folder: Path, dry_run: bool = False) -> None:
+        """Write all that resuming needs as one file, then the model as a checkpoint for readers."""
         facts = self.identity() | {"losses": self.history.step_losses, "curve": self.curve}
-        write_file(folder / STATE_FILE, to_bytes(self.tensors(), metadata={"facts": json.dumps(facts)}))
-        self.model.save(folder / CHECKPOINT, self.tokenizer)
+        content = to_bytes(self.tensors(), metadata={"facts": json.dumps(facts)})
+        write_file(folder / STATE_FILE, content, dry_run=dry_run)
+        self.model.save(folder / CHECKPOINT, self.tokenizer, dry_run=dry_run)
 
     def identity(self) -> dict:
         """What must be the same for a run to go on, beside names and shapes of its tensors."""
@@ -214,8 +214,8 @@ def read_options() -> tuple[Settings, dict]:
         raise ValueError(f"--tokenizer={rest['tokenizer']} says itself whether it keeps capitals: leave --cased out")
     if not (folder / STATE_FILE).is_file() and any(folder.glob("[!.]*")):
         raise ValueError(f"{folder} holds something else than a run of pretraining: choose an empty folder")
-    check_own_folder(folder / CHECKPOINT, TransformerForMaskedLM.architecture)
-    check_writable(folder / CHECKPOINT)
+    write_file(folder / STATE_FILE, b"", dry_run=True)
+    TransformerForMaskedLM.check_folder(folder / CHECKPOINT)
     return settings, rest | {"folder": folder, "config": config}
 
 
@@ -332,12 +332,12 @@ def main() -> None:
             settings, options = read_options()
             folder, until = options["folder"], options["until"] or settings.steps
             accelerator = start(options["cpu"])
-            stack.enter_context(alone_in(folder.resolve(), accelerator))
+            stack.enter_context(exclusive_lock(folder, accelerator))
             run = prepare(settings, options, accelerator)
             if (folder / STATE_FILE).is_file():
                 run.resume(folder)
-                if accelerator.is_main_process:
-                    run.model.save(folder / CHECKPOINT, run.tokenizer)  # which a kill may have kept from being written
+            if accelerator.is_main_process:  # a kill may have kept the last checkpoint from being written
+                run.save(folder, dry_run=not run.done)
         try:
             with in_words((FloatingPointError, OSError)):
                 run.learn(min(until, settings.steps), folder)

@@ -27,21 +27,21 @@ def start(cpu: bool) -> Accelerator:
 
 
 @contextmanager
-def alone_in(folder: Path | None, accelerator: Accelerator) -> Iterator[None]:
-    """Keep other runs out of a folder as long as this one is at work there; OSError if another is. None: no folder.
+def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
+    """Keep other runs out of a folder while this one is at work there; OSError if another is.
 
-    The lock is the main process's, a file beside the folder, and is free as soon as the process ends, however it ends.
+    The main process holds the lock, on a hidden file in the folder, until it ends, however it ends.
     """
-    if folder is None or not accelerator.is_main_process:
+    if not accelerator.is_main_process:
         yield
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.parent / f".{folder.name}.run.lock", timeout=0)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".run.lock", timeout=0)
     try:
         lock.acquire()
     except Timeout as error:
-        told = f"another run is at work in {folder}"
-        raise OSError(f"{told}: wait for its end, stop it, or choose another folder") from error
+        problem = f"another run is at work in {folder}"
+        raise OSError(f"{problem}: wait for its end, stop it, or choose another folder") from error
     try:
         yield
     finally:

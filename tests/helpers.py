@@ -142,8 +142,8 @@ import sys, time
 from pathlib import Path
 from types import SimpleNamespace
 sys.path.insert(0, "scripts")
-from processes import alone_in
-with alone_in(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
+from processes import exclusive_lock
+with exclusive_lock(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
     print("at work", flush=True)
     time.sleep(600)
 """

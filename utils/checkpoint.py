@@ -29,7 +29,7 @@ from utils.checks import (
     check_size,
     check_vocabulary_size,
 )
-from utils.files import check_sha256, lock_beside, read_whole
+from utils.files import check_sha256
 
 if TYPE_CHECKING:
     from transformers import BertModel, PreTrainedModel
@@ -81,7 +81,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
     folder = Path(name).expanduser()
-    return folder.resolve() if folder.is_dir() or lock_beside(folder).exists() else download(name)
+    return folder.resolve() if folder.is_dir() else download(name)
 
 
 @cache
@@ -187,9 +187,8 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
 def read_checkpoint(
     checkpoint: str | None = None, family: str = "bert"
 ) -> tuple[BertConfig | ModernBertConfig, dict[str, Tensor]]:
-    """What `load_config` and `read_weights` give, both of one saving, even while somebody saves into the folder."""
-    folder = checkpoint_folder(checkpoint)
-    return read_whole(folder, lambda: (load_config(checkpoint, family), read_weights(checkpoint)))
+    """Return what `load_config` and `read_weights` do."""
+    return load_config(checkpoint, family), read_weights(checkpoint)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -322,6 +321,6 @@ def load_official_tokenizer(folder: Path):
 def load_tokenizer(checkpoint: str | None = None):
     """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
     folder = checkpoint_folder(checkpoint)
-    config, tokenizer = read_whole(folder, lambda: (load_config(checkpoint), load_official_tokenizer(folder)))
+    config, tokenizer = load_config(checkpoint), load_official_tokenizer(folder)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)
     return tokenizer

@@ -15,7 +15,7 @@ from torch.export import Dim
 from utils.batches import device_of, evaluation_mode
 from utils.checkpoint import reading
 from utils.checks import check_finite_weights, check_size, checked_mask
-from utils.files import check_writable, write_file
+from utils.files import as_path, write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
@@ -65,7 +65,7 @@ def export_onnx(
         if weight.dtype != torch.float32:
             raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
     check_finite_weights(dict(model.named_parameters()))
-    check_writable(Path(path))  # before the model is traced, which takes long
+    write_file(path, b"", dry_run=True)  # before the model is traced, which takes long
     return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
 
 
@@ -142,7 +142,7 @@ class OnnxModel:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
-        content = Path(path).read_bytes()
+        content = as_path(path).read_bytes()
         read_onnx(path, content)
         with reading(path):
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])

@@ -1,6 +1,7 @@
-"""A model on the encoder that is saved as a checkpoint, which every reader of one reads, and comes back from it."""
+"""Save and load models as Hugging Face checkpoints."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from utils.checkpoint import (
     read_checkpoint,
 )
 from utils.checks import check_finite_weights, check_vocabulary_size
-from utils.files import new_folder
+from utils.files import atomic_folder, check_content, check_place
 from utils.tokenization import read_vocabulary, write_vocabulary
 from utils.weights import HEADS, official_headed_name, rename_headed_weight, rename_weights
 
@@ -74,15 +75,18 @@ class SavedModel(nn.Module):
         tokenizer=None,
         labels: Sequence[str] | None = None,
         dtype: torch.dtype = torch.float32,
+        *,
+        dry_run: bool = False,
     ) -> None:
         """Write configuration, weights and vocabulary for every `from_checkpoint`, and for transformers.
 
-        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. A folder
-        that was saved before is replaced whole, or stays: OSError where it cannot be written; ValueError for a
-        tokenizer or labels that do not fit the model, for weights with NaN or inf, for a vocabulary that could not be
-        read again, and for a folder that holds anything else than a model of the same kind.
+        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. Replaces
+        an earlier save atomically; `dry_run` tries everything, and leaves the folder as it was. OSError where it cannot
+        be written, and for anything else than a folder, a symbolic link included. ValueError for a folder that holds
+        anything else than a model of the same kind, for a tokenizer or labels that do not fit the model, for weights
+        with NaN or inf, and for a vocabulary that could not be read again.
         """
-        folder = Path(folder).expanduser().resolve()
+        folder = check_place(folder, "a folder")
         if tokenizer is None and self.checkpoint is None:
             raise ValueError("this model was made from a configuration, which has no vocabulary: pass tokenizer=")
         vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
@@ -93,30 +97,39 @@ class SavedModel(nn.Module):
         }
         check_finite_weights(weights)
         config = saved_config(self.config, self.architecture, labels)
-        with new_folder(folder, MODEL_FILES, partial(check_own_folder, architecture=self.architecture)) as draft:
+        find_problem = partial(foreign_content, architecture=self.architecture)
+        with atomic_folder(folder, MODEL_FILES, find_problem, dry_run=dry_run) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
             # safetensors lets nobody but its owner read it
             (draft / WEIGHTS).chmod((draft / CONFIG).stat().st_mode)
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
 
+    @classmethod
+    def check_folder(cls, folder: str | Path) -> None:
+        """Raise the error of `save` for a place that holds anything else than a model of this kind."""
+        check_content(check_place(folder, "a folder"), partial(foreign_content, architecture=cls.architecture))
 
-def check_own_folder(folder: Path, architecture: str) -> None:
-    """Refuse to save where there is anything else than regular files of a model of this architecture: it would go."""
-    if folder.is_file():
-        raise ValueError(f"{folder} is a file: save into a folder")
-    found = sorted(folder.iterdir()) if folder.is_dir() else []
-    remedy = "save into a folder of its own"
-    for path in found:
-        if path.name not in MODEL_FILES or path.is_symlink() or not path.is_file():
-            raise ValueError(f"{folder} holds {path.name}, which is no file of a model: {remedy}")
-    if found:
-        try:
-            kinds = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"]
-        except (OSError, ValueError, KeyError, TypeError):
-            kinds = None
-        if kinds != [architecture]:
-            raise ValueError(f"{folder} holds {found[0].name}, and no saved {architecture}: {remedy}")
+
+def foreign_content(folder: Path, architecture: str) -> str:
+    """Return what a folder holds that is not a saved model of this architecture, as the end of an error message, or "".
+
+    Only regular files of such a model are not foreign.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return ""
+    remedy = "save into a new folder"
+    for entry in found:
+        if entry.name not in MODEL_FILES or not entry.is_file(follow_symlinks=False):
+            return f"holds {entry.name}, which is not a file of a model: {remedy}"
+    try:
+        kinds = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"] if found else [architecture]
+    except (OSError, ValueError, KeyError, TypeError):
+        kinds = None
+    return "" if kinds == [architecture] else f"holds {found[0].name}, and not a saved {architecture}: {remedy}"
 
 
 def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:

@@ -1,12 +1,12 @@
 """`python -m views "a text" --save page.html`: a view of a text, of any model, as a page that any browser opens."""
 
 import argparse
-from pathlib import Path
 
 from transformers import AutoModel
 from transformers.utils import logging
 
 from utils.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
+from utils.files import write_file
 from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
 from views.models import rows_of
@@ -33,10 +33,9 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error("the model view shows all layers and heads: leave out --layer and --head")
     if not given.text.strip() or (given.pair is not None and not given.pair.strip()):
         parser.error("a text is empty: type a word or more")
-    if Path(given.save).is_dir():
-        parser.error(f"--save {given.save} is a folder: name a file in it, such as {Path(given.save, 'page.html')}")
     logging.disable_progress_bar()
     try:
+        write_file(given.save, "", dry_run=True)
         folder = checkpoint_folder(given.model)
         model = load_official(folder, AutoModel)
         rows_of(model)  # ValueError for one that reads no text
