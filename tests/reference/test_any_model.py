@@ -487,7 +487,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, *of_model, "--pair", ""], "a text is empty"),
         ([TEXT, *of_model, "--layer", "9"], "layer=9 is not among the layers"),
         ([TEXT, *of_model, "--view", "neuron", "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
-        ([TEXT, *of_model, "--save", "."], "--save . is a folder: name a file in it"),
+        ([TEXT, *of_model, "--save", "."], ". is a folder, not a file: choose another path"),
         ([TEXT, *of_model, "--save", "broken/config.json/page.html"], "broken/config.json"),
         ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),

@@ -201,7 +201,7 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    with pytest.raises(ValueError, match=r"holds thesis.txt, which is no file of a model"):
+    with pytest.raises(ValueError, match=r"holds thesis.txt, which is not a file of a model"):
         TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path, tiny_tokenizer())
     assert names(tmp_path) == ["thesis.txt"]
 

@@ -443,7 +443,7 @@ def test_own_texts_are_learned_judged_and_gone_on_with(tmp_path, corpus, monkeyp
     own_command(tmp_path / "stopped", [corpus], monkeypatch)
     whole, stopped = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "stopped"))
     assert all(torch.equal(whole[name], stopped[name]) for name in whole)
-    assert names(tmp_path / "whole") == [CHECKPOINT, STATE_FILE]
+    assert names(tmp_path / "whole") == [".run.lock", CHECKPOINT, STATE_FILE]
     with pytest.raises(SystemExit, match="is of a run with"):
         own_command(tmp_path / "whole", [corpus], monkeypatch, "--cased", "--vocabulary", "70")
 
@@ -511,7 +511,7 @@ def test_a_checkpoint_folder_with_notes_is_told_before_training(tmp_path, monkey
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
     command(tmp_path, texts, monkeypatch)
     (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
-    with pytest.raises(SystemExit, match=r"holds notes.txt, which is no file of a model"):
+    with pytest.raises(SystemExit, match=r"holds notes.txt, which is not a file of a model"):
         command(tmp_path, texts, monkeypatch)
     assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
 

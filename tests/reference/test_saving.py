@@ -1,16 +1,19 @@
-"""A saved classifier is the same in every hand, and is written whole or not at all, whatever goes wrong."""
+"""A saved classifier is the same for every reader, and is written completely or not at all, whatever goes wrong."""
 
+import errno
 import json
 import os
 import re
-import tempfile
+import socket
+import stat
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import pytest
 import torch
-from filelock import FileLock
 from safetensors.torch import load_file, save_file
 from transformers import (
     AutoModelForSequenceClassification,
@@ -24,12 +27,14 @@ from transformers import (
 )
 
 from publish import notebooks
-from tests.helpers import TINY, filled, names, saved_number, tiny_tokenizer, unix_only
+from tests.helpers import ONE_THREAD, ROOT, SMALL, TINY, filled, names, saved_number, tiny_tokenizer, unix_only
 from utils.checkpoint import load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.datasets import Examples
-from utils.files import check_writable, write_file
+from utils.encoder import TransformerEncoder
+from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
+from utils.onnx import export_onnx
 from utils.tokenization import WordPieceTokenizer, write_vocabulary
 from utils.training import fine_tune, predict
 from views import head_view
@@ -188,24 +193,19 @@ def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path
     assert second == first
 
 
-def test_a_model_made_from_a_config_must_be_given_a_tokenizer(tmp_path):
-    with pytest.raises(ValueError, match=r"made from a configuration, which has no vocabulary: pass tokenizer="):
-        filled(1.0).save(tmp_path / "model")
-    assert names(tmp_path) == []
-
-
 @pytest.mark.parametrize(
-    ("size", "sizes"), [(40, r"40 tokens with ids up to 39, .* is 50"), (51, r"51 tokens with ids up to 50, .* is 50")]
+    ("size", "words"),
+    [
+        (None, r"made from a configuration, which has no vocabulary: pass tokenizer="),
+        (40, r"40 tokens with ids up to 39, .* is 50"),
+        (51, r"51 tokens with ids up to 50, .* is 50"),
+        ("official", r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"),
+    ],
 )
-def test_a_tokenizer_of_another_model_is_refused(tmp_path, size, sizes):
-    with pytest.raises(ValueError, match=sizes):
-        filled(1.0).save(tmp_path / "model", tiny_tokenizer(size))
-    assert names(tmp_path) == []
-
-
-def test_an_official_tokenizer_of_another_model_is_refused(tmp_path, official_tokenizer):
-    with pytest.raises(ValueError, match=r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"):
-        filled(1.0).save(tmp_path / "model", official_tokenizer)
+def test_save_refuses_the_tokenizer_of_another_model(tmp_path, official_tokenizer, size, words):
+    tokenizer = official_tokenizer if size == "official" else size and tiny_tokenizer(size)
+    with pytest.raises(ValueError, match=words):
+        filled(1.0).save(tmp_path / "model", tokenizer)
     assert names(tmp_path) == []
 
 
@@ -292,15 +292,6 @@ def test_names_that_do_not_fit_the_classes(tmp_path, labels):
 # Where it may be saved
 
 
-@pytest.mark.parametrize("name", ["thesis.txt", ".git", "training.safetensors"])
-def test_a_folder_with_something_else_in_it_is_left_alone(theirs, name):
-    (theirs / name).write_text("mine")
-    before = content(theirs)
-    with pytest.raises(ValueError, match=rf"holds {re.escape(name)}, which is no file of a model: save into a folder"):
-        TransformerForSequenceClassification.from_checkpoint(theirs).save(theirs)
-    assert content(theirs) == before
-
-
 def masked_lm(folder: Path) -> None:
     TransformerForMaskedLM(BertConfig(**TINY)).save(folder, tiny_tokenizer())
 
@@ -314,21 +305,20 @@ def alone(name: str):
     return lambda folder: (folder / name).write_text('{"mine": 1}')
 
 
-def folder_named(name: str):
-    def make(folder: Path) -> None:
+def model_and(name: str, make):
+    """Make a model in whose folder one name is something else."""
+
+    def make_both(folder: Path) -> None:
         filled(1.0).save(folder, tiny_tokenizer())
         (folder / name).unlink(missing_ok=True)
-        (folder / name).mkdir()
-        (folder / name / "thesis.txt").write_text("mine")
+        make(folder / name)
 
-    return make
+    return make_both
 
 
-def linked(folder: Path) -> None:
-    """As in the Hub's cache."""
-    filled(1.0).save(folder, tiny_tokenizer())
-    (folder / "model.safetensors").rename(folder.parent / "blob")
-    (folder / "model.safetensors").symlink_to(folder.parent / "blob")
+def folder_with_a_note(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
 
 
 FOREIGN = {
@@ -339,10 +329,11 @@ FOREIGN = {
     "a config.json that is no JSON": lambda folder: (folder / "config.json").write_text("theme = dark"),
     "a config.json that is a list": lambda folder: (folder / "config.json").write_text("[1]"),
     **{f"{name} alone": alone(name) for name in ("vocab.txt", "tokenizer.json", "model.safetensors")},
-    **{f"a folder {name}": folder_named(name) for name in ("config.json", "vocab.txt", "tokenizer.json")},
+    **{f"a folder {name}": model_and(name, folder_with_a_note) for name in ("config.json", "vocab.txt", ".git")},
+    **{f"a file {name}": model_and(name, Path.touch) for name in ("thesis.txt", "training.safetensors")},
 }
-if os.name != "nt":
-    FOREIGN["a link"] = linked
+if os.name != "nt":  # as in the Hub's cache
+    FOREIGN["a link"] = model_and("vocab.txt", lambda path: path.symlink_to(path.with_name("tokenizer.json")))
 
 
 def everything(folder: Path) -> dict[str, bytes]:
@@ -356,7 +347,7 @@ def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path, found):
     folder.mkdir()
     FOREIGN[found](folder)
     before = everything(tmp_path)
-    with pytest.raises(ValueError, match=r"holds .*: save into a folder of its own"):
+    with pytest.raises(ValueError, match=r"model holds .*: save into a new folder"):
         filled(2.0).save(folder, tiny_tokenizer())
     assert everything(tmp_path) == before
 
@@ -370,34 +361,33 @@ def test_a_folder_that_somebody_fills_meanwhile_is_not_replaced(tmp_path, monkey
         real(file)
 
     monkeypatch.setattr(os, "fsync", fill_meanwhile)
-    with pytest.raises(ValueError, match=r"holds thesis.txt, which is no file of a model"):
+    with pytest.raises(ValueError, match=r"model holds thesis.txt, which is not a file of a model"):
         filled(2.0).save(tmp_path / "model", tiny_tokenizer())
     assert (tmp_path / "model" / "thesis.txt").read_text() == "mine"
     assert names(tmp_path) == ["model"]
 
 
-def test_an_empty_folder_and_its_neighbours(tmp_path):
+def test_save_leaves_neighbours_alone(tmp_path):
     (tmp_path / "model").mkdir()
-    for name in (".model.new", ".model.old", ".model.1.tmp", "model.new"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "thesis.txt").write_text("mine")
+    neighbours = [".model.lock", ".model.draft-abcdefgh", ".saving-abcdefgh", "model.new"]
+    for name in neighbours:
+        folder_with_a_note(tmp_path / name)
     for number in (1.0, 2.0):
         filled(number).save(tmp_path / "model", tiny_tokenizer())
+        write_file(tmp_path / "file", "content")
         assert saved_number(tmp_path / "model") == number
+    assert names(tmp_path) == sorted([*neighbours, "file", "model"])
     assert sum(path.read_text() == "mine" for path in tmp_path.glob("*/thesis.txt")) == 4
 
 
-def test_the_current_folder_stays_where_it_is(tmp_path, monkeypatch):
+def test_current_folder_is_filled_and_not_replaced(tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     monkeypatch.chdir(tmp_path / "model")
-    for number in (1.0, 2.0):
-        filled(number).save(".", tiny_tokenizer())
-        assert Path.cwd() == tmp_path / "model"
-        assert names(Path.cwd()) == WHOLE
-        assert saved_number(Path()) == number
-    Path("note.txt").write_text("written")
-    assert (tmp_path / "model" / "note.txt").read_text() == "written"
-    assert names(tmp_path) == ["model"]
+    filled(1.0).save(".", tiny_tokenizer())
+    with pytest.raises(ValueError, match=r"is a mount point or the current folder, and not empty: save into a new"):
+        filled(2.0).save(".", tiny_tokenizer())
+    assert (names(Path.cwd()), names(tmp_path)) == (WHOLE, ["model"])
+    assert saved_number(Path()) == 1
 
 
 @unix_only
@@ -468,127 +458,26 @@ def test_a_folder_whose_parts_disagree(tmp_path):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
-# A save that breaks off
-
-
-def break_off(monkeypatch, owner, name: str, number: int, error: BaseException) -> None:
-    """Let the n-th call of a function raise an error."""
-    real, calls = getattr(owner, name), []
-
-    def failing(*arguments, **options):
-        calls.append(arguments)
-        if len(calls) == number:
-            raise error
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(owner, name, failing)
-
-
-MOMENTS = {
-    "before the first file is on the disk": (os, "fsync", 1),
-    "before the last file is on the disk": (os, "fsync", 4),
-    "before the old folder goes": (Path, "rename", 1),
-    "before the new one comes": (Path, "rename", 2),
-}
-
-
-@pytest.mark.parametrize("error", [OSError("input/output error"), KeyboardInterrupt()], ids=repr)
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_save_that_breaks_off_leaves_the_old_model(tmp_path, monkeypatch, moment, error):
-    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
-    message = r"could not be saved \(input/output error\): choose a place that you may write"
-    with monkeypatch.context() as patch:
-        break_off(patch, *MOMENTS[moment], error)
-        with pytest.raises(type(error), match=message if isinstance(error, OSError) else None):
-            filled(2.0).save(tmp_path / "model", tiny_tokenizer())
-    assert names(tmp_path) == ["model"]
-    assert saved_number(tmp_path / "model") == 1
-    filled(3.0).save(tmp_path / "model", tiny_tokenizer())
-    assert saved_number(tmp_path / "model") == 3
-
-
-def test_what_a_killed_process_left_is_removed(tmp_path):
-    for name in ("model", "file"):
-        for kind in ("new", "old"):
-            (tmp_path / f".{name}.draft-abcd_123" / kind).mkdir(parents=True)
-            (tmp_path / f".{name}.draft-abcd_123" / kind / "model.safetensors").write_text("half")
-        (tmp_path / f".{name}.lock").touch()
-    others = [".model.draft-1.draft-abcd_123", ".model.draft-thesis", ".models.draft-abcd_123"]
-    for other in others:
-        (tmp_path / other).mkdir()
-    filled(2.0).save(tmp_path / "model", tiny_tokenizer())
-    assert saved_number(tmp_path / "model") == 2
-    write_file(tmp_path / "file", "whole")
-    assert names(tmp_path) == sorted([*others, "file", "model"])
-
-
-def test_the_only_model_that_a_killed_process_left_stays_until_another_is_saved(tmp_path, monkeypatch):
-    filled(1.0).save(tmp_path / ".model.draft-abcd_123" / "old", tiny_tokenizer())
-    check_writable(tmp_path / "model")
-    with monkeypatch.context() as patch:
-        break_off(patch, os, "fsync", 1, OSError("input/output error"))
-        with pytest.raises(OSError, match=r"input/output error"):
-            filled(2.0).save(tmp_path / "model", tiny_tokenizer())
-    assert names(tmp_path) == [".model.draft-abcd_123"]
-    assert saved_number(tmp_path / ".model.draft-abcd_123" / "old") == 1
-    filled(2.0).save(tmp_path / "model", tiny_tokenizer())
-    assert names(tmp_path) == ["model"]
-
-
-def test_what_a_killed_process_locked_can_be_read_and_saved(tmp_path):
-    (tmp_path / ".model.lock").touch()
-    with pytest.raises(OSError, match=r"model is being saved, or whoever saved it was killed: read it again"):
-        saved_number(tmp_path / "model")
-    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
-    (tmp_path / ".model.lock").touch()
-    assert saved_number(tmp_path / "model") == 1
-    filled(2.0).save(tmp_path / "model", tiny_tokenizer())
-    assert saved_number(tmp_path / "model") == 2
-    assert names(tmp_path) == ["model"]
-
-
-def test_who_waits_too_long_for_another_to_be_done_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.files.TURN", 0.1)
-    with FileLock(tmp_path / ".model.lock"), pytest.raises(OSError, match=r"model could not be saved \(.*lock"):
-        filled(1.0).save(tmp_path / "model", tiny_tokenizer())
-
-
-@unix_only
-def test_a_folder_is_read_where_nothing_can_be_written(tmp_path):
-    with tempfile.TemporaryDirectory() as folder:  # as in the test of an unwritable folder
-        filled(1.0).save(Path(folder) / "model", tiny_tokenizer())
-        Path(folder).chmod(0o555)
-        (Path(folder) / "model").chmod(0o555)
-        with somebody_else():
-            assert saved_number(Path(folder) / "model") == 1
-        Path(folder).chmod(0o755)
-        (Path(folder) / "model").chmod(0o755)
-
-
-@pytest.mark.parametrize("error", [OSError("input/output error"), KeyboardInterrupt()], ids=repr)
-def test_a_file_that_breaks_off_stays_as_it_was(tmp_path, monkeypatch, error):
-    VIEW.save(tmp_path / "view.html")
-    before = content(tmp_path)
-    break_off(monkeypatch, os, "fsync", 1, error)
-    with pytest.raises(type(error)):
-        head_view([torch.full((1, 2, 3, 3), 1 / 3)], ["x", "y", "z"]).save(tmp_path / "view.html")
-    assert content(tmp_path) == before
-
-
-# A disk that is full, and a place that nobody may write
+# What goes wrong on the way
 
 VIEW = head_view([torch.full((1, 2, 3, 3), 1 / 3)], ["a", "b", "c"])
-SAVERS = {
+ENCODER = TransformerEncoder(BertConfig(**SMALL))
+WRITERS = {
     "classifier": lambda path: filled(2.0).save(path, tiny_tokenizer()),
+    "dry run": lambda path: filled(2.0).save(path, tiny_tokenizer(), dry_run=True),
     "view": VIEW.save,
     "notebook": lambda path: notebooks.save(nbformat.v4.new_notebook(metadata={"long": "x" * 9000}), path),
 }
-REMEDY = r"saved.* could not be saved.*\(.*\): (choose|use) .* that you may write, on a disk with room for it"
+
+
+def write_first(writer: str, path: Path) -> None:
+    """Write what the writer would replace."""
+    filled(1.0).save(path, tiny_tokenizer()) if writer in ("classifier", "dry run") else path.write_text("old")
 
 
 @contextmanager
 def full_disk(size: int = 4000):
-    """No file can grow beyond so many bytes: the system itself refuses, in the middle of a write."""
+    """Let no file grow beyond so many bytes: the system itself refuses, in the middle of a write."""
     import resource
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -600,68 +489,216 @@ def full_disk(size: int = 4000):
 
 
 @contextmanager
-def somebody_else():
-    """As root, be a user without rights, since root may write everywhere; a normal user stays as he is."""
-    root = os.geteuid() == 0
-    if root:
-        try:
-            os.seteuid(65534)
-        except OSError:
-            pytest.skip("this root can be nobody else, so nothing is unwritable")
-    try:
+def breaking_off(owner, name: str, number: int, error: BaseException):
+    """Let the n-th call of a function raise an error."""
+    real, calls = getattr(owner, name), []
+
+    def failing(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == number:
+            raise error
+        return real(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, failing)
         yield
-    finally:
-        if root:
-            os.seteuid(0)
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+TROUBLE = {
+    "full disk": full_disk,
+    "full before the first file": lambda: breaking_off(os, "fsync", 1, FULL),
+    "interrupted before the first file": lambda: breaking_off(os, "fsync", 1, KeyboardInterrupt()),
+    "a disk that cannot rename, as mounts of S3": lambda: breaking_off(
+        Path, "rename", 1, OSError(errno.ENOSYS, "Function not implemented")
+    ),
+}
+# of the two renames, after one of the folder for the files
+MOMENTS = {
+    f"{error!r} at rename {number}": (lambda number=number, error=error: breaking_off(Path, "rename", number, error))
+    for number in (2, 3)
+    for error in (FULL, KeyboardInterrupt())
+}
 
 
 @unix_only
-@pytest.mark.parametrize("name", SAVERS)
-def test_a_full_disk_keeps_what_was_saved(tmp_path, name):
-    if name == "classifier":
-        filled(1.0).save(tmp_path / "saved", tiny_tokenizer())
-    else:
-        (tmp_path / "saved").write_text("old")
-    before = content(tmp_path / "saved")
-    with pytest.raises(OSError, match=REMEDY), full_disk():
-        SAVERS[name](tmp_path / "saved")
-    assert content(tmp_path / "saved") == before
-    assert names(tmp_path) == ["saved"]
+@pytest.mark.parametrize("there", [True, False], ids=["over an old one", "new"])
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_save_that_fails_leaves_what_was_there(tmp_path, trouble, writer, there):
+    if there:
+        write_first(writer, tmp_path / "saved")
+    before = everything(tmp_path)
+    words = r"saved.* could not be saved.*\(.*\): (choose|use) .* that you may write, on a disk with room for it"
+    expected = pytest.raises(KeyboardInterrupt) if "interrupt" in trouble else pytest.raises(OSError, match=words)
+    with expected, TROUBLE[trouble]():
+        WRITERS[writer](tmp_path / "saved")
+    assert everything(tmp_path) == before
+    assert names(tmp_path) == ["saved"] * there
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_save_interrupted_between_renames(tmp_path, moment):
+    filled(1.0).save(tmp_path / "model", tiny_tokenizer())
+    with pytest.raises((OSError, KeyboardInterrupt)), MOMENTS[moment]():
+        filled(2.0).save(tmp_path / "model", tiny_tokenizer())
+    assert (names(tmp_path), saved_number(tmp_path / "model")) == (["model"], 1)
+    filled(3.0).save(tmp_path / "model", tiny_tokenizer())
+    assert saved_number(tmp_path / "model") == 3
+
+
+@pytest.mark.parametrize("found", ["nothing", "an empty folder", "a model"])
+def test_dry_run_changes_nothing(tmp_path, found):
+    folder = tmp_path / "model"
+    if found == "an empty folder":
+        folder.mkdir()
+    elif found == "a model":
+        filled(1.0).save(folder, tiny_tokenizer())
+    before = [(path, path.stat().st_ino) for path in sorted(tmp_path.rglob("*"))]
+    filled(2.0).save(folder, tiny_tokenizer(), dry_run=True)
+    assert [(path, path.stat().st_ino) for path in sorted(tmp_path.rglob("*"))] == before
+    with pytest.raises(ValueError, match=r"51 tokens"):
+        filled(2.0).save(folder, tiny_tokenizer(51), dry_run=True)
+
+
+# What may be there already
+
+WRITERS_OF_ALL_KINDS = WRITERS | {"ONNX": lambda path: export_onnx(ENCODER, path)}
+
+
+def device(path: Path) -> None:
+    """Make a device of our own that is the same as /dev/null."""
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root can make a device")
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)
+
+
+PLACES = {
+    "device": (device, "a device, pipe or socket"),
+    "pipe": (lambda path: os.mkfifo(path), "a device, pipe or socket"),
+    "socket": (make_socket, "a device, pipe or socket"),
+    "link to nothing": (lambda path: path.symlink_to("nowhere"), "a symbolic link"),
+    "link to itself": (lambda path: path.symlink_to(path), "a symbolic link"),
+    "link to a file": (lambda path: path.symlink_to(__file__), "a symbolic link"),
+    "link to a folder": (lambda path: path.symlink_to(path.parent / "models"), "a symbolic link"),
+    "file": (Path.touch, "a file"),
+    "folder": (Path.mkdir, "a folder"),
+}
 
 
 @unix_only
-@pytest.mark.parametrize("name", SAVERS)
-def test_a_full_disk_is_left_as_it_was(tmp_path, name):
-    with pytest.raises(OSError, match=r"File too large"), full_disk():
-        SAVERS[name](tmp_path / "saved")
-    assert names(tmp_path) == []
+@pytest.mark.parametrize("writer", WRITERS_OF_ALL_KINDS)
+@pytest.mark.parametrize("place", PLACES)
+def test_save_refuses_what_it_would_destroy(tmp_path, monkeypatch, place, writer):
+    """Before any work, and for root, too."""
+    monkeypatch.chdir(tmp_path)  # since a socket's path must be short
+    for work in ("utils.onnx.onnx_bytes", "utils.saving.read_vocabulary"):
+        monkeypatch.setattr(work, lambda *arguments: pytest.fail("it was begun"))
+    make, kind = PLACES[place]
+    wanted = "a folder" if writer in ("classifier", "dry run") else "a file"
+    if kind == wanted:
+        return
+    make(tmp_path / "saved")
+    before = (tmp_path / "saved").lstat()
+    with pytest.raises(FileExistsError, match=rf"saved is {kind}, not {wanted}: choose another path"):
+        WRITERS_OF_ALL_KINDS[writer](tmp_path / "saved")
+    after = (tmp_path / "saved").lstat()
+    assert (after.st_ino, after.st_mode, names(tmp_path)) == (before.st_ino, before.st_mode, ["saved"])
 
 
 @unix_only
-@pytest.mark.parametrize("name", SAVERS)
-def test_an_unwritable_folder_is_named(name):
-    with tempfile.TemporaryDirectory() as folder:  # tmp_path cannot be read by another user, and this one can
-        path = Path(folder)
-        path.chmod(0o555)
-        with somebody_else(), pytest.raises(OSError, match=REMEDY) as error:
-            SAVERS[name](path / "saved")
-        path.chmod(0o755)
-        assert "Permission denied" in str(error.value)
-        assert folder in str(error.value)
-        assert names(path) == []
+@pytest.mark.parametrize("writer", WRITERS_OF_ALL_KINDS)
+@pytest.mark.parametrize(
+    ("path", "error", "words"),
+    [
+        *((path, TypeError, r"a path must be a string or a pathlib\.Path, got") for path in (None, 5, b"saved")),
+        *((path, ValueError, "a path must be the name of a file or folder, got") for path in ("", "a\0b")),
+        *((place, OSError, "saved could not be saved") for place in ("/proc/saved", "/sys/saved", f"{__file__}/saved")),
+        ("x" * 256, OSError, "x could not be saved .*File name too long"),
+    ],
+)
+def test_save_explains_paths_it_cannot_use(writer, path, error, words):
+    with pytest.raises(error, match=words):
+        WRITERS_OF_ALL_KINDS[writer](path)
 
 
-@pytest.mark.parametrize("name", SAVERS)
-def test_a_file_where_a_folder_should_be(tmp_path, name):
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(OSError, match=REMEDY):
-        SAVERS[name](tmp_path / "file" / "saved")
-    assert (tmp_path / "file").read_text() == "mine"
-    assert names(tmp_path) == ["file"]
+@unix_only
+@pytest.mark.parametrize("name", ["x" * 255, "two\nlines", "-rf", "con", "é ü 東京 🙂", ".hidden", "~", "'\"$(ls)"])
+def test_save_takes_odd_names(tmp_path, name):
+    for number in (1.0, 2.0):
+        filled(number).save(tmp_path / "models" / name, tiny_tokenizer())
+        assert saved_number(tmp_path / "models" / name) == number
+        write_file(tmp_path / "files" / name, str(number))
+    assert (names(tmp_path / "models"), names(tmp_path / "files")) == ([name], [name])
 
 
-def test_a_file_in_the_place_of_the_folder(tmp_path):
-    (tmp_path / "saved").write_text("mine")
-    with pytest.raises(ValueError, match=r"is a file: save into a folder"):
-        filled(1.0).save(tmp_path / "saved", tiny_tokenizer())
-    assert (tmp_path / "saved").read_text() == "mine"
+# in a namespace of its own, in which mounting harms nobody
+MOUNTS = """
+import json, subprocess, sys
+from pathlib import Path
+from tests.helpers import filled, saved_number, tiny_tokenizer
+from utils.files import write_file
+
+def mount(*words):
+    subprocess.run(["mount", *map(str, words)], check=True)
+
+def attempt(save):
+    try:
+        save()
+        return "saved"
+    except (OSError, ValueError) as error:
+        return str(error)
+
+def model(number, folder, dry_run=True):
+    return lambda: filled(number).save(folder, tiny_tokenizer(), dry_run=dry_run)
+
+found, place = {}, Path(sys.argv[1])
+for name in ("volume", "small", "readonly", "same", "bound"):
+    (place / name).mkdir()
+mount("-t", "tmpfs", "none", place / "volume")
+found["empty"] = [attempt(model(1, place / "volume", dry_run)) for dry_run in (True, False)]
+found["number"] = saved_number(place / "volume")
+found["full"] = attempt(model(2, place / "volume"))
+found["below"] = attempt(model(2, place / "volume" / "below", False))
+mount("-t", "tmpfs", "-o", "size=8k", "none", place / "small")
+found["small"] = attempt(model(2, place / "small" / "model"))
+mount("-t", "tmpfs", "-o", "ro", "none", place / "readonly")
+found["readonly"] = attempt(model(2, place / "readonly" / "model"))
+model(1, place / "same" / "model", False)()
+mount("--bind", place / "same" / "model", place / "bound")
+found["bound"] = attempt(model(2, place / "bound"))
+found["still"] = saved_number(place / "bound")
+(place / "results.csv").write_text("mine")
+(place / "small" / "results.csv").write_text("mine")
+mount("--bind", place / "small" / "results.csv", place / "results.csv")
+found["file"] = attempt(lambda: write_file(place / "results.csv", "new")), (place / "results.csv").read_text()
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.long
+def test_mounts_are_filled_or_refused_before_any_work(tmp_path):
+    """As `docker run -v` and volumes of Kubernetes bring them: folders, and single files."""
+    command = ["unshare", "-m", sys.executable, "-W", "ignore", "-c", MOUNTS, str(tmp_path)]
+    try:
+        subprocess.run([*command[:2], "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this user may not mount anything")
+    done = subprocess.run(command, cwd=ROOT, env=ONE_THREAD, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["empty"], found["number"], found["below"]) == (["saved", "saved"], 1, "saved")
+    assert "volume is a mount point or the current folder, and not empty: save into a new folder" in found["full"]
+    assert "model could not be saved (" in found["small"]
+    assert "No space left on device" in found["small"]
+    assert "Read-only file system" in found["readonly"]
+    assert "Device or resource busy" in found["bound"]
+    assert found["still"] == 1
+    assert re.search("results.csv is a mount point, not a file: choose another path", found["file"][0])
+    assert found["file"][1] == "mine"
