@@ -513,7 +513,7 @@ def test_a_checkpoint_folder_with_notes_is_told_before_training(tmp_path, monkey
     (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
     with pytest.raises(SystemExit, match=r"holds notes.txt, which is not a file of a model"):
         command(tmp_path, texts, monkeypatch)
-    assert names(tmp_path) == [CHECKPOINT, STATE_FILE]
+    assert names(tmp_path) == [".run.lock", CHECKPOINT, STATE_FILE]
 
 
 @pytest.mark.long
