@@ -246,7 +246,7 @@ def test_points_are_as_the_checks_say():
 
 def test_the_answers_of_the_pre_test_are_right():
     x, w, layer = torch.arange(6).reshape(2, 3), torch.tensor(3.0, requires_grad=True), nn.Linear(3, 5)
-    given = re.search(r"Before the first line: (.*)\.$", TEXT, re.MULTILINE)[1]
+    given = re.search(r"Given: (.*)\.$", TEXT, re.MULTILINE)[1]
     assert given == (
         "`x = torch.arange(6).reshape(2, 3)`, `w = torch.tensor(3.0, requires_grad=True)`, `layer = nn.Linear(3, 5)`"
     )
