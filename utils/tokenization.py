@@ -21,6 +21,12 @@ TOKENIZER_PARTS = {
     "pre_tokenizer": {"type": "BertPreTokenizer"},
     "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
 }
+# texts and pairs on which an official tokenizer must give our ids
+PROBES = [
+    *((letter * length, None) for letter in "ae7" for length in (20, 99, 100, 101, 1000)),
+    *((text, None) for text in ("", "A b. C, d!", "É à", "[MASK] a [SEP]", "a中b", "\u200b a\tb\n", "acgt" * 10)),
+    ("a b", "c"),
+]
 
 # The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that
 # later versions brought lie in these ranges, and there it sees no category at all ...
@@ -216,6 +222,8 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     """
     if isinstance(tokenizer, WordPieceTokenizer):
         return tokenizer.vocab, tokenizer.lowercase
+    if not hasattr(tokenizer, "backend_tokenizer"):
+        raise ValueError(f"a {type(tokenizer).__name__} does not do what BERT's tokenizer does: {REMEDY}")
     settings = json.loads(tokenizer.backend_tokenizer.to_str())
     for part, wanted in TOKENIZER_PARTS.items():
         found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
@@ -227,7 +235,14 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
     if others:
         raise ValueError(f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five")
-    return tokenizer.get_vocab(), normalizer["lowercase"]
+    ours = WordPieceTokenizer(tokenizer.get_vocab(), normalizer["lowercase"])
+    for text, pair in PROBES:
+        pairs = None if pair is None else [pair]
+        [wanted] = tokenizer([text], pairs, padding=False, truncation=False, verbose=False)["input_ids"]
+        if (found := ours.encode(text, pair)) != wanted:
+            both = f"makes {len(wanted)} tokens of {text!r:.40}, and BERT's {len(found)}, or others"
+            raise ValueError(f"the tokenizer {both}: {REMEDY}")
+    return ours.vocab, ours.lowercase
 
 
 def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:

@@ -8,6 +8,7 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from tokenizers.normalizers import NFKC, BertNormalizer
 from transformers import (
     AutoModel,
@@ -17,6 +18,7 @@ from transformers import (
     BertModel,
     MarianConfig,
     MarianMTModel,
+    PreTrainedTokenizerFast,
     RobertaConfig,
 )
 
@@ -377,3 +379,17 @@ def test_a_config_that_ends_too_early_or_was_altered(folder, content):
         ValueError, match=r"config\.json cannot be read .*: fetch or save it again|of the family model_type=\"None\""
     ):
         load_config(folder)
+
+
+@pytest.mark.parametrize("change", ["post_processor", "max_input_chars_per_word"])
+def test_a_tokenizer_is_compared_by_what_it_does(folder, change):
+    tokenizer = load_tokenizer(folder)
+    parts = json.loads(tokenizer.backend_tokenizer.to_str())
+    parts["model"]["vocab"]["##a"] = parts["model"]["vocab"].pop("y")  # so that a long word has pieces
+    if change == "post_processor":
+        parts["post_processor"] = None
+    else:
+        parts["model"][change] = 1000
+    backend = Tokenizer.from_str(json.dumps(parts))
+    with pytest.raises(ValueError, match=r"the tokenizer makes \d+ tokens of 'a+.*, and BERT's \d+, or others"):
+        read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=backend))
