@@ -82,7 +82,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
             answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
             reference = exercises.finished(answer) if callable(answer) else ""
             send("judged", number, check_words(number, answered, error)[:MAX_WORDS], sorted(looks), reference)
-        elif error and not number:
+        elif error and cell in given:
             send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
 
 
