@@ -1,10 +1,10 @@
-"""Draw notebooks/images/07_*_view.png anew: the three views of notebook 07, numbered at all that can be clicked."""
+"""Draw notebooks/images/07_*_view.png: the three views of notebook 07, with a number at each control."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from publish.browser import open_browser
-from publish.photograph import fewer_colours
+from publish.screenshots import reduce_colours
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 from views import head_view, model_view, neuron_view
@@ -20,7 +20,7 @@ NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftTe
 | 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
 | 42 0: #expanded text:has-text('Key') | 100 0: #expanded text:has-text('elementwise')
 | 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
-VIEWS = {  # width, pixels for one of them, what is done first, and where the numbers stand: right of a middle, below it
+VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
     "model": (model_view, {}, 994, 1.4, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
@@ -51,4 +51,4 @@ if __name__ == "__main__":
                     page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
             low = page.locator("#vis text, #vis .attn_background").evaluate_all(BOTTOM)
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": low + 8})
-            (IMAGES / f"07_{name}_view.png").write_bytes(fewer_colours(shot, 256))
+            (IMAGES / f"07_{name}_view.png").write_bytes(reduce_colours(shot, 256))

@@ -1,6 +1,6 @@
-"""Put this copy's own address, as its git remote names it, into badges, set-up cells, documents and pyproject.toml.
+"""Put this copy's address, taken from its git remote, into badges, set-up cells, documents and pyproject.toml.
 
-A copy without a remote has no address: then all of these are left away, and nothing else changes.
+A copy without a remote has no address: then all of these are left out, and nothing else changes.
 """
 
 import argparse
@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SLUG, REF = r"[\w.-]+/[\w.-]+", r"[\w.-]+"
 HOME = "pyproject.toml"
 COLAB = "https://colab.research.google.com/github/{slug}/blob/{ref}/{path}"
-# What stands before an address, what is written with one, and what stands behind: once in each file. A notebook is
-# JSON, in which a line's end is \n and a quote \".
+# What precedes an address, how the address is written, and what follows it; each occurs once in its file. A notebook is
+# JSON, where a line break is \n and a quote is \".
 SET_UP = (r'environ\.get\(\\"SERIES\\", \\"', "https://github.com/{slug}/archive/{ref}.zip", r'(?=\\"\))')
 NOTEBOOK = [
     (r"Read \d+ minutes, with exercises \d+", f" · [![Open in Colab](images/colab.svg)]({COLAB})", r'(?=\\n|")'),
@@ -29,7 +29,7 @@ SOLUTIONS = [
     ),
     SET_UP,
 ]
-PLACES = {
+ADDRESS_PATTERNS = {
     HOME: [
         (
             r"\]\n\n",
@@ -68,97 +68,99 @@ class Address(NamedTuple):
     ref: str = "main"
 
 
-def files(root: Path) -> dict[str, list[tuple[str, str, str]]]:
-    """The files that hold an address, each with its places."""
+def patterns_by_file(root: Path) -> dict[str, list[tuple[str, str, str]]]:
+    """Return the files that hold an address, each with its patterns."""
     kinds = {"notebooks": NOTEBOOK, "notebooks/solutions": SOLUTIONS}
     found = {
         f"{folder}/{path.name}": kind
         for folder, kind in kinds.items()
         for path in sorted((root / folder).glob("[0-9]*.ipynb"))
     }
-    return PLACES | found
+    return ADDRESS_PATTERNS | found
 
 
 def current(root: Path = ROOT) -> Address | None:
-    """The address that the project's files hold now, or None; pyproject.toml is its home."""
+    """Return the current address, as pyproject.toml has it, or None."""
     found = re.search(rf"https://github\.com/({SLUG})/tree/({REF})", (root / HOME).read_text("utf-8"))
     return Address(*found.groups()) if found else None
 
 
 def link_to(path: str, address: Address | None) -> str | None:
-    """Where a file or folder of this repository is read online; None without an address."""
+    """Return the address of a file or folder of this repository on GitHub, or None."""
     return f"https://github.com/{address.slug}/blob/{address.ref}/{path}" if address else None
 
 
 def remote_slug(url: str) -> str:
-    """owner/name of a GitHub remote, from its https or ssh address; ValueError for another address."""
+    """Return owner/name of a GitHub remote from its https or ssh address; ValueError for any other."""
     match = re.search(r"github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$", url.strip())
     if match is None:
-        raise ValueError(f"the remote {url.strip()!r} is no GitHub repository: git remote set-url origin …")
+        raise ValueError(f"the remote {url.strip()!r} is not on GitHub: correct it with git remote set-url origin …")
     return match[1]
 
 
-def addressed(name: str, text: str, places: list[tuple[str, str, str]], address: Address | None) -> str:
-    """The text of a file with this address wherever one belongs, whichever it had; ValueError where none fits in."""
-    for before, form, behind in places:
+def set_address(name: str, text: str, patterns: list[tuple[str, str, str]], address: Address | None) -> str:
+    """Return the text of a file with its addresses replaced; ValueError unless each pattern occurs once."""
+    for before, form, after in patterns:
         written = form.format(path=name, **address._asdict()) if address else ""
         any_address = re.escape(form.format(path="PATH", slug="SLUG", ref="REF"))
-        for named, pattern in {"PATH": r"[\w./-]+", "SLUG": SLUG, "REF": REF}.items():
-            any_address = any_address.replace(named, pattern)
-        text, count = re.subn(f"({before})(?:{any_address})?{behind}", lambda match, new=written: match[1] + new, text)
+        for placeholder, pattern in {"PATH": r"[\w./-]+", "SLUG": SLUG, "REF": REF}.items():
+            any_address = any_address.replace(placeholder, pattern)
+        text, count = re.subn(f"({before})(?:{any_address})?{after}", lambda match, new=written: match[1] + new, text)
         if count != 1:
-            raise ValueError(f"{name} has {count} places for {form.strip(' ·')!r}, not one: mend the file, or PLACES")
+            raise ValueError(
+                f"{name} has {count} places for {form.strip(' ·')!r}, not 1: correct it or ADDRESS_PATTERNS"
+            )
     return text
 
 
-def elsewhere(address: Address | None, root: Path = ROOT) -> dict[Path, str]:
-    """The files that hold another address than this, each with its text as it should be.
+def find_outdated(address: Address | None, root: Path = ROOT) -> dict[Path, str]:
+    """Return the files whose address differs from this one, each with its corrected text.
 
-    GitHub does not tell capitals from small letters in owner/name.
+    The comparison ignores case, as GitHub does in owner/name.
     """
     found = {}
-    for name, places in files(root).items():
+    for name, patterns in patterns_by_file(root).items():
         text = (root / name).read_text("utf-8")
-        new = addressed(name, text, places, address)
+        new = set_address(name, text, patterns, address)
         if new.lower() != text.lower():
             found[root / name] = new
     return found
 
 
 def rewrite(address: Address | None, root: Path = ROOT) -> list[Path]:
-    """Put this address, or none, wherever one belongs; the files that changed."""
-    changed = elsewhere(address, root)
+    """Write this address, or none, into all files; return the files that changed."""
+    changed = find_outdated(address, root)
     for path, text in changed.items():
         path.write_text(text, "utf-8")
     return list(changed)
 
 
 def check(slug: str, root: Path = ROOT) -> str | None:
-    """What is wrong if a file holds another address than this repository's; a copy may have none, if no file has."""
+    """Return an error message if a file names another repository; None if all agree or none has an address."""
     ours = current(root)
     wanted = Address(slug, ours.ref) if ours else None
-    names = ", ".join(path.relative_to(root).as_posix() for path in elsewhere(wanted, root))
+    names = ", ".join(path.relative_to(root).as_posix() for path in find_outdated(wanted, root))
     if not names:
         return None
-    stands = f"another address than {', '.join(wanted)}" if wanted else "an address that pyproject.toml lacks"
-    return f"{stands} stands in {names}: run `make badges` in a clone of {slug}"
+    problem = f"an address other than {', '.join(wanted)}" if wanted else "an address that pyproject.toml lacks"
+    return f"{problem} is in {names}: run `make badges` in a clone of {slug}"
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess:
-    """What git says of this copy."""
+    """Run git in this copy."""
     return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
 
 
 def rewrite_from_remote(ref: str, keep_ref: bool = False) -> str | None:
-    """Rewrite from the remote `origin`, or to no address where there is none; return what is wrong, if anything is.
+    """Write the address of the remote `origin`, or none without a remote; return an error message or None.
 
-    With `keep_ref`, files that name this repository already keep the branch or tag that they name.
+    With `keep_ref`, a copy that already names this repository keeps its branch or tag.
     """
     if not re.fullmatch(REF, ref):
-        return f"the branch or tag {ref!r} cannot stand in a badge: choose one of letters, digits, dots and hyphens"
+        return f"the branch or tag {ref!r} cannot be used in a badge: choose one of letters, digits, dots and hyphens"
     top = git("rev-parse", "--show-toplevel")
     if top.returncode or Path(top.stdout.strip()) != ROOT:
-        return f"{ROOT} is no clone, so git knows no address of it: take a clone of your repository instead"
+        return f"{ROOT} is not a git clone, so its address is unknown: run this in a clone of your repository"
     remote = git("remote", "get-url", "origin")
     try:
         address = None if remote.returncode else Address(remote_slug(remote.stdout), ref)
@@ -167,17 +169,17 @@ def rewrite_from_remote(ref: str, keep_ref: bool = False) -> str | None:
     ours = current()
     if keep_ref and address and ours and ours.slug.lower() == address.slug.lower():
         address = ours
-    told = ", ".join(address) if address else "no remote, so no address"
-    print(f"{told}: {len(rewrite(address))} files changed")
+    source = ", ".join(address) if address else "no remote, so no address"
+    print(f"{source}: {len(rewrite(address))} files changed")
     return None
 
 
 def main(arguments: list[str] | None = None) -> str | None:
-    """Rewrite, or with --check only compare; return what is wrong, if anything is."""
+    """Rewrite the addresses, or with --check only compare them; return an error message or None."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ref", default="main", help="the branch or tag that readers get (default: main)")
-    parser.add_argument("--check", metavar="OWNER/NAME", help="change nothing; fail where another one is named")
-    parser.add_argument("--keep-ref", action="store_true", help="but keep the one that this copy names already")
+    parser.add_argument("--check", metavar="OWNER/NAME", help="change nothing; fail if a file names another repository")
+    parser.add_argument("--keep-ref", action="store_true", help="keep the branch or tag that this copy already names")
     options = parser.parse_args(arguments)
     return rewrite_from_remote(options.ref, options.keep_ref) if options.check is None else check(options.check)
 

@@ -14,13 +14,13 @@ BROWSERS = (
 
 
 def find_browser() -> str | None:
-    """The path of the first of `BROWSERS` that is installed; None if none is."""
+    """Return the path of the first of `BROWSERS` that is installed, or None."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @contextmanager
 def open_browser(*options: str) -> Iterator[Browser]:
-    """Open the browser that is found, with no window and with these options; FileNotFoundError if there is none."""
+    """Open the installed browser headless with these options; FileNotFoundError if there is none."""
     if (program := find_browser()) is None:
         raise FileNotFoundError("pictures of views need Chromium or Chrome, such as apt install chromium")
     with sync_playwright() as playwright:

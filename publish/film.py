@@ -1,4 +1,4 @@
-"""Draw notebooks/images/explore.gif anew: a reader types into `explore`, in a JupyterLab, as README shows it."""
+"""Record notebooks/images/explore.gif for the README: a reader types into `explore` in JupyterLab."""
 
 import io
 from pathlib import Path
@@ -12,20 +12,20 @@ from publish.browser import open_browser
 from publish.jupyterlab import ROOT, run_all, serve_jupyterlab
 
 FILM = ROOT / "notebooks" / "images" / "explore.gif"
-SIZE = 1060, 640  # of the film; the window is larger, so that nothing has to be scrolled
+SIZE = 1060, 640  # of the film; the browser window is larger, so that nothing needs to scroll
 CELL = """from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 from views import explore
 
 explore(TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint())"""
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-TYPED = "tired.", "narrow."  # the end of the sentence that is there, and what the reader types in its place
+TYPED = "tired.", "narrow."  # the end of the default sentence, and what the reader types instead
 QUESTION = "it"
 POINTER = [(0, 0), (0, 17), (4, 13), (7, 20), (10, 19), (7, 12), (12, 12)]
 
 
 class Film:
-    """Frames of a part of a page, with the pointer where it was moved to last."""
+    """Record frames of one element of a page, with the pointer drawn where it was last moved."""
 
     def __init__(self, page, part):
         self.page, self.pointer = page, (SIZE[0] - 40, SIZE[1] - 40)
@@ -34,7 +34,7 @@ class Film:
         self.frames, self.milliseconds = [], []
 
     def show(self, milliseconds: int) -> None:
-        """Take a frame that stays for so long."""
+        """Take a frame that is shown for so many milliseconds."""
         clip = {"x": self.corner[0], "y": self.corner[1], "width": SIZE[0], "height": SIZE[1]}
         picture = Image.open(io.BytesIO(self.page.screenshot(clip=clip))).convert("RGB")
         shape = [(self.pointer[0] + x, self.pointer[1] + y) for x, y in POINTER]
@@ -43,7 +43,7 @@ class Film:
         self.milliseconds.append(milliseconds)
 
     def move(self, target, right: float = 0.5) -> None:
-        """Move the pointer to an element, in steps that can be followed; `right` is the part of its width."""
+        """Move the pointer to an element in visible steps; `right` is the fraction of its width to aim at."""
         box = target.bounding_box()
         there = (box["x"] + right * box["width"] - self.corner[0], box["y"] + box["height"] / 2 - self.corner[1])
         here, steps = self.pointer, 5
@@ -53,7 +53,7 @@ class Film:
             self.show(60)
 
     def save(self, path: Path) -> None:
-        """Write the frames as one GIF without end; all have the colours of those that stay longest."""
+        """Write the frames as an endless GIF, in the palette of the frames shown longest."""
         long = [frame for frame, time in zip(self.frames, self.milliseconds, strict=True) if time > 3000]
         sheet = Image.new("RGB", (SIZE[0], SIZE[1] * len(long)))
         for number, frame in enumerate(long):
@@ -64,7 +64,7 @@ class Film:
 
 
 def play(page, output, film: Film) -> None:
-    """Point at "it", type another end of the sentence, point again, and open the query in the neuron view."""
+    """Point at "it", type a new end of the sentence, point again, and open the query in the neuron view."""
     view, sentence = output.frame_locator("iframe:visible"), output.get_by_label("Sentence A:")
     film.show(900)
     film.move(view.locator("#left text").get_by_text(QUESTION, exact=True))
@@ -96,7 +96,7 @@ def play(page, output, film: Film) -> None:
 
 
 def main() -> None:
-    """Serve a notebook of one cell, run it, and film its output."""
+    """Serve a one-cell notebook, run it, and record its output."""
     with TemporaryDirectory() as folder, open_browser() as browser:
         notebook = new_notebook(cells=[new_code_cell(CELL)], metadata={"kernelspec": KERNEL})
         nbformat.write(notebook, Path(folder) / "film.ipynb")

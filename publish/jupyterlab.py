@@ -1,4 +1,4 @@
-"""A JupyterLab of this project's own, for browser tests and pictures: served from a folder, and a notebook run."""
+"""Serve JupyterLab from a folder and run a notebook in it, for browser tests and pictures."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Variables for a server or kernel that finds the project's packages and keeps its files in `folder`."""
+    """Return variables for a server or kernel that imports this project and keeps its files in `folder`."""
     variables = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     own = {name: str(folder / name.lower()) for name in variables}
     return os.environ | own | {"PYTHONPATH": str(ROOT)}
@@ -25,9 +25,9 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
-    """A function from the name of a notebook in `folder` to its address, while JupyterLab serves it.
+    """Serve `folder` in JupyterLab, and yield a function from a notebook's name to its address.
 
-    The server and its kernels are stopped in the end. TimeoutError, with its exit status, if it does not answer.
+    The server and its kernels are stopped at the end. TimeoutError with the exit status if it does not answer.
     """
     settings = folder / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
@@ -61,7 +61,7 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
 
 
 def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
-    """Wait until a server answers; TimeoutError if it ends before, or takes longer."""
+    """Wait until a server answers; TimeoutError if it exits first or takes longer."""
     deadline = time.monotonic() + seconds
     while server.poll() is None and time.monotonic() < deadline:
         try:
@@ -73,7 +73,7 @@ def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
 
 
 def run_all(page, address: str, last: int):
-    """The cells of a notebook that is opened and run, once the last has a view."""
+    """Open a notebook and run all cells; return its code cells once the one at index `last` shows a view."""
     page.goto(address)
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=45_000)
     page.get_by_text("| Idle").wait_for(timeout=45_000)  # the kernel's state, in the status bar

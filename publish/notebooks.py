@@ -1,4 +1,4 @@
-"""Maintain the notebooks: `execute` runs and saves them, `sync` copies the finished definitions from utils."""
+"""Maintain the notebooks: `execute` runs and saves them, `sync` copies finished definitions from utils."""
 
 import argparse
 import ast
@@ -16,13 +16,13 @@ from PIL import Image
 from tqdm.auto import tqdm
 from traitlets.config import Config
 
-from publish.photograph import photograph
+from publish.screenshots import add_screenshots
 from utils.files import write_file
-from views.page import INSTEAD  # a view that lives says where it does
+from views.page import STATIC_NOTICE  # the text by which an interactive view is recognised
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
-MODULES = {  # each notebook's modules in utils, with the names that it must finish; it may copy others from them
+MODULES = {  # notebook -> module of utils -> names that the notebook must build; it may copy others from them
     "01": {"tokenization": ("WordPieceTokenizer", "normalize", "pre_tokenize", "word_pieces", "pad_batch")},
     "02": {"embeddings": ("Embeddings",)},
     "03": {"attention": ("compute_attention_weights", "scaled_dot_product_attention", "AttentionHead")},
@@ -66,14 +66,14 @@ MODULES = {  # each notebook's modules in utils, with the names that it must fin
     "15": {"token_labels": ("TransformerForTokenClassification", "align"), "lora": ("LoRA",)},
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
-FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # JupyterLab's word for it, and Colab's
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # as JupyterLab and as Colab store it
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
-REMOVE_INPUT = "remove-input"  # tag of a cell whose code stays off the slides, as nbconvert and Jupyter Book say it
-SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, tells or runs
-PROOFS = "## Proofs"  # the heading at the end, of what defends the claims
-PROOF = "### Proof "  # begins each of them: the claim stays in sight, and JupyterLab folds what follows
+REMOVE_INPUT = "remove-input"  # tag of a cell whose code is hidden on slides, as in nbconvert and Jupyter Book
+SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, explains or runs
+PROOFS = "## Proofs"  # heading of the last part, which tests the claims
+PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
-KEPT = ("tags", "slideshow", "nbgrader")  # of a cell's metadata, by whoever wrote it
+KEPT_METADATA = ("tags", "slideshow", "nbgrader")  # metadata of a cell that its author set by hand
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -81,36 +81,36 @@ METADATA = {
 
 
 def notebook_paths(names: list[str]) -> list[Path]:
-    """The notebooks whose file names begin with one of the names, solutions included; all of them for no names."""
+    """Return the notebooks whose file names begin with one of `names`, or all; solutions are included."""
     paths = sorted(NOTEBOOKS.glob("[0-9]*.ipynb")) + sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb"))
     return [path for path in paths if not names or path.name.startswith(tuple(names))]
 
 
 def execute(path: Path) -> None:
-    """Run a notebook from a fresh kernel and save it with its outputs; an error leaves the file as it was."""
+    """Run a notebook in a fresh kernel and save it with its outputs; after an error the file is unchanged."""
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy(notebook)
     run(notebook, path.parent)
-    pack_pictures(notebook)
-    photograph(notebook, before)
+    compress_figures(notebook)
+    add_screenshots(notebook, before)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        kept = {name: cell.metadata[name] for name in KEPT if cell.metadata.get(name)}
+        kept = {name: cell.metadata[name] for name in KEPT_METADATA if cell.metadata.get(name)}
         folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOF) else {}
         cell.metadata = nbformat.from_dict(kept | folded)
-        if tells_the_answer(cell):
+        if reveals_answer(cell):
             cell.outputs = []
         elif cell.cell_type == "code":
-            cell.outputs = join_streams(without_progress(cell))
-            for output in cell.outputs:  # a view's payload and boxes appear where its cell is run
+            cell.outputs = join_streams(drop_progress_bars(cell))
+            for output in cell.outputs:  # views and widgets appear when the reader runs the cell
                 for kind in ("text/html", WIDGET):
                     output.get("data", {}).pop(kind, None)
-            cell.outputs = [output for output in cell.outputs if output.get("data", True)]  # less bare boxes
+            cell.outputs = [output for output in cell.outputs if output.get("data", True)]
     save(notebook, path)
 
 
-def pack_pictures(notebook) -> None:
-    """Write the figures of a notebook in a seventh fewer bytes: the same pixels, without their channel of opacity."""
+def compress_figures(notebook) -> None:
+    """Save a seventh of the bytes of a notebook's figures: same pixels, without the opaque alpha channel."""
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if png := output.get("data", {}).get("image/png"):
             picture, file = Image.open(io.BytesIO(base64.b64decode(png))), io.BytesIO()
@@ -120,39 +120,39 @@ def pack_pictures(notebook) -> None:
 
 
 def run(notebook, folder: Path, timeout: int = 3600) -> None:
-    """Run the cells of a notebook in a folder, on a fresh kernel, with so many seconds for each cell.
+    """Run the cells of a notebook in a folder and a fresh kernel, with `timeout` seconds for each cell.
 
-    The kernel is handed keys to encrypt what it says, without which ipykernel warns on every start.
+    The connection is encrypted, because ipykernel warns at every start if it is not.
     """
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
     NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
-        env=os.environ | {"MINE": "off"}  # not a reader's parts
+        env=os.environ | {"MINE": "off"}  # run the series' own parts, not a reader's
     )
 
 
 def is_folded(cell) -> bool:
-    """Whether a cell is shown by its title alone: what a reader runs and need not read, such as imports."""
+    """Return whether only the title of a cell is shown, as for imports, which readers run and need not read."""
     return cell.cell_type == "code" and cell.source.startswith("# @title ")
 
 
-def tells_the_answer(cell) -> bool:
-    """Whether a cell compares a reader's prediction with what came out: that is not saved, so that they can predict."""
+def reveals_answer(cell) -> bool:
+    """Return whether a cell reveals the answer to a prediction: its output is not saved."""
     return cell.cell_type == "code" and "reveal(" in cell.source and EXEMPT in cell.metadata.get("tags", [])
 
 
 def main_line(notebook) -> list:
-    """The cells before the heading "Proofs": what a reader walks through."""
+    """Return the cells before the heading "Proofs"."""
     return list(
         itertools.takewhile(lambda cell: cell.cell_type == "code" or not cell.source.startswith(PROOFS), notebook.cells)
     )
 
 
 def reading_time(cells: list) -> float:
-    """Minutes that cells of a main line take to read, their exercises left out.
+    """Estimate the minutes that cells take to read, without exercises, tables and sources.
 
-    A minute for 130 words or 12 lines of open code, 2 for a view or figure that lives, 0.7 for a still picture, 1.5 for
-    a prediction and 0.5 for a line to change; tables and sources are left out.
+    One minute for 130 words or 12 lines of open code, 2 for an interactive view or figure, 0.7 for a still picture, 1.5
+    for a prediction and 0.5 for a line to change.
     """
     read = 0
     for cell in cells:
@@ -160,9 +160,9 @@ def reading_time(cells: list) -> float:
         if "exercise" in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "code":
-            lives, still = pictures(cell)
+            interactive, still = count_outputs(cell)
             read += 0 if is_folded(cell) else len(text) / 12
-            read += 2 * lives + 0.7 * still + 1.5 * tells_the_answer(cell) + 0.5 * cell.source.count("# change me")
+            read += 2 * interactive + 0.7 * still + 1.5 * reveals_answer(cell) + 0.5 * cell.source.count("# change me")
         elif not cell.source.startswith(("### Exercise", "**Sources")):
             read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
             read += 0.7 * cell.source.count("![")
@@ -170,9 +170,9 @@ def reading_time(cells: list) -> float:
 
 
 def minutes(notebook) -> tuple[int, int]:
-    """How long the main line of a notebook takes to read, and with its exercises, rounded to five minutes.
+    """Return the minutes to read a notebook without proofs, and with its exercises, at 12 minutes each.
 
-    An exercise takes 12 minutes.
+    The second number is rounded to five minutes.
     """
     cells = main_line(notebook)
     read = reading_time(cells)
@@ -180,21 +180,21 @@ def minutes(notebook) -> tuple[int, int]:
     return round(read), 5 * round((read + 12 * exercises) / 5)
 
 
-def pictures(cell) -> tuple[int, int]:
-    """How many of a code cell's saved outputs live in a running notebook, and how many are still pictures."""
+def count_outputs(cell) -> tuple[int, int]:
+    """Count the saved outputs of a code cell that are interactive when run, and those that are still pictures."""
     shown = [output.data for output in cell.outputs if "image/png" in output.get("data", {})]
-    lives = sum(INSTEAD in data.get("text/plain", "") for data in shown)
-    return lives, len(shown) - lives
+    interactive = sum(STATIC_NOTICE in data.get("text/plain", "") for data in shown)
+    return interactive, len(shown) - interactive
 
 
-def without_progress(cell) -> list:
-    """The outputs of a code cell, less the progress bars of one that nbval does not compare: they hold timings."""
+def drop_progress_bars(cell) -> list:
+    """Return the outputs of a code cell; if nbval skips it, without progress bars, which hold timings."""
     exempt = EXEMPT in cell.metadata.get("tags", [])
     return [output for output in cell.outputs if not (exempt and output.get("name") == "stderr")]
 
 
 def join_streams(outputs: list) -> list:
-    """The outputs, with neighbouring pieces of one stream joined, since where a stream breaks is chance."""
+    """Join neighbouring outputs of one stream, because a stream is split at random points."""
     joined = []
     for output in outputs:
         if joined and output.output_type == "stream" and joined[-1].get("name") == output.name:
@@ -205,21 +205,21 @@ def join_streams(outputs: list) -> list:
 
 
 def save(notebook, path: Path) -> None:
-    """Write a notebook whole or not at all."""
+    """Write a notebook atomically."""
     write_file(path, nbformat.writes(notebook) + "\n")
 
 
 def definitions(source: str) -> list[tuple[str, ast.stmt]]:
-    """The functions, classes and constants at the top level of a Python source, each with its name."""
+    """Return the top-level functions, classes and constants of a Python source, each with its name."""
     try:
         body = ast.parse(source).body
     except SyntaxError:  # a cell with an IPython magic defines nothing of ours
         return []
-    return [(name, node) for node in body if (name := name_of(node))]
+    return [(name, node) for node in body if (name := defined_name(node))]
 
 
-def name_of(node: ast.stmt) -> str | None:
-    """The name that a statement gives to a function, a class or an UPPER_CASE constant; None for any other."""
+def defined_name(node: ast.stmt) -> str | None:
+    """Return the name of a function, class or UPPER_CASE constant that a statement defines, else None."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return name
@@ -231,23 +231,23 @@ def name_of(node: ast.stmt) -> str | None:
 
 
 def has_docstring(node: ast.AST) -> bool:
-    """Whether a node is a function or a class with a docstring and, since a body must not be empty, more."""
+    """Return whether a node is a function or class whose body has a docstring and at least one more statement."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return isinstance(node, kinds) and ast.get_docstring(node) is not None and len(node.body) > 1
 
 
-def place(node: ast.stmt, lines: list[str]) -> slice:
-    """Where a top-level statement stands among the lines of its source, decorators included."""
+def line_range(node: ast.stmt, lines: list[str]) -> slice:
+    """Return the range of lines of a top-level statement, decorators included; ValueError if it shares a line."""
     first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
     rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
     if node.col_offset or rest[:1] not in (b"", b"#"):
-        raise ValueError(f"a statement shares a line with {lines[first - 1]!r}: give each lines of its own")
+        raise ValueError(f"a statement shares a line with {lines[first - 1]!r}: put each statement on its own line")
     return slice(first - 1, node.end_lineno)
 
 
-def without_docstrings(node: ast.stmt, lines: list[str]) -> list[str]:
-    """The lines of a statement, decorators and comments included, docstrings and the blanks after them not."""
-    where, skip = place(node, lines), set()
+def strip_docstrings(node: ast.stmt, lines: list[str]) -> list[str]:
+    """Return the lines of a statement without docstrings and the blank lines after them."""
+    where, skip = line_range(node, lines), set()
     for docstring in (part.body[0] for part in ast.walk(node) if has_docstring(part)):
         skip.update(range(docstring.lineno - 1, docstring.end_lineno))
         if not lines[docstring.end_lineno].strip():
@@ -256,37 +256,37 @@ def without_docstrings(node: ast.stmt, lines: list[str]) -> list[str]:
 
 
 def read_module(module: str) -> str:
-    """The source of a module of utils."""
+    """Return the source of a module of utils."""
     path = ROOT / "utils" / f"{module}.py"
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: correct its name in MODULES, publish/notebooks.py")
     return path.read_text("utf-8")
 
 
-def finished(path: Path) -> dict[str, list[str]]:
-    """The lines of each definition that the utils modules of a notebook hold, by name."""
+def utils_definitions(path: Path) -> dict[str, list[str]]:
+    """Return the lines of each definition in the utils modules of a notebook, by name."""
     sources = [read_module(module) for module in MODULES.get(path.name[:2], {})]
     return {
-        name: without_docstrings(node, source.split("\n")) for source in sources for name, node in definitions(source)
+        name: strip_docstrings(node, source.split("\n")) for source in sources for name, node in definitions(source)
     }
 
 
-def with_homes(source: str, homes: dict[str, list[str]]) -> str:
-    """The source of a cell, with the lines of its home in place of each definition that has one."""
-    lines = source.split("\n")  # as ast counts them; str.splitlines would end lines at more characters
-    for name, node in reversed(definitions(source)):  # from below, so that line numbers above stay right
-        if name in homes:
-            lines[place(node, lines)] = homes[name]
+def replace_definitions(source: str, definitions_by_name: dict[str, list[str]]) -> str:
+    """Return the source of a cell, with each definition that utils has replaced by the lines from utils."""
+    lines = source.split("\n")  # as ast counts lines; str.splitlines splits at more characters
+    for name, node in reversed(definitions(source)):  # from the bottom up, so that earlier line numbers stay valid
+        if name in definitions_by_name:
+            lines[line_range(node, lines)] = definitions_by_name[name]
     return "\n".join(lines)
 
 
 def sync(path: Path, write: bool = True) -> bool:
-    """Replace each definition in a notebook that has a home in its utils modules; return whether any differed."""
-    notebook, homes, changed = nbformat.read(path, as_version=4), finished(path), False
+    """Replace each definition in a notebook by the one in its utils modules; return whether any differed."""
+    notebook, definitions_by_name, changed = nbformat.read(path, as_version=4), utils_definitions(path), False
     for cell in notebook.cells:
-        written_by_readers = "exercise" in cell.metadata.get("tags", [])
-        if cell.cell_type == "code" and not written_by_readers:
-            source = with_homes(cell.source, homes)
+        is_exercise = "exercise" in cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and not is_exercise:
+            source = replace_definitions(cell.source, definitions_by_name)
             changed |= source != cell.source
             cell.source = source
     if changed and write:
@@ -295,11 +295,11 @@ def sync(path: Path, write: bool = True) -> bool:
 
 
 def main() -> str | None:
-    """Run a command on the notebooks named, or on all; return what failed, if anything did."""
+    """Run a command on the given notebooks, or on all; return an error message or None."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=["execute", "sync"])
     parser.add_argument("names", nargs="*", help="beginnings of file names, such as 03")
-    parser.add_argument("--check", action="store_true", help="sync: change nothing, fail where something would change")
+    parser.add_argument("--check", action="store_true", help="sync: change nothing, fail if a notebook is out of date")
     arguments = parser.parse_args()
     paths = notebook_paths(arguments.names)
     if not paths:
@@ -310,7 +310,7 @@ def main() -> str | None:
         return None
     changed = [path.name for path in paths if sync(path, write=not arguments.check)]
     if changed and arguments.check:
-        return f"{', '.join(changed)}: a definition differs from its home in utils; run `make sync notebooks`"
+        return f"{', '.join(changed)}: a definition differs from the one in utils; run `make sync notebooks`"
     print(f"{len(changed)} of {len(paths)} notebooks changed {' '.join(changed)}".rstrip())
     return None
 

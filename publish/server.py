@@ -1,4 +1,4 @@
-"""A folder on a server of this machine."""
+"""Serve a folder on localhost."""
 
 import functools
 import http.server
@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and prints no line for each."""
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serve files without logging each request."""
 
     def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
-    """Serve a folder, and yield the address at which its files are found meanwhile."""
-    handler = functools.partial(Quiet, directory=folder)
+    """Serve a folder while the context is open, and yield its address."""
+    handler = functools.partial(QuietHandler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

@@ -1,7 +1,7 @@
-"""Rehearse the plans of TEACHING.md and COURSE.md against the clock, and write what notebooks say of them.
+"""Check that the plans of TEACHING.md and COURSE.md fit their time, and update their numbers from the notebooks.
 
-Written anew, from the notebooks' cells and tags, are the cells and minutes of each row of a plan, the line of minutes
-under the heading of a unit, and the goals of COURSE.md. All else is written by hand.
+Updated from the notebooks' cells and tags are the cells and minutes of each row of a plan, the line of minutes under
+the heading of a unit, and the goals of COURSE.md. Everything else is written by hand.
 """
 
 import re
@@ -10,12 +10,12 @@ from functools import cache
 
 import nbformat
 
-from publish.notebooks import ROOT, SEMINAR, main_line, notebook_paths, pictures, reading_time
+from publish.notebooks import ROOT, SEMINAR, count_outputs, main_line, notebook_paths, reading_time
 
 SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COURSE.md"
 PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
-BY_HAND = re.compile(r"\((\d+) min\)")  # what the class does meanwhile: an exercise, a question, a try
+CLASS_MINUTES = re.compile(r"\((\d+) min\)")  # time that the class works: an exercise, a question, an experiment
 EXERCISE = re.compile(r"\b\d{1,2}\.\d\b")
 SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
 VOTE = re.compile("^prediction = ", re.MULTILINE)
@@ -25,16 +25,16 @@ GOALS = "\n## Goals and the exercises that test them\n"
 IF_THERE_IS_TIME = "◇ "
 STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
-FIRST_WEEK = "how the course works"  # and no open question
-BEFORE, ON_THE_COURSE, AN_EXERCISE, A_QUESTION = 10, 5, 12, 8  # minutes of a unit, beside its notebook
+FIRST_WEEK = "how the course works"  # this unit has no open question
+BEFORE, ON_THE_COURSE, AN_EXERCISE, A_QUESTION = 10, 5, 12, 8  # minutes of a unit besides its notebook
 A_RUN, A_PREDICTION, A_VIEW, A_PICTURE = 0.25, 2, 2, 0.7
 
 
 @dataclass
 class Row:
-    """One line of a plan: a section of a notebook, or, in italics, something else that takes time."""
+    """A row of a plan: a section of a notebook or, in italics, another item that takes time."""
 
-    notebook: str  # its number
+    notebook: str  # such as 03
     heading: str
     is_section: bool
     minutes: int
@@ -51,18 +51,18 @@ class Plan:
     end: int
     is_unit: bool
     rows: list[Row] = field(default_factory=list)
-    before: str = ""  # what a unit begins with
-    in_class: str = ""  # the exercises that it makes time for
-    talk: list[str] = field(default_factory=list)  # what a slot asks, with wrong answers and the right one
+    before: str = ""  # the first item of a unit
+    in_class: str = ""  # the exercises to be solved in class
+    talk: list[str] = field(default_factory=list)  # the question of a slot, with wrong answers and the right one
 
     @property
     def exercises(self) -> list[str]:
-        """The numbers of the exercises that are solved in class."""
+        """The numbers of the exercises to be solved in class."""
         return EXERCISE.findall(self.in_class)
 
 
 def plans(text: str) -> list[Plan]:
-    """The slots or units of a page, in their order."""
+    """Return the slots or units of a page in order."""
     found, notebook, inside = [], "", False
     for line in text.splitlines():
         if line.startswith("#"):
@@ -80,39 +80,39 @@ def plans(text: str) -> list[Plan]:
             heading, *_, minutes, rest = parts(line)
             notebook = named[1] if (named := LINK.search(heading)) else notebook
             late, bare = heading.startswith(IF_THERE_IS_TIME), heading.removeprefix(IF_THERE_IS_TIME)
-            row = Row(notebook, plain(bare), not bare.startswith("*"), int(minutes), rest, late)
+            row = Row(notebook, plain_heading(bare), not bare.startswith("*"), int(minutes), rest, late)
             found[-1].rows.append(row)
     return found
 
 
 def sessions() -> list[list[Plan]]:
-    """The slots of each session of the seminar."""
+    """Return the slots of each session of the seminar."""
     return [plans(part) for part in SESSION.split(SEMINAR_PAGE.read_text("utf-8"))[1:]]
 
 
 def is_row(line: str) -> bool:
-    """Whether a line of a page is a row of a plan."""
+    """Return whether a line of a page is a row of a plan."""
     return line.startswith("| ") and not line.startswith("| heading")
 
 
 def parts(line: str) -> list[str]:
-    """The columns of a row: the heading, in a slot the cells, the minutes, and what to do."""
+    """Return the columns of a row: heading, cells (in a slot only), minutes, and what to do."""
     return [part.strip() for part in line.strip("| \n").split(" | ")]
 
 
-def plain(heading: str) -> str:
-    """A heading without the marks and links of Markdown."""
+def plain_heading(heading: str) -> str:
+    """Return a heading without Markdown markup and links."""
     return re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip("*# ")
 
 
 @cache
 def read(number: str):
-    """A notebook by its number."""
+    """Read a notebook by its number."""
     return nbformat.read(notebook_paths([f"{number}_"])[0], as_version=4)
 
 
 def headings(cell) -> list[str]:
-    """The headings in a cell."""
+    """Return the headings in a text cell; none for any other cell."""
     text = re.sub(r"^```.*?^```", "", cell.source, flags=re.MULTILINE | re.DOTALL)
     return [line.strip("# ") for line in text.splitlines() if re.match("#{1,3} ", line)] * (
         cell.cell_type == "markdown"
@@ -120,158 +120,158 @@ def headings(cell) -> list[str]:
 
 
 def level(cell) -> int:
-    """How many # a text cell begins with; 0 for any other cell."""
+    """Return the heading level with which a text cell begins, or 0."""
     match = re.match("#{1,3} ", cell.source) if cell.cell_type == "markdown" else None
     return len(match[0]) - 1 if match else 0
 
 
 def section(cells: list, heading: str) -> list:
-    """The cells under a heading, up to the next of its level; ValueError unless there is just one such heading."""
-    starts = [place for place, cell in enumerate(cells) if level(cell) and heading in headings(cell)]
+    """Return the cells of a section; ValueError unless exactly one heading matches."""
+    starts = [index for index, cell in enumerate(cells) if level(cell) and heading in headings(cell)]
     if len(starts) != 1:
-        raise ValueError(f"{heading!r} is the heading of {len(starts)} sections: write one as it stands there")
+        raise ValueError(f"{heading!r} is the heading of {len(starts)} sections: copy one that occurs once")
     (start,) = starts
-    depth = max(2, level(cells[start]))  # what stands under the title ends with the first section
-    ends = [place for place, cell in enumerate(cells) if place > start and 0 < level(cell) <= depth]
+    depth = max(2, level(cells[start]))  # the text under the title ends at the first section
+    ends = [index for index, cell in enumerate(cells) if index > start and 0 < level(cell) <= depth]
     return cells[start : (ends or [len(cells)])[0]]
 
 
 def words(cells: list) -> int:
-    """The words of the text cells, tables left out."""
+    """Count the words of text cells, without tables."""
     texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
     return sum(len(line.split()) for text in texts for line in text.splitlines() if not line.startswith("|"))
 
 
-def tagged(cells: list) -> list:
-    """The cells that the seminar shows, tells or runs."""
+def with_seminar_tag(cells: list) -> list:
+    """Return the cells that the seminar shows, explains or runs."""
     return [cell for cell in cells if SEMINAR in cell.metadata.get("tags", [])]
 
 
-def ran(cells: list) -> str:
-    """The execution counts of the code cells, from and to, as a plan writes them; "text" if nothing is run."""
+def execution_range(cells: list) -> str:
+    """Return the range of execution counts as a plan writes it, or "text" without code; ValueError for a gap."""
     counts = [cell.execution_count for cell in cells if cell.cell_type == "code"]
     if counts != list(range(counts[0], counts[-1] + 1) if counts else []):
-        raise ValueError(f"cells are left out among In {counts}: tag all that are run, or none")
+        raise ValueError(f"the tagged cells In {counts} have a gap: tag all cells that are run, or none")
     if len(counts) < 2:
         return f"In [{counts[0]}]" if counts else "text"
     return f"In [{counts[0]}]–[{counts[-1]}]"
 
 
-def by_hand(row: Row) -> int:
-    """Minutes that a row gives to the class, such as "exercise 3.2 (4 min)"."""
-    return sum(int(number) for number in BY_HAND.findall(row.text))
+def class_minutes(row: Row) -> int:
+    """Return the minutes in which the class works, as in "exercise 3.2 (4 min)"."""
+    return sum(int(number) for number in CLASS_MINUTES.findall(row.text))
 
 
-def shown(row: Row) -> list:
-    """The cells that the seminar shows, tells or runs in a row of a slot."""
-    return tagged(section(main_line(read(row.notebook)), row.heading)) if row.is_section else []
+def seminar_cells(row: Row) -> list:
+    """Return the cells that the seminar shows, explains or runs in a row of a slot."""
+    return with_seminar_tag(section(main_line(read(row.notebook)), row.heading)) if row.is_section else []
 
 
-def asks(row: Row) -> bool:
-    """Whether the question of a slot is asked in this row."""
+def has_question(row: Row) -> bool:
+    """Return whether the question of a slot is asked in this row."""
     return "**ask**" in row.text
 
 
-def votes(cells: list) -> int:
-    """How often the class predicts something."""
+def count_votes(cells: list) -> int:
+    """Count the predictions that the class makes."""
     return sum(cell.cell_type == "code" and VOTE.search(cell.source) is not None for cell in cells)
 
 
 @dataclass
 class Question:
-    """What a slot asks and answers on slides of its own, since its cells take no vote on it."""
+    """A question that is put on slides, because the cells of its slot ask for no prediction."""
 
-    asked: str
+    text: str
     answer: str
-    opens: bool  # its section; else something is shown first
-    first: str  # the ids of the section's cells, from and to
-    last: str
+    opens: bool  # whether it opens its section
+    first: str  # id of the section's first cell
+    last: str  # id of the cell before the answer
 
     @property
     def texts(self) -> tuple[str, str]:
-        """What the two slides say."""
-        return f"**Question.** {self.asked}", f"**Answer.** {self.answer}"
+        """The texts of the two slides."""
+        return f"**Question.** {self.text}", f"**Answer.** {self.answer}"
 
 
 def question(plan: Plan, row: Row) -> Question | None:
-    """The question that is put on slides in a row of a slot, if there is one."""
-    cells = shown(row)
-    if not asks(row) or votes(cells):
+    """Return the question that is put on slides in a row of a slot, or None."""
+    cells = seminar_cells(row)
+    if not has_question(row) or count_votes(cells):
         return None
     own = [cell.id for cell in cells]
-    last = next((at for at, cell in enumerate(cells) if cell.source.startswith("### Exercise")), len(own)) - 1
+    last = next((i for i, cell in enumerate(cells) if cell.source.startswith("### Exercise")), len(own)) - 1
     talk = dict(line.removeprefix("**").split("** ", 1) for line in plan.talk)
     return Question(talk["Ask"], talk["Answer"], row.text.startswith("**ask**"), own[0], own[last])
 
 
 def questions(number: str) -> list[Question]:
-    """The questions that the seminar's slides of a notebook ask."""
+    """Return the questions on the seminar's slides of a notebook."""
     rows = [(plan, row) for session in sessions() for plan in session for row in plan.rows]
     return [found for plan, row in rows if row.notebook == number and (found := question(plan, row))]
 
 
 def notes(number: str) -> dict[str, str]:
-    """What the seminar's plan says of a notebook's sections, each by the id of the cell in which its slides begin.
+    """Return the seminar's notes to a notebook's sections, by the id of the cell that starts each section's slides.
 
-    One of a slot begins with its question; what has no section is told with the one before it.
+    The notes of a row that asks its slot's question begin with it. A row without a section is added to the one before.
     """
-    found, place = {}, ""
+    found, start = {}, ""
     for plan in (plan for session in sessions() for plan in session):
         for row in (row for row in plan.rows if row.notebook == number):
             late = IF_THERE_IS_TIME * row.if_there_is_time
             if row.is_section:
-                kinds = {cell.id: cell.get("metadata", {}).get("slideshow", {}) for cell in shown(row)}
+                kinds = {cell.id: cell.get("metadata", {}).get("slideshow", {}) for cell in seminar_cells(row)}
                 starts = [key for key, kind in kinds.items() if kind.get("slide_type") in STARTS_A_SLIDE]
-                place = (starts or list(kinds))[0]
-                talk = plan.talk if asks(row) else []
-                found[place] = " · ".join([f"{late}{row.minutes} min", *talk, row.text])
-            elif place:
-                found[place] += f" · then, {late}{row.minutes} min, {row.heading}: {row.text}"
+                start = (starts or list(kinds))[0]
+                talk = plan.talk if has_question(row) else []
+                found[start] = " · ".join([f"{late}{row.minutes} min", *talk, row.text])
+            elif start:
+                found[start] += f" · then, {late}{row.minutes} min, {row.heading}: {row.text}"
     return found
 
 
-def presented(row: Row) -> float:
-    """Minutes of a row of a slot: 130 words a minute, what is run and looked at, and what the class does.
+def slot_minutes(row: Row) -> float:
+    """Estimate the minutes of a row of a slot: 130 words a minute, cells, pictures, and work of the class.
 
-    A cell that is run takes 15 seconds, a prediction 2 minutes, a still picture 0.7, and a view or figure that lives 2,
-    or what the row gives to the class.
+    A cell that is run takes 15 seconds, a prediction 2 minutes, a still picture 0.7, and an interactive view or figure
+    2, or the time that the row gives to the class if that is longer.
     """
-    code = [cell for cell in shown(row) if cell.cell_type == "code"]
-    lives, still = (sum(counts) for counts in zip((0, 0), *map(pictures, code), strict=True))
-    told = words(shown(row)) / 130 + A_RUN * len(code) + A_PREDICTION * votes(code) + A_PICTURE * still
-    return told + max(by_hand(row), A_VIEW * lives)
+    code = [cell for cell in seminar_cells(row) if cell.cell_type == "code"]
+    interactive, still = (sum(counts) for counts in zip((0, 0), *map(count_outputs, code), strict=True))
+    lecture = words(seminar_cells(row)) / 130 + A_RUN * len(code) + A_PREDICTION * count_votes(code) + A_PICTURE * still
+    return lecture + max(class_minutes(row), A_VIEW * interactive)
 
 
-def asking(plan: Plan, row: Row) -> float:
-    """Minutes of what the slides ask and answer in a row of a slot, beside its cells."""
+def question_minutes(plan: Plan, row: Row) -> float:
+    """Estimate the minutes of the question and answer that slides add to a row of a slot."""
     found = question(plan, row)
     return sum(len(text.split()) for text in found.texts) / 130 if found else 0
 
 
-def spans(plan: Plan) -> dict[int, list]:
-    """The cells of each row of a unit that names a section: from there to the next such row of its notebook."""
+def unit_cells(plan: Plan) -> dict[int, list]:
+    """Return the cells of each row of a unit that names a section, up to the next such row of its notebook."""
     found = {}
     for notebook in dict.fromkeys(row.notebook for row in plan.rows):
-        cells, places = main_line(read(notebook)), {}
+        cells, starts = main_line(read(notebook)), {}
         for number, row in enumerate(plan.rows):
             if row.notebook == notebook and row.is_section:
                 first = section(cells, row.heading)[0]
-                places[number] = next(place for place, cell in enumerate(cells) if cell is first)
-        ends = [*list(places.values())[1:], len(cells)]
-        found |= {number: cells[start:end] for (number, start), end in zip(places.items(), ends, strict=True)}
+                starts[number] = next(index for index, cell in enumerate(cells) if cell is first)
+        ends = [*list(starts.values())[1:], len(cells)]
+        found |= {number: cells[start:end] for (number, start), end in zip(starts.items(), ends, strict=True)}
     return found
 
 
 def rehearse(plan: Plan) -> list[tuple[Row, float]]:
-    """The rows of a plan, each with the minutes that it takes."""
+    """Return the rows of a plan, each with the minutes that it takes."""
     if not plan.is_unit:
-        return [(row, presented(row) + asking(plan, row)) for row in plan.rows]
-    own = spans(plan)
-    return [(row, by_hand(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
+        return [(row, slot_minutes(row) + question_minutes(plan, row)) for row in plan.rows]
+    own = unit_cells(plan)
+    return [(row, class_minutes(row) + reading_time(own.get(number, []))) for number, row in enumerate(plan.rows)]
 
 
-def beside(plan: Plan) -> list[tuple[int, str]]:
-    """What a unit has time for beside its notebook, with its minutes: last week, exercises, an open question."""
+def fixed_items(plan: Plan) -> list[tuple[int, str]]:
+    """Return the minutes and names of a unit's items besides its notebook; none for a slot of the seminar."""
     if not plan.is_unit:
         return []
     done = (AN_EXERCISE * len(plan.exercises), f"{plan.in_class} in pairs")
@@ -280,59 +280,59 @@ def beside(plan: Plan) -> list[tuple[int, str]]:
     return [(BEFORE, plan.before), done, (A_QUESTION, "an open question")]
 
 
-def taken(plan: Plan) -> int:
-    """Minutes that a plan takes, without what is done only if there is time."""
-    told = sum(minutes for row, minutes in rehearse(plan) if not row.if_there_is_time)
-    return round(told) + sum(minutes for minutes, _ in beside(plan))
+def total_minutes(plan: Plan) -> int:
+    """Return the minutes that a plan takes without its optional rows."""
+    required = sum(minutes for row, minutes in rehearse(plan) if not row.if_there_is_time)
+    return round(required) + sum(minutes for minutes, _ in fixed_items(plan))
 
 
 def fits(plan: Plan) -> bool:
-    """Whether a plan leaves the minutes to spare; what has no notebook, such as an opening, needs none."""
+    """Return whether a plan leaves `SPARE` minutes; one without a notebook, such as an opening, needs none."""
     spare = SPARE if any(row.is_section for row in plan.rows) else 0
-    return taken(plan) + spare <= plan.end - plan.start
+    return total_minutes(plan) + spare <= plan.end - plan.start
 
 
-def clock(plan: Plan) -> str:
-    """The line under the heading of a unit: where its 90 minutes go."""
-    told = round(sum(minutes for _, minutes in rehearse(plan)))
-    (first, before), *rest = beside(plan)
+def time_line(plan: Plan) -> str:
+    """Return the line under the heading of a unit that divides its 90 minutes."""
+    notebook = round(sum(minutes for _, minutes in rehearse(plan)))
+    (first, before), *rest = fixed_items(plan)
     several = "s" * (len({row.notebook for row in plan.rows}) > 1)
-    all_parts = [(told, f"the notebook{several}"), *rest, (UNIT - taken(plan), "to spare")]
+    all_parts = [(notebook, f"the notebook{several}"), *rest, (UNIT - total_minutes(plan), "to spare")]
     return f"*{first} min {before} · {' · '.join(f'{minutes} {what}' for minutes, what in all_parts)}*"
 
 
 def goals(number: str) -> list[str]:
-    """What a notebook's opening says that one will be able to do."""
+    """Return the learning goals in a notebook's opening."""
     (opening,) = (cell.source for cell in read(number).cells if "will be able to" in cell.source)
     return [line[2:].rstrip(";.") for line in opening.splitlines() if line.startswith("- ")]
 
 
 def with_goals(text: str) -> str:
-    """A page with the goals of its last table as the notebooks state them now; what tests them stays."""
+    """Return a page with the goals of its last table updated from the notebooks, and the exercises kept."""
     before, there, table = text.partition(GOALS)
-    lines, own = [], iter(())
+    lines, current = [], iter(())
     for line in table.splitlines(keepends=True):
         if line.startswith("| **["):
-            own = iter(goals(LINK.search(line)[1]))
+            current = iter(goals(LINK.search(line)[1]))
         elif is_row(line) and not line.startswith("| goal"):
-            line = f"| {next(own, 'a goal that the notebook no longer states')} | {parts(line)[-1]} |\n"
+            line = f"| {next(current, 'a goal that the notebook no longer states')} | {parts(line)[-1]} |\n"
         lines.append(line)
     return before + there + "".join(lines)
 
 
-def fresh(text: str) -> str:
-    """A page with what notebooks say of its plans as they say it now."""
+def update_plans(text: str) -> str:
+    """Return a page with the numbers of its plans and its goals updated from the notebooks."""
     found, lines, plan, rows = iter(plans(text)), [], None, iter(())
     for line in text.splitlines():
         if line.startswith("#"):
             plan = next(found) if PLAN.match(line) else None
             rows = iter(rehearse(plan)) if plan else iter(())
         elif plan and IN_CLASS.match(line):
-            line = clock(plan)
+            line = time_line(plan)
         elif plan and is_row(line):
             heading, *_, what = parts(line)
             row, minutes = next(rows)
-            cells = ran(shown(row)) if row.is_section else "–"
+            cells = execution_range(seminar_cells(row)) if row.is_section else "–"
             between = [max(1, round(minutes))] if plan.is_unit else [cells, max(1, round(minutes))]
             line = f"| {' | '.join(map(str, [heading, *between, what]))} |"
         lines.append(line)
@@ -340,13 +340,13 @@ def fresh(text: str) -> str:
 
 
 def main() -> None:
-    """Write the plans anew, and print what each takes, and each of its rows."""
+    """Update the plans, and print the minutes of each and of its rows."""
     for page in (SEMINAR_PAGE, COURSE_PAGE):
-        page.write_text(fresh(page.read_text("utf-8")), "utf-8")
+        page.write_text(update_plans(page.read_text("utf-8")), "utf-8")
         for plan in plans(page.read_text("utf-8")):
-            there, needed = plan.end - plan.start, taken(plan)
-            verdict = "" if fits(plan) else f"  DOES NOT FIT with {SPARE} minutes to spare"
-            print(f"\n{plain(plan.title)}: {needed} of {there} minutes{verdict}")
+            there, needed = plan.end - plan.start, total_minutes(plan)
+            verdict = "" if fits(plan) else f"  DOES NOT LEAVE {SPARE} minutes to spare"
+            print(f"\n{plain_heading(plan.title)}: {needed} of {there} minutes{verdict}")
             for row, minutes in rehearse(plan):
                 print(f"  {minutes:5.1f}  {IF_THERE_IS_TIME * row.if_there_is_time}{row.heading}")
 

@@ -1,4 +1,4 @@
-"""Build the site: execute the notebooks, take their views out into files, and let Sphinx make pages of it all."""
+"""Build the site: execute the notebooks, move their views to separate files, and run Sphinx."""
 
 import html
 import importlib.util
@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 from exercises.parts import DRAWING
 from publish.badges import current, link_to
 from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, WIDGET, is_folded, join_streams, notebook_paths, run, save
-from publish.photograph import FRAME, PNG, photograph
+from publish.screenshots import FRAME, PNG, add_screenshots
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 WEB = Path(__file__).parent / "web"
@@ -30,13 +30,13 @@ FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
 HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
-LABEL = re.compile(r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2""")  # of a figure, in the code that draws it
+LABEL = re.compile(r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2""")  # in the code that draws a figure
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
-EXPLORER_LINK = (  # under the start page's title, and where a notebook has boxes for a reader's own sentences
+EXPLORER_LINK = (  # under the start page's title, and above a notebook's boxes for a reader's own sentences
     '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
     "real numbers, and your own sentence, computed in your browser.</p>"
 )
-MENDED = {  # what Sphinx and its theme forget to tell those who hear a page
+ACCESSIBILITY_FIXES = {  # for screen readers: what the HTML of Sphinx and its theme lacks
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<summary aria-label="Toggle hidden content">': "<summary>",
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
@@ -46,93 +46,93 @@ LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([
 
 
 def execute(paths: list[Path], folder: Path = BUILD / "executed", first: Path | None = None) -> list[Path]:
-    """Executed copies of the notebooks in a folder; copies newer than all they were made from are kept.
+    """Execute copies of the notebooks in a folder, unless they are up to date; return their paths.
 
-    `first` is a file of Python code that each kernel runs before the notebook.
+    Each kernel runs the Python file `first` before the notebook.
     """
     shutil.copytree(NOTEBOOKS / "images", folder / "images", dirs_exist_ok=True)
     copies = [folder / path.relative_to(NOTEBOOKS) for path in paths]
-    todo = [pair for pair in zip(paths, copies, strict=True) if not is_new(*pair, first)]
+    todo = [pair for pair in zip(paths, copies, strict=True) if not is_up_to_date(*pair, first)]
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // JOBS)))
     with ThreadPoolExecutor(JOBS) as pool:
-        runs = pool.map(lambda pair: execute_one(*pair, first), reversed(todo))  # the long ones come late in the series
+        runs = pool.map(lambda pair: execute_one(*pair, first), reversed(todo))  # the last notebooks take longest
         list(tqdm(runs, total=len(todo), unit="notebook", desc="executing"))
     return copies
 
 
-def is_new(path: Path, copy: Path, first: Path | None) -> bool:
-    """Whether an executed copy is newer than its notebook and the code, data included."""
+def is_up_to_date(path: Path, copy: Path, first: Path | None) -> bool:
+    """Return whether an executed copy is newer than its notebook and the code, including data."""
     sources = [path, *(ROOT / "utils").rglob("*.*"), *filter(None, [first])]
     made_from = [source for source in sources if "__pycache__" not in source.parts]
     return copy.exists() and copy.stat().st_mtime > max(source.stat().st_mtime for source in made_from)
 
 
 def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
-    """Write an executed copy of a notebook, its views included; `first` is run before it, with names of its own."""
+    """Write an executed copy of a notebook with its views; `first` runs before it in a separate namespace."""
     notebook, before = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4)
     copy.parent.mkdir(parents=True, exist_ok=True)
     if first:
-        own_names = f"exec({first.read_text('utf-8')!r}, {{'__name__': {first.stem!r}}})"
-        notebook.cells.insert(0, nbformat.v4.new_code_cell(own_names))
+        in_own_namespace = f"exec({first.read_text('utf-8')!r}, {{'__name__': {first.stem!r}}})"
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(in_own_namespace))
     try:
         run(notebook, copy.parent, timeout=900)
     except CellExecutionError as error:
-        raise RuntimeError(f"{path.name} fails, so there is no page to make of it") from error
+        raise RuntimeError(f"{path.name} raised an error, so it has no page") from error
     if first:
         del notebook.cells[0]
     try:
-        photograph(notebook, before)
+        add_screenshots(notebook, before)
     except FileNotFoundError as error:
-        print(f"{path.name}: a view without a picture for pages where no script runs: {error}")
-    save(notebook, copy)  # whole, since a copy that is there counts as done
+        print(f"{path.name}: a view has no still picture for pages without scripts: {error}")
+    save(notebook, copy)  # atomically, because an existing copy counts as executed
 
 
-def read_for_readers(path: Path, above_boxes: str = ""):
-    """An executed notebook without what only its run needed: progress bars, warnings and widgets.
+def read_for_display(path: Path, above_boxes: str = ""):
+    """Read an executed notebook without progress bars, warnings and widgets.
 
-    A widget that says how it looks without a kernel, such as that of `explore`, is shown so, under `above_boxes`.
+    A widget with an HTML fallback, such as that of `explore`, is replaced by it, below `above_boxes`.
     """
     notebook, heading = nbformat.read(path, as_version=4), path.stem
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = join_streams([output for output in cell.outputs if is_for_readers(output)])
+            cell.outputs = join_streams([output for output in cell.outputs if is_displayed(output)])
             for data in (output.get("data", {}) for output in cell.outputs):
                 if WIDGET in data:
                     data.pop(WIDGET)
                     data["text/html"] = above_boxes + data["text/html"]
-                if "image/svg+xml" in data:  # the drawing of parts, whose links lead to notebooks
+                if "image/svg+xml" in data:  # the diagram of parts, whose links lead to notebooks
                     data.pop("text/html", None)
-            describe_pictures(cell, heading)
+            add_alt_texts(cell, heading)
         else:
             heading = [heading, *HEADING.findall(cell.source)][-1]
     return notebook
 
 
-def is_for_readers(output) -> bool:
-    """Whether an output is more than a progress bar or a warning."""
+def is_displayed(output) -> bool:
+    """Return whether an output is more than a progress bar, a warning or a bare widget."""
     data = output.get("data", {})
     return output.get("name") != "stderr" and (WIDGET not in data or "text/html" in data)
 
 
-def describe_pictures(cell, heading: str) -> None:
-    """Give a cell's pictures the title of its figure, for readers who hear the page.
+def add_alt_texts(cell, heading: str) -> None:
+    """Set the alt text of a cell's pictures to the title of its figure.
 
-    A figure without one has the heading that it stands under, with the names of its axes.
+    Without a title, it is the heading above the cell with the names of the axes.
     """
-    said = LABEL.findall(cell.source)
-    titles = [text for name, _, text in said if name == "title"]
-    axes = [text for name, _, text in said if name != "title"]
+    labels = LABEL.findall(cell.source)
+    titles = [text for name, _, text in labels if name == "title"]
+    axes = [text for name, _, text in labels if name != "title"]
     title = re.sub(r"\{.*?\}", "…", (titles or ["; ".join([f"Figure to “{heading}”", *axes])])[-1])
     cell.metadata["mystnb"] = {"image": {"alt": title}}
     for output in cell.outputs:
         for kind in output.get("data", {}):
             if kind.startswith("image/"):
-                output.metadata.setdefault(kind, {})["alt"] = title  # beside its width and height
+                output.metadata.setdefault(kind, {})["alt"] = title  # next to width and height
 
 
-def take_out_views(notebook, name: str, folder: Path) -> None:
-    """Move the page of each view to a file of its own, which static/views.js loads when a reader comes near."""
+def extract_views(notebook, name: str, folder: Path) -> None:
+    """Move the page of each view to its own file, which static/views.js loads when it scrolls into view."""
     number = 0
 
     def move(frame: re.Match, picture: str) -> str:
@@ -143,33 +143,33 @@ def take_out_views(notebook, name: str, folder: Path) -> None:
         (folder / f"{view}.js").write_text(script, "utf-8")
         style = "width: 100%; height: 400px; border: 0"
         still = f'<img alt="{title}" src="data:image/png;base64,{picture}"><br>' if picture else ""
-        waiting = f"<p>{still}{title}. The interactive view is drawn here, which needs JavaScript.</p>"
-        return f'<iframe title="{title}" data-view="{view}" style="{style}"></iframe>{waiting}'
+        fallback = f"<p>{still}{title}. The interactive view appears here if JavaScript is enabled.</p>"
+        return f'<iframe title="{title}" data-view="{view}" style="{style}"></iframe>{fallback}'
 
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if "srcdoc" in data.get("text/html", ""):
-                taken_out = FRAME.sub(partial(move, picture=data.pop(PNG, "")), data["text/html"])
-                data["text/html"] = taken_out.replace("<div>", '<div class="attention-view">', 1)
+                extracted = FRAME.sub(partial(move, picture=data.pop(PNG, "")), data["text/html"])
+                data["text/html"] = extracted.replace("<div>", '<div class="attention-view">', 1)
 
 
 def anchor(heading: str) -> str:
-    """The name by which a heading is linked to, the same on the site as in JupyterLab and on GitHub."""
+    """Return the anchor of a heading, the same on the site as in JupyterLab and on GitHub."""
     return heading.replace(" ", "-")
 
 
-def relink(text: str, place: str, stays) -> str:
-    """Markdown whose relative links lead to the repository on GitHub, except where `stays(path)` says otherwise.
+def relink(text: str, folder: str, stays) -> str:
+    """Return Markdown whose relative links lead to the repository on GitHub, except where `stays(path)` is true.
 
-    `place` is the folder of the text in the repository, and `path` a link's target in it. A copy without an address
-    keeps the words of such a link. A picture that would be fetched from elsewhere becomes its description.
+    `folder` is the folder of the text in the repository, and `path` the target of a link in it. In a copy without an
+    address, only the label of such a link stays. A remote picture is replaced by its alt text.
     """
     ours = current()
 
     def target(match: re.Match) -> str:
         image, label, link, rest = match.groups()
-        path = normpath(f"{place}/{link}")
+        path = normpath(f"{folder}/{link}")
         address = link if image or stays(path) else link_to(path, ours)
         return f"{image}{label}({address}{rest})" if address else label[1:-1]
 
@@ -177,7 +177,7 @@ def relink(text: str, place: str, stays) -> str:
 
 
 def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False) -> str:
-    """The README with the places of all pages behind it, and under its title the way to an explorer.html."""
+    """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title."""
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if explored:
         start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
@@ -193,13 +193,13 @@ def start_page(readme: Path, places: list[str], explored: bool, taught: bool = F
     return start
 
 
-def lay_out(
+def write_sources(
     copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False, misconceptions: str = ""
 ) -> None:
-    """Write what Sphinx reads: the README as start page, the notebooks with their links, the views beside them.
+    """Write the sources for Sphinx: the README as start page, the notebooks with their links, and the views.
 
-    `explored` says that explorer.html will stand beside the start page: that leads to it, and so do boxes for a
-    reader's own sentences, which need a kernel. `misconceptions` is the page of that name, if there is to be one.
+    If `explored`, explorer.html will be next to the start page, which links to it; so do the boxes for a reader's own
+    sentences, which need a kernel. `misconceptions` is the text of that page, or empty.
     """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
@@ -213,13 +213,13 @@ def lay_out(
     }
     for path, place in places.items():
         link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
-        notebook = read_for_readers(path, above_boxes=link)
-        take_out_views(notebook, path.stem, views)
+        notebook = read_for_display(path, above_boxes=link)
+        extract_views(notebook, path.stem, views)
         folder = str(Path(place).parent)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = relink(cell.source, folder, lambda link: link in places.values())
-        for cell in notebook.cells:  # pages show the code that slides leave out
+        for cell in notebook.cells:  # pages show the code that slides hide
             tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
             cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
             if is_folded(cell):
@@ -235,7 +235,7 @@ def lay_out(
 
 
 def mathjax() -> Path:
-    """MathJax from the installed package, which is not MathJax's own: refused unless it is the published file."""
+    """Return the path of MathJax in a third-party package; ValueError unless it is the file that MathJax published."""
     spec = importlib.util.find_spec("sphinx-mathjax-offline")
     if spec is None:
         raise ModuleNotFoundError("formulas need MathJax: pip install -r requirements-dev.txt")
@@ -246,8 +246,8 @@ def mathjax() -> Path:
 
 
 def make_explorer(copies: list[Path], folder: Path) -> Path | None:
-    """The folder with explorer.html and its files; None, said in one line, where npm does not bring its runtime."""
-    from explorer import explorer  # which needs packages that slides do without
+    """Build explorer.html and return its folder; print why and return None if npm cannot install its runtime."""
+    from explorer import explorer  # imported here, because slides do not need its packages
 
     pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"}
     try:
@@ -266,16 +266,16 @@ def build(
     explorer: Path | None = None,
     misconceptions: str = "",
 ) -> None:
-    """Make the site of executed notebooks, with a folder's explorer.html; the old site stays until it is done."""
-    lay_out(copies, readme, work / "source", NOTEBOOKS / "images", explorer is not None, misconceptions)
+    """Build the site from executed notebooks, with explorer.html from a folder; the old site stays until the end."""
+    write_sources(copies, readme, work / "source", NOTEBOOKS / "images", explorer is not None, misconceptions)
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
     subprocess.run(command, check=True)
     for path in (work / "html").rglob("*.html"):
         page = path.read_text("utf-8")
-        for forgotten, told in MENDED.items():
-            page = page.replace(forgotten, told)
+        for old, new in ACCESSIBILITY_FIXES.items():
+            page = page.replace(old, new)
         path.write_text(page, "utf-8")
     shutil.copytree(work / "source" / "_static", work / "html" / "_static", dirs_exist_ok=True)
     if explorer:
@@ -288,8 +288,8 @@ def build(
 
 
 def main() -> None:
-    """Execute all notebooks, build the site and say how large it is."""
-    from publish.misconceptions import page  # which imports the tests' wrong answers
+    """Execute all notebooks, build the site and print its size."""
+    from publish.misconceptions import page  # imported here, because it imports the tests' wrong answers
 
     copies = execute(notebook_paths([]))
     explorer = make_explorer(copies, BUILD / "explorer")

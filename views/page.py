@@ -23,7 +23,7 @@ PARTS_OF_A_PAIR = {
     "ba": "Sentence B -> Sentence A",
 }
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
-INSTEAD = "The interactive view appears in a running notebook: run the cells above, then this one."
+STATIC_NOTICE = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
 class Kind(NamedTuple):
@@ -70,7 +70,7 @@ class View:
     page: str
 
     def __repr__(self) -> str:
-        return f"{self.summary}. {INSTEAD}"
+        return f"{self.summary}. {STATIC_NOTICE}"
 
     def _repr_html_(self) -> str:
         # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
@@ -78,7 +78,7 @@ class View:
         summary = html.escape(self.summary)
         return (
             f"<div><iframe title=\"{summary}\" srcdoc='{source}' "
-            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {INSTEAD}</p></div>'
+            f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {STATIC_NOTICE}</p></div>'
         )
 
     def save(self, path: str | os.PathLike) -> Path:

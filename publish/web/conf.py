@@ -12,17 +12,17 @@ html_css_files = ["site.css"]
 html_js_files = [("views.js", {"defer": "defer"}), ("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_copyright = False
-html_show_search_summary = False  # site.js switches it on where pages come from a server
+html_show_search_summary = False  # site.js enables it if a server delivers the pages
 pygments_style, pygments_dark_style = "default", "github-dark"
 templates_path = []
 
-nb_execution_mode = "off"  # the notebooks come executed
-nb_ipywidgets_js = {}  # would be fetched from elsewhere
+nb_execution_mode = "off"  # the notebooks are already executed
+nb_ipywidgets_js = {}  # would be loaded from a CDN
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 myst_heading_slug_func = "publish.website.anchor"
-suppress_warnings = ["myst.header"]  # solutions go from # to ###
+suppress_warnings = ["myst.header"]  # solutions skip from # to ###
 
 mathjax_path = "tex-svg-full.js"  # one file: extensions and glyphs included
 mathjax3_config = {"options": {"enableMenu": False}}

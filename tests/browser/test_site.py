@@ -31,7 +31,7 @@ from tests.browser import reader
 pytest.importorskip("myst_nb", reason="make site installs what this needs: requirements-dev.txt")
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
-from publish import photograph, slides, website
+from publish import screenshots, slides, website
 from publish.notebooks import METADATA, is_folded
 
 BUILT = os.environ.get("SITE")
@@ -136,8 +136,8 @@ def executed(tmp_path_factory, draw, browser) -> Path:
         data = {"text/html": figure._repr_html_()}
         output = nbformat.v4.new_output("display_data", data)
         views.cells.append(nbformat.v4.new_code_cell(f"{name}()", outputs=[output]))
-    with patch.object(photograph, "open_browser", lambda: nullcontext(browser)):
-        photograph.photograph(views, nbformat.v4.new_notebook())
+    with patch.object(screenshots, "open_browser", lambda: nullcontext(browser)):
+        screenshots.add_screenshots(views, nbformat.v4.new_notebook())
     nbformat.write(views, folder / "04_views.ipynb")
     return folder
 
@@ -273,7 +273,7 @@ def test_a_page_is_readable_without_javascript(browser, site):
     page = context.new_page()
     page.goto((site / "notebooks" / "03_self_attention.html").as_uri())
     assert len(page.locator("article").inner_text()) > 10_000
-    assert "The interactive view is drawn here" in page.locator(".attention-view p").inner_text()
+    assert "The interactive view appears here" in page.locator(".attention-view p").inner_text()
     context.close()
 
 
@@ -399,7 +399,7 @@ def test_letters_in_a_figure_are_as_large_as_text(page, tmp_path, monkeypatch):
         shown = code(f"{drawing}\nfigure = plt.gcf()\nplt.show()")
         cells += [on_slide(shown, "-", "remove-input"), on_slide(code(SMALLEST), "skip")]
     path, letters, points = a_deck(tmp_path, *cells), {}, {}
-    for name, first in (("saved", None), ("slides", slides.LARGER_LETTERS)):
+    for name, first in (("saved", None), ("slides", slides.LARGER_TEXT)):
         copy = tmp_path / name / path.name
         website.execute_one(path, copy, first)
         said = [cell.outputs[0].text for cell in nbformat.read(copy, 4).cells if cell.source == SMALLEST]

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from publish import notebooks
-from publish.photograph import PAGE, PNG
+from publish.screenshots import PAGE, PNG
 from tests.helpers import ROOT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -129,14 +129,14 @@ def test_metadata_is_normalised(path):
     notebook = read(path)
     assert notebook.metadata == notebooks.METADATA
     for cell in notebook.cells:
-        folded = {name: value for name, value in cell.metadata.items() if name not in notebooks.KEPT}
+        folded = {name: value for name, value in cell.metadata.items() if name not in notebooks.KEPT_METADATA}
         proofs = notebooks.COLLAPSED if cell.source.startswith(notebooks.PROOF) else {}
         assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else proofs)
 
 
 @every_chapter
 def test_the_answer_to_a_prediction_is_not_saved(path):
-    assert not [cell.outputs for cell in code_cells(path) if notebooks.tells_the_answer(cell) and cell.outputs]
+    assert not [cell.outputs for cell in code_cells(path) if notebooks.reveals_answer(cell) and cell.outputs]
 
 
 @every_chapter
@@ -220,7 +220,7 @@ def documented(lines: list[str], node: ast.stmt) -> list[str]:
 
 
 def altered(lines: list[str], node: ast.stmt) -> list[str]:
-    where, name = notebooks.place(node, lines), notebooks.name_of(node)
+    where, name = notebooks.line_range(node, lines), notebooks.defined_name(node)
     text = f"{name}: dict = {{}}" if isinstance(node, CONSTANTS) else f"class {name}:\n    altered = True"
     return [*lines[: where.start], text, *lines[where.stop :]]
 
@@ -228,7 +228,7 @@ def altered(lines: list[str], node: ast.stmt) -> list[str]:
 def decorated_otherwise(lines: list[str], node: ast.stmt) -> list[str]:
     if isinstance(node, CONSTANTS):
         return lines
-    first = notebooks.place(node, lines).start
+    first = notebooks.line_range(node, lines).start
     return [*lines[:first], *([] if node.decorator_list else ["@another"]), *lines[node.lineno - 1 :]]
 
 

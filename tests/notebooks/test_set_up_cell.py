@@ -49,7 +49,7 @@ def run_twice(
 
     These files lie beside the notebook, each with its text.
     """
-    for path in (NOTEBOOKS[0], *(ROOT / name for name in badges.PLACES)):
+    for path in (NOTEBOOKS[0], *(ROOT / name for name in badges.ADDRESS_PATTERNS)):
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(exist_ok=True)
         shutil.copy(path, copy)

@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from publish.notebooks import REMOVE_INPUT, is_folded, tells_the_answer
+from publish.notebooks import REMOVE_INPUT, is_folded, reveals_answer
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
 
@@ -70,7 +70,7 @@ def test_pictures_stand_without_the_code_that_draws_them(path):
         if any("image/png" in output.get("data", {}) for output in cell.outputs):
             short = len(cell.source.splitlines()) <= 7
             assert hides_code(cell) or short, f"{cell.id} draws a picture: tag it {REMOVE_INPUT}"
-        if hides_code(cell) and not tells_the_answer(cell):
+        if hides_code(cell) and not reveals_answer(cell):
             assert cell.outputs, f"{cell.id}: nothing is left of a cell without code and output"
 
 
@@ -85,7 +85,7 @@ def test_a_question_is_shown_with_its_answer(path):
     for cell in cells_of(path):
         if cell.source.startswith("prediction = "):
             asked = cell
-        elif asked and tells_the_answer(cell):
+        elif asked and reveals_answer(cell):
             assert (kind_of(asked) in SHOWN) == (kind_of(cell) in SHOWN), f"{asked.id}, {cell.id}"
             asked = None
 

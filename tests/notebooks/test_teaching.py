@@ -29,7 +29,7 @@ NUMBERS = [
     for number in re.findall(r'check\("([\d.]+)"', cell.source)
 ]
 NAMED = re.compile(r"\b(\d{1,2}\.\d)\b")
-every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: teaching.plain(plan.title))
+every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: teaching.plain_heading(plan.title))
 
 
 def part(plan) -> str:
@@ -54,7 +54,7 @@ def all_text(number: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_what_notebooks_say_of_the_plans_is_fresh(page):
     text = page.read_text("utf-8")
-    assert teaching.fresh(text) == text, "run make rehearse"
+    assert teaching.update_plans(text) == text, "run make rehearse"
 
 
 def test_a_lecturer_reads_at_most_7000_words():
@@ -83,13 +83,13 @@ def test_a_plan_is_rehearsed_and_written_anew():
     assert shown.heading == "Whose answering machine?"
     assert (shown.is_section, shown.if_there_is_time) == (True, False)
     assert (wait.is_section, waited, talk.heading, talk.if_there_is_time) == (False, 1, "Talk", True)
-    words = teaching.words(teaching.shown(shown))
+    words = teaching.words(teaching.seminar_cells(shown))
     a_view = 2  # that lives: longer than the minute to hover
     assert minutes == pytest.approx(words / 130 + 0.25 + a_view)
-    assert teaching.taken(plan) == round(minutes + 1) == 6
+    assert teaching.total_minutes(plan) == round(minutes + 1) == 6
     assert not teaching.fits(plan)  # 3 of 9 minutes are left
     assert teaching.fits(teaching.plans(SMALL.replace("5–14", "5–16"))[0])
-    fresh = teaching.fresh(SMALL)
+    fresh = teaching.update_plans(SMALL)
     assert "| Whose answering machine? | In [3] | 5 | hover (1 min) |" in fresh
     assert "| ◇ *Talk* | – | 30 | about it (30 min) |" in fresh
     with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
@@ -99,11 +99,11 @@ def test_a_plan_is_rehearsed_and_written_anew():
 def test_the_line_of_a_unit_is_written_anew():
     line = "*0 min last · 0 the notebook · 0 exercise 2.1 in pairs · 0 else*"
     text = re.sub(r"^\*\d+ min .*\*$", line, COURSE, flags=re.M)
-    unit = teaching.plans(teaching.fresh(text))[1]
+    unit = teaching.plans(teaching.update_plans(text))[1]
     assert (unit.before, unit.in_class) == ("last", "exercise 2.1")
     told = round(teaching.reading_time(teaching.main_line(teaching.read("02"))))
     line = f"*10 min last · {told} the notebook · 12 exercise 2.1 in pairs · 8 an open question · {60 - told} to spare*"
-    assert line in part_of(teaching.fresh(text), "Unit 2")
+    assert line in part_of(teaching.update_plans(text), "Unit 2")
 
 
 def part_of(text: str, title: str) -> str:
@@ -126,17 +126,17 @@ def test_two_sessions_and_fifteen_units():
     assert list(itertools.chain(*map(notebooks_of, UNITS))) == list(NOTEBOOKS)
 
 
-@pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain(plan.title))
+@pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain_heading(plan.title))
 def test_a_slot_has_the_cells_of_the_tag(plan):
-    shown = [cell.id for row in plan.rows for cell in teaching.shown(row)]
+    shown = [cell.id for row in plan.rows for cell in teaching.seminar_cells(row)]
     (number,) = notebooks_of(plan) or [None]
-    wanted = teaching.tagged(teaching.read(number).cells) if any(row.is_section for row in plan.rows) else []
+    wanted = teaching.with_seminar_tag(teaching.read(number).cells) if any(row.is_section for row in plan.rows) else []
     assert shown == [cell.id for cell in wanted]
 
 
-@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
+@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
 def test_a_unit_has_the_whole_main_line(plan):
-    spans = teaching.spans(plan)
+    spans = teaching.unit_cells(plan)
     told = [cell.id for span in spans.values() for cell in span]
     lines = [teaching.main_line(teaching.read(number)) for number in notebooks_of(plan)]
     assert told == [cell.id for line in lines for cell in line]
@@ -194,7 +194,7 @@ def test_the_tokens_of_a_long_word():
     assert f"**Answer.** {len(tokens)}. The pieces" in TEXT
 
 
-@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
+@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
 def test_a_unit_gives_out_all_exercises_of_its_main_line(plan):
     """In class or at home, each once; those among the proofs are named, too."""
     at_home = [line for line in part(plan).splitlines() if line.startswith("- **At home.**")]
@@ -202,7 +202,7 @@ def test_a_unit_gives_out_all_exercises_of_its_main_line(plan):
     assert found == sorted(number for number in NUMBERS if f"{int(number.split('.')[0]):02d}" in notebooks_of(plan))
 
 
-@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain(plan.title))
+@pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
 def test_an_open_question_has_its_answer_in_the_solutions(plan):
     asked = re.findall(r"^  1\. (.*)$", part(plan), re.MULTILINE)
     paths = [ROOT / "notebooks" / "solutions" / f"{number}_solutions.ipynb" for number in notebooks_of(plan)]
@@ -267,9 +267,9 @@ def test_what_decides_between_two_wrong_answers_is_the_notebooks():
             assert told in there, (number, told)
 
 
-@pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain(plan.title))
+@pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain_heading(plan.title))
 def test_a_slot_says_once_when_its_question_is_asked_and_there_is_always_time_for_it(plan):
-    asking = [row for row in plan.rows if teaching.asks(row)]
+    asking = [row for row in plan.rows if teaching.has_question(row)]
     assert len(asking) == bool(plan.talk)
     assert not any(row.if_there_is_time for row in asking)
     assert [line.split("**")[1] for line in plan.talk] == ["Ask", "Expect", "Answer"][: len(plan.talk)]
@@ -280,14 +280,14 @@ def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
     rows = [row for session in teaching.sessions() for slot in session for row in slot.rows]
     own = [row for row in rows if row.notebook == number and row.is_section]
     notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
-    slides.for_the_seminar(notebook)
-    slides.with_notes(notebook, number)
+    slides.keep_seminar_cells(notebook)
+    slides.add_notes(notebook, number)
     begun = [cell.source for cell in notebook.cells if re.match(r"(◇ )?\d+ min · ", cell.source)]
     assert len(begun) == len(own) > 2
     for note, row in zip(begun, own, strict=True):
-        told = [f" · **{word}** " in note for word in ("Ask", "Expect", "Answer")]
-        assert told == [teaching.asks(row)] * 3
-        assert note.startswith("◇ " * row.if_there_is_time + f"{row.minutes} min · **Ask** " * teaching.asks(row))
+        asks = teaching.has_question(row)
+        assert [f" · **{word}** " in note for word in ("Ask", "Expect", "Answer")] == [asks] * 3
+        assert note.startswith("◇ " * row.if_there_is_time + f"{row.minutes} min · **Ask** " * asks)
         assert f" · {row.text}" in note
 
 
@@ -296,12 +296,12 @@ def test_a_seminar_deck_is_a_story(number):
     """A few slides; the first begins one, and each stands under its own heading."""
     path = ROOT / "notebooks" / NOTEBOOKS[number]
     notebook, told, shown = nbformat.read(path, as_version=4), None, None
-    kept = {cell.id for cell in teaching.tagged(notebook.cells)}
+    kept = {cell.id for cell in teaching.with_seminar_tag(notebook.cells)}
     titles = {}
     for cell in notebook.cells:
         told = headings(cell)[-1] if headings(cell) else told
         titles[cell.id] = told
-    slides.for_the_seminar(notebook)
+    slides.keep_seminar_cells(notebook)
     assert {cell.id for cell in notebook.cells} == kept
     on_slides = [cell for cell in notebook.cells if kind_of(cell) in SHOWN]
     starts = [cell for cell in on_slides if kind_of(cell) in STARTS]
@@ -316,12 +316,12 @@ def test_a_seminar_deck_is_a_story(number):
 def test_each_question_stands_on_a_slide_before_its_answer(number):
     """Either the notebook takes a vote on it, or the plan's words stand on two slides."""
     plan, row = next(
-        (plan, row) for plan in SLOTS for row in plan.rows if row.notebook == number and teaching.asks(row)
+        (plan, row) for plan in SLOTS for row in plan.rows if row.notebook == number and teaching.has_question(row)
     )
     notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
-    slides.for_the_seminar(notebook)
+    slides.keep_seminar_cells(notebook)
     before = [cell.source for cell in notebook.cells if kind_of(cell) in SHOWN]
-    slides.with_questions(notebook, number)
+    slides.add_questions(notebook, number)
     on_slides = [cell for cell in notebook.cells if kind_of(cell) in SHOWN]
     found = [
         (place, kind)
@@ -329,7 +329,7 @@ def test_each_question_stands_on_a_slide_before_its_answer(number):
         for kind in ("Question", "Answer")
         if f"**{kind}.** " in cell.source
     ]
-    if teaching.votes(teaching.shown(row)):
+    if teaching.count_votes(teaching.seminar_cells(row)):
         assert found == []
         assert [cell.source for cell in on_slides] == before
         return

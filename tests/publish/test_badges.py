@@ -1,4 +1,4 @@
-"""A copy's own address gets everywhere once its git remote names one, and until then no text shows any."""
+"""`make badges` writes the address of the git remote into all files, and none without a remote."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from publish.badges import Address
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
-NAMES = [*badges.PLACES, *(f"notebooks/{name}.ipynb" for name in ("03_self_attention", "solutions/03_solutions"))]
+NAMES = [*badges.ADDRESS_PATTERNS, "notebooks/03_self_attention.ipynb", "notebooks/solutions/03_solutions.ipynb"]
 HELD = {
     "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',
     "CITATION.cff": 'repository-code: "https://github.com/{}"',
@@ -34,7 +34,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def copy(tmp_path) -> Path:
-    """A clone, with all in it committed, of files that hold an address, and of the tool; it has no remote."""
+    """Return a git repository with the files that hold an address and the tool, committed, without a remote."""
     folder = tmp_path / "copy"
     for name in (*NAMES, "publish/badges.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def copy(tmp_path) -> Path:
 
 
 def make_badges(copy: Path, *arguments: str, remote: str | None = None) -> subprocess.CompletedProcess:
-    """Run the tool in a copy, which gets this remote."""
+    """Run the tool in a copy, after adding this remote."""
     if remote:
         git(copy, "remote", "add", "origin", remote)
     command = [sys.executable, "publish/badges.py", *arguments]
@@ -58,12 +58,12 @@ def changed(copy: Path) -> set[str]:
     return set(git(copy, "diff", "--name-only").split())
 
 
-def test_every_file_of_the_project_holds_the_one_address_or_none():
-    assert badges.elsewhere(badges.current()) == {}
+def test_project_files_agree_on_the_address():
+    assert badges.find_outdated(badges.current()) == {}
 
 
-def test_a_copy_without_an_address_shows_none(copy):
-    """Neither a clone line nor a badge, Colab or Binder link of any repository."""
+def test_copy_without_address_shows_none(copy):
+    """There is no git clone line, and no badge, Colab or Binder link."""
     assert badges.current(copy) is None
     for name in NAMES:
         text = (copy / name).read_text("utf-8")
@@ -79,17 +79,17 @@ def test_a_copy_without_an_address_shows_none(copy):
         ("git@github.com:ada/my.encoder.git\n", "ada/my.encoder"),
     ],
 )
-def test_remote_addresses(url, slug):
+def test_remote_slug_of_github_addresses(url, slug):
     assert badges.remote_slug(url) == slug
 
 
-def test_a_remote_elsewhere_is_refused():
-    with pytest.raises(ValueError, match=r"is no GitHub repository: git remote set-url"):
+def test_remote_slug_refuses_other_hosts():
+    with pytest.raises(ValueError, match=r"is not on GitHub: correct it with git remote set-url"):
         badges.remote_slug("/srv/encoder.git")
 
 
-def test_a_clone_gets_its_address_pushes_it_and_can_go_back(copy, tmp_path):
-    """The remote is a bare repository in a folder, to which git pushes what is meant for GitHub."""
+def test_clone_gets_its_address_and_can_remove_it(copy, tmp_path):
+    """A bare repository in a folder receives what git would push to GitHub."""
     bare = tmp_path / "bare.git"
     git(tmp_path, "init", "--quiet", "--bare", "--initial-branch", "main", str(bare))
     git(copy, "config", f"url.{bare}.pushInsteadOf", "https://github.com/ada/encoder")
@@ -107,17 +107,17 @@ def test_a_clone_gets_its_address_pushes_it_and_can_go_back(copy, tmp_path):
         assert (fork / name).read_text("utf-8").count(held.format("ada/encoder", "main")) == 1, name
     git(fork, "remote", "remove", "origin")
     assert make_badges(fork).stdout == f"no remote, so no address: {len(NAMES)} files changed\n"
-    for name in NAMES:  # nothing else was taken or left
+    for name in NAMES:  # nothing else has changed
         first = git(copy, "show", f"HEAD~:{name}")
         assert (fork / name).read_text("utf-8") == first
     assert make_badges(fork).stdout == "no remote, so no address: 0 files changed\n"
 
 
-def test_the_first_push_of_a_fork_gets_its_address_from_ci(copy, tmp_path):
-    """The steps of the workflow, in a clone of a bare repository; with an address of its own they leave it alone."""
+def test_ci_sets_the_address_on_the_first_push_of_a_fork(copy, tmp_path):
+    """Run the workflow's steps in a clone of a bare repository; a second run changes nothing."""
     for name in ("Makefile", "requirements.txt"):
         shutil.copy(ROOT / name, copy)
-    badges.rewrite(ADA, copy)  # as a fork of hers has it
+    badges.rewrite(ADA, copy)  # as in a fork of her repository
     git(copy, "add", ".")
     git(copy, "commit", "--quiet", "--message", "Hers")
     bare, runner = tmp_path / "bare.git", tmp_path / "runner"
@@ -149,8 +149,8 @@ def test_the_first_push_of_a_fork_gets_its_address_from_ci(copy, tmp_path):
     assert badges.current(runner) == Address("grace/encoder", "term-2026")
 
 
-def test_a_notebook_that_came_from_elsewhere_later_is_rewritten_too(copy):
-    """As after a merge: pyproject.toml has the copy's address, and the new notebook has none."""
+def test_notebook_merged_later_is_rewritten(copy):
+    """After a merge, pyproject.toml has the copy's address and the new notebook has none."""
     badges.rewrite(ADA, copy)
     new = shutil.copy(copy / NAMES[-2], copy / "notebooks" / "14_new.ipynb")
     badges.rewrite(Address("grace/encoder"), copy)
@@ -160,7 +160,7 @@ def test_a_notebook_that_came_from_elsewhere_later_is_rewritten_too(copy):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--ref", "term-2026")])
-def test_a_copy_gets_the_address_of_its_remote(copy, arguments):
+def test_copy_gets_the_address_of_its_remote(copy, arguments):
     done = make_badges(copy, *arguments, remote="git@github.com:ada/my.encoder.git")
     assert done.returncode == 0, done.stderr
     address = Address("ada/my.encoder", *arguments[1:])
@@ -171,40 +171,40 @@ def test_a_copy_gets_the_address_of_its_remote(copy, arguments):
 @pytest.mark.parametrize(
     ("remote", "arguments", "words"),
     [
-        ("/srv/encoder.git", (), "the remote '/srv/encoder.git' is no GitHub repository: git remote set-url"),
-        ("https://github.com/ada/e", ("--ref", "a/b"), "the branch or tag 'a/b' cannot stand in a badge: choose"),
+        ("/srv/encoder.git", (), "the remote '/srv/encoder.git' is not on GitHub: correct it with git remote set-url"),
+        ("https://github.com/ada/e", ("--ref", "a/b"), "the branch or tag 'a/b' cannot be used in a badge: choose"),
     ],
 )
-def test_a_copy_that_cannot_get_an_address_is_told_why(copy, remote, arguments, words):
+def test_unusable_remote_or_ref_is_reported(copy, remote, arguments, words):
     done = make_badges(copy, *arguments, remote=remote)
     assert done.returncode == 1
     assert words in done.stderr
     assert changed(copy) == set()
 
 
-def test_a_folder_that_is_no_clone_is_left_alone(copy):
-    """Such as an unpacked ZIP, which may lie in somebody's clone of something else."""
+def test_folder_that_is_not_a_clone_is_unchanged(copy):
+    """An unpacked ZIP may be inside a clone of another project."""
     badges.rewrite(ADA, copy)
     shutil.rmtree(copy / ".git")
     git(copy.parent, "init", "--quiet", ".")
     done = make_badges(copy)
     assert done.returncode == 1
-    assert "is no clone, so git knows no address of it" in done.stderr
+    assert "is not a git clone, so its address is unknown" in done.stderr
     assert badges.current(copy) == ADA
 
 
 @pytest.mark.parametrize("slug", [ADA.slug, "Ada/Encoder"])
-def test_the_check_passes_in_the_repository_that_is_named_and_in_no_other(copy, slug):
+def test_check_passes_only_in_the_named_repository(copy, slug):
     badges.rewrite(ADA, copy)
     assert badges.check(slug, copy) is None
     wrong = badges.check("grace/encoder", copy)
     assert wrong == (
-        f"another address than grace/encoder, v1.0 stands in {', '.join(NAMES)}: "
+        f"an address other than grace/encoder, v1.0 is in {', '.join(NAMES)}: "
         "run `make badges` in a clone of grace/encoder"
     )
 
 
-def test_the_check_passes_anywhere_while_there_is_no_address_yet(copy):
+def test_check_passes_anywhere_without_an_address(copy):
     assert make_badges(copy, "--check", ADA.slug).returncode == 0
     badges.rewrite(ADA, copy)
     assert make_badges(copy, "--check", "grace/encoder").returncode == 1
@@ -212,25 +212,25 @@ def test_the_check_passes_anywhere_while_there_is_no_address_yet(copy):
 
 @pytest.mark.parametrize("name", [name for name in HELD if name not in (badges.HOME, "CITATION.cff")])
 @pytest.mark.parametrize("other", [Address("grace/encoder", "v1.0"), Address("ada/encoder", "v2")])
-def test_the_check_names_the_one_file_that_is_wrong(copy, name, other):
+def test_check_names_the_file_with_another_address(copy, name, other):
     badges.rewrite(ADA, copy)
     text = (copy / name).read_text("utf-8")
     held = HELD[name]
     assert held.format(*ADA) in text
     (copy / name).write_text(text.replace(held.format(*ADA), held.format(*other), 1), "utf-8")
-    wrong = f"another address than ada/encoder, v1.0 stands in {name}: run `make badges` in a clone of ada/encoder"
+    wrong = f"an address other than ada/encoder, v1.0 is in {name}: run `make badges` in a clone of ada/encoder"
     assert badges.check(ADA.slug, copy) == wrong
 
 
 @pytest.mark.parametrize("name", [name for name in HELD if name != badges.HOME])
-def test_the_check_names_the_one_file_that_has_an_address_before_the_others(copy, name):
+def test_check_names_the_only_file_with_an_address(copy, name):
     before = (copy / name).read_text("utf-8")
-    (copy / name).write_text(badges.addressed(name, before, badges.files(copy)[name], ADA), "utf-8")
-    wrong = f"an address that pyproject.toml lacks stands in {name}: run `make badges` in a clone of ada/encoder"
+    (copy / name).write_text(badges.set_address(name, before, badges.patterns_by_file(copy)[name], ADA), "utf-8")
+    wrong = f"an address that pyproject.toml lacks is in {name}: run `make badges` in a clone of ada/encoder"
     assert badges.check(ADA.slug, copy) == wrong
 
 
-def test_a_place_that_is_gone_is_told():
+def test_missing_place_for_an_address_raises():
     text = (ROOT / "README.md").read_text("utf-8").replace("make lab ", "make laboratory ")
     with pytest.raises(ValueError, match=r"README\.md has 0 places for .git clone"):
-        badges.addressed("README.md", text, badges.PLACES["README.md"], ADA)
+        badges.set_address("README.md", text, badges.ADDRESS_PATTERNS["README.md"], ADA)

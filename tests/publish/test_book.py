@@ -28,9 +28,9 @@ def made(tmp_path_factory):
     if find_browser() is None:
         skip_or_fail("formulas are drawn by a browser: install Chromium to test the book")
     folder = tmp_path_factory.mktemp("book")
-    book.lay_out(notebook_paths(["03"]), folder / "source")
+    book.write_sources(notebook_paths(["03"]), folder / "source")
     pages = book.run_sphinx(folder / "source", folder)
-    return pages, book.finish(pages, folder)
+    return pages, book.repack_epub(pages, folder)
 
 
 def read(pages, name: str) -> BeautifulSoup:
@@ -60,7 +60,7 @@ def test_links_between_claims_and_proofs_lead_to_what_is_there(made):
 
 @pytest.mark.long
 def test_links_lead_to_what_is_there_in_the_page_that_is_printed_too(made):
-    page = BeautifulSoup(book.one_page(made[0]), "html.parser")
+    page = BeautifulSoup(book.merge_pages(made[0]), "html.parser")
     places = [tag["id"] for tag in page.select("[id]")]
     links = [link["href"][1:] for link in page.select('a[href^="#"]')]
     assert len(links) > 10
@@ -117,7 +117,7 @@ def test_the_style_asks_for_a_font_that_has_a_sign(sign):
 def test_epubcheck_accepts_the_book(made):
     if book.epubcheck() is None:
         pytest.skip(book.INSTALL_EPUBCHECK)
-    assert book.objection(made[1]) is None
+    assert book.check_epub(made[1]) is None
 
 
 def installed(folder, name: str, status: int):
@@ -139,7 +139,7 @@ def test_what_epubcheck_says_counts(tmp_path, monkeypatch, capfd, name, status):
     else:
         installed(tmp_path, name, 2)
         (tmp_path / "epubcheck").symlink_to(tmp_path / name)
-    told = book.objection(tmp_path / "a.epub")
+    told = book.check_epub(tmp_path / "a.epub")
     assert told == ("epubcheck rejects a.epub: see above" if status else None)
     begins = "" if name == "epubcheck" else f"-jar {tmp_path / 'epubcheck'} "
     assert capfd.readouterr().out == f"{begins}{tmp_path / 'a.epub'}\n"
@@ -151,5 +151,5 @@ def test_without_epubcheck_one_line_says_what_to_install(tmp_path, monkeypatch, 
     for name in there:
         installed(tmp_path, name, 0)
         (tmp_path / "epubcheck").symlink_to(tmp_path / name)
-    assert book.objection(tmp_path / "a.epub") is None
+    assert book.check_epub(tmp_path / "a.epub") is None
     assert capsys.readouterr().out == f"{book.INSTALL_EPUBCHECK}\n"

@@ -102,7 +102,7 @@ def test_the_start_page_leads_only_to_a_page_that_is_there(tmp_path, explored):
     pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
     (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
     (tmp_path / "images").mkdir()
-    website.lay_out([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", explored)
+    website.write_sources([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", explored)
     start = (tmp_path / "source" / "index.md").read_text("utf-8")
     assert ('href="explorer.html"' in start) == explored
     assert start.startswith("# Title\n")

@@ -1,4 +1,4 @@
-"""The page of common misconceptions has every wrong answer, and Sphinx makes it without a warning."""
+"""The page of common misconceptions lists every wrong answer, and Sphinx builds it without warnings."""
 
 import importlib
 
@@ -9,7 +9,7 @@ pytest.importorskip("sphinx", reason="make site installs what this needs: requir
 
 from exercises.comparison import MISTAKES
 from publish import website
-from publish.misconceptions import cell, page, written
+from publish.misconceptions import cell, page, wrong_answer_sources
 from tests.exercises.cases.notebook_05 import WRONG
 from tests.exercises.misconceptions import hint_of
 
@@ -19,22 +19,22 @@ def text() -> str:
     return page("05", "05")
 
 
-def test_it_counts_the_wrong_answers_of_each_exercise(text):
+def test_page_counts_wrong_answers_per_exercise(text):
     counts = {number: len(answers) + len(MISTAKES.get(number, ())) for number, answers in WRONG.items()}
     assert f"\n{sum(counts.values())} wrong answers to {len(WRONG)} exercises" in text
     for number, count in counts.items():
         assert f"Exercise {number}: {count} wrong answers" in text
 
 
-def test_it_tells_every_hint(text):
+def test_page_contains_every_hint(text):
     for number, answers in WRONG.items():
         assert all(f"| {cell(hint)} |" in text for hint, _ in MISTAKES.get(number, ()))
         for answer, _ in answers:
             assert f"| {cell(hint_of(number, answer))} |" in text
 
 
-def test_a_site_with_readme_and_this_page_has_no_warning(text, tmp_path):
-    """Sphinx stops at the first one."""
+def test_site_with_misconceptions_builds_without_warnings(text, tmp_path):
+    """Build with -W: the first warning raises."""
     copy = tmp_path / "05_encoder_layer.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# 05")]), copy)
     website.build([copy], tmp_path / "site", tmp_path / "work", misconceptions=text)
@@ -46,8 +46,8 @@ def test_a_site_with_readme_and_this_page_has_no_warning(text, tmp_path):
 
 
 @pytest.mark.parametrize("chapter", [f"notebook_{number:02}" for number in range(15)])
-def test_each_wrong_answer_is_found_as_it_is_written(chapter):
+def test_every_wrong_answer_has_its_source(chapter):
     wrong = importlib.import_module(f"tests.exercises.cases.{chapter}").WRONG
-    assert {key: len(texts) for key, texts in written(chapter).items()} == {
+    assert {key: len(texts) for key, texts in wrong_answer_sources(chapter).items()} == {
         key: len(answers) for key, answers in wrong.items()
     }

@@ -1,4 +1,4 @@
-"""The copy for students: what they run and nothing else, no dead link, no way to the solutions."""
+"""The copy for students has what they run and nothing else, without dead links or solutions."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 from publish import badges
 from publish.notebooks import ROOT
-from publish.student import mend, write_copy
+from publish.student import strip_dead_links, write_copy
 
 LINK = re.compile(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)")
 
@@ -22,7 +22,7 @@ def copy(tmp_path_factory) -> Path:
 
 
 def texts(folder: Path) -> dict[Path, str]:
-    """The Markdown of all pages and notebooks."""
+    """Return the Markdown of all pages and notebooks."""
     found = {path: path.read_text("utf-8") for path in folder.rglob("*.md") if ".venv" not in path.parts}
     for path in (folder / "notebooks").glob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
@@ -31,7 +31,7 @@ def texts(folder: Path) -> dict[Path, str]:
 
 
 def dead_links(folder: Path) -> list[str]:
-    """The links to files that are not there."""
+    """Return the links to missing files."""
     return [
         f"{path.name}: {target}"
         for path, text in texts(folder).items()
@@ -40,8 +40,8 @@ def dead_links(folder: Path) -> list[str]:
     ]
 
 
-def test_nothing_but_what_a_student_runs_is_in_it(copy):
-    """No solutions, nothing for teachers or for those who change the series, and no history."""
+def test_copy_has_only_what_students_run(copy):
+    """Solutions, teachers' and developers' files and the git history are left out."""
     folders = {"notebooks", "exercises", "scripts", "utils", "views", ".binder"}
     files = {"README.md", "Makefile", "pyproject.toml", "requirements.txt", "constraints.txt", "LICENSE", ".gitignore"}
     assert {path.name for path in copy.iterdir()} == folders | files
@@ -50,7 +50,7 @@ def test_nothing_but_what_a_student_runs_is_in_it(copy):
     assert not re.search(r"TEACHING|ROOMS|rubric|misconceptions|make (test|student|site|slides)", words)
 
 
-def test_the_readme_is_one_screen(copy):
+def test_readme_fits_one_screen(copy):
     text = (copy / "README.md").read_text("utf-8")
     assert len(text.splitlines()) <= 55
     assert "```sh\nmake lab\n```" in text
@@ -58,17 +58,17 @@ def test_the_readme_is_one_screen(copy):
         assert f"(notebooks/{path.name})" in text
 
 
-def test_its_makefile_installs_opens_and_cleans(copy):
-    alone = ["make", "--no-print-directory", "help"]  # what a make around it would have it print
-    done = subprocess.run(alone, cwd=copy, capture_output=True, text=True, check=True)
+def test_makefile_has_only_student_targets(copy):
+    command = ["make", "--no-print-directory", "help"]  # an outer make would have it print the folder
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=True)
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["help", "cpu-torch", "lab", "clean"]
     for target in ("lab", "cpu-torch"):
         assert subprocess.run(["make", "--dry-run", target], cwd=copy, capture_output=True, check=False).returncode == 0
     assert subprocess.run(["make", "--dry-run", "test"], cwd=copy, capture_output=True, check=False).returncode
 
 
-def test_the_address_of_the_original_is_not_in_it(tmp_path):
-    """There the solutions are."""
+def test_copy_omits_the_address_of_the_original(tmp_path):
+    """The original has the solutions."""
     original = tmp_path / "original"
     shutil.copytree(ROOT, original, ignore=shutil.ignore_patterns(".*", "utils", "tests", "images", "site", "build"))
     shutil.copytree(ROOT / ".binder", original / ".binder")
@@ -80,13 +80,13 @@ def test_the_address_of_the_original_is_not_in_it(tmp_path):
     assert not [path for path in copy.rglob("*.*") if path.is_file() and "ada/encoder" in path.read_text("utf-8")]
 
 
-def test_no_link_is_dead(copy):
+def test_copy_has_no_dead_links(copy):
     assert any("solutions/" in text for text in texts(ROOT).values())
     assert dead_links(copy) == []
     assert not any("solutions/" in text for text in texts(copy).values())
 
 
-def test_code_is_that_of_the_series(copy):
+def test_copy_has_the_code_of_the_series(copy):
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         ours, theirs = (nbformat.read(root / "notebooks" / path.name, 4) for root in (ROOT, copy))
         codes = [[cell.source for cell in notebook.cells if cell.cell_type == "code"] for notebook in (ours, theirs)]
@@ -100,13 +100,13 @@ def test_code_is_that_of_the_series(copy):
         assert here == there
 
 
-def test_a_folder_that_is_there_is_left_alone(copy):
+def test_write_copy_refuses_existing_folder(copy):
     with pytest.raises(FileExistsError, match="exists: remove it, or name another folder"):
         write_copy(copy)
 
 
 @pytest.mark.parametrize(
-    ("text", "mended"),
+    ("text", "expected"),
     [
         ("What is lost? ([an answer](solutions/03_solutions.ipynb))", "What is lost?"),
         ("See [ours](solutions/03_solutions.ipynb#a).", "See ours (not in this copy)."),
@@ -115,5 +115,5 @@ def test_a_folder_that_is_there_is_left_alone(copy):
         ("([the next](04_multi_head_attention.ipynb)) [a](https://example.org/solutions/)", None),
     ],
 )
-def test_links_are_mended(text, mended):
-    assert mend(text, ROOT / "notebooks", ROOT) == (mended or text)
+def test_strip_dead_links(text, expected):
+    assert strip_dead_links(text, ROOT / "notebooks", ROOT) == (expected or text)

@@ -47,11 +47,11 @@ def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
     boxes = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/html": "a view", "text/plain": ""})
     cells = [code('bars(title="A title")', outputs=[widget, warning, picture, boxes]), code("print(1)")]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
-    first = website.read_for_readers(tmp_path / "a.ipynb").cells[0]
+    first = website.read_for_display(tmp_path / "a.ipynb").cells[0]
     assert [list(output.data) for output in first.outputs] == [["image/png"], ["text/html", "text/plain"]]
     assert first.outputs[0].metadata["image/png"]["alt"] == "A title"
     assert (
-        website.read_for_readers(tmp_path / "a.ipynb", above_boxes="<p>there</p>").cells[0].outputs[1].data["text/html"]
+        website.read_for_display(tmp_path / "a.ipynb", above_boxes="<p>there</p>").cells[0].outputs[1].data["text/html"]
         == "<p>there</p>a view"
     )
     assert first.outputs[0].metadata["image/png"]["width"] == 480
@@ -70,7 +70,7 @@ def test_a_picture_is_described_by_its_title_or_its_place(tmp_path, source, desc
     drawn = code(source, outputs=[nbformat.v4.new_output("display_data", {"image/png": ""})])
     cells = [text("# Title"), text("Words.\n\n### Residuals\n\nMore words."), drawn]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
-    (output,) = website.read_for_readers(tmp_path / "a.ipynb").cells[2].outputs
+    (output,) = website.read_for_display(tmp_path / "a.ipynb").cells[2].outputs
     assert output.metadata["image/png"]["alt"] == described
 
 
@@ -91,7 +91,7 @@ def test_figures_for_slides_are_drawn_on_less_paper(tmp_path):
     sizes += "    figure = plt.figure(figsize=size)\n    figure.savefig(io.BytesIO())\n"
     sizes += "    print(figure.get_size_inches().tolist())\n    plt.close()"
     nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
-    website.execute_one(path, copy, slides.LARGER_LETTERS)
+    website.execute_one(path, copy, slides.LARGER_TEXT)
     (cell,) = nbformat.read(copy, as_version=4).cells
     assert cell.outputs[0].text.splitlines() == ["[7.0, 3.0]", "[4.0, 2.0]", "[7.0, 3.2]"]
 
@@ -142,8 +142,8 @@ def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monk
     path = slides.make_session(copies, tmp_path / "deck", 2)
     page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
     assert path.name == "seminar-2.html"
-    told = [[note.text.strip() for note in part.select("aside.notes")] for part in page.select(".slides > section")]
-    assert told == [["4 min · of 05", "said of Word"], ["4 min · of 06", "said of Stack"]]
+    notes = [[note.text.strip() for note in part.select("aside.notes")] for part in page.select(".slides > section")]
+    assert notes == [["4 min · of 05", "said of Word"], ["4 min · of 06", "said of Stack"]]
     assert [title.text for title in page.select("h1")] == ["Word", "Stack"]
     shown = [[one.text.strip() for one in part.select("section p")] for part in page.select(".slides > section")]
     assert shown == [
@@ -160,7 +160,7 @@ def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
     nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
     monkeypatch.setattr(slides, "notebook_paths", lambda names: [path])
     monkeypatch.setattr(slides.sys, "argv", ["slides", "05"])
-    assert slides.main() == "no slides yet in 05_a.ipynb: give its cells slide types (property inspector)"
+    assert slides.main() == "no slides in 05_a.ipynb: set its cells' slide types in JupyterLab's property inspector"
 
 
 def test_pages_show_the_code_that_slides_leave_out(tmp_path):
@@ -169,7 +169,7 @@ def test_pages_show_the_code_that_slides_leave_out(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[drawn, set_up]), tmp_path / "05_a.ipynb")
     (tmp_path / "README.md").write_text("# Start", "utf-8")
     (tmp_path / "images").mkdir()
-    website.lay_out([tmp_path / "05_a.ipynb"], tmp_path / "README.md", tmp_path / "source", tmp_path / "images")
+    website.write_sources([tmp_path / "05_a.ipynb"], tmp_path / "README.md", tmp_path / "source", tmp_path / "images")
     shown, folded = nbformat.read(tmp_path / "source" / "notebooks" / "05_a.ipynb", as_version=4).cells
     assert shown.metadata["tags"] == ["kept"]
     assert folded.metadata["tags"] == ["hide-input"]
@@ -184,6 +184,6 @@ def test_boxes_that_need_a_kernel_lead_to_the_page_that_needs_none(tmp_path):
     (tmp_path / "images").mkdir()
     for explored in (True, False):
         source = tmp_path / "source"
-        website.lay_out([tmp_path / "05_a.ipynb"], tmp_path / "README.md", source, tmp_path / "images", explored)
+        website.write_sources([tmp_path / "05_a.ipynb"], tmp_path / "README.md", source, tmp_path / "images", explored)
         (shown,) = nbformat.read(source / "notebooks" / "05_a.ipynb", as_version=4).cells
         assert ('href="../explorer.html"' in shown.outputs[0].data["text/html"]) == explored

@@ -62,7 +62,7 @@ def test_nothing_leaves_a_slide_or_lies_on_another_thing(path, tmp_path, monkeyp
         monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
         shutil.copytree(website.NOTEBOOKS / "images", tmp_path / "images")
         copy = tmp_path / path.name
-        website.execute_one(path, copy, slides.LARGER_LETTERS)
+        website.execute_one(path, copy, slides.LARGER_TEXT)
         deck = slides.make_slides(copy, tmp_path / "slides")
     with open_browser() as browser:  # now, since a notebook cannot be executed beside it
         page = browser.new_page(viewport={"width": 1280, "height": 720})

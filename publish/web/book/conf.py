@@ -9,7 +9,7 @@ language = "en"
 highlight_language = "none"
 pygments_style = "default"
 
-html_math_renderer = "drawn"
+html_math_renderer = "svg"
 html_static_path = ["static"]
 html_css_files = ["book.css"]
 html_copy_source = False
@@ -23,7 +23,7 @@ version = release = read_version()
 epub_copyright = "MIT licence"
 epub_show_urls = "no"
 
-nb_execution_mode = "off"  # the notebooks come executed
+nb_execution_mode = "off"  # the notebooks are already executed
 nb_ipywidgets_js = {}
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]

@@ -1,16 +1,16 @@
-// Lays the cells out on slides and starts reveal.js when the formulas are set, fits pictures and views to their slides, and
-// leaves the keys to the deck.
+// Lay the cells out on slides, start reveal.js once the formulas are typeset, fit pictures and views to their slides, and
+// pass unused keys from views to the deck.
 
 const SLIDE = { width: 1280, height: 720 };
-const RUNNING = 32; // the height of a line that says under which heading a slide stands
-const LEGIBLE = 0.86; // of a figure's own size, at which letters of 10 points have 24 pixels (figures.py)
-const PICTURE = { png: 640, svg: 480, frame: 640 }; // the height at least of what is larger: a figure, a diagram, a view
+const RUNNING = 32; // height of the line that repeats the current heading
+const LEGIBLE = 0.86; // scale of a figure at which 10-point text is 24 pixels high (larger_text.py)
+const PICTURE = { png: 640, svg: 480, frame: 640 }; // minimum height to which a larger figure, diagram or view may shrink
 
 const leaves = () => [...document.querySelectorAll(".slides section")].filter((s) => !s.querySelector("section"));
 
 const headings = (slide) => [...slide.querySelectorAll("h1, h2, h3")].filter((heading) => !heading.closest("aside"));
 
-// A line of code that breaks goes on under itself, so that Python's indentation stays true.
+// Indent the continuation of a wrapped line of code, so that Python's indentation stays readable.
 function hang() {
   for (const code of document.querySelectorAll(".highlight pre")) {
     const lines = code.innerHTML.replace(/\n$/, "").split("\n");
@@ -21,10 +21,10 @@ function hang() {
 
 const kindOf = (picture) => (picture.matches("iframe") ? "frame" : /^data:image\/svg|\.svg$/.test(picture.src) ? "svg" : "png");
 
-// The height of a slide below the line that says under which heading it stands, if it has none of its own.
+// The height available on a slide, less the line that repeats the heading if the slide has none.
 const roomOn = (slide) => SLIDE.height - (headings(slide).length ? 0 : RUNNING);
 
-// How high a slide is with letters of the least size, its pictures as high as they must be.
+// The height of a slide at the smallest text size and the minimum height of its pictures.
 function heightOf(slide) {
   const pictures = [...slide.querySelectorAll("img, iframe")], before = pictures.map((one) => one.style.height);
   for (const one of pictures) {
@@ -37,7 +37,7 @@ function heightOf(slide) {
   return height;
 }
 
-// A cell in parts: its text up to a picture and after it, its code and what that draws, or a picture and what is printed below.
+// Split a cell: text up to and after a picture, code and the figure it draws, or a picture and the output below it.
 function partsOf(cell) {
   const text = cell.querySelector(".jp-MarkdownOutput"), at = [...(text?.children ?? [])].findIndex((one) => one.querySelector("img"));
   const below = text ? [...text.children].slice(at < 0 ? Infinity : at + 1) : [];
@@ -49,7 +49,7 @@ function partsOf(cell) {
   return [cell, rest];
 }
 
-// A slide with a picture on which there is too little room for all becomes one slide for each of its parts.
+// Split a slide with a picture that does not fit into one slide for each part.
 function part(slide) {
   if (!slide.querySelector("img, iframe") || heightOf(slide) <= roomOn(slide)) return;
   let last = slide;
@@ -69,8 +69,8 @@ function part(slide) {
   }
 }
 
-// A slide is joined by the next of its section where that has room on it: so a question and its figure meet. What is
-// joined comes in at the next step, if it did not stand there from the beginning.
+// Merge a slide with the next one of its section if both fit, so that a question is next to its figure. The merged content
+// appears at the next step, unless it was split from the same slide.
 function gather() {
   document.body.classList.add("measuring");
   leaves().forEach(part);
@@ -80,7 +80,7 @@ function gather() {
     let next = slide.nextElementSibling;
     while (slide.isConnected && next && !headings(next).length && heights.get(slide) + heights.get(next) <= room) {
       const step = slide.lastElementChild, isPart = next.matches(".part");
-      if (isPart && step?.matches("div.fragment")) step.append(...next.childNodes); // never before what it belongs to
+      if (isPart && step?.matches("div.fragment")) step.append(...next.childNodes); // never before the content it belongs to
       else {
         const joined = Object.assign(document.createElement("div"), { className: isPart ? "" : "fragment" });
         joined.append(...next.childNodes);
@@ -90,12 +90,12 @@ function gather() {
       next.remove();
       next = slide.nextElementSibling;
     }
-    slide.firstElementChild?.classList.remove("fragment"); // a slide begins with something
+    slide.firstElementChild?.classList.remove("fragment"); // the first element of a slide is always visible
   }
   document.body.classList.remove("measuring");
 }
 
-// A slide without a heading of its own says at its top under which one it stands.
+// Repeat the current heading at the top of a slide without a heading.
 function nameSections() {
   let title = "";
   for (const slide of leaves()) {
@@ -108,8 +108,8 @@ function nameSections() {
   }
 }
 
-// The last of these sizes with which a slide fits and no line of code breaks that did not break before; on a slide of which
-// two fifths are not used, lines may.
+// Set the largest of these sizes at which the slide fits and no further line of code wraps. Lines may wrap on a slide that
+// uses less than two fifths of its height.
 function grow(slide, sizes, set) {
   const code = [...slide.querySelectorAll("pre")];
   const lines = () => code.reduce((sum, one) => sum + Math.round(one.offsetHeight / parseFloat(getComputedStyle(one).fontSize)), 0);
@@ -125,8 +125,8 @@ function grow(slide, sizes, set) {
   }
 }
 
-// A view alone on its slide is drawn as large as fits without scrolling. Each size is tried, since a narrower page is
-// also a higher one: to go by the height that it has now would enlarge and shrink it in turn, for ever.
+// Enlarge a view alone on its slide as far as it fits without scrolling. Each size is tried, because a narrower page is
+// also taller: computing it from the current height would enlarge and shrink the view forever.
 function enlarge(frame, room) {
   const inside = frame.contentDocument, drawing = inside?.querySelector("#vis, #figure");
   if (!drawing) return;
@@ -140,9 +140,9 @@ function enlarge(frame, room) {
   frame.style.width = "100%";
 }
 
-// First the text grows, then the code, and nothing shrinks; pictures and views share the height that is left.
+// Enlarge the text, then the code, and never shrink either; pictures and views share the remaining height.
 function fit(slide) {
-  const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight); // less stills of views
+  const pictures = [...slide.querySelectorAll("img, iframe")].filter((one) => one.offsetHeight); // without the hidden stills of views
   for (const frame of slide.querySelectorAll("iframe")) frame.style.width = "100%";
   for (const one of pictures) Object.assign(one.style, { maxHeight: "", marginBottom: "", transform: "" });
   if (!pictures.length) {
@@ -155,7 +155,7 @@ function fit(slide) {
   if (pictures.length === 1 && pictures[0].matches("iframe")) enlarge(pictures[0], pictures[0].offsetHeight - over);
 }
 
-// A key that a view does not use is the deck's. A click leaves no focus in the view, so that the next arrow turns the slide.
+// Pass keys that a view does not use to the deck. A click in a view releases the focus, so that the next arrow turns the slide.
 function shareKeys({ target: frame }) {
   const inside = frame.contentDocument;
   inside.documentElement.classList.add("on-slide");
@@ -188,7 +188,7 @@ async function start() {
     ...SLIDE, margin: 0.02, center: false, hash: true, transition: "none",
     slideNumber: "c/t", navigationMode: "linear", pdfSeparateFragments: false, plugins: [RevealNotes],
   });
-  const grown = new ResizeObserver(() => fit(Reveal.getCurrentSlide())); // a view grows when it is drawn
+  const grown = new ResizeObserver(() => fit(Reveal.getCurrentSlide())); // a view grows when it is rendered
   for (const frame of document.querySelectorAll("iframe")) {
     grown.observe(frame);
     frame.addEventListener("load", shareKeys);

@@ -1,4 +1,4 @@
-// What scrolls sideways can be reached and scrolled with the keyboard, at every width of the window.
+// Make elements that scroll horizontally focusable, so that the keyboard can scroll them at any window width.
 function reach() {
   for (const one of document.querySelectorAll("article :is(pre, div, mjx-container)")) {
     const scrolls = one.scrollWidth > one.clientWidth && ["auto", "scroll"].includes(getComputedStyle(one).overflowX);
@@ -7,7 +7,7 @@ function reach() {
   }
 }
 
-new ResizeObserver(reach).observe(document.body); // which tells the first size, too
+new ResizeObserver(reach).observe(document.body); // also called for the initial size
 
-// The search shows the lines it found where it may read pages: from a server, not from a folder.
+// Search results show the matching lines only if the page is served: from a folder it cannot read other pages.
 DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = location.protocol !== "file:";

@@ -1,8 +1,8 @@
-// Loads a view when its place in the page comes near, and draws it in the frame that waits there.
+// Load each view when its frame is about to scroll into sight.
 
 const folder = new URL("views/", document.currentScript.src);
 
-// What the file of a view calls.
+// Called by the file of each view.
 window.drawView = (name, page) => {
   document.querySelector(`iframe[data-view="${name}"]`).srcdoc = page;
 };

@@ -1,4 +1,4 @@
-"""Photographs of views and figures, for where no script runs: GitHub, paper, a notebook that is read and not run."""
+"""Screenshots of views and figures, for where no script runs: GitHub, paper, and notebooks that are only read."""
 
 import base64
 import io
@@ -12,65 +12,66 @@ from PIL import Image
 
 from publish.browser import open_browser
 
-# how a view stands in an output: its title and its page, and the words for where frames are dropped
+# the HTML of a view in an output: its title, its page, and the text shown where frames are removed
 FRAME = re.compile(r"""<iframe title="([^"]*)" srcdoc='([^']*)'[^>]*></iframe><p>.*?</p>""", re.DOTALL)
-# of a page in pixels, and how many of the picture's stand for one of them: fine lines would take much room
+# width of the page in CSS pixels, and image pixels per CSS pixel: fewer where fine lines would make the file large
 SIZES = {"head_view": (480, 1.5), "model_view": (1000, 1), "neuron_view": (1080, 1.5)}
 FIGURE = (760, 2)
-HIGHEST = 900  # of a picture as it is shown, in pixels: a taller page is shown smaller
+MAX_HEIGHT = 900  # of a displayed screenshot, in pixels: a taller page is scaled down
 DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"
 HTML, PNG, PAGE = "text/html", "image/png", "page"
 
 
 @contextmanager
-def camera() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
-    """A function from a page to its picture, a PNG, and the size at which it is shown; one browser takes them all.
+def screenshotter() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
+    """Yield a function that turns a page into a PNG and its display size, all in one browser.
 
-    FileNotFoundError where there is none.
+    FileNotFoundError if no browser is installed.
     """
     with open_browser() as browser:
 
-        def shoot(page: str) -> tuple[bytes, dict]:
+        def take_screenshot(page: str) -> tuple[bytes, dict]:
             width, scale = next((size for kind, size in SIZES.items() if f' {kind}"' in page[:200]), FIGURE)
             with browser.new_page(viewport={"width": width, "height": 100}, device_scale_factor=scale) as tab:
-                tab.evaluate("window.still = true")  # by which a page shows what a photograph should
+                tab.evaluate("window.still = true")  # the page reads this to lay itself out for a screenshot
                 tab.set_content(page)
                 tab.wait_for_function(DRAWN)
                 tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
                 height = tab.evaluate("document.documentElement.scrollHeight")
                 shot = tab.screenshot(full_page=True, animations="disabled")
-            png = fewer_colours(shot, highest=round(HIGHEST * scale))
-            less = min(1, HIGHEST / height)
-            return png, {"width": round(width * less), "height": round(height * less)}
+            png = reduce_colours(shot, max_height=round(MAX_HEIGHT * scale))
+            shrink = min(1, MAX_HEIGHT / height)
+            return png, {"width": round(width * shrink), "height": round(height * shrink)}
 
-        yield shoot
+        yield take_screenshot
 
 
-def fewer_colours(png: bytes, colours: int = 128, highest: int = 10_000) -> bytes:
-    """The picture in so many colours, a third of the size, and smaller if it is higher than so many pixels.
+def reduce_colours(png: bytes, colours: int = 128, max_height: int = 10_000) -> bytes:
+    """Return the picture as a PNG of at most `colours` colours and `max_height` pixels, about a third of the size.
 
-    They cover all that is there: a palette by the number of pixels would give a thin red line its neighbours' orange.
+    The palette covers the whole range of colours: one weighted by pixel counts would turn a thin red line into its
+    neighbours' orange.
     """
     file, picture = io.BytesIO(), Image.open(io.BytesIO(png)).convert("RGB")
-    picture.thumbnail((picture.width, highest))
+    picture.thumbnail((picture.width, max_height))
     few = picture.quantize(colours, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
     few.save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
 def pages_of(notebook) -> Iterator[tuple[dict, str]]:
-    """Each output of a notebook that holds a view or figure, with its page."""
+    """Yield each output of a notebook that holds a view or figure, with its page."""
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if frame := FRAME.search(output.get("data", {}).get(HTML, "")):
                 yield output, unescape(frame[2])
 
 
-def photograph(notebook, before) -> None:
-    """Put a picture beside each view and figure of a notebook that has run.
+def add_screenshots(notebook, before) -> None:
+    """Add a screenshot to each view and figure of an executed notebook.
 
-    One whose page is that of `before`, the notebook as it was saved, keeps its picture, whatever the browser now;
-    FileNotFoundError for others where there is no browser.
+    A view whose page is unchanged since `before`, the saved notebook, keeps its screenshot, whichever browser took it.
+    FileNotFoundError if another one needs a screenshot and no browser is installed.
     """
     outputs = [output for cell in before.cells for output in cell.get("outputs", [])]
     old = {output.metadata[PNG][PAGE]: output for output in outputs if PAGE in output.get("metadata", {}).get(PNG, {})}
@@ -79,8 +80,8 @@ def photograph(notebook, before) -> None:
         if name in old:
             output.data[PNG], output.metadata[PNG] = old[name].data[PNG], old[name].metadata[PNG]
     if missing := [each for each in new if each[2] not in old]:
-        with camera() as shoot:
+        with screenshotter() as take_screenshot:
             for output, page, name in missing:
-                png, size = shoot(page)
+                png, size = take_screenshot(page)
                 output.data[PNG] = base64.b64encode(png).decode()
                 output.metadata[PNG] = size | {PAGE: name}

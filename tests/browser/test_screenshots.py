@@ -7,15 +7,15 @@ import nbformat
 import pytest
 from PIL import Image
 
-from publish import book, photograph
-from publish.photograph import DRAWN, camera
+from publish import book, screenshots
+from publish.screenshots import DRAWN, screenshotter
 from tests.browser.figure_examples import FIGURES
 from views import longest_match, mask_painter
 
 
 @pytest.fixture
 def photographed(browser):
-    """A function that opens a view's page as the camera does."""
+    """A function that opens a view's page as the screenshotter does."""
     with browser.new_page(viewport={"width": 1080, "height": 100}) as tab:
 
         def opened(view):
@@ -65,10 +65,10 @@ def test_a_stepper_shows_its_end_and_all_that_is_scrolled_to(photographed, token
 
 
 def test_the_camera_takes_the_same_picture_twice(browser, monkeypatch):
-    monkeypatch.setattr(photograph, "open_browser", lambda: nullcontext(browser))
+    monkeypatch.setattr(screenshots, "open_browser", lambda: nullcontext(browser))
     view = FIGURES["mask_painter"].make(["time", "flies", "like"])
-    with camera() as shoot:
-        (png, size), again = shoot(view.page), shoot(view.page)
+    with screenshotter() as take_screenshot:
+        (png, size), again = take_screenshot(view.page), take_screenshot(view.page)
     assert (png, size) == again
     picture = Image.open(io.BytesIO(png))
     assert picture.width == 2 * size["width"]
@@ -76,8 +76,8 @@ def test_the_camera_takes_the_same_picture_twice(browser, monkeypatch):
 
 
 def test_a_book_shows_a_view_that_was_saved_without_a_picture(browser, monkeypatch):
-    monkeypatch.setattr(photograph, "open_browser", lambda: nullcontext(browser))
+    monkeypatch.setattr(screenshots, "open_browser", lambda: nullcontext(browser))
     view = nbformat.v4.new_output("display_data", {"text/html": mask_painter(["a", "b"])._repr_html_()})
     cell = nbformat.v4.new_code_cell("look()", outputs=[view])
-    (output,) = book.on_paper(nbformat.v4.new_notebook(cells=[cell])).cells[0].outputs
-    assert list(output.data) == [photograph.PNG]
+    (output,) = book.prepare_for_print(nbformat.v4.new_notebook(cells=[cell])).cells[0].outputs
+    assert list(output.data) == [screenshots.PNG]

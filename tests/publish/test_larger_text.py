@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.backend_bases import FigureCanvasBase
 
-from publish.slides import LARGER_LETTERS
+from publish.slides import LARGER_TEXT
 from tests.helpers import ROOT
 from utils.plots import set_style
 
@@ -19,7 +19,7 @@ def fit(monkeypatch):
     """The function that fits a figure to a slide; matplotlib prints as before."""
     monkeypatch.setattr(FigureCanvasBase, "print_figure", FigureCanvasBase.print_figure)
     with plt.rc_context():
-        yield runpy.run_path(str(LARGER_LETTERS))["fit_for_a_slide"]
+        yield runpy.run_path(str(LARGER_TEXT))["fit_for_a_slide"]
     plt.close("all")
 
 

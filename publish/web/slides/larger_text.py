@@ -1,4 +1,4 @@
-"""Run in a kernel before a notebook: its figures on less paper, so that their letters are larger on a slide."""
+"""Shrink the figures of a notebook on slides, so that their text is larger; run in its kernel first."""
 
 import textwrap
 import warnings
@@ -10,34 +10,34 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-PAPER = 7, 3.2  # inches; shown 1,240 pixels wide and 570 high, letters of 10 points have 24
-LEAST = 10  # points
-# Times that paper, across and down, for figures in which letters would meet: at first only higher, since alone on its
-# slide a figure is shown 640 pixels high, with the same letters.
-LESS = (1, 1), (1, 1.12), (1.05, 1.12), (1.1, 1.12), (1.2, 1.2), (1.35, 1.35), (1.5, 1.5), (1.7, 1.7)
+PAPER = 7, 3.2  # inches; displayed at 1,240 by 570 pixels, 10-point text is 24 pixels high
+MIN_POINTS = 10
+# Factors of that size, across and down, tried in turn while texts overlap: first only taller, because a figure alone on
+# its slide is displayed 640 pixels high, with text of the same size.
+SCALES = (1, 1), (1, 1.12), (1.05, 1.12), (1.1, 1.12), (1.2, 1.2), (1.35, 1.35), (1.5, 1.5), (1.7, 1.7)
 
 
 def fit_for_a_slide(figure) -> None:
-    """Draw a figure on the least paper on which its texts keep their places, with no letter below 10 points.
+    """Draw a figure at the smallest size at which no text newly overlaps, with at least 10-point text.
 
-    A text keeps its place if it lies on no other text and leaves no cell, box or bar that held it, where it did so as
-    it was asked for. Where that is not to be had (a number in each of many cells), all stays as it was asked for.
+    A text must not newly overlap another text, or newly leave the cell, box or bar that contains it. If no size allows
+    that (a number in each of many cells), the figure stays as it was.
     """
     paper = tuple(figure.get_size_inches())
     texts = figure.findobj(Text)
-    asked = [(text, text.get_fontsize(), text.get_text()) for text in texts]
+    original = [(text, text.get_fontsize(), text.get_text()) for text in texts]
     figure.draw_without_rendering()
     before = out_of_place(figure)
     for text in texts:
-        text.set_fontsize(max(LEAST, text.get_fontsize()))
-    for across, down in LESS:
+        text.set_fontsize(max(MIN_POINTS, text.get_fontsize()))
+    for across, down in SCALES:
         figure.set_size_inches(min(paper[0], PAPER[0] * across), min(paper[1], PAPER[1] * down))
         lay_out(figure)
         if not (out_of_place(figure) - before or pressed(figure)):
             break
     else:
         figure.set_size_inches(*paper)
-        for text, size, words in asked:
+        for text, size, words in original:
             text.set_fontsize(size)
             text.set_text(words)
         figure.draw_without_rendering()
@@ -47,7 +47,7 @@ def fit_for_a_slide(figure) -> None:
 
 
 def lay_out(figure) -> None:
-    """Break titles and labels that are longer than their place, and turn names below an axis that meet."""
+    """Wrap titles and labels that are too long, and rotate names under an axis that overlap."""
     figure.draw_without_rendering()
     for axes in figure.axes:
         for text in (axes.title, axes.xaxis.label):
@@ -64,9 +64,9 @@ def lay_out(figure) -> None:
 
 
 def pitch(axes) -> float:
-    """How many pixels the middle of an axes is from that of the next one beside it; or the width of the figure."""
-    middle, whole = axes.bbox.x0 + axes.bbox.width / 2, axes.figure.bbox.width
-    beside = [
+    """Return the pixels between the centres of an axes and its horizontal neighbour, or the figure's width."""
+    middle, figure_width = axes.bbox.x0 + axes.bbox.width / 2, axes.figure.bbox.width
+    distances = [
         abs(other.bbox.x0 + other.bbox.width / 2 - middle)
         for other in axes.figure.axes
         if other is not axes
@@ -74,22 +74,22 @@ def pitch(axes) -> float:
         and other.bbox.y0 < axes.bbox.y1
         and other.bbox.y1 > axes.bbox.y0
     ]
-    return min(beside, default=whole)
+    return min(distances, default=figure_width)
 
 
-def break_line(text: Text, place: float) -> None:
-    """Let a text that is longer than its place, in pixels, go on below."""
+def break_line(text: Text, width: float) -> None:
+    """Wrap a text that is longer than `width` pixels."""
     words, box = text.get_text(), text.get_window_extent()
     length = max(box.width, box.height)
-    if words.strip() and "\n" not in words and length > place:
-        text.set_text(textwrap.fill(words, max(8, int(len(words) * place / length))))
+    if words.strip() and "\n" not in words and length > width:
+        text.set_text(textwrap.fill(words, max(8, int(len(words) * width / length))))
 
 
 def out_of_place(figure) -> set:
-    """The texts, but for labels of ticks, that lie on each other, in pairs, and those that leave what they lie in."""
+    """Return pairs of overlapping texts and texts that extend beyond what contains them, without tick labels."""
     of_ticks = {
         id(label)
-        for axes in figure.findobj(Axes)  # those set into others, too
+        for axes in figure.findobj(Axes)  # inset axes too
         for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
     }
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
@@ -108,7 +108,7 @@ def out_of_place(figure) -> set:
 
 
 def around(axes, box) -> list[Bbox]:
-    """The boxes, bars and cells of an image in which the middle of a text's box lies."""
+    """Return the boxes, bars and image cells that contain the centre of a text's box."""
     middle = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
     holding = [patch.get_window_extent() for patch in axes.patches]
     for image in axes.images:
@@ -122,26 +122,26 @@ def around(axes, box) -> list[Bbox]:
 
 
 def pressed(figure) -> bool:
-    """Whether a legend has pressed its axes together."""
+    """Return whether a legend is wider than its axes."""
     legends = [legend for axes in figure.axes if (legend := axes.get_legend())]
     return any(one.get_window_extent().width > one.axes.bbox.width for one in legends)
 
 
 def shown(axis) -> list[Text]:
-    """The labels of an axis that are not empty."""
+    """Return the visible tick labels of an axis that are not empty."""
     labels = axis.get_ticklabels()
     return [label for label in labels if label.get_visible() and label.get_text().strip()]
 
 
 def meet(labels: list[Text], way: str) -> bool:
-    """Whether labels of an axis meet; slanted ones do not."""
+    """Return whether labels of an axis overlap; slanted labels are ignored."""
     boxes = [label.get_window_extent() for label in labels if label.get_rotation() % 90 == 0]
     spans = sorted((getattr(box, f"{way}0"), getattr(box, f"{way}1")) for box in boxes)
     return any(before[1] > after[0] for before, after in pairwise(spans))
 
 
 def thin_out(axis, way: str) -> None:
-    """Leave out every other label of an axis, until those that stay do not meet."""
+    """Hide every other label of an axis until the visible ones do not overlap."""
     labels = shown(axis)
     while len(labels) > 2 and meet(labels, way):
         for label in labels[1::2]:
@@ -150,12 +150,12 @@ def thin_out(axis, way: str) -> None:
 
 
 def on_a_slide(print_figure):
-    """A canvas's way to print its figure that fits it for a slide before, once."""
+    """Wrap a canvas's print_figure so that it first fits the figure for a slide, once."""
 
     def fit_and_print(canvas, *arguments, **options):
         if not getattr(canvas.figure, "fitted", False):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a layout that was tried and is too small
+                warnings.simplefilter("ignore")  # from layouts that turn out too small
                 fit_for_a_slide(canvas.figure)
             canvas.figure.fitted = True
         return print_figure(canvas, *arguments, **options)
