@@ -1,0 +1,49 @@
+"""Documents avoid the habits that made the project read like a translation."""
+
+import re
+
+import pytest
+
+from tests.helpers import ROOT
+
+# habit: what to write instead
+HABITS = {
+    r"\b(?:is|are|was|were) told\b|\btells (?:its|that|the|which|what|how|whether)\b": "reports, shows, explains",
+    r"\bin words\b": "as a clear error",
+    r"\banew\b": "again",
+    r"\bmended?\b": "fix",
+    r"\bwho(?:so)?ever\b": "anyone who, or the passive",
+    r"\bis no (?:file|folder|token|tensor|number|model|word|text|list|advice|law)\b": "is not a",
+    r"\bequal (?:up )?to 1e-": "agree to within 1e-",
+    r"\basked for\b": "requested, masked",
+    r"\bst(?:ands?|ood) (?:in|behind|beside|on|under|among)\b": "is in, goes after, depends on",
+    r"\bbeside\b": "next to, compared with",
+    r"\bsooner\b": "faster, earlier",
+}
+# Add docstrings, comments and messages here as they are rewritten.
+SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "Makefile", ".github/**/*.yml", "CITATION.cff"]
+FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
+# Headings, sentences, goals and open questions of notebooks are quoted as they are; the table of bad input quotes messages.
+QUOTED = re.compile(
+    r"“[^”\n]*”|\n  1\. [^\n]*|\n## Goals and the exercises[\s\S]*|<!-- bad input[\s\S]*<!-- end of bad input -->"
+)
+assert len(FILES) > len(SCANNED)
+
+
+def habits(text: str) -> dict[str, str]:
+    """Return each habit found in a text, with what to write instead."""
+    return {found[0]: better for habit, better in HABITS.items() if (found := re.search(habit, text, re.I))}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_documents_are_plain_english(path):
+    assert habits(QUOTED.sub("", path.read_text("utf-8"))) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["an error is told", "refused in words", "written anew", "Mended", "whoever asks", "it is no file", "equal to 1e-5",
+     "words asked for", "what stands behind it", "the text beside it", "read sooner"],
+)  # fmt: skip
+def test_habits_are_recognized(text):
+    assert len(habits(text)) == 1
