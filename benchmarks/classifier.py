@@ -39,7 +39,7 @@ FROZEN_MEAN = "frozen encoder, mean + logistic regression"
 TFIDF = "TF-IDF of words and word pairs + logistic regression"
 TEMPLATE = """# Classifying review sentences: what fine-tuning gains
 
-Written by `python -m benchmarks.classifier`; not edited by hand.
+Written by `python -m benchmarks.classifier`; do not edit by hand.
 
 - Machine: {device}
 - Versions: {versions}
@@ -150,7 +150,7 @@ def logistic_regression(features: list, parts: Reviews, scale: list[float], step
 
 
 def plan(parts: Reviews) -> dict[str, dict[int, callable]]:
-    """The runs of each method by seed; what has no chance in it runs once."""
+    """The runs of each method by seed; what has deterministic runs once."""
     return {
         TFIDF: {0: lambda: run_tfidf(parts)},
         FROZEN_CLS: {0: lambda: run_frozen(parts, 0)},
@@ -200,7 +200,7 @@ def table(results: dict) -> str:
     for method in plan(reviews()):
         right = right_answers(results, method)
         low, high = bootstrap_interval(right.mean(axis=0).tolist())
-        seeds = ", ".join(f"{run.mean():.1%}" for run in right) if len(right) > 1 else "no chance in it"
+        seeds = ", ".join(f"{run.mean():.1%}" for run in right) if len(right) > 1 else "deterministic"
         accuracy = f"**{right.mean():.1%}**" if method == OURS else f"{right.mean():.1%}"
         rows.append([method, accuracy, f"{low:.1%} … {high:.1%}", seeds])
     return markdown(rows)

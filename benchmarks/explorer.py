@@ -73,7 +73,7 @@ def main() -> None:
     notes = __doc__.partition("[site]\n\n")[2].replace("\n", " ").strip()
     headings = ["sentence", "tokens", "in the encoder", "until drawn", "until painted"]
     table = markdown([headings, *rows])
-    text = "\n".join(["# A sentence of one's own in explorer.html", "", where, "", notes, "", table, ""])
+    text = "\n".join(["# Your own sentence in explorer.html", "", where, "", notes, "", table, ""])
     REPORT.write_text(text, "utf-8")
     print(text)
 

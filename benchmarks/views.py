@@ -155,7 +155,7 @@ def measure(browser: Browser) -> list[list[str]]:
 def report(rows: list[list[str]], where: str) -> str:
     """The table in Markdown, with a header."""
     notes = __doc__.partition("\n\n    ")[2].partition("\n\n")[2].replace("\n", " ").strip()
-    title = "# Attention views beside bertviz's own"
+    title = "# Attention views compared with bertviz's own"
     sizes = "The input is layers × heads × tokens of a sentence pair, of the pretrained encoder."
     return "\n".join([title, "", where, "", f"{notes} {sizes}", "", markdown([HEADINGS, *rows]), ""])
 

@@ -23,7 +23,7 @@ HABITS = {
 # Add docstrings, comments and messages here as they are rewritten.
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "Makefile", ".github/**/*.yml", "CITATION.cff"]
 FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
-# Headings, sentences, goals and open questions of notebooks are quoted as they are; the table of bad input quotes messages.
+# Quotations: headings, sentences, goals and open questions of notebooks, and messages.
 QUOTED = re.compile(
     r"“[^”\n]*”|\n  1\. [^\n]*|\n## Goals and the exercises[\s\S]*|<!-- bad input[\s\S]*<!-- end of bad input -->"
 )
