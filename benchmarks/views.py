@@ -4,7 +4,7 @@
 
 Sizes are of what a notebook stores. The time is from opening a page until all of it is painted, the best of three, or
 the first if it is above ten seconds, in Chromium without internet; bertviz's requests for require.js, jQuery and d3 are
-answered at once, from this computer. Nodes are those of our page.
+answered immediately, from this computer. Nodes are those of our page.
 """
 
 import tempfile
