@@ -1,8 +1,8 @@
-"""Stands for a kernel that is a fork of the server: what Jupyter starts, signals and kills in its place.
+"""Proxy of a kernel forked by the server: Jupyter starts, signals and kills this process.
 
     python -S client.py SOCKET CONNECTION_FILE
 
-Where no server answers it becomes an ordinary kernel.
+Without a server, it becomes an ordinary kernel.
 """
 
 import json
@@ -18,7 +18,7 @@ STANDARD_FILES = (0, 1, 2)
 
 
 def ask(connection: socket.socket, path: str, connection_file: str) -> int:
-    """The process that the server has made a kernel; OSError where no server answers."""
+    """Return the process id of a new kernel; OSError if no server answers."""
     request = {"connection_file": connection_file, "folder": str(Path.cwd()), "environment": dict(os.environ)}
     connection.connect(path)
     socket.send_fds(connection, [json.dumps(request).encode()], STANDARD_FILES)
@@ -29,7 +29,7 @@ def ask(connection: socket.socket, path: str, connection_file: str) -> int:
 
 
 def main(path: str, connection_file: str) -> None:
-    """Wait until the kernel ends, and pass signals on; when this process ends, so does the kernel."""
+    """Forward signals to the kernel until it ends; the kernel ends with this process."""
     parent = os.getppid()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         try:

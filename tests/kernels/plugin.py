@@ -1,7 +1,7 @@
-"""Lets nbval run notebooks on kernels that are forks of one warm process: `pytest --nbval -p tests.kernels.plugin`.
+"""Plugin that runs nbval's kernels as forks of one warm process: `pytest --nbval -p tests.kernels.plugin`.
 
-One server serves all processes of the run. Only Linux forks such a process safely, and not where a GPU could be in use:
-elsewhere nbval starts its ordinary kernels, as it does without this plugin.
+One server serves all processes of the run. Forking is safe only on Linux, and not if a GPU could be in use: otherwise
+nbval starts ordinary kernels, as without this plugin.
 """
 
 import json
@@ -18,17 +18,17 @@ import pytest
 
 KERNEL = "forked"
 FOLDER = Path(__file__).parent
-WARM_UP = 600  # seconds that the first kernels may wait for the server's imports, on a machine that is busy
+WARM_UP = 600  # seconds that the first kernels may wait for the server's imports on a busy machine
 
 
 def can_fork() -> bool:
-    """Whether kernels may be forks here."""
+    """Return whether kernels can be forked on this machine."""
     return sys.platform == "linux" and not Path("/dev/nvidiactl").exists()
 
 
 @contextmanager
 def running_server(program: Path = FOLDER / "server.py") -> Iterator[str]:
-    """Start a server; gives a folder for JUPYTER_PATH, in which Jupyter finds the kernel."""
+    """Start a server, and yield a folder for JUPYTER_PATH in which Jupyter finds its kernel."""
     with TemporaryDirectory() as folder:
         path = str(Path(folder, "server"))
         spec = Path(folder, "kernels", KERNEL, "kernel.json")
@@ -37,7 +37,7 @@ def running_server(program: Path = FOLDER / "server.py") -> Iterator[str]:
         spec.write_text(json.dumps({"argv": client, "display_name": KERNEL, "language": "python"}), "utf-8")
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(path)
-            listener.listen()  # from now on a client waits instead of being refused
+            listener.listen()  # from now on, clients wait instead of being refused
             command = [sys.executable, str(program), str(listener.fileno())]
             options = {"stdin": subprocess.PIPE, "start_new_session": True}
             server = subprocess.Popen(command, pass_fds=[listener.fileno()], **options)
@@ -49,7 +49,7 @@ def running_server(program: Path = FOLDER / "server.py") -> Iterator[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the server in the process that shares the tests out; tell nbval, in all processes, of its kernel."""
+    """Start the server in pytest-xdist's controller, and select its kernel in all processes."""
     options = config.option
     if hasattr(config, "workerinput"):
         kernel = config.workerinput["kernel"]
@@ -67,5 +67,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node) -> None:
-    """Hand the kernel's name to a process of pytest-xdist."""
+    """Pass the kernel's name to a worker of pytest-xdist."""
     node.workerinput["kernel"] = node.config.option.nbval_kernel_name

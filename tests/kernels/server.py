@@ -1,13 +1,13 @@
-"""Imports once what notebooks import; each kernel is then a fork of this process (Linux).
+"""Server that imports everything the notebooks need, and forks a kernel for each client (Linux).
 
-    python server.py LISTENER    the descriptor of the socket on which client.py asks for kernels
+    python server.py LISTENER    the file descriptor of the socket on which client.py requests kernels
 
-Importing torch, transformers and the series costs a kernel five seconds of a core. A fork has it done, and is a process
-of its own all the same: what one notebook does reaches no other. Nothing is computed here, since a fork of a process
-whose libraries have started threads may stand still.
+Importing torch, transformers and the series takes five seconds of CPU time. A fork skips that, and is still a separate
+process, so notebooks cannot affect each other. Nothing is computed here, because a fork of a process whose libraries
+have started threads can deadlock.
 
-Standard input is the lifeline: a pipe whose other end the test run holds. The system closes it however the run ended,
-and then this process ends, and so do its kernels.
+Standard input is the lifeline: a pipe whose other end the test run holds. However the run ends, the system closes it,
+and then this process and its kernels end.
 """
 
 import ast
@@ -25,15 +25,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-STARTS_THREADS = "onnxruntime"  # when it is imported, so it is left to the notebooks
-MOST_BYTES = 2**20  # of a request, which holds an environment
+STARTS_THREADS = "onnxruntime"  # importing it starts threads, so the notebooks must
+MAX_BYTES = 2**20  # of a request, which contains the environment
 
 
 def import_everything() -> None:
-    """Import what kernels, the series and its notebooks import; what fails is left for the notebook to report."""
-    # looked at once, when matplotlib is imported: without it the figures of kernels would not be shown
+    """Import what kernels, the series and its notebooks import; failed imports are left for the notebook to report."""
+    # read once, when matplotlib is imported: without it, kernels would not show figures
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
-    # looked at once, when torch first asks for memory, as some imports do; every notebook's `start` sets it
+    # read once, when torch first allocates memory, as some imports do; every notebook's `start` sets it
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     importlib.import_module("ipykernel.kernelapp")
     for package in ("utils", "views", "exercises"):
@@ -47,7 +47,7 @@ def import_everything() -> None:
 
 
 def import_statements() -> Iterator[str]:
-    """The import statements of all notebooks, less those of cells with an IPython magic."""
+    """Yield the import statements of all notebooks, without cells that have an IPython magic."""
     for path in NOTEBOOKS.rglob("[0-9]*.ipynb"):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             with contextlib.suppress(SyntaxError):
@@ -59,8 +59,8 @@ def import_statements() -> Iterator[str]:
 
 
 def wait_for_client(listener: socket.socket, lifeline: int) -> socket.socket:
-    """Fork for every client; returns in the forks alone, with the client's connection. The server itself ends here."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a fork that has ended is no zombie
+    """Fork for every client; return the client's connection in the fork. The server itself exits here."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that finished forks do not become zombies
     while lifeline not in select.select([listener, lifeline], [], [])[0]:
         client, _ = listener.accept()
         if os.fork() == 0:
@@ -71,10 +71,10 @@ def wait_for_client(listener: socket.socket, lifeline: int) -> socket.socket:
 
 
 def become_kernel(client: socket.socket, lifeline: int) -> None:
-    """Run a kernel with the client's environment, folder and open files, until it is asked to stop."""
-    os.setpgid(0, 0)  # a signal of the client is for the kernel and for what it has started
+    """Run a kernel with the client's environment, folder and open files until it is shut down."""
+    os.setpgid(0, 0)  # so that signals reach the kernel and its children
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    message, files, _, _ = socket.recv_fds(client, MOST_BYTES, 3)
+    message, files, _, _ = socket.recv_fds(client, MAX_BYTES, 3)
     request = json.loads(message)
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -92,14 +92,14 @@ def become_kernel(client: socket.socket, lifeline: int) -> None:
 
 
 def end_with(client: socket.socket, lifeline: int) -> None:
-    """End this kernel, and what it has started, when its client or the test run has ended: neither ever writes."""
+    """Kill this kernel and its children when its client or the test run ends; neither of them ever writes."""
     select.select([client, lifeline], [], [])
     os.killpg(0, signal.SIGKILL)
 
 
 def main(listener: str) -> None:
-    """Import everything, then be the server, or in a fork a kernel."""
-    del sys.path[0]  # this folder, from which no kernel imports
+    """Import everything, then serve; a fork becomes a kernel."""
+    del sys.path[0]  # this folder, from which kernels must not import
     import_everything()
     lifeline = os.dup(0)
     become_kernel(wait_for_client(socket.socket(fileno=int(listener)), lifeline), lifeline)

@@ -1,4 +1,4 @@
-"""A forked kernel is a kernel like any other, and ends with whatever it was started for."""
+"""A forked kernel behaves like an ordinary one, and ends with its client and its test run."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.kernels.plugin import FOLDER, KERNEL, WARM_UP, can_fork, running_serv
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="kernels are forked on Linux, where no GPU is in use")
 
-# the real server, without its seconds of imports
+# the real server without its slow imports
 BARE = f"""
 import sys
 sys.path[0] = {str(FOLDER)!r}
@@ -43,7 +43,7 @@ def folder(bare_server, monkeypatch):
 
 @contextmanager
 def started(name: str = KERNEL, **options):
-    """A kernel of this name, and who talks to it; stopped at the end."""
+    """Start a kernel of this name, yield its manager and client, and stop it at the end."""
     manager, client = start_new_kernel(kernel_name=name, **options)
     try:
         yield manager, client
@@ -53,7 +53,7 @@ def started(name: str = KERNEL, **options):
 
 
 def evaluate(client, expression: str):
-    """What an expression is in a kernel."""
+    """Return the value of an expression in a kernel."""
     options = {"silent": True, "user_expressions": {"found": f"__import__('json').dumps({expression})"}}
     found = client.execute("", reply=True, timeout=60, **options)["content"]["user_expressions"]["found"]
     assert found["status"] == "ok", found
@@ -68,7 +68,7 @@ def wait_until(condition) -> None:
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended, and is no zombie either."""
+    """Return whether a process has ended and is not a zombie."""
     return not Path(f"/proc/{pid}").exists()
 
 
@@ -76,15 +76,15 @@ PIDS = "(lambda os: [os.getppid(), os.getpid()])(__import__('os'))"
 PI = "__import__('math').pi"
 
 
-def test_a_kernel_has_its_clients_environment_and_folder(folder, tmp_path, monkeypatch):
+def test_kernel_has_its_clients_environment_and_folder(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("CHECKPOINT", "another")
-    place = "(lambda os: [os.getcwd(), os.environ['CHECKPOINT']])(__import__('os'))"
+    state = "(lambda os: [os.getcwd(), os.environ['CHECKPOINT']])(__import__('os'))"
     with started(cwd=str(tmp_path)) as (_, forked), started("python3", cwd=str(tmp_path)) as (_, ordinary):
-        assert evaluate(forked, place) == [str(tmp_path), "another"]
+        assert evaluate(forked, state) == [str(tmp_path), "another"]
         assert evaluate(forked, "__import__('sys').path") == evaluate(ordinary, "__import__('sys').path")
 
 
-def test_kernels_share_no_module(folder):
+def test_kernels_do_not_share_modules(folder):
     with started() as (_, client), started() as (_, other):
         client.execute("import math; math.pi = 3", reply=True, timeout=60)
         assert evaluate(client, PI) == 3
@@ -92,9 +92,9 @@ def test_kernels_share_no_module(folder):
         assert evaluate(client, PIDS)[0] == evaluate(other, PIDS)[0]
 
 
-def test_a_kernel_is_interrupted(folder):
+def test_kernel_can_be_interrupted(folder):
     with started() as (manager, client):
-        # or what is asked right after the error could be turned away, unanswered
+        # without stop_on_error=False, a request right after the error could be aborted
         asked = client.execute("import time; print('begun', flush=True); time.sleep(60)", stop_on_error=False)
         while client.get_iopub_msg(timeout=30)["msg_type"] != "stream":
             pass
@@ -107,20 +107,20 @@ def test_a_kernel_is_interrupted(folder):
 
 
 @pytest.mark.parametrize("now", [True, False])
-def test_a_kernel_that_is_stopped_is_gone(folder, now):
+def test_stopped_kernel_ends(folder, now):
     with started() as (manager, client):
         _, kernel = evaluate(client, PIDS)
         manager.shutdown_kernel(now=now)
     wait_until(lambda: is_gone(kernel))
 
 
-def test_a_kernel_that_ends_itself_ends_for_jupyter_too(folder):
+def test_jupyter_notices_that_a_kernel_exits(folder):
     with started() as (manager, client):
         client.execute("import os; os._exit(1)")
         wait_until(lambda: not manager.is_alive())
 
 
-def test_without_a_server_there_is_an_ordinary_kernel(bare_server, monkeypatch):
+def test_ordinary_kernel_starts_without_a_server(bare_server, monkeypatch):
     bare_server.write_text("raise SystemExit('no server today')")
     with running_server(bare_server) as folder:
         monkeypatch.setenv("JUPYTER_PATH", folder)
@@ -128,7 +128,7 @@ def test_without_a_server_there_is_an_ordinary_kernel(bare_server, monkeypatch):
             assert evaluate(client, PIDS)[0] == os.getpid()
 
 
-# a run that starts a server and a kernel, says who they are, and waits
+# a run that starts a server and a kernel, prints their process ids, and waits
 RUN = """
 import os, sys, time
 from pathlib import Path
@@ -143,7 +143,7 @@ with running_server(Path(sys.argv[1])) as folder:
 """
 
 
-def test_a_run_that_is_killed_leaves_neither_server_nor_kernel(bare_server):
+def test_killed_run_leaves_no_server_or_kernel(bare_server):
     command = [sys.executable, "-c", RUN, str(bare_server), PIDS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as run:
         pids = json.loads(run.stdout.readline())
@@ -152,10 +152,10 @@ def test_a_run_that_is_killed_leaves_neither_server_nor_kernel(bare_server):
         wait_until(lambda pid=pid: is_gone(pid))
 
 
-def test_the_server_of_this_run_has_imported_all_and_started_nothing():
-    """A thread more would mean that a library has begun to work: its forks could stand still."""
+def test_server_has_imported_all_and_started_no_thread():
+    """A second thread would mean that a library has started work, so that forks could deadlock."""
     if KERNEL not in KernelSpecManager().find_kernel_specs():
-        pytest.skip("this run has no server: it compares no notebooks, or runs them on ordinary kernels")
+        pytest.skip("this run has no server: it compares no notebooks or uses ordinary kernels")
     with started(startup_timeout=WARM_UP) as (_, client):
         loaded = evaluate(client, "sorted(__import__('sys').modules)")
         assert {"torch", "transformers.models.bert.modeling_bert", "utils.notebook"} <= set(loaded)

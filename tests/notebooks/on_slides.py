@@ -1,4 +1,4 @@
-"""What a cell is on slides, and the headings in it."""
+"""Helpers: the slide type of a cell and the headings in it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A notebook begins soon: what takes as long to import as torch waits until a cell needs it."""
+"""Notebooks start quickly: slow imports wait until a cell needs them."""
 
 import json
 import subprocess
@@ -9,13 +9,13 @@ import pytest
 from tests.helpers import ONE_THREAD, ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("0[0-5]_*.ipynb"))
-# what asks for the official model, as the check of exercise 3.5 does; 01 never does
+# code that loads the official model, such as the check of exercise 3.5; 01 has none
 COMPARES = ("load_reference_model(", 'check("3.5"', 'check("4.5"', 'check("5.5"', "Imports for the proofs")
-# what transformers' models bring along, and what only some cells need; pandas has its place in 01
+# imports of transformers' models, and packages that only some cells need; 01 uses pandas
 HEAVY = ("transformers.modeling_utils", "torch._dynamo", "torch._inductor", "accelerate", "sympy", "scipy")
 HEAVY += ("sklearn", "onnxruntime", "faiss", "sentence_transformers")
-COMPILER = {"torch._dynamo", "torch._inductor", "sympy"}  # which torch imports when it makes an optimizer, too
-# run the cells of some notebooks, and print which of the heavy modules came in which cell
+COMPILER = {"torch._dynamo", "torch._inductor", "sympy"}  # torch also imports these for an optimizer
+# run the cells of some notebooks, and print which cell imported which heavy modules
 RUN = r"""
 import contextlib, io, json, re, sys
 import matplotlib
@@ -35,7 +35,7 @@ print(json.dumps(found))
 
 
 def cells_before_comparing(path) -> list[str]:
-    """The code of a notebook up to where it asks for the official model."""
+    """Return the code cells of a notebook before it loads the official model."""
     cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells]
     return sources[: next(number for number, cell in enumerate(sources) if any(map(cell.count, COMPARES)))]
@@ -43,7 +43,7 @@ def cells_before_comparing(path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, list[list[str]]]:
-    """For each notebook and each of its cells before the comparison, what it imported of the heavy modules."""
+    """Return the heavy modules that each cell before the comparison imported, by notebook."""
     cells = {path.name: cells_before_comparing(path) for path in NOTEBOOKS}
     command = [sys.executable, "-W", "ignore", "-c", RUN]
     settings = {"env": ONE_THREAD, "cwd": ROOT / "notebooks", "capture_output": True, "text": True}
@@ -53,7 +53,7 @@ def imported() -> dict[str, list[list[str]]]:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_until_it_compares_a_notebook_imports_no_models_of_transformers(path, imported):
+def test_heavy_imports_wait_for_the_comparison(path, imported):
     cells = cells_before_comparing(path)
     assert len(cells) > 3, "the notebook begins with a comparison"
     for cell, modules in zip(cells, imported[path.name], strict=True):

@@ -1,4 +1,4 @@
-"""The notebooks themselves: saved whole, clean, executed in order, and one definition with one home."""
+"""The saved notebooks are complete, clean and executed in order, and share their definitions with utils."""
 
 import ast
 import base64
@@ -37,14 +37,14 @@ def sources(path: Path) -> list[str]:
 
 
 def notebook_of(folder: Path, *cells: str, name: str = "02_embeddings.ipynb") -> Path:
-    """A notebook with code cells of these sources."""
+    """Write a notebook with code cells of these sources."""
     path = folder / name
     nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), path)
     return path
 
 
 def opening(path: Path) -> str:
-    """What stands above the first code."""
+    """Return the text above the first code cell."""
     texts = itertools.takewhile(lambda cell: cell.cell_type == "markdown", read(path).cells)
     return "\n\n".join(cell.source for cell in texts)
 
@@ -54,12 +54,12 @@ def outputs(path: Path) -> list:
 
 
 def top_level(source: str) -> list[tuple[str, str]]:
-    """Functions, classes and constants of a source with their names, parsed, without docstrings."""
+    """Return the functions, classes and constants of a source with their AST dumps, without docstrings."""
     return [(name, ast.dump(undocumented(node))) for name, node in notebooks.definitions(source)]
 
 
 def undocumented(node: ast.stmt) -> ast.stmt:
-    """The statement without the docstrings in it, which its AST loses here, not its text as in the tool."""
+    """Remove the docstrings of a statement from its AST; the tool under test removes lines of text."""
     for part in ast.walk(node):
         if notebooks.has_docstring(part):
             del part.body[0]
@@ -67,14 +67,14 @@ def undocumented(node: ast.stmt) -> ast.stmt:
 
 
 def own(path: Path) -> dict[str, str]:
-    """What the utils modules of a notebook hold, by name."""
+    """Return the definitions in the utils modules of a notebook, by name."""
     modules = notebooks.MODULES.get(path.name[:2], {})
     return {name: code for module in modules for name, code in top_level(notebooks.read_module(module))}
 
 
 @cache
 def homes() -> set[str]:
-    """The names of all functions and classes of utils; a constant such as DATA is its module's own affair."""
+    """Return the names of all functions and classes of utils, without constants such as DATA."""
     texts = [path.read_text("utf-8") for path in (ROOT / "utils").rglob("*.py")]
     found = [item for text in texts for item in notebooks.definitions(text)]
     return {name for name, node in found if not isinstance(node, CONSTANTS)}
@@ -87,13 +87,13 @@ def test_series_is_complete():
 
 
 @every_notebook
-def test_saved_executed_from_top_to_bottom(path):
+def test_cells_were_executed_in_order(path):
     cells = code_cells(path)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
 
 
 @every_notebook
-def test_saved_without_errors_warnings_and_traces_of_the_machine(path):
+def test_outputs_have_no_errors_warnings_or_local_paths(path):
     for output in outputs(path):
         assert output.output_type != "error"
         assert output.get("name") != "stderr"
@@ -102,25 +102,25 @@ def test_saved_without_errors_warnings_and_traces_of_the_machine(path):
 
 
 @every_notebook
-def test_small(path):
+def test_notebook_is_small(path):
     assert path.stat().st_size <= 1_200_000
     assert not any({"text/html", notebooks.WIDGET} & output.get("data", {}).keys() for output in outputs(path))
 
 
 @every_notebook
-def test_drawings_have_two_pixels_for_one(path):
+def test_figures_have_double_resolution(path):
     for output in outputs(path):
-        picture, photographed = (
+        picture, is_screenshot = (
             output.get("data", {}).get("image/png"),
             PAGE in output.get("metadata", {}).get(PNG, {}),
         )
-        if picture and not photographed:
+        if picture and not is_screenshot:
             pixels = int.from_bytes(base64.b64decode(picture)[16:20])  # a PNG's width
             assert pixels in (2 * output.metadata["image/png"]["width"] + odd for odd in (0, 1))
 
 
 @every_notebook
-def test_only_known_tags(path):
+def test_tags_are_known(path):
     assert {tag for cell in read(path).cells for tag in cell.metadata.get("tags", [])} <= TAGS
 
 
@@ -135,7 +135,7 @@ def test_metadata_is_normalised(path):
 
 
 @every_chapter
-def test_the_answer_to_a_prediction_is_not_saved(path):
+def test_answers_to_predictions_are_not_saved(path):
     assert not [cell.outputs for cell in code_cells(path) if notebooks.reveals_answer(cell) and cell.outputs]
 
 
@@ -147,13 +147,13 @@ def test_set_up_and_imports_are_folded(path):
 
 
 @every_chapter
-def test_times_are_as_it_says(path):
+def test_stated_reading_times_are_right(path):
     read_only, with_exercises = notebooks.minutes(read(path))
     assert f"Read {read_only} minutes, with exercises {with_exercises}" in opening(path)
 
 
 @every_chapter
-def test_a_finding_prints_its_number(path):
+def test_findings_print_a_number(path):
     for source in sources(path):
         for node in ast.walk(ast.parse(source)) if "finding(" in source else []:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "finding":
@@ -161,8 +161,8 @@ def test_a_finding_prints_its_number(path):
 
 
 @every_chapter
-def test_sources_can_be_clicked(path):
-    """At the end of the main line, a line per source: - [Author year, *Title*](https://…), section 3."""
+def test_sources_are_links(path):
+    """The recap ends with a line per source: - [Author year, *Title*](https://…), section 3."""
     cells = notebooks.main_line(read(path))
     texts = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     last = texts[texts.rindex("\n## ") + 1 :]
@@ -173,7 +173,7 @@ def test_sources_can_be_clicked(path):
         assert re.match(r"- \[.+\]\(https://", line), line
 
 
-def test_a_failing_notebook_is_left_as_it_was(tmp_path):
+def test_execute_leaves_a_failing_notebook_unchanged(tmp_path):
     path = notebook_of(tmp_path, "1 / 0")
     content = path.read_bytes()
     with pytest.raises(Exception, match="ZeroDivisionError"):
@@ -182,7 +182,7 @@ def test_a_failing_notebook_is_left_as_it_was(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == [path.name]
 
 
-def test_what_nbgrader_notes_in_a_cell_survives(tmp_path):
+def test_execute_keeps_nbgrader_metadata(tmp_path):
     path = notebook_of(tmp_path, "1 + 1")
     noted = {"grade": True, "grade_id": "one", "points": 2, "schema_version": 3, "solution": True}
     notebook = read(path)
@@ -192,7 +192,7 @@ def test_what_nbgrader_notes_in_a_cell_survives(tmp_path):
     assert read(path).cells[0].metadata == {"nbgrader": noted}
 
 
-def test_a_kernel_starts_without_a_warning(tmp_path, capfd):
+def test_execute_prints_no_kernel_warning(tmp_path, capfd):
     path = notebook_of(tmp_path, "1 + 1")
     notebooks.execute(path)
     assert outputs(path)[0].data["text/plain"] == "2"
@@ -243,7 +243,7 @@ def spread(lines: list[str], node: ast.stmt) -> list[str]:
 
 
 def damage(path: Path, how) -> bool:
-    """Damage all copies in a notebook; whether there were any to damage so."""
+    """Damage all copies in a notebook, and return whether any was changed."""
     notebook, names, before = read(path), own(path), sources(path)
     for cell in notebook.cells:
         ours = cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", [])
@@ -256,7 +256,7 @@ def damage(path: Path, how) -> bool:
 
 @pytest.mark.parametrize("how", [documented, altered, decorated_otherwise, remarked, spread])
 @pytest.mark.parametrize("number", notebooks.MODULES)
-def test_sync_mends_damaged_copies_and_nothing_else(tmp_path, number, how):
+def test_sync_restores_damaged_copies_and_nothing_else(tmp_path, number, how):
     path = Path(shutil.copy(next(path for path in SERIES if path.name.startswith(number)), tmp_path))
     notebooks.sync(path)
     whole = path.read_bytes()

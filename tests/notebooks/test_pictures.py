@@ -1,4 +1,4 @@
-"""A saved figure that is stale is seen, and one that another machine draws a little differently is not."""
+"""Stale figures are detected, and small differences between machines are ignored."""
 
 import base64
 import io
@@ -26,7 +26,7 @@ plt.show()
 
 
 def drawn(values=VALUES, size=(6.4, 3.6), cmap="cividis", **settings) -> list[Image.Image]:
-    """A curve, bars and a heat map, as a notebook saves them."""
+    """Draw a curve, bars and a heat map as a notebook saves them."""
     with plt.rc_context(settings):
         figure, (left, middle, right) = plt.subplots(1, 3, figsize=size, layout="constrained")
         left.plot(values, marker="o", label="loss")
@@ -41,34 +41,34 @@ def drawn(values=VALUES, size=(6.4, 3.6), cmap="cividis", **settings) -> list[Im
 
 
 @pytest.mark.parametrize("settings", [{}, {"text.hinting": "none"}, {"text.hinting": "force_autohint"}])
-def test_a_figure_that_is_drawn_a_little_differently_is_the_same(settings):
+def test_figures_with_other_hinting_are_equal(settings):
     assert verdict(drawn(), drawn(**settings)) is None
 
 
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"values": [*VALUES[:-1], 7.0]}, "figure 1 is another than was drawn: by "),
-        ({"values": VALUES[::-1]}, "figure 1 is another than was drawn: by "),
-        ({"cmap": "Blues"}, "figure 1 is another than was drawn: by "),
-        ({"size": (6.4, 4.0)}, r"figure 1 is saved with \(1152, 648\) pixels, and was drawn with \(1152, 720\)"),
+        ({"values": [*VALUES[:-1], 7.0]}, "figure 1 differs from a fresh run: by "),
+        ({"values": VALUES[::-1]}, "figure 1 differs from a fresh run: by "),
+        ({"cmap": "Blues"}, "figure 1 differs from a fresh run: by "),
+        ({"size": (6.4, 4.0)}, r"figure 1 is saved with \(1152, 648\) pixels, but was drawn with \(1152, 720\)"),
     ],
 )
-def test_another_figure_is_seen(other, words):
+def test_other_figures_are_detected(other, words):
     with pytest.raises(AssertionError, match=words):
         raise AssertionError(verdict(drawn(), drawn(**other)))
 
 
-def test_a_figure_that_is_missing_is_seen():
-    assert verdict(drawn(), []) == "1 figures are saved, and 0 were drawn"
+def test_missing_figures_are_detected():
+    assert verdict(drawn(), []) == "1 figures are saved, but 0 were drawn"
 
 
 @pytest.mark.parametrize(
     ("tags", "values", "stale"),
     [([], VALUES, False), ([], VALUES[::-1], True), (["nbval-ignore-output"], VALUES[::-1], False)],
 )
-def test_nbval_compares_the_figures_of_a_notebook(tmp_path, tags, values, stale):
-    """The saved figure shows VALUES, whatever the code draws."""
+def test_nbval_compares_figures(tmp_path, tags, values, stale):
+    """The saved figure shows VALUES, and the code draws `values`."""
     from publish.notebooks import execute
 
     path = tmp_path / "a.ipynb"
@@ -83,4 +83,4 @@ def test_nbval_compares_the_figures_of_a_notebook(tmp_path, tags, values, stale)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == stale, done.stdout
-    assert ("A saved figure is stale: figure 1 is another than was drawn" in done.stdout) == stale
+    assert ("A saved figure is stale: figure 1 differs from a fresh run" in done.stdout) == stale

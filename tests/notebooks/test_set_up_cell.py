@@ -1,6 +1,6 @@
-"""The set-up cell where the series is not installed: what it asks pip for, and its words when that fails.
+"""The set-up cell without an installed series: its calls of pip, and its messages if they fail.
 
-pip only notes its arguments here; tests/slow/test_colab.py lets it install, and runs whole notebooks.
+Here, pip only logs its arguments; tests/slow/test_colab.py installs and runs complete notebooks.
 """
 
 import os
@@ -37,17 +37,17 @@ for _ in range(2):
 """
 
 
-def test_all_notebooks_have_the_same_of_at_most_eleven_lines():
+def test_notebooks_share_a_set_up_cell_of_eleven_lines():
     (cell,) = {set_up_cell(path) for path in NOTEBOOKS}
     assert len([line for line in cell.splitlines() if line]) <= 11
 
 
 def run_twice(
-    folder: Path, address: Address | None, beside: dict[str, str] | None = None, **variables: str
+    folder: Path, address: Address | None, neighbours: dict[str, str] | None = None, **variables: str
 ) -> tuple[str, list[str]]:
-    """What the set-up cell of a copy at this address prints when it is run twice, and what it asks pip for.
+    """Run the set-up cell of a copy at this address twice; return its output and the arguments of pip.
 
-    These files lie beside the notebook, each with its text.
+    `neighbours` are files next to the notebook, each with its text.
     """
     for path in (NOTEBOOKS[0], *(ROOT / name for name in badges.ADDRESS_PATTERNS)):
         copy = folder / path.relative_to(ROOT)
@@ -60,10 +60,10 @@ def run_twice(
     (pip / "__main__.py").write_text(PIP)
     here = folder / "content"
     here.mkdir()
-    for name, text in (beside or {}).items():
+    for name, text in (neighbours or {}).items():
         (here / name).parent.mkdir(exist_ok=True)
         (here / name).write_text(text)
-    # without site.py, so that Python looks into these folders and does not know of the checkout that is installed
+    # -S skips site.py, so that Python does not find the installed checkout
     own = {"PYTHONPATH": os.pathsep.join([str(pip.parent), *PACKAGES]), "IPYTHONDIR": str(folder / "ipython")}
     environment = {name: value for name, value in os.environ.items() if name != "SERIES"} | own | variables
     done = subprocess.run(
@@ -81,13 +81,13 @@ def run_twice(
     return done.stdout, noted.read_text().splitlines() if noted.exists() else []
 
 
-def test_a_forks_address_is_installed_once(tmp_path):
+def test_set_up_installs_a_forks_address_once(tmp_path):
     printed, noted = run_twice(tmp_path, Address("ada/encoder", "v1.0"))
     assert noted == ["install --quiet https://github.com/ada/encoder/archive/v1.0.zip"]
     assert printed.count("True started") == 2
 
 
-def test_an_address_from_the_environment(tmp_path):
+def test_set_up_installs_the_address_in_the_environment(tmp_path):
     _, noted = run_twice(tmp_path, Address("ada/encoder"), SERIES="./uploaded.zip")
     assert noted == ["install --quiet ./uploaded.zip"]
 
@@ -95,7 +95,7 @@ def test_an_address_from_the_environment(tmp_path):
 REMEDY = ": Not installed: put the ZIP of the series beside this notebook, run this again"
 
 
-def test_what_cannot_be_fetched_says_in_words_what_to_do(tmp_path):
+def test_failed_download_prints_the_remedy(tmp_path):
     printed, noted = run_twice(tmp_path, Address("ada/encoder"), FAILING="1")
     assert noted == ["install --quiet https://github.com/ada/encoder/archive/main.zip"] * 2
     assert printed.count("False None") == 2
@@ -104,20 +104,20 @@ def test_what_cannot_be_fetched_says_in_words_what_to_do(tmp_path):
     assert "CalledProcessError" not in printed
 
 
-def test_a_copy_without_an_address_asks_pip_for_nothing_and_says_what_to_do(tmp_path):
+def test_copy_without_address_prints_the_remedy(tmp_path):
     printed, noted = run_twice(tmp_path, None)
     assert noted == []
     assert printed.count("False None") == 2
     assert printed.count(REMEDY) == 2
 
 
-def test_a_copy_without_an_address_installs_an_uploaded_zip(tmp_path):
+def test_copy_without_address_installs_an_uploaded_zip(tmp_path):
     printed, noted = run_twice(tmp_path, None, SERIES="./uploaded.zip")
     assert noted == ["install --quiet ./uploaded.zip"]
     assert printed.count("True started") == 2
 
 
-def test_a_zip_beside_the_notebook_is_installed_if_nothing_else_is_named(tmp_path):
+def test_zip_next_to_the_notebook_is_the_last_resort(tmp_path):
     zips = {"encoder-main (1).zip": "", "old.zip": ""}
     for name, address, variables, wanted in (
         ("none", None, {}, "encoder-main (1).zip"),
@@ -131,7 +131,7 @@ def test_a_zip_beside_the_notebook_is_installed_if_nothing_else_is_named(tmp_pat
 
 
 @pytest.mark.parametrize("name", ["utils.py", "utils/__init__.py"])
-def test_a_file_that_hides_our_utils_is_named(tmp_path, name):
+def test_set_up_names_a_file_that_shadows_utils(tmp_path, name):
     printed, noted = run_twice(tmp_path, Address("ada/encoder"), {name: "x = 1"})
     assert noted == []
     assert printed.count("False None") == 2

@@ -1,4 +1,4 @@
-"""Numbers and generalisations that no cell prints: prose after views, drawings, help texts. They are measured here."""
+"""Measure the numbers and generalisations in prose, drawings and help texts that no cell prints."""
 
 import functools
 import math
@@ -22,21 +22,21 @@ CAT = "The hungry cat chased a small mouse."
 
 @functools.cache
 def prose(name: str) -> str:
-    """What a notebook says, without its code."""
+    """Return the text cells of a notebook."""
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
 @functools.cache
 def drawn(name: str) -> list[str]:
-    """The texts of a drawing, in the order in which they stand in the file."""
+    """Return the texts of a drawing in file order."""
     drawing = DRAWING if name == "encoder" else ROOT / "notebooks" / "images" / f"{name}.svg"
     return re.findall(r">([^<>\n]+)<", drawing.read_text("utf-8"))
 
 
-def says(name: str, *sentences: str) -> None:
+def check_sentences(name: str, *sentences: str) -> None:
     for sentence in sentences:
-        assert sentence in prose(name), f"{name} says something else than “{sentence}”"
+        assert sentence in prose(name), f"{name} does not contain “{sentence}”"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def look(tokenizer, encoder):
-    """A text or a pair to its tokens, and what each gives each in a head (S, S)."""
+    """Return a function from a text or pair to its tokens and the attention weights (S, S) of a head."""
 
     @torch.inference_mode()
     def weights(*texts: str, layer: int, head: int) -> tuple[list[str], torch.Tensor]:
@@ -62,13 +62,13 @@ def look(tokenizer, encoder):
     return weights
 
 
-def test_the_first_head_of_the_series(look):
+def test_00_first_head(look):
     tokens, weights = look(IAN, layer=2, head=4)
     his, ian, called = map(tokens.index, ("his", "ian", "called"))
     shares = f'{weights[his, ian]:.2f} of its information from "ian", {weights[his, 0]:.2f} from [CLS]'
-    says("00_overview", f'"his" takes {shares} and {weights[his, called]:.2f} from "called"')
+    check_sentences("00_overview", f'"his" takes {shares} and {weights[his, called]:.2f} from "called"')
     others = torch.cat([weights[:his, ian], weights[his + 1 :, ian]])
-    says("00_overview", f'at most {math.ceil(100 * others.max()) / 100} from "ian"')
+    check_sentences("00_overview", f'at most {math.ceil(100 * others.max()) / 100} from "ian"')
     rests = [row for row in range(len(tokens)) if weights[row].argmax() == 0]
     assert len(rests) > len(tokens) / 2, "Most of them look at [CLS]"
 
@@ -80,38 +80,38 @@ def test_the_first_head_of_the_series(look):
         ("The boss fired the clerk. He lost his job.", "his", "boss", '"his" looks at "boss"'),
     ],
 )
-def test_whom_the_sentences_of_00_find(look, text, word, found, said):
-    says("00_overview", text, said)
+def test_00_pronouns_find_their_noun(look, text, word, found, said):
+    check_sentences("00_overview", text, said)
     tokens, weights = look(text, layer=2, head=4)
-    assert tokens[1 + weights[tokens.index(word), 1:].argmax()] == found  # [CLS] left aside
+    assert tokens[1 + weights[tokens.index(word), 1:].argmax()] == found  # ignoring [CLS]
 
 
-def test_the_heads_of_the_cat(look):
+def test_04_heads_of_the_cat_sentence(look):
     tokens, adjective = look(CAT, layer=2, head=11)
-    says("04_multi_head_attention", f'Hover over "a": it takes {adjective[5, 4]:.2f} from "chased"')
-    says("04_multi_head_attention", 'Hover over "mouse": neither head finds "small" or "chased"')
+    check_sentences("04_multi_head_attention", f'Hover over "a": it takes {adjective[5, 4]:.2f} from "chased"')
+    check_sentences("04_multi_head_attention", 'Hover over "mouse": neither head finds "small" or "chased"')
     mouse, found = tokens.index("mouse"), [tokens.index(word) for word in ("small", "chased")]
     assert all(look(CAT, layer=2, head=head)[1][mouse, found].max() < 0.1 for head in (3, 11))
     old, weights = look("An old sailor told a long story.", layer=2, head=11)
     share = weights[old.index("sailor"), old.index("old")]
-    says("04_multi_head_attention", f'the head gives "sailor" only {share:.2f} from "old"')
+    check_sentences("04_multi_head_attention", f'the head gives "sailor" only {share:.2f} from "old"')
     rows = {head: look(CAT, layer=2, head=head)[1][tokens.index("cat")] for head in range(12)}
     elsewhere = [head for head, row in rows.items() if row.argmax() != 0]
     assert elsewhere == [3, 11], 'For "cat", heads 3 and 11 have a clear favourite, the others look most at [CLS]'
 
 
-def test_head_8_on_the_pair(look):
+def test_04_head_8_on_the_pair(look):
     tokens, weights = look("time flies like an arrow", "fruit flies like a banana", layer=2, head=8)
-    first, second = [place for place, token in enumerate(tokens) if token == "like"]
+    first, second = [i for i, token in enumerate(tokens) if token == "like"]
     arrow, banana = map(tokens.index, ("arrow", "banana"))
     like = f'at "arrow" with {weights[first, arrow]:.2f} and at "banana" with {weights[second, banana]:.2f}'
     articles = f'"an" {weights[first + 1, arrow]:.2f}, "a" {weights[second + 1, banana]:.2f}'
-    says("04_multi_head_attention", like, articles)
+    check_sentences("04_multi_head_attention", like, articles)
     assert [tokens[weights[tokens.index(word)].argmax()] for word in ("time", "fruit")] == ["flies"] * 2
-    assert [tokens[weights[place].argmax()] for place in (arrow, banana)] == ["[CLS]"] * 2
+    assert [tokens[weights[position].argmax()] for position in (arrow, banana)] == ["[CLS]"] * 2
 
 
-def test_the_spreads_of_the_sums(tokenizer, encoder):
+def test_02_spread_of_the_embedding_sums(tokenizer, encoder):
     tables, ids = encoder.embeddings, tokenizer("time flies like an arrow")["input_ids"][0]
     with torch.inference_mode():
         sums = tables.word_embeddings.weight[ids] + tables.position_embeddings.weight[: len(ids)]
@@ -120,25 +120,25 @@ def test_the_spreads_of_the_sums(tokenizer, encoder):
         trained = tables.layer_norm(sums)
     low, high = spread[1:].min(), spread[1:].max()
     words = f"[CLS] has a spread of {spread[0]:.2f}, and the other tokens have {low:.2f} to {high:.2f}"
-    says("02_embeddings", words, f"the spread becomes {trained[1].std(unbiased=False):.2f}")
+    check_sentences("02_embeddings", words, f"the spread becomes {trained[1].std(unbiased=False):.2f}")
     largest, second, *_ = trained[0].abs().sort(descending=True).values
-    assert largest > 5 * second, "One number of [CLS] stands out"
+    assert largest > 5 * second, "One coordinate of [CLS] is far larger than the others"
 
 
-def test_the_waves_of_the_positions(encoder):
+def test_02_period_of_the_position_embeddings(encoder):
     steps = torch.arange(1, 128)
     learned = encoder.embeddings.position_embeddings.weight.detach()[steps]
     three = learned[:, learned.var(dim=0).topk(3).indices]
     strength = torch.fft.rfft(three - three.mean(dim=0), dim=0).abs()
     periods = len(steps) / strength.argmax(dim=0)
     assert round(periods.min().item()) == 14
-    says("02_embeddings", "the fastest one about every fourteen positions")
+    check_sentences("02_embeddings", "the fastest one about every fourteen positions")
 
 
-def test_the_first_figure_of_03():
-    """Dragged straight to the key of "time": "time" gains and "arrow" loses."""
+def test_03_first_figure():
+    """Drag the query straight to the key of "time": "time" gains weight and "arrow" loses it."""
     keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([-0.6, -1.2])
-    says("03_self_attention", 'the bar of "time" grows and that of "arrow" shrinks')
+    check_sentences("03_self_attention", 'the bar of "time" grows and that of "arrow" shrinks')
     code = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", as_version=4).cells[5].source
     assert f"keys = {keys.tolist()}" in code
     assert "attention_in_the_plane([-0.6, -1.2], keys" in code
@@ -149,39 +149,40 @@ def test_the_first_figure_of_03():
     assert (weights[:, 2].diff() < 0).all()
 
 
-def test_the_gradients_of_03():
+def test_03_gradients():
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(6, 64, generator=generator) @ torch.randn(64, generator=generator)
     largest = [(scores * factor).softmax(dim=0).max().item() for factor in (64**-0.5, 1, 64)]
     left = [weight * (1 - weight) for weight in largest]
-    says("03_self_attention", f"a gradient of {left[0]:.2f} is left", f"the gradient falls to {left[1]:.2f}")
-    assert f"{left[2]:.3f}" == "0.000"  # so many decimal places stand in the figure
-    says("03_self_attention", "nothing is left that the figure could show")
+    check_sentences("03_self_attention", f"a gradient of {left[0]:.2f} is left", f"the gradient falls to {left[1]:.2f}")
+    assert f"{left[2]:.3f}" == "0.000"  # the figure shows three decimal places
+    check_sentences("03_self_attention", "nothing is left that the figure could show")
 
 
-def test_the_numbers_of_the_ladder(tokenizer):
+def test_06_numbers_of_the_comparison(tokenizer):
     first = ["I called Ian.", "time flies like an arrow", "dogs bark"]
     second = ["I got his answering machine.", "fruit flies like a banana", "so do seals"]
     real = int(tokenizer(first, second)["attention_mask"].sum())
-    says("06_encoder", f"Our three pairs have {real} real tokens", f"{real} × 384 numbers", f"{real * 384:,} in each")
+    check_sentences(
+        "06_encoder", f"Our three pairs have {real} real tokens", f"{real} × 384 numbers", f"{real * 384:,} in each"
+    )
 
 
-def test_the_ids_of_the_drawings(tokenizer):
+def test_ids_in_drawings_are_right(tokenizer):
     text = "José can't tokenize!"
     ids = list(map(str, tokenizer.encode(text)))
     assert [word for word in drawn("01_steps") if word.isdecimal()] == ids
     assert text in drawn("01_steps")
     assert all(token in drawn("01_steps") for token in tokenizer.tokenize(text))
     names = [word for word in drawn("02_sum") if word in tokenizer.vocab]
-    places = {word: place for place, word in enumerate(drawn("02_sum"))}
     for name in set(names) & {"[CLS]", "[SEP]", "time", "flies"}:
-        assert str(tokenizer.vocab[name]) in places, f"{name} has another id in 02_sum.svg"
+        assert str(tokenizer.vocab[name]) in drawn("02_sum"), f"{name} has another id in 02_sum.svg"
     first, second, third, *_, last = map(str, tokenizer.encode("time flies like an arrow"))
     assert f"“time flies like an arrow” → {first} {second} {third} … {last}" in drawn("encoder")
 
 
-def test_the_stream_is_rescaled(tokenizer, encoder):
-    """05_stream.svg: added to, and rescaled. Without LayerNorm the layer's sum would have another length."""
+def test_05_layer_norm_rescales_the_stream(tokenizer, encoder):
+    """05_stream.svg says "added to, and rescaled": LayerNorm changes the length of the sum."""
     assert any("it is added to, and rescaled" in words for words in drawn("05_stream"))
     with torch.inference_mode():
         x = encoder.embeddings(tokenizer("time flies like an arrow")["input_ids"])
@@ -190,7 +191,7 @@ def test_the_stream_is_rescaled(tokenizer, encoder):
         assert (layer.attention_norm(total).norm(dim=-1) / total.norm(dim=-1) - 1).abs().max() > 0.1
 
 
-def test_two_vectors_of_flies_have_more_in_common_than_two_words(tokenizer, encoder):
+def test_06_vectors_of_flies_are_most_similar(tokenizer, encoder):
     texts = ["time flies like an arrow", "time flies when you have fun"]
     texts += ["fruit flies like a banana", "house flies like sugar"]
     with torch.inference_mode():
@@ -202,22 +203,26 @@ def test_two_vectors_of_flies_have_more_in_common_than_two_words(tokenizer, enco
             unlike.append((rows[i] @ rows[j].T)[differ])
     flies = (rows[0][1] @ rows[2][1]).item()
     assert torch.cat(unlike).max() < flies
-    says("06_encoder", f"It is {flies:.2f}.", f"have only {torch.cat(unlike).mean():.2f} on average at the end")
+    check_sentences(
+        "06_encoder", f"It is {flies:.2f}.", f"have only {torch.cat(unlike).mean():.2f} on average at the end"
+    )
 
 
-def test_how_often_marks_are_learned_in_15():
+def test_15_punctuation_counts():
     texts = passages(imdb_reviews("train"))[:1500]
     commas, stops = (
         sum(label in KINDS[kind] for text in texts for label in text.labels) for kind in ("comma", "full stop")
     )
-    says("15_token_labels", f"full stops are more frequent ({stops:,}, last marks included, against {commas:,} commas)")
+    check_sentences(
+        "15_token_labels", f"full stops are more frequent ({stops:,}, last marks included, against {commas:,} commas)"
+    )
 
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_mind_is_claimed(path):
+def test_notebooks_claim_no_readers_mind(path):
     found = re.findall(r"(?:Many|Most|Some) (?:people|readers) \w+|Many (?:expect|guess|answer)\b", prose(path.stem))
     assert not set(found) - {"Most people who"}
     assert len(re.findall(r"You may have (?:expected|guessed|written)", prose(path.stem))) <= 2

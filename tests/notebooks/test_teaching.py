@@ -1,4 +1,4 @@
-"""TEACHING.md and COURSE.md: what they name is there, their tables are fresh, and their plans fit the clock."""
+"""TEACHING.md and COURSE.md: references exist, tables are up to date, and plans fit their time."""
 
 import functools
 import itertools
@@ -33,7 +33,7 @@ every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: teaching.pl
 
 
 def part(plan) -> str:
-    """What the page says of a plan, below its heading."""
+    """Return the text of a plan below its heading."""
     heading = plan.title if plan.is_unit else f"{plan.start}–{plan.end} · {plan.title}"
     page = COURSE if plan.is_unit else TEXT
     return re.split(f"\n### (?:or )?{re.escape(heading)}\n", page)[1].split("\n##")[0]
@@ -45,26 +45,26 @@ def notebooks_of(plan) -> list[str]:
 
 @functools.cache
 def all_text(number: str) -> str:
-    """The sources of a notebook, and what it prints."""
+    """Return the cells of a notebook and their printed output."""
     cells = teaching.read(number).cells
     printed = [output.get("text", "") for cell in cells for output in cell.get("outputs", [])]
     return "\n".join([cell.source for cell in cells] + printed)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_notebooks_say_of_the_plans_is_fresh(page):
+def test_plans_are_up_to_date(page):
     text = page.read_text("utf-8")
     assert teaching.update_plans(text) == text, "run make rehearse"
 
 
-def test_a_lecturer_reads_at_most_7000_words():
-    """As `wc -w` counts them, tables included; a page that grows so long has lost its reader."""
+def test_teaching_pages_have_at_most_7000_words():
+    """Count as `wc -w` does, tables included: nobody reads a longer page."""
     assert len(TEXT.split()) <= 7000
     assert len(COURSE.split()) <= 7000
 
 
 @every_plan
-def test_a_plan_fits_its_clock(plan):
+def test_plan_fits_its_time(plan):
     assert teaching.fits(plan)
 
 
@@ -77,14 +77,14 @@ SMALL = """### 5–14 · [00](../notebooks/00_overview.ipynb)
 """
 
 
-def test_a_plan_is_rehearsed_and_written_anew():
+def test_rehearse_and_update_a_plan():
     (plan,) = teaching.plans(SMALL)
     (shown, minutes), (wait, waited), (talk, _) = teaching.rehearse(plan)
     assert shown.heading == "Whose answering machine?"
     assert (shown.is_section, shown.if_there_is_time) == (True, False)
     assert (wait.is_section, waited, talk.heading, talk.if_there_is_time) == (False, 1, "Talk", True)
     words = teaching.words(teaching.seminar_cells(shown))
-    a_view = 2  # that lives: longer than the minute to hover
+    a_view = 2  # an interactive view takes longer than the minute to hover
     assert minutes == pytest.approx(words / 130 + 0.25 + a_view)
     assert teaching.total_minutes(plan) == round(minutes + 1) == 6
     assert not teaching.fits(plan)  # 3 of 9 minutes are left
@@ -96,18 +96,18 @@ def test_a_plan_is_rehearsed_and_written_anew():
         teaching.section(teaching.read("00").cells, "Whose")
 
 
-def test_the_line_of_a_unit_is_written_anew():
+def test_update_plans_rewrites_the_line_of_a_unit():
     line = "*0 min last · 0 the notebook · 0 exercise 2.1 in pairs · 0 else*"
     text = re.sub(r"^\*\d+ min .*\*$", line, COURSE, flags=re.M)
     unit = teaching.plans(teaching.update_plans(text))[1]
     assert (unit.before, unit.in_class) == ("last", "exercise 2.1")
-    told = round(teaching.reading_time(teaching.main_line(teaching.read("02"))))
-    line = f"*10 min last · {told} the notebook · 12 exercise 2.1 in pairs · 8 an open question · {60 - told} to spare*"
+    read = round(teaching.reading_time(teaching.main_line(teaching.read("02"))))
+    line = f"*10 min last · {read} the notebook · 12 exercise 2.1 in pairs · 8 an open question · {60 - read} to spare*"
     assert line in part_of(teaching.update_plans(text), "Unit 2")
 
 
 def part_of(text: str, title: str) -> str:
-    """A page from a heading on, up to the next."""
+    """Return the section of a page whose heading starts with `title`."""
     return text.split(f"\n### {title} ")[1].split("\n### ")[0]
 
 
@@ -127,7 +127,7 @@ def test_two_sessions_and_fifteen_units():
 
 
 @pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_a_slot_has_the_cells_of_the_tag(plan):
+def test_slots_cover_the_tagged_cells(plan):
     shown = [cell.id for row in plan.rows for cell in teaching.seminar_cells(row)]
     (number,) = notebooks_of(plan) or [None]
     wanted = teaching.with_seminar_tag(teaching.read(number).cells) if any(row.is_section for row in plan.rows) else []
@@ -135,15 +135,15 @@ def test_a_slot_has_the_cells_of_the_tag(plan):
 
 
 @pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_a_unit_has_the_whole_main_line(plan):
+def test_units_cover_their_notebooks(plan):
     spans = teaching.unit_cells(plan)
-    told = [cell.id for span in spans.values() for cell in span]
+    covered = [cell.id for span in spans.values() for cell in span]
     lines = [teaching.main_line(teaching.read(number)) for number in notebooks_of(plan)]
-    assert told == [cell.id for line in lines for cell in line]
+    assert covered == [cell.id for line in lines for cell in line]
 
 
 @every_plan
-def test_a_plan_names_only_what_is_there(plan):
+def test_plan_references_exist(plan):
     numbers = notebooks_of(plan)
     for name in NAMED.findall(part(plan)):
         assert name in NUMBERS or any(name in all_text(number) for number in numbers), name  # or an accuracy
@@ -155,19 +155,19 @@ def test_a_plan_names_only_what_is_there(plan):
 
 
 @every_plan
-def test_an_answer_is_the_notebooks(plan):
-    """Each number of the answer to a plan's question stands in its notebook, or counts what stands there."""
+def test_numbers_in_answers_are_in_the_notebooks(plan):
+    """Each number in the answer to a plan's question is in the text of its notebooks."""
     for line in part(plan).splitlines():
         if line.startswith(("- **Answer.**", "- **The answer.**", "- **Votes and exercises.**")):
-            line = re.sub(r"\b\d\.\d: [^.]*", "", line)  # those of exercises are checked below
-            told = [cell for name in notebooks_of(plan) for cell in teaching.main_line(teaching.read(name))]
-            there = "\n".join(cell.source.replace("**", "") for cell in told if cell.cell_type == "markdown")
+            line = re.sub(r"\b\d\.\d: [^.]*", "", line)  # answers to exercises are checked below
+            cells = [cell for name in notebooks_of(plan) for cell in teaching.main_line(teaching.read(name))]
+            there = "\n".join(cell.source.replace("**", "") for cell in cells if cell.cell_type == "markdown")
             for number in re.findall(r"\([\d., ]+\)|\d[\d,.]*\d|\d", line):
                 assert re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", there), f"{number} in {line}"
 
 
 @pytest.mark.parametrize(
-    ("number", "answer", "told"),
+    ("number", "answer", "text"),
     [
         ("0.2", ([0, 1, 2, 3, 4, 5], [2, 3, 4, 5], [0, 1, 2]), "all six positions; 2 to 5; all three."),
         ("2.1", (4, 9, 384), "(4, 9, 384)."),
@@ -176,34 +176,34 @@ def test_an_answer_is_the_notebooks(plan):
         ("8.6", 4900, "about 4,900 sentences."),
     ],
 )
-def test_the_answer_to_an_exercise_is_right(number, answer, told, capsys):
-    assert f"{number}: {told}" in TEXT
+def test_answers_to_exercises_are_right(number, answer, text, capsys):
+    assert f"{number}: {text}" in TEXT
     exercises.check(number, answer)
     assert "correct" in capsys.readouterr().out
 
 
-def test_every_exercise_of_a_slot_has_its_answer():
+def test_exercises_of_slots_have_answers():
     for plan in SLOTS:
         for row in plan.rows:
             for number in NAMED.findall(row.text.split("homework")[-1]):
                 assert f"{number}: " in part(plan), number
 
 
-def test_the_tokens_of_a_long_word():
+def test_answer_for_the_long_word_is_right():
     tokens = load_tokenizer().tokenize("antidisestablishmentarianism")
     assert f"**Answer.** {len(tokens)}. The pieces" in TEXT
 
 
 @pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_a_unit_gives_out_all_exercises_of_its_main_line(plan):
-    """In class or at home, each once; those among the proofs are named, too."""
+def test_units_assign_all_exercises(plan):
+    """Each is assigned once, in class or at home, including those among the proofs."""
     at_home = [line for line in part(plan).splitlines() if line.startswith("- **At home.**")]
     found = sorted(set(plan.exercises + NAMED.findall(" ".join(at_home))))
     assert found == sorted(number for number in NUMBERS if f"{int(number.split('.')[0]):02d}" in notebooks_of(plan))
 
 
 @pytest.mark.parametrize("plan", UNITS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_an_open_question_has_its_answer_in_the_solutions(plan):
+def test_open_questions_have_answers_in_the_solutions(plan):
     asked = re.findall(r"^  1\. (.*)$", part(plan), re.MULTILINE)
     paths = [ROOT / "notebooks" / "solutions" / f"{number}_solutions.ipynb" for number in notebooks_of(plan)]
     cells = [cell.source for path in paths for cell in nbformat.read(path, as_version=4).cells]
@@ -212,7 +212,7 @@ def test_an_open_question_has_its_answer_in_the_solutions(plan):
         assert any(f"{question} **A good answer:** " in source for source in cells), question
 
 
-def test_each_goal_has_what_tests_it():
+def test_goals_are_tested_by_exercises():
     table = COURSE.split(teaching.GOALS)[1]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
     goals, tested = {}, []
@@ -234,9 +234,9 @@ def test_each_goal_has_what_tests_it():
     assert set(tested) == set(NUMBERS)
 
 
-def test_points_are_as_the_checks_say():
+def test_points_match_the_checks():
     for number in NUMBERS:
-        exercises.find_check(number)  # which loads them
+        exercises.find_check(number)  # loads the checks
     points = exercises.POINTS
     rows = re.findall(r"^\| (\d) \| .* \| ([\d., ]+) \|$", TEXT, re.MULTILINE)
     assert [int(level) for level, _ in rows] == [1, 2, 3] == sorted(set(points.values()))
@@ -244,7 +244,7 @@ def test_points_are_as_the_checks_say():
         assert {points[name] for name in NAMED.findall(names)} == {int(level)}
 
 
-def test_the_answers_of_the_pre_test_are_right():
+def test_pre_test_answers_are_right():
     x, w, layer = torch.arange(6).reshape(2, 3), torch.tensor(3.0, requires_grad=True), nn.Linear(3, 5)
     given = re.search(r"Given: (.*)\.$", TEXT, re.MULTILINE)[1]
     assert given == (
@@ -257,18 +257,18 @@ def test_the_answers_of_the_pre_test_are_right():
         assert eval(asked, there) == eval(answer), asked
 
 
-def test_what_decides_between_two_wrong_answers_is_the_notebooks():
+def test_evidence_for_discussions_is_in_the_notebooks():
     table = TEXT.split("\n## Pairs of wrong answers to discuss\n")[1].split("\n## ")[0]
     rows = [teaching.parts(line) for line in table.splitlines() if re.match(r"\| \d\d ", line)]
     assert len(rows) == 9
     for number, *_, decides in rows:
-        for told in re.findall(r"0\.\d+|\d\d\d?(?= of|\.)", decides.replace("8 tokens", "")):
+        for value in re.findall(r"0\.\d+|\d\d\d?(?= of|\.)", decides.replace("8 tokens", "")):
             there = all_text(number) + all_text("06") + all_text("01")
-            assert told in there, (number, told)
+            assert value in there, (number, value)
 
 
 @pytest.mark.parametrize("plan", SLOTS, ids=lambda plan: teaching.plain_heading(plan.title))
-def test_a_slot_says_once_when_its_question_is_asked_and_there_is_always_time_for_it(plan):
+def test_slots_ask_their_question_once_in_a_required_row(plan):
     asking = [row for row in plan.rows if teaching.has_question(row)]
     assert len(asking) == bool(plan.talk)
     assert not any(row.if_there_is_time for row in asking)
@@ -276,7 +276,7 @@ def test_a_slot_says_once_when_its_question_is_asked_and_there_is_always_time_fo
 
 
 @pytest.mark.parametrize("number", SEMINAR)
-def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
+def test_plan_rows_start_the_notes_of_slides(number):
     rows = [row for session in teaching.sessions() for slot in session for row in slot.rows]
     own = [row for row in rows if row.notebook == number and row.is_section]
     notebook = nbformat.read(ROOT / "notebooks" / NOTEBOOKS[number], as_version=4)
@@ -292,29 +292,29 @@ def test_each_row_of_the_plan_begins_the_notes_of_a_slide(number):
 
 
 @pytest.mark.parametrize("number", SEMINAR)
-def test_a_seminar_deck_is_a_story(number):
-    """A few slides; the first begins one, and each stands under its own heading."""
+def test_seminar_deck_has_6_to_16_slides(number):
+    """The deck starts with a slide, has 6 to 16 slides, and each follows its own heading."""
     path = ROOT / "notebooks" / NOTEBOOKS[number]
-    notebook, told, shown = nbformat.read(path, as_version=4), None, None
+    notebook, current, shown = nbformat.read(path, as_version=4), None, None
     kept = {cell.id for cell in teaching.with_seminar_tag(notebook.cells)}
     titles = {}
     for cell in notebook.cells:
-        told = headings(cell)[-1] if headings(cell) else told
-        titles[cell.id] = told
+        current = headings(cell)[-1] if headings(cell) else current
+        titles[cell.id] = current
     slides.keep_seminar_cells(notebook)
     assert {cell.id for cell in notebook.cells} == kept
     on_slides = [cell for cell in notebook.cells if kind_of(cell) in SHOWN]
     starts = [cell for cell in on_slides if kind_of(cell) in STARTS]
     assert on_slides[0] is starts[0]
-    assert 6 <= len(starts) <= 16  # a browser joins half-empty ones, and parts full ones: 8 to 12 are seen
+    assert 6 <= len(starts) <= 16  # slides.js merges half-empty slides and splits full ones: 8 to 12 remain
     for cell in on_slides:
         shown = headings(cell)[-1] if headings(cell) else shown
-        assert shown == titles[cell.id], f"{cell.id}: {titles[cell.id]!r} is above it, and not of the seminar"
+        assert shown == titles[cell.id], f"{cell.id}: its heading {titles[cell.id]!r} is not part of the seminar"
 
 
 @pytest.mark.parametrize("number", SEMINAR)
-def test_each_question_stands_on_a_slide_before_its_answer(number):
-    """Either the notebook takes a vote on it, or the plan's words stand on two slides."""
+def test_questions_are_on_a_slide_before_their_answer(number):
+    """Either the notebook asks for a prediction, or the plan's question and answer are on two slides."""
     plan, row = next(
         (plan, row) for plan in SLOTS for row in plan.rows if row.notebook == number and teaching.has_question(row)
     )
@@ -324,8 +324,8 @@ def test_each_question_stands_on_a_slide_before_its_answer(number):
     slides.add_questions(notebook, number)
     on_slides = [cell for cell in notebook.cells if kind_of(cell) in SHOWN]
     found = [
-        (place, kind)
-        for place, cell in enumerate(on_slides)
+        (index, kind)
+        for index, cell in enumerate(on_slides)
         for kind in ("Question", "Answer")
         if f"**{kind}.** " in cell.source
     ]
@@ -337,18 +337,18 @@ def test_each_question_stands_on_a_slide_before_its_answer(number):
     assert (question, answer) == ("Question", "Answer")
     assert plan.talk[0].endswith(on_slides[asked].source.split("**Question.** ")[1])
     assert plan.talk[2] == on_slides[answered].source.replace(".**", "**")
-    assert {kind_of(on_slides[place]) for place in (asked, answered)} <= STARTS
+    assert {kind_of(on_slides[index]) for index in (asked, answered)} <= STARTS
     if row.text.startswith("**ask**"):
         assert headings(on_slides[asked]) == [f"## {row.heading}"]
-        assert kind_of(on_slides[asked + 1]) in STARTS  # told at the next key press
+        assert kind_of(on_slides[asked + 1]) in STARTS  # shown at the next key press
         assert answered > asked + 1
     else:
         assert answered == asked + 1
-    told = " ".join(cell.source for cell in on_slides)
-    assert all(line in told for source in before for line in source.splitlines())
+    text = " ".join(cell.source for cell in on_slides)
+    assert all(line in text for source in before for line in source.splitlines())
 
 
-def test_time_is_counted_for_what_is_asked_on_slides():
+def test_questions_on_slides_take_time():
     asked = SMALL.replace("hover (1 min) |\n", "hover, then **ask** (1 min) |\n") + "\n".join(
         ["", "- **Ask.** One two?", "- **Expect.** “No.”", "- **Answer.** Three four five."]
     )

@@ -1,4 +1,4 @@
-"""What stands in text cells and documents: each fence is of its language, and each link leads somewhere."""
+"""Text cells and documents: code blocks parse in their language, and links resolve."""
 
 import ast
 import re
@@ -26,7 +26,7 @@ every_text = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.relati
 
 @cache
 def text(path: Path) -> str:
-    """A document, or all text cells of a notebook."""
+    """Return a document, or all text cells of a notebook."""
     if path.suffix == ".md":
         return path.read_text("utf-8")
     cells = nbformat.read(path, as_version=4).cells
@@ -34,7 +34,7 @@ def text(path: Path) -> str:
 
 
 def faults(language: str, source: str) -> list[str]:
-    """What is not of its language: to the site's highlighter, to Python, or to the shell."""
+    """Return the syntax errors that the site's highlighter, Python or the shell finds."""
     lexer = get_lexer_by_name(language or "text")
     found = [f"{word!r} is not {language}" for kind, word in lexer.get_tokens(source) if kind is Error]
     if language == "python":
@@ -50,7 +50,7 @@ def faults(language: str, source: str) -> list[str]:
 
 @cache
 def anchors(path: Path) -> set[str]:
-    """By what the headings of a document or a notebook are linked to."""
+    """Return the anchors of the headings of a document or a notebook."""
     headings = HEADING.findall(FENCE.sub("", text(path)))
     if path.suffix == ".ipynb":
         return set(map(anchor, headings))
@@ -59,10 +59,10 @@ def anchors(path: Path) -> set[str]:
 
 
 @every_text
-def test_every_fence_is_of_its_language(path):
+def test_code_blocks_parse_in_their_language(path):
     fences = FENCE.findall(text(path))
     assert [fault for *_, language, source in fences for fault in faults(language.strip(), source)] == []
-    assert FENCE.sub("", text(path)).count("```") == 0, "a fence that does not end"
+    assert FENCE.sub("", text(path)).count("```") == 0, "an unclosed code block"
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_every_fence_is_of_its_language(path):
         ("yaml", "a: }b"),
     ],
 )
-def test_a_fence_that_is_not_of_its_language_is_seen(language, source):
+def test_invalid_code_blocks_are_detected(language, source):
     assert faults(language, source)
 
 
 @every_text
-def test_every_link_within_the_project_leads_somewhere(path):
+def test_links_within_the_project_resolve(path):
     lost = []
     for link in LINK.findall(FENCE.sub("", text(path))):
         if link.startswith(("http", "../../issues")):
             continue
-        name, _, place = link.partition("#")
+        name, _, fragment = link.partition("#")
         target = Path(path.parent / unquote(name)).resolve() if name else path
-        if not target.exists() or (place and unquote(place) not in anchors(target)):
+        if not target.exists() or (fragment and unquote(fragment) not in anchors(target)):
             lost.append(link)
     assert lost == []

@@ -1,4 +1,4 @@
-"""The book: its links lead somewhere, its fonts have every sign, epubcheck accepts it."""
+"""The book: its links resolve, its fonts cover every character, and epubcheck accepts it."""
 
 import json
 import re
@@ -19,12 +19,12 @@ from publish.notebooks import notebook_paths
 from tests.helpers import ROOT, skip_or_fail
 
 FONTS = [book.FONT, *(book.WEB / "book" / "static").glob("*.?tf")]
-TO_A_PLACE = re.compile(r"(?<!!)\[[^\]]*\]\((?![a-z]+:)[^)\s]*#[^)\s]+\)")
+TO_ANCHOR = re.compile(r"(?<!!)\[[^\]]*\]\((?![a-z]+:)[^)\s]*#[^)\s]+\)")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The folder of pages, and the EPUB, of notebook 03 and its solutions."""
+    """Return the folder of pages and the EPUB of notebook 03 and its solutions."""
     if find_browser() is None:
         skip_or_fail("formulas are drawn by a browser: install Chromium to test the book")
     folder = tmp_path_factory.mktemp("book")
@@ -38,40 +38,40 @@ def read(pages, name: str) -> BeautifulSoup:
 
 
 @pytest.mark.long
-def test_links_between_claims_and_proofs_lead_to_what_is_there(made):
+def test_links_between_pages_of_the_book_resolve(made):
     pages, _ = made
     names = sorted(path.relative_to(pages).as_posix() for path in (pages / "notebooks").rglob("*.xhtml"))
     assert len(names) == 2
-    places = {name: {tag["id"] for tag in read(pages, name).select("[id]")} for name in names}
-    followed = told = 0
+    anchors = {name: {tag["id"] for tag in read(pages, name).select("[id]")} for name in names}
+    followed = expected = 0
     for name in names:
         for link in read(pages, name).select("a[href]"):
-            path, sharp, place = unquote(link["href"]).partition("#")
+            path, sharp, anchor = unquote(link["href"]).partition("#")
             if not re.match("[a-z]+:", path):
                 target = normpath(join(dirname(name), path)) if path else name
                 assert (pages / target).is_file(), link
-                assert not sharp or place in places[target], link
+                assert not sharp or anchor in anchors[target], link
                 followed += bool(sharp)
         saved = nbformat.read(pages.parent / "source" / name.replace(".xhtml", ".ipynb"), as_version=4)
         texts = [cell.source for cell in saved.cells if cell.cell_type == "markdown"]
-        told += sum(len(TO_A_PLACE.findall(text)) for text in texts)
-    assert followed >= told > 10
+        expected += sum(len(TO_ANCHOR.findall(text)) for text in texts)
+    assert followed >= expected > 10
 
 
 @pytest.mark.long
-def test_links_lead_to_what_is_there_in_the_page_that_is_printed_too(made):
+def test_links_in_the_printed_page_resolve(made):
     page = BeautifulSoup(book.merge_pages(made[0]), "html.parser")
-    places = [tag["id"] for tag in page.select("[id]")]
+    anchors = [tag["id"] for tag in page.select("[id]")]
     links = [link["href"][1:] for link in page.select('a[href^="#"]')]
     assert len(links) > 10
-    assert set(links) <= set(places)
-    assert len(places) == len(set(places))
+    assert set(links) <= set(anchors)
+    assert len(anchors) == len(set(anchors))
     for picture in page.select("img"):
         assert (made[0] / picture["src"]).is_file()
 
 
 @pytest.mark.long
-def test_the_book_has_its_fonts_and_formulas_and_the_version_of_the_series(made):
+def test_book_has_fonts_formulas_and_version(made):
     with zipfile.ZipFile(made[1]) as epub:
         inside = epub.namelist()
         start = epub.read("index.xhtml").decode()
@@ -83,29 +83,29 @@ def test_the_book_has_its_fonts_and_formulas_and_the_version_of_the_series(made)
     assert [font.name for font in FONTS if f'href="_static/{font.name}"' not in package] == []
 
 
-def test_the_version_is_typed_in_one_place():
+def test_version_is_defined_only_in_pyproject():
     assert f'\nversion = "{book.read_version()}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
     for path in (ROOT / "publish" / "book.py", *(book.WEB / "book").glob("*.py")):
         assert book.read_version() not in path.read_text("utf-8")
 
 
-def signs(notebook: dict) -> set[str]:
-    """All that stands in a notebook's cells and in what they print."""
+def characters(notebook: dict) -> set[str]:
+    """Return the characters in a notebook's cells and their text output."""
     outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
     texts = [cell["source"] for cell in notebook["cells"]]
     texts += [output.get("text", output.get("data", {}).get("text/plain", "")) for output in outputs]
     return set("".join("".join(text) for text in texts))
 
 
-def test_every_sign_of_the_notebooks_is_in_an_embedded_font():
+def test_embedded_fonts_cover_all_characters():
     there = set().union(*(FT2Font(str(font)).get_charmap() for font in FONTS))
-    shown = {path.name: signs(json.loads(path.read_text("utf-8"))) - set("\n\t") for path in notebook_paths([])}
+    shown = {path.name: characters(json.loads(path.read_text("utf-8"))) - set("\n\t") for path in notebook_paths([])}
     missing = {name: found for name, own in shown.items() if (found := {s for s in own if ord(s) not in there})}
-    assert missing == {}, "cut a font with these signs by fontTools' pyftsubset, as book.css says"
+    assert missing == {}, "subset a font with these characters with fontTools' pyftsubset, as book.css explains"
 
 
 @pytest.mark.parametrize("sign", "ü√語🤖")
-def test_the_style_asks_for_a_font_that_has_a_sign(sign):
+def test_style_names_the_font_that_has_a_character(sign):
     style = (book.WEB / "book" / "static" / "book.css").read_text("utf-8")
     (name,) = (font.name for font in FONTS if ord(sign) in FT2Font(str(font)).get_charmap())
     family = re.search(rf'font-family: ("\w+"); src: url\("{name}"\)', style)[1]
@@ -121,7 +121,7 @@ def test_epubcheck_accepts_the_book(made):
 
 
 def installed(folder, name: str, status: int):
-    """A program of that name which ends with a status."""
+    """Write a program of that name that exits with a status."""
     program = folder / name
     program.write_text(f'#!/bin/sh\necho "$@"\nexit {status}\n', "utf-8")
     program.chmod(0o755)
@@ -130,8 +130,8 @@ def installed(folder, name: str, status: int):
 @pytest.mark.parametrize("name", ["epubcheck", "epubcheck.jar"])
 @pytest.mark.parametrize("status", [0, 1])
 @pytest.mark.skipif(not book.shutil.which("sh"), reason="the programs are shell scripts")
-def test_what_epubcheck_says_counts(tmp_path, monkeypatch, capfd, name, status):
-    """A program, or an archive that Java runs."""
+def test_check_epub_reports_the_status_of_epubcheck(tmp_path, monkeypatch, capfd, name, status):
+    """epubcheck is a program, or a JAR that Java runs."""
     monkeypatch.setenv("PATH", str(tmp_path))
     installed(tmp_path, "java", status)
     if name == "epubcheck":
@@ -139,14 +139,14 @@ def test_what_epubcheck_says_counts(tmp_path, monkeypatch, capfd, name, status):
     else:
         installed(tmp_path, name, 2)
         (tmp_path / "epubcheck").symlink_to(tmp_path / name)
-    told = book.check_epub(tmp_path / "a.epub")
-    assert told == ("epubcheck rejects a.epub: see above" if status else None)
+    message = book.check_epub(tmp_path / "a.epub")
+    assert message == ("epubcheck rejects a.epub: see above" if status else None)
     begins = "" if name == "epubcheck" else f"-jar {tmp_path / 'epubcheck'} "
     assert capfd.readouterr().out == f"{begins}{tmp_path / 'a.epub'}\n"
 
 
 @pytest.mark.parametrize("there", [[], ["epubcheck.jar"]])
-def test_without_epubcheck_one_line_says_what_to_install(tmp_path, monkeypatch, capsys, there):
+def test_check_epub_prints_how_to_install_epubcheck(tmp_path, monkeypatch, capsys, there):
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in there:
         installed(tmp_path, name, 0)

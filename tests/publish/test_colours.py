@@ -1,4 +1,4 @@
-"""The one table of colours: nothing is coloured from elsewhere, and what must be told apart can be, by everybody."""
+"""All colours come from one table, and colours that must differ do so for every type of colour vision."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from utils.colours import DARK, FACE, HEADS, LETTERS, LIGHT, MONOSPACE, ROLES, S
 THEMES = {"light": LIGHT, "dark": DARK}
 TABLE = {*LIGHT.values(), *DARK.values(), *TINTS.values(), *HEADS["light"], *HEADS["dark"]}
 TABLE |= {stop for theme in SCALES.values() for scale in theme.values() for stop in scale}
-# Beside the table, drawings have these greys, for lines and letters; programs and styles have black and white.
+# Greys that drawings may use for lines and text in addition to the table; code and styles may use black and white.
 GREYS = {"#111", "#333", "#444", "#555", "#595959", "#999", "#bbb", "#bbbbbb", "#ddd", "#ffffff"}
 HEX = re.compile(r"(?<![#&\w])#(?:[0-9a-fA-F]{6}|[0-9a-fA-F]{3})(?![\w-])")
 HUES = "red|green|blue|orange|purple|pink|brown|cyan|magenta|gold|yellow|navy|teal|crimson|salmon|steelblue|gr[ae]y"
@@ -28,8 +28,8 @@ FOLDERS = {"utils", "views", "exercises", "explorer", "publish", "benchmarks", "
 STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
 
 
-def kept(*suffixes: str) -> list[Path]:
-    """The project's own files of these kinds; Colab's badge is Colab's, and the table is where colours are from."""
+def project_files(*suffixes: str) -> list[Path]:
+    """Return the project's files with these suffixes, without Colab's badge and the table of colours."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     others = {"notebooks/images/colab.svg", "utils/colours.py"}
     return [
@@ -43,31 +43,31 @@ def found_in(text: str, allowed: set[str]) -> list[str]:
     return [one for one in HEX.findall(text) if one.lower() not in allowed] + NAMED.findall(text)
 
 
-@pytest.mark.parametrize("path", kept(*STYLED), ids=str)
-def test_programs_and_styles_write_no_colour(path):
+@pytest.mark.parametrize("path", project_files(*STYLED), ids=str)
+def test_code_and_styles_use_no_literal_colours(path):
     assert found_in((ROOT / path).read_text("utf-8"), {"#ffffff"}) == []
 
 
-@pytest.mark.parametrize("path", kept(".ipynb"), ids=str)
-def test_cells_name_colours_by_what_they_mean(path):
+@pytest.mark.parametrize("path", project_files(".ipynb"), ids=str)
+def test_notebook_cells_use_colour_roles(path):
     cells = json.loads((ROOT / path).read_text("utf-8"))["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     assert found_in(code, set()) == []
 
 
-@pytest.mark.parametrize("path", kept(".svg"), ids=str)
-def test_drawings_have_the_tables_colours_and_letters(path):
+@pytest.mark.parametrize("path", project_files(".svg"), ids=str)
+def test_drawings_use_the_colours_and_fonts_of_the_table(path):
     text = (ROOT / path).read_text("utf-8")
     assert found_in(text, TABLE | GREYS) == []
     faces = set(re.findall(r'font-family="([^"]*)"', text))
     assert faces <= {FACE.replace('"', "'"), MONOSPACE.replace('"', "'")}
-    if path.name != "07_attention_views.svg":  # three small views, with views' own sizes
+    if path.name != "07_attention_views.svg":  # three small views with the font sizes of views
         assert set(re.findall(r'font-size="([^"]*)"', text)) <= {"12", str(LETTERS), "16"}
 
 
 RECT = re.compile(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"[^>]* fill="(#\w+)"')
 TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>')
-# What the grounds of boxes mean by their first line of letters: colours stand by what is drawn, not by choice
+# The background of a box by its first line of text: colours have fixed meanings
 NAMES = {
     r"(causal self-|cross-|self-|multi-head )?attention|causal|cross": "blue",
     "query": "purple",
@@ -79,7 +79,7 @@ NAMES = {
 
 
 def boxes(text: str) -> list[tuple[str, str]]:
-    """The first line of letters in each box of a drawing, and the box's ground: of boxes in a pile, the last."""
+    """Return the first line of text in each box of a drawing, and its background; the top box of a stack."""
     found = {}
     for x, y, name in TEXT.findall(text):
         around = [box for box in RECT.findall(text) if holds(box, float(x), float(y))]
@@ -94,25 +94,25 @@ def holds(box: tuple[str, ...], x: float, y: float) -> bool:
     return left <= x <= left + width and top <= y <= top + height
 
 
-@pytest.mark.parametrize("path", kept(".svg"), ids=str)
-def test_boxes_of_drawings_have_the_ground_of_what_they_are(path):
-    """A colour of the table in a wrong place is no better than another."""
+@pytest.mark.parametrize("path", project_files(".svg"), ids=str)
+def test_boxes_in_drawings_have_the_colour_of_their_meaning(path):
+    """A colour of the table with the wrong meaning is an error too."""
     for name, ground in boxes((ROOT / path).read_text("utf-8")):
         for meaning, hue in NAMES.items():
             if re.fullmatch(meaning, name.strip()):
                 assert ground == TINTS[hue], name
 
 
-@pytest.mark.parametrize("path", kept(".svg"), ids=str)
-def test_the_stream_has_no_values_colour(path):
-    """Thick lines are the stream's, which is no value, query or key."""
+@pytest.mark.parametrize("path", project_files(".svg"), ids=str)
+def test_residual_stream_is_grey(path):
+    """Thick lines are the residual stream, which must not have the colour of a query, key or value."""
     thick = re.findall(r'<path [^>]*stroke="(#\w+)" stroke-width="[4-9]"', (ROOT / path).read_text("utf-8"))
     assert set(thick) <= {LIGHT["grey"]}
 
 
-def test_all_named_boxes_are_found():
-    """That the two tests above look at something."""
-    drawn = [name.strip() for path in kept(".svg") for name, _ in boxes((ROOT / path).read_text("utf-8"))]
+def test_boxes_of_every_meaning_are_found():
+    """The two tests above are not vacuous."""
+    drawn = [name.strip() for path in project_files(".svg") for name, _ in boxes((ROOT / path).read_text("utf-8"))]
     for meaning in NAMES:
         assert any(re.fullmatch(meaning, name) for name in drawn), meaning
 
@@ -133,37 +133,37 @@ def linear(colour: str) -> np.ndarray:
 
 
 def lab(colour: str, sight: str = "all") -> np.ndarray:
-    """Lightness 0 … 100, and two coordinates of hue (CIE 1976), as somebody of this sight has them."""
+    """Return CIE 1976 L*a*b* coordinates of a colour as seen with this type of colour vision."""
     seen = np.clip(np.array(SIGHT[sight]) @ linear(colour), 0, 1)
     x, y, z = np.cbrt(np.maximum(TO_XYZ @ seen / TO_XYZ.sum(axis=1), 1e-6))
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast of WCAG 2.1, from 1 to 21."""
+    """Return the WCAG 2.1 contrast ratio, from 1 to 21."""
     dark, light = sorted((TO_XYZ @ linear(colour))[1] + 0.05 for colour in (one, other))
     return light / dark
 
 
-# What meets in one picture and is told by colour. Value and what is below zero meet in attention_in_the_plane, where a
-# label and dashes tell them apart: their colours do not, to a reader without red and green.
+# Pairs that occur in one picture and differ only by colour. Value and below zero also occur together, in
+# attention_in_the_plane, but a label and dashes distinguish them: their colours are alike to red-green blind readers.
 APART = [*combinations(("query", "key", "value", "average"), 2), *combinations(("ours", "other", "third"), 2)]
 APART += [("above", "below"), ("key", "third"), ("query", "third")]
 
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(("one", "other"), APART)
-def test_what_meets_in_a_picture_is_told_apart_by_everybody_and_on_grey_paper(theme, one, other):
+def test_colours_differ_for_all_vision_types_and_in_grey(theme, one, other):
     colours = [THEMES[theme][ROLES[role]] for role in (one, other)]
     for sight in SIGHT:
         first, second = (lab(colour, sight) for colour in colours)
-        assert np.linalg.norm(first - second) >= 18  # 2.3 is just seen where two areas touch
+        assert np.linalg.norm(first - second) >= 18  # 2.3 is just visible where two areas touch
     lightness = [lab(colour)[0] for colour in colours]
     assert abs(lightness[0] - lightness[1]) >= 5
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_each_can_be_read_as_letters_on_its_ground(theme):
+def test_text_colours_have_enough_contrast(theme):
     table = THEMES[theme]
     for name in (*set(ROLES.values()) - {"grey"}, "mark", "ink", "soft"):
         for ground in ("paper", "card", "wash"):
@@ -173,8 +173,8 @@ def test_each_can_be_read_as_letters_on_its_ground(theme):
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("scale", ["above", "below"])
-def test_a_scale_goes_one_way_from_the_ground(theme, scale):
-    """So that more is more also in grey."""
+def test_scales_are_monotonic_in_lightness(theme, scale):
+    """More is darker, or lighter in the dark theme, even when printed in grey."""
     stops = SCALES[theme][scale]
     assert stops[0] == THEMES[theme]["paper"]
     away = [lab(stop)[0] for stop in stops]
@@ -183,8 +183,8 @@ def test_a_scale_goes_one_way_from_the_ground(theme, scale):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_twelve_heads_have_twelve_colours(theme):
-    """All differ to most readers; tiles 0 and 10, 1 and 11, which had one colour each, to everybody."""
+def test_heads_have_twelve_distinct_colours(theme):
+    """All differ for most readers; heads 0 and 10, and 1 and 11, for every type of colour vision."""
     heads = HEADS[theme]
     assert len(heads) == 12
     for one, other in combinations(heads, 2):

@@ -87,7 +87,7 @@ def wrong_program(words: list[str]) -> list[str]:
 
 
 @every_document
-def test_every_command_is_one_of_the_project(path):
+def test_commands_in_documents_exist(path):
     found = {command: wrong(command) for command in commands(path.read_text("utf-8"))}
     assert {command: what for command, what in found.items() if what} == {}
 
@@ -104,12 +104,12 @@ def test_every_command_is_one_of_the_project(path):
         ("py -3.13 -m publish.badge", "no program publish.badge"),
     ],
 )
-def test_a_wrong_command_is_seen(command, what):
+def test_wrong_commands_are_detected(command, what):
     assert what in wrong(command)
 
 
 @every_document
-def test_every_exercise_that_is_named_exists(path):
+def test_exercises_named_in_documents_exist(path):
     for notebook in NOTEBOOKS:
         importlib.import_module(f"exercises.notebook_{notebook.name[:2]}")
     named = re.findall(r"\b[Ee]xercises? (\d+\.\d+)", path.read_text("utf-8"))
@@ -127,13 +127,13 @@ def test_document_length(name, limit):
     assert len(re.sub(f"{START}.*{END}", "", text, flags=re.S).split()) <= limit
 
 
-def test_the_table_has_every_notebook_with_its_minutes():
+def test_readme_lists_every_notebook_with_its_minutes():
     for path in NOTEBOOKS:
         (row,) = [line for line in README.splitlines() if line.startswith("| [") and f"/{path.name})" in line]
         assert "| {} / {} |".format(*minutes(nbformat.read(path, as_version=4))) in row
 
 
-def test_hours_are_the_sums_of_the_minutes():
+def test_readme_hours_are_the_sums_of_the_minutes():
     times = [minutes(nbformat.read(path, as_version=4)) for path in NOTEBOOKS]
     whole, core = ([round(sum(column) / 30) / 2 for column in zip(*some, strict=True)] for some in (times, times[:10]))
     text = " ".join(README.split())
@@ -142,7 +142,7 @@ def test_hours_are_the_sums_of_the_minutes():
 
 
 @torch.no_grad()
-def test_the_film_shows_the_weights_that_the_text_tells():
+def test_readme_weights_match_the_recording():
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
 
     def looked_at(ending: str) -> dict[str, str]:
@@ -157,7 +157,7 @@ def test_the_film_shows_the_weights_that_the_text_tells():
     assert f"the head still prefers the animal, {narrow['animal']} to {narrow['street']}." in text
 
 
-def test_the_version_is_the_same_everywhere():
+def test_version_is_consistent():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)
     newest = re.search(r"^## \[(\d\S*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
@@ -166,7 +166,7 @@ def test_the_version_is_the_same_everywhere():
     assert f"This is version {version};" in README
 
 
-def test_the_versions_of_python_are_the_same_everywhere():
+def test_python_versions_are_consistent():
     """Where it is installed, in the first line that a reader sees of it, in what `make` says, and in CI."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lowest, above = map(int, re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups())
@@ -188,7 +188,7 @@ def for_windows(name: str) -> list[tuple[str, str]]:
 FOR_WINDOWS = for_windows("README.md") + for_windows("docs/TEACHING.md")
 
 
-def test_what_a_target_runs_is_what_windows_is_told():
+def test_windows_commands_match_make_targets():
     """A make command, and the same without make: one of README or of TEACHING."""
     recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
     told = set()
@@ -202,7 +202,7 @@ def test_what_a_target_runs_is_what_windows_is_told():
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/TEACHING.md", "docs/COURSE.md"])
-def test_every_command_has_a_form_for_windows(name):
+def test_commands_have_a_form_for_windows(name):
     """With its variables; a program of the project has one, too, or that of `.venv/bin/python`."""
     here = " ".join(here for here, _ in FOR_WINDOWS)
     text = (ROOT / name).read_text("utf-8").replace("make cpu-torch lab", "")  # for Linux alone
@@ -235,7 +235,7 @@ def test_paths_are_short_enough_for_windows():
 
 
 @pytest.mark.parametrize("name", [".binder/requirements.txt", "docs/ROOMS.md"])
-def test_uv_has_one_version(name):
+def test_uv_version_is_consistent(name):
     (version,) = re.findall(r"^UV := (\S+)$", MAKEFILE, re.M)
     assert set(re.findall(r"uv==[\d.]+", (ROOT / name).read_text("utf-8"))) == {version}
 

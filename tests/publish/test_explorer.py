@@ -1,4 +1,4 @@
-"""What explorer.html is made of: real numbers, and a runtime as it was published."""
+"""explorer.html is built from the encoder's numbers and a runtime that matches its published hash."""
 
 import base64
 import io
@@ -25,15 +25,15 @@ def stations(encoder, batch) -> dict[str, torch.Tensor]:
     return dict(zip(explorer.OUTPUTS, outputs, strict=True))
 
 
-def test_stations_are_the_official_models_own(encoder, reference, tokenizer):
-    """Also what the encoder does not return: the stream after attention, and values."""
-    batch, heard = tokenizer(*PAIR), {"attended": [], "values": []}
+def test_stations_equal_the_official_model(encoder, reference, tokenizer):
+    """This includes tensors that the encoder does not return: the stream after attention, and values."""
+    batch, captured = tokenizer(*PAIR), {"attended": [], "values": []}
     handles = [
         hooked
         for layer in reference.encoder.layer
         for hooked in (
-            layer.attention.output.register_forward_hook(lambda *call: heard["attended"].append(call[-1])),
-            layer.attention.self.value.register_forward_hook(lambda *call: heard["values"].append(call[-1])),
+            layer.attention.output.register_forward_hook(lambda *call: captured["attended"].append(call[-1])),
+            layer.attention.self.value.register_forward_hook(lambda *call: captured["values"].append(call[-1])),
         )
     ]
     with torch.inference_mode():
@@ -41,13 +41,13 @@ def test_stations_are_the_official_models_own(encoder, reference, tokenizer):
     for handle in handles:
         handle.remove()
     found = stations(encoder, batch)
-    assert largest_difference(found["attended"], torch.stack(heard["attended"])) <= 1e-5
-    assert largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(heard["values"])) <= 1e-5
+    assert largest_difference(found["attended"], torch.stack(captured["attended"])) <= 1e-5
+    assert largest_difference(found["values"].transpose(2, 3).flatten(3), torch.stack(captured["values"])) <= 1e-5
     assert largest_difference(found["hidden_states"], torch.stack(official.hidden_states)) <= 1e-5
     assert largest_difference(found["attentions"], torch.stack(official.attentions)) <= 1e-5
 
 
-def test_the_saved_sentence_is_what_the_encoder_gives(encoder, tokenizer):
+def test_saved_sentence_equals_the_encoder_output(encoder, tokenizer):
     saved = explorer.saved_sentence(encoder, tokenizer)
     assert saved["ids"] == [101, 2051, 10029, 2066, 2019, 8612, 102]
     assert saved["tokens"] == ["[CLS]", *explorer.SENTENCE.split(), "[SEP]"]
@@ -58,7 +58,7 @@ def test_the_saved_sentence_is_what_the_encoder_gives(encoder, tokenizer):
     assert largest_difference(torch.tensor(found), torch.stack(output.attentions).flatten()) <= 1e-6
     assert (
         output.attentions[explorer.SHOWN["layer"]][0, explorer.SHOWN["head"]].diagonal(-1).mean() > 0.8
-    )  # what is shown at first
+    )  # the head shown first
 
 
 def fake_package(folder, content: bytes) -> None:
@@ -68,7 +68,7 @@ def fake_package(folder, content: bytes) -> None:
         archive.addfile(member, io.BytesIO(content))
 
 
-def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
+def test_npm_package_must_match_its_published_hash(tmp_path):
     fake_package(tmp_path, b"real")
     path = tmp_path / "a-package-1.0.0.tgz"
     published = PACKAGE._replace(integrity=npm.digest(path.read_bytes()))
@@ -86,7 +86,7 @@ def test_a_package_is_read_if_it_is_the_published_one(tmp_path):
         ("/bin/npm", "npm cannot get onnxruntime-web 1.30.0 (npm error network is unreachable)"),
     ],
 )
-def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, capsys, program, reason):
+def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program, reason):
     failed = SimpleNamespace(returncode=1, stdout="", stderr="npm error network is unreachable\n")
     monkeypatch.setattr(npm.shutil, "which", lambda name: program)
     monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
@@ -98,7 +98,7 @@ def test_a_site_does_without_what_npm_does_not_bring(tmp_path, monkeypatch, caps
 
 
 @pytest.mark.parametrize("explored", [True, False])
-def test_the_start_page_leads_only_to_a_page_that_is_there(tmp_path, explored):
+def test_start_page_links_to_explorer_only_if_built(tmp_path, explored):
     pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
     (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
     (tmp_path / "images").mkdir()

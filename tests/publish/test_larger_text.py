@@ -1,4 +1,4 @@
-"""A figure drawn for a slide: its texts lie on no other text, and in the cell or box that held them in the notebook."""
+"""Figures fitted for slides: no texts overlap, and each stays in its cell or box."""
 
 import runpy
 from itertools import combinations
@@ -16,7 +16,7 @@ from utils.plots import set_style
 
 @pytest.fixture
 def fit(monkeypatch):
-    """The function that fits a figure to a slide; matplotlib prints as before."""
+    """Return the function that fits a figure to a slide, without patching matplotlib."""
     monkeypatch.setattr(FigureCanvasBase, "print_figure", FigureCanvasBase.print_figure)
     with plt.rc_context():
         yield runpy.run_path(str(LARGER_TEXT))["fit_for_a_slide"]
@@ -24,7 +24,7 @@ def fit(monkeypatch):
 
 
 def numbers_in_cells(rows: int, columns: int, size: int, paper: tuple[float, float]):
-    """A heat map with a number in each cell."""
+    """Draw a heat map with a number in each cell."""
     figure, ax = plt.subplots(figsize=paper)
     ax.imshow([[0.5] * columns] * rows, aspect="auto")
     for row in range(rows):
@@ -46,8 +46,8 @@ def test_numbers_stay_apart_and_in_their_cells(fit, rows, columns, paper):
     assert {text.get_fontsize() for text in ax.texts} == ({7} if columns == 30 else {10})
 
 
-def test_what_is_too_low_grows_in_height_first(fit):
-    """A figure of the full width has letters of 24 pixels on a slide, also where it is 640 pixels high for 570."""
+def test_crowded_figure_grows_in_height_first(fit):
+    """At full width, text is 24 pixels high on a slide, even if the figure is 640 instead of 570 pixels high."""
     figure, _ = numbers_in_cells(18, 3, 7, (9, 6))
     fit(figure)
     width, height = figure.get_size_inches()
@@ -55,11 +55,11 @@ def test_what_is_too_low_grows_in_height_first(fit):
     assert 3.2 < height <= 3.6  # inches
 
 
-def test_ticks_of_axes_set_into_others_are_thinned_out_like_theirs(fit):
-    """They take no more paper."""
+def test_ticks_of_inset_axes_are_thinned_out(fit):
+    """The figure does not grow for them."""
     figure, ax = plt.subplots(figsize=(9, 3))
     inner = ax.inset_axes([0.3, 0.4, 0.4, 0.5])
-    inner.set_xticks([place / 10 for place in range(11)])
+    inner.set_xticks([tick / 10 for tick in range(11)])
     fit(figure)
     assert figure.get_size_inches()[0] == 7
     figure.draw_without_rendering()
@@ -68,8 +68,8 @@ def test_ticks_of_axes_set_into_others_are_thinned_out_like_theirs(fit):
     assert not any(one.overlaps(other) for one, other in combinations(shown, 2))
 
 
-def test_a_name_stays_in_its_box(fit):
-    """The letters of one that would burst its box keep their size, and the figure its paper."""
+def test_label_stays_in_its_box(fit):
+    """A label that would not fit at a larger size keeps its size, as does the figure."""
     figure, ax = plt.subplots(figsize=(10, 4))
     ax.set(xlim=(0, 10), ylim=(0, 4))
     ax.add_patch(plt.Rectangle((1, 1), 1.7, 1, fill=False))
@@ -81,8 +81,8 @@ def test_a_name_stays_in_its_box(fit):
     assert name.get_window_extent().width <= ax.patches[0].get_window_extent().width
 
 
-def test_the_middle_of_notebook_03_can_be_read(fit, monkeypatch):
-    """Scores, weights and context side by side: four numbers each, words between the panels."""
+def test_figure_of_notebook_03_has_no_overlapping_text(fit, monkeypatch):
+    """It has scores, weights and context side by side, with four numbers each and text between the panels."""
     monkeypatch.setattr(plt, "show", lambda: None)
     set_style()
     notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)

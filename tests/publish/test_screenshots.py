@@ -64,7 +64,7 @@ def test_screenshot_is_kept_while_its_page_is_unchanged(monkeypatch):
     assert again.cells[0].outputs[0] == saved.cells[0].outputs[0]
 
 
-def test_missing_browser_keeps_old_screenshots_and_raises_for_new(monkeypatch):
+def test_missing_browser_raises_only_for_new_screenshots(monkeypatch):
     monkeypatch.setattr(browser, "find_browser", lambda: None)
     figure, other = mask_painter(["a", "b"]), mask_painter(["a", "c"])
     with monkeypatch.context() as patched:

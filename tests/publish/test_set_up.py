@@ -104,7 +104,7 @@ def phases(project: Path, target: str) -> list[str]:
 
 @pytest.mark.parametrize("sign", ["SIGINT", "SIGKILL"])
 @pytest.mark.parametrize("phase", SET_UP)
-def test_make_lab_ended_in_the_set_up_starts_over(project, phase, sign):
+def test_make_lab_restarts_an_interrupted_set_up(project, phase, sign):
     interrupt(project, "lab", phase, getattr(signal, sign))
     assert not (project / ".venv" / ".installed").exists()
     assert phases(project, "lab") == [*SET_UP, "lab"]
@@ -114,14 +114,14 @@ def test_make_lab_ended_in_the_set_up_starts_over(project, phase, sign):
 WITH_UV = ["version", "venv", "uv", "uvs", "extension"]
 
 
-def test_without_a_configuration_of_pips_own_uv_installs(project):
+def test_uv_installs_without_a_pip_configuration(project):
     (project / "configuration").write_text("")
     assert phases(project, "lab") == [*WITH_UV, "lab"]
     assert phases(project, "lab") == ["lab"]
 
 
 @pytest.mark.parametrize("phase", ["uv", "uvs"])
-def test_where_uv_cannot_be_had_or_fails_pip_installs_and_one_line_says_so(project, phase):
+def test_pip_installs_if_uv_is_missing_or_fails(project, phase):
     (project / "configuration").write_text("")
     (project / "fails").write_text(phase)
     command = ["make", f"PYTHON={project / 'python'}", "lab"]
@@ -132,7 +132,7 @@ def test_where_uv_cannot_be_had_or_fails_pip_installs_and_one_line_says_so(proje
 
 
 @pytest.mark.parametrize("phase", WITH_UV)
-def test_make_lab_ended_while_uv_installs_starts_over(project, phase):
+def test_make_lab_restarts_an_interrupted_uv_installation(project, phase):
     (project / "configuration").write_text("")
     interrupt(project, "lab", phase)
     assert not (project / ".venv" / ".installed").exists()
@@ -140,7 +140,7 @@ def test_make_lab_ended_while_uv_installs_starts_over(project, phase):
 
 
 @pytest.mark.parametrize("phase", [*SET_UP, "lint", "pytest"])
-def test_make_test_interrupted_goes_on(project, phase):
+def test_make_test_continues_after_an_interruption(project, phase):
     interrupt(project, "test", phase)
     done = phases(project, "test")
     assert done[-1] == "pytest"
@@ -151,7 +151,7 @@ def test_make_test_interrupted_goes_on(project, phase):
     assert again[-1] == "pytest"
 
 
-def test_make_test_interrupted_in_the_second_installation(project):
+def test_make_test_restarts_its_interrupted_installation(project):
     assert phases(project, "lab") == [*SET_UP, "lab"]
     interrupt(project, "test", "pip")
     assert not (project / ".venv" / ".installed-dev").exists()
@@ -160,7 +160,7 @@ def test_make_test_interrupted_in_the_second_installation(project):
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "pyproject.toml"])
-def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(project, name):
+def test_set_up_is_kept_until_requirements_change(project, name):
     interrupt(project, "lab", "lab")
     assert phases(project, "lab") == ["lab"]
     later = time.time() + 10
@@ -175,7 +175,7 @@ def test_a_lab_ended_by_ctrl_c_stays_set_up_until_the_requirements_change(projec
     ("checkpoint", "wanted"),
     [("mybert", "{project}/mybert"), ("./mybert/", "{project}/mybert"), ("bert-base-uncased", "bert-base-uncased")],
 )
-def test_a_folder_for_a_checkpoint_is_meant_from_the_root(project, form, target, phase, checkpoint, wanted):
+def test_checkpoint_folder_is_relative_to_the_root(project, form, target, phase, checkpoint, wanted):
     """A kernel starts in notebooks/, where a relative path would lead nowhere; a name on the Hub stays a name."""
     (project / "mybert").mkdir()
     (project / "mybert" / "config.json").touch()
@@ -208,6 +208,6 @@ def test_unsupported_python_is_reported_before_installing(project, target, versi
     assert done.returncode  # this Python makes no environment to go on with
 
 
-def test_without_a_checkpoint_none_is_passed_on(project):
+def test_checkpoint_is_unset_by_default(project):
     assert make(project, "lab").wait(timeout=20) == 0
     assert (project / "checkpoints").read_text().splitlines()[-1] == "lab none"

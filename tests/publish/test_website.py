@@ -1,4 +1,4 @@
-"""What the site and the slides are made of, without a browser."""
+"""The sources of the site and the slides, without a browser."""
 
 import nbformat
 import pytest
@@ -26,12 +26,12 @@ code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
         ("[a](mailto:a@b.c)", "[a](mailto:a@b.c)"),
     ],
 )
-def test_links_lead_to_pages_or_to_the_repository(monkeypatch, source, expected):
+def test_relink_leads_to_pages_or_the_repository(monkeypatch, source, expected):
     monkeypatch.setattr(website, "current", lambda: Address("ada/encoder", "v1"))
     assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == expected
 
 
-def test_a_copy_without_an_address_keeps_the_words_of_a_link_to_its_repository(monkeypatch):
+def test_relink_without_address_keeps_labels(monkeypatch):
     monkeypatch.setattr(website, "current", lambda: None)
     source = "[`utils`](../utils), [next](04_x.ipynb#a), ![a](images/a.svg), [b](https://a.b/c)"
     assert website.relink(source, "notebooks", lambda path: path == "notebooks/04_x.ipynb") == source.replace(
@@ -39,7 +39,7 @@ def test_a_copy_without_an_address_keeps_the_words_of_a_link_to_its_repository(m
     )
 
 
-def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
+def test_progress_bars_and_warnings_are_removed(tmp_path):
     widget = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/plain": "100%"})
     warning = nbformat.v4.new_output("stream", name="stderr", text="a warning")
     size = {"image/png": {"width": 480, "height": 300}}
@@ -66,7 +66,7 @@ def test_readers_do_not_see_progress_bars_and_warnings(tmp_path):
         ("draw(rows)", "Figure to “Residuals”"),
     ],
 )
-def test_a_picture_is_described_by_its_title_or_its_place(tmp_path, source, described):
+def test_alt_text_is_the_title_or_the_heading(tmp_path, source, described):
     drawn = code(source, outputs=[nbformat.v4.new_output("display_data", {"image/png": ""})])
     cells = [text("# Title"), text("Words.\n\n### Residuals\n\nMore words."), drawn]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "a.ipynb")
@@ -74,7 +74,7 @@ def test_a_picture_is_described_by_its_title_or_its_place(tmp_path, source, desc
     assert output.metadata["image/png"]["alt"] == described
 
 
-def test_a_notebook_is_executed_in_a_copy(tmp_path):
+def test_execute_one_leaves_the_notebook_unchanged(tmp_path):
     path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
     html = "from IPython.display import HTML\nHTML('<b>kept</b>')"
     nbformat.write(nbformat.v4.new_notebook(cells=[code(html)]), path)
@@ -84,7 +84,7 @@ def test_a_notebook_is_executed_in_a_copy(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_figures_for_slides_are_drawn_on_less_paper(tmp_path):
+def test_figures_for_slides_are_smaller(tmp_path):
     path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
     sizes = "lay_out = meeting = thin_out = 'names of the notebook'\n"
     sizes += "import io\nimport matplotlib.pyplot as plt\nfor size in [(10, 3), (4, 2), (14, 8)]:\n"
@@ -101,7 +101,7 @@ def on_slide(cell, kind, *tags):
     return cell
 
 
-def test_a_deck_shows_what_the_cells_say(tmp_path):
+def test_deck_follows_slide_types_and_tags(tmp_path):
     answer = nbformat.v4.new_output("stream", text="42; you predicted nothing: write it above\n")
     cells = [
         on_slide(text("# Title"), "slide"),
@@ -125,7 +125,7 @@ def test_a_deck_shows_what_the_cells_say(tmp_path):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()
 
 
-def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monkeypatch):
+def test_session_is_one_deck_with_the_notes_of_the_plan(tmp_path, monkeypatch):
     for name, title in (("05_a", "Word"), ("06_b", "Stack")):
         cells = [
             on_slide(text(f"# {title}\n\ntold"), "slide", "seminar"),
@@ -150,11 +150,11 @@ def test_a_session_is_one_deck_whose_notes_begin_as_the_plan_says(tmp_path, monk
         ["Question. Why?", "4 min · of 05", "told", "said of Word", "Answer. So."],
         ["told", "4 min · of 06", "said of Stack"],
     ]
-    places = [tag["id"] for tag in page.select("[id]")]
-    assert len(places) == len(set(places))
+    anchors = [tag["id"] for tag in page.select("[id]")]
+    assert len(anchors) == len(set(anchors))
 
 
-def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
+def test_notebook_without_slide_types_is_refused(tmp_path, monkeypatch):
     (tmp_path / "notebooks").mkdir()
     path = tmp_path / "notebooks" / "05_a.ipynb"
     nbformat.write(nbformat.v4.new_notebook(cells=[text("# Title")]), path)
@@ -163,7 +163,7 @@ def test_a_notebook_without_slide_types_makes_no_slides(tmp_path, monkeypatch):
     assert slides.main() == "no slides in 05_a.ipynb: set its cells' slide types in JupyterLab's property inspector"
 
 
-def test_pages_show_the_code_that_slides_leave_out(tmp_path):
+def test_pages_show_code_that_slides_hide(tmp_path):
     drawn = on_slide(code("drawing()"), "slide", "remove-input", "kept")
     set_up = code("# @title Set-up: find the series\nimport x")
     nbformat.write(nbformat.v4.new_notebook(cells=[drawn, set_up]), tmp_path / "05_a.ipynb")
@@ -176,7 +176,7 @@ def test_pages_show_the_code_that_slides_leave_out(tmp_path):
     assert folded.metadata["mystnb"]["code_prompt_show"] == "Set-up: show the code"
 
 
-def test_boxes_that_need_a_kernel_lead_to_the_page_that_needs_none(tmp_path):
+def test_widgets_link_to_the_explorer(tmp_path):
     boxes = nbformat.v4.new_output("display_data", {website.WIDGET: {}, "text/html": "<div>a view</div>"})
     notebook = nbformat.v4.new_notebook(cells=[code("explore(encoder, tokenizer)", outputs=[boxes])])
     nbformat.write(notebook, tmp_path / "05_a.ipynb")

@@ -30,7 +30,7 @@ ORDER = (
 
 
 # What each package may import of the others; nobody imports tests.
-STANDS_ON = {
+ALLOWED_IMPORTS = {
     "utils": (),
     "views": ("utils",),
     "exercises": ("utils",),
@@ -69,7 +69,7 @@ def imported(source: str) -> set[str]:
     return found
 
 
-ROOMS = [("utils", name, ORDER) for name in ORDER] + [("views", name, VIEWS) for name in VIEWS]
+MODULES = [("utils", name, ORDER) for name in ORDER] + [("views", name, VIEWS) for name in VIEWS]
 
 
 def test_every_module_has_its_place():
@@ -77,18 +77,18 @@ def test_every_module_has_its_place():
         assert sorted(modules(ROOT / package)) == sorted(order)
 
 
-@pytest.mark.parametrize(("package", "name", "order"), ROOMS)
+@pytest.mark.parametrize(("package", "name", "order"), MODULES)
 def test_a_module_imports_only_those_before_it(package, name, order):
     before = {f"{package}.{other}" for other in order[: order.index(name)]}
     wanted = {item for item in imported(modules(ROOT / package)[name]) if item.startswith(f"{package}.")}
     assert wanted & {f"{package}.{other}" for other in order} <= before
 
 
-@pytest.mark.parametrize("package", STANDS_ON)
+@pytest.mark.parametrize("package", ALLOWED_IMPORTS)
 def test_a_package_stands_on_those_below_it_alone(package):
     for name, source in modules(ROOT / package).items():
-        roots = {item.split(".")[0] for item in imported(source)} & {*STANDS_ON, "tests"}
-        assert roots <= {package, *STANDS_ON[package]}, f"{package}.{name}"
+        roots = {item.split(".")[0] for item in imported(source)} & {*ALLOWED_IMPORTS, "tests"}
+        assert roots <= {package, *ALLOWED_IMPORTS[package]}, f"{package}.{name}"
 
 
 def test_tests_stand_alone():

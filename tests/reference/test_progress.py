@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.progress import Progress, place_of
+from tests.progress import Progress, group_of
 
 
 class Reporter:
@@ -47,4 +47,4 @@ def test_it_says_so_once_a_minute():
     ],
 )
 def test_places(nodeid, place):
-    assert place_of(nodeid) == place
+    assert group_of(nodeid) == place
