@@ -28,7 +28,7 @@ MODULES = {  # notebook -> module of utils -> names that the notebook must build
     "03": {"attention": ("compute_attention_weights", "scaled_dot_product_attention", "AttentionHead")},
     "04": {"attention": ("MultiHeadAttention",)},
     "05": {"encoder_layer": ("FeedForward", "TransformerEncoderLayer")},
-    "06": {"encoder": ("TransformerEncoder",), "weights": ("rename_weight", "rename_weights")},
+    "06": {"encoder": ("TransformerEncoder",), "weights": ("rename_weight", "rename_weights"), "weight_names": ()},
     "08": {
         "classifier": ("TransformerForSequenceClassification",),
         "training": ("rate_factor", "make_optimizer", "train_epoch", "classify", "fit", "fine_tune"),

@@ -1,5 +1,7 @@
 """Words masked and guessed: the head, the model, and what is hidden from it. Built in notebook 11."""
 
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,6 +11,7 @@ from utils.checks import SPECIAL_TOKENS, check_activation, check_between
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import ACTIVATIONS
 from utils.saving import SavedModel
+from utils.weights import rename_headed_weight, rename_weights
 
 
 class LanguageModelHead(nn.Module):
@@ -47,6 +50,11 @@ class TransformerForMaskedLM(SavedModel):
         self.encoder = TransformerEncoder(config)
         self.head = LanguageModelHead(config)
         initialize(self.head, config.initializer_range)
+
+    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
+        """Copy the weights of a `BertForMaskedLM`; ValueError lists those that do not fit."""
+        rename = partial(rename_headed_weight, architecture=self.architecture)
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     def forward(
         self,

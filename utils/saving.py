@@ -2,13 +2,13 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import nn
 from transformers import BertConfig
 
 from utils.checkpoint import (
@@ -21,10 +21,10 @@ from utils.checkpoint import (
     load_tokenizer,
     read_checkpoint,
 )
-from utils.checks import check_finite_weights, check_vocabulary_size
+from utils.checks import check_finite_weights, check_fit, check_vocabulary_size
 from utils.files import atomic_folder, check_content, check_place
-from utils.tokenization import read_vocabulary, write_vocabulary
-from utils.weights import HEADS, official_headed_name, rename_headed_weight, rename_weights
+from utils.vocabulary import read_vocabulary, write_vocabulary
+from utils.weight_names import HEADS, official_headed_name
 
 MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
 
@@ -35,11 +35,6 @@ class SavedModel(nn.Module):
     architecture: str  # the class of transformers that has the same weights
     without_head = "use one that was saved with it"  # the remedy for a checkpoint that has none
     checkpoint: str | None = None  # where its vocabulary is, once it came from there
-
-    def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Copy the weights of transformers' model; ValueError lists those that do not fit."""
-        rename = partial(rename_headed_weight, architecture=self.architecture)
-        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
@@ -65,7 +60,9 @@ class SavedModel(nn.Module):
                 part = getattr(model, heads[name])
                 found = {key.removeprefix(f"{name}."): weights[key] for key in weights if key.startswith(f"{name}.")}
                 if found:
-                    part.load_state_dict(rename_weights(found, part.state_dict(), str))
+                    check_fit(found, part.state_dict())
+                    check_finite_weights(found)
+                    part.load_state_dict(found)
         model.checkpoint = str(checkpoint_folder(checkpoint))
         return model.eval()
 

@@ -4,6 +4,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from utils.classifier import head_dropout
 from utils.encoder import TransformerEncoder, initialize
 from utils.saving import SavedModel
 from utils.training import Evaluation, summarize, summed
+from utils.weights import rename_headed_weight, rename_weights
 
 BILOU = str.maketrans("LUM", "ESI")  # the prefixes of other schemes (last, unit, middle)
 IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
@@ -46,6 +48,11 @@ class TransformerForTokenClassification(SavedModel):
         self.dropout = nn.Dropout(head_dropout(config))
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         initialize(self.classifier, config.initializer_range)
+
+    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
+        """Copy the weights of a `BertForTokenClassification`; ValueError lists those that do not fit."""
+        rename = partial(rename_headed_weight, architecture=self.architecture)
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None

@@ -1,33 +1,17 @@
 """WordPiece tokenization in pure Python, id for id BERT's official tokenizer. Built in notebook 01."""
 
-import json
 import re
 import unicodedata
-from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 import torch
-from tokenizers import BertWordPieceTokenizer
 from torch import Tensor
 
-from utils.checkpoint import REMEDY, load_official_tokenizer, load_tokenizer
+from utils.checkpoint import load_tokenizer
 from utils.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
+from utils.vocabulary import read_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
-# what is built of the official tokenizer's parts
-TOKENIZER_PARTS = {
-    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
-    "pre_tokenizer": {"type": "BertPreTokenizer"},
-    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
-}
-# texts and pairs on which an official tokenizer must give our ids
-PROBES = [
-    *((letter * length, None) for letter in "ae7" for length in (20, 99, 100, 101, 1000)),
-    *((text, None) for text in ("", "A b. C, d!", "É à", "[MASK] a [SEP]", "a中b", "\u200b a\tb\n", "acgt" * 10)),
-    ("a b", "c"),
-]
-
 # The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that
 # later versions brought lie in these ranges, and there it sees no category at all ...
 # fmt: off
@@ -210,50 +194,3 @@ class WordPieceTokenizer:
         """
         rows = [self.segments(text, pair, max_length) for text, pair in as_pairs(texts, pairs)]
         return pad_batch(rows, self.vocab["[PAD]"])
-
-
-# An official tokenizer's vocabulary, read and written
-
-
-def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
-    """A tokenizer's vocabulary (token to id) and whether it lowers the case; ours, or an official one.
-
-    ValueError unless that does what BERT's does, with BERT's five special tokens and no others.
-    """
-    if isinstance(tokenizer, WordPieceTokenizer):
-        return tokenizer.vocab, tokenizer.lowercase
-    if not hasattr(tokenizer, "backend_tokenizer"):
-        raise ValueError(f"a {type(tokenizer).__name__} does not do what BERT's tokenizer does: {REMEDY}")
-    settings = json.loads(tokenizer.backend_tokenizer.to_str())
-    for part, wanted in TOKENIZER_PARTS.items():
-        found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
-        if not wanted.items() <= found.items():
-            raise ValueError(f"the tokenizer has a {part} that is not built here, {found}: {REMEDY}")
-    normalizer = settings["normalizer"]
-    if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
-        raise ValueError(f"the tokenizer has a normalizer that is not built here, {normalizer}: {REMEDY}")
-    others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
-    if others:
-        raise ValueError(f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five")
-    ours = WordPieceTokenizer(tokenizer.get_vocab(), normalizer["lowercase"])
-    for text, pair in PROBES:
-        pairs = None if pair is None else [pair]
-        [wanted] = tokenizer([text], pairs, padding=False, truncation=False, verbose=False)["input_ids"]
-        if (found := ours.encode(text, pair)) != wanted:
-            both = f"makes {len(wanted)} tokens of {text!r:.40}, and BERT's {len(found)}, or others"
-            raise ValueError(f"the tokenizer {both}: {REMEDY}")
-    return ours.vocab, ours.lowercase
-
-
-def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, max_length: int) -> None:
-    """Write a vocabulary, token to id, as files that `load_tokenizer` reads; ValueError if it comes back changed."""
-    settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": max_length}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2) + "\n", "utf-8")
-    if all(re.fullmatch(r"\S+", token) for token in vocab):
-        lines = "".join(f"{token}\n" for token in sorted(vocab, key=vocab.get))
-        (folder / "vocab.txt").write_text(lines, "utf-8")
-    else:  # white space, such as U+2028 of bert-base-chinese, would be lost in lines
-        BertWordPieceTokenizer(dict(vocab), lowercase=lowercase).save(str(folder / "tokenizer.json"))
-    found = load_official_tokenizer(folder).get_vocab()
-    if lost := [token for token in vocab if found.get(token) != vocab[token]]:
-        raise ValueError(f"a file cannot hold the token {lost[0]!r}: leave it out of the vocabulary")

@@ -6,32 +6,8 @@ from torch import Tensor
 
 from utils.checkpoint import BUFFERS, canonical_name, is_encoder_weight
 from utils.checks import check_finite_weights, check_fit, check_tied
+from utils.weight_names import HEADS, RENAMES
 
-# parts of names, Hugging Face's and ours: in this order from theirs to ours, and backwards from ours to theirs
-RENAMES = {
-    "embeddings.LayerNorm": "embeddings.layer_norm",
-    "encoder.layer.": "layers.",
-    "attention.self.query": "attention.query",
-    "attention.self.key": "attention.key",
-    "attention.self.value": "attention.value",
-    "attention.output.LayerNorm": "attention_norm",
-    "attention.output.dense": "attention.output",
-    "intermediate.dense": "feed_forward.intermediate",
-    "output.dense": "feed_forward.output",
-    "output.LayerNorm": "feed_forward_norm",
-}
-# what transformers' models with a head have beside the encoder; the last two are stored twice, and are the same weights
-HEADS = {
-    "BertForSequenceClassification": {"bert.pooler.dense": "pooler", "classifier": "classifier"},
-    "BertForTokenClassification": {"classifier": "classifier"},
-    "BertForMaskedLM": {
-        "cls.predictions.transform.dense": "head.transform",
-        "cls.predictions.transform.LayerNorm": "head.layer_norm",
-        "cls.predictions.bias": "head.bias",
-        "cls.predictions.decoder.bias": "head.bias",
-        "cls.predictions.decoder.weight": "encoder.embeddings.word_embeddings.weight",
-    },
-}
 MODERN_RENAMES = {  # of ModernBERT
     "embeddings.tok_embeddings": "word_embeddings",
     "embeddings.norm": "embedding_norm",
@@ -51,13 +27,6 @@ def rename_weight(name: str) -> str | None:
         return None
     for theirs, ours in RENAMES.items():
         name = name.replace(theirs, ours)
-    return name
-
-
-def official_name(name: str) -> str:
-    """Hugging Face's name for one of the encoder's weights: `rename_weight` backwards."""
-    for theirs, ours in reversed(RENAMES.items()):
-        name = name.replace(ours, theirs)
     return name
 
 
@@ -97,14 +66,6 @@ def rename_headed_weight(name: str, architecture: str) -> str | None:
     if name.startswith(LEFT_OUT) or name.endswith(BUFFERS):
         return None
     return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name
-
-
-def official_headed_name(name: str, architecture: str) -> str:
-    """The name under which transformers stores a weight of ours: `rename_headed_weight` backwards."""
-    if name.startswith("encoder."):
-        return f"bert.{official_name(name.removeprefix('encoder.'))}"
-    theirs, ours = next(pair for pair in HEADS[architecture].items() if name.startswith(pair[1]))
-    return name.replace(ours, theirs)
 
 
 def rename_decoder_weight(name: str) -> str | None:

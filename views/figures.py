@@ -23,9 +23,9 @@ from utils.tokenization import (
     WordPieceTokenizer,
     normalize,
     pre_tokenize,
-    read_vocabulary,
     split_special_tokens,
 )
+from utils.vocabulary import read_vocabulary
 from views.page import FOLDER as VIEWS
 from views.page import POLICY, View, json_for_html, own_text, writable
 

@@ -273,7 +273,7 @@ def test_sync_compares_constants(tmp_path):
     first, *others = sources(path)
     above, *table, kept = first.split("\n")
     assert (above, kept, others) == ("# above", "kept = 1", wrong[1:])
-    assert "\n".join(["", *table, ""]) in notebooks.read_module("weights")
+    assert "\n".join(["", *table, ""]) in notebooks.read_module("weight_names")
     assert not notebooks.sync(path)
 
 

@@ -33,7 +33,8 @@ from utils.checkpoint import (
     load_tokenizer,
 )
 from utils.encoder import TransformerEncoder
-from utils.tokenization import WordPieceTokenizer, read_vocabulary
+from utils.tokenization import WordPieceTokenizer
+from utils.vocabulary import read_vocabulary
 
 MARIAN = {"d_model": 16, "vocab_size": 30, "pad_token_id": 1, "decoder_start_token_id": 1}
 MARIAN |= {f"{side}_{part}": 2 for side in ("encoder", "decoder") for part in ("layers", "attention_heads", "ffn_dim")}
@@ -358,7 +359,7 @@ def test_the_vocabulary_of_another_model(folder, load, size):
 def test_tokenizer_that_is_not_built(folder, normalizer):
     tokenizer = load_tokenizer(folder)
     tokenizer.backend_tokenizer.normalizer = normalizer
-    with pytest.raises(ValueError, match=r"has a normalizer that is not built here, .*all-MiniLM-L6-v2"):
+    with pytest.raises(ValueError, match=r"has a normalizer that is not supported, .*all-MiniLM-L6-v2"):
         read_vocabulary(tokenizer)
 
 
@@ -391,5 +392,5 @@ def test_a_tokenizer_is_compared_by_what_it_does(folder, change):
     else:
         parts["model"][change] = 1000
     backend = Tokenizer.from_str(json.dumps(parts))
-    with pytest.raises(ValueError, match=r"the tokenizer makes \d+ tokens of 'a+.*, and BERT's \d+, or others"):
+    with pytest.raises(ValueError, match=r"the tokenizer gives \d+ ids for 'a+.*, but BERT's gives \d+ or others"):
         read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=backend))

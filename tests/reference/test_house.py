@@ -10,20 +10,19 @@ from tests.helpers import ROOT
 UTILS = ROOT / "utils"
 # A module imports only those before it; the number is that of the notebook that builds it.
 ORDER = (
-    *("checks", "files", "checkpoint", "weights", "statistics", "datasets", "colours", "plots"),
-    "notebook",
+    *("checks", "files", "checkpoint", "weight_names", "vocabulary", "saving", "batches"),
+    *("datasets", "colours", "plots", "notebook", "onnx"),
+    *("statistics", "weights"),  # 07, 06
     "tokenization",  # 01
-    "saving",
     "embeddings",  # 02
     "attention",  # 03, 04
     "encoder_layer",  # 05
     "encoder",  # 06
-    "batches",
     *("classifier", "training"),  # 08
     *("packing", "search"),  # 13, 09
     *("masked_lm", "pretraining"),  # 11
     *("generation", "decoder"),  # 12
-    *("onnx", "eight_bits"),  # 13
+    "eight_bits",  # 13
     "modernbert",  # 14
     *("lora", "token_labels"),  # 15
 )

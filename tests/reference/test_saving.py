@@ -35,8 +35,9 @@ from utils.encoder import TransformerEncoder
 from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.onnx import export_onnx
-from utils.tokenization import WordPieceTokenizer, write_vocabulary
+from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
+from utils.vocabulary import write_vocabulary
 from views import head_view
 
 REAL = TINY | {"vocab_size": 30522, "max_position_embeddings": 24}

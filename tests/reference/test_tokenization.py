@@ -15,7 +15,8 @@ from transformers import BertConfig
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
 from utils.checkpoint import load_tokenizer
-from utils.tokenization import WordPieceTokenizer, in_ranges, normalize, truncate, write_vocabulary
+from utils.tokenization import WordPieceTokenizer, in_ranges, normalize, truncate
+from utils.vocabulary import write_vocabulary
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

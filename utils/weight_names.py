@@ -1,0 +1,42 @@
+"""The names of weights, Hugging Face's and ours."""
+
+# parts of names, Hugging Face's to ours: applied in this order, and reversed for ours to theirs
+RENAMES = {
+    "embeddings.LayerNorm": "embeddings.layer_norm",
+    "encoder.layer.": "layers.",
+    "attention.self.query": "attention.query",
+    "attention.self.key": "attention.key",
+    "attention.self.value": "attention.value",
+    "attention.output.LayerNorm": "attention_norm",
+    "attention.output.dense": "attention.output",
+    "intermediate.dense": "feed_forward.intermediate",
+    "output.dense": "feed_forward.output",
+    "output.LayerNorm": "feed_forward_norm",
+}
+# the weights of transformers' heads; the last two are stored twice, and are tied
+HEADS = {
+    "BertForSequenceClassification": {"bert.pooler.dense": "pooler", "classifier": "classifier"},
+    "BertForTokenClassification": {"classifier": "classifier"},
+    "BertForMaskedLM": {
+        "cls.predictions.transform.dense": "head.transform",
+        "cls.predictions.transform.LayerNorm": "head.layer_norm",
+        "cls.predictions.bias": "head.bias",
+        "cls.predictions.decoder.bias": "head.bias",
+        "cls.predictions.decoder.weight": "encoder.embeddings.word_embeddings.weight",
+    },
+}
+
+
+def official_name(name: str) -> str:
+    """Return Hugging Face's name for one of our encoder's weights, such as encoder.layer.0.output.dense.bias."""
+    for theirs, ours in reversed(RENAMES.items()):
+        name = name.replace(ours, theirs)
+    return name
+
+
+def official_headed_name(name: str, architecture: str) -> str:
+    """Return the name under which transformers stores a weight of our model with a head."""
+    if name.startswith("encoder."):
+        return f"bert.{official_name(name.removeprefix('encoder.'))}"
+    theirs, ours = next(pair for pair in HEADS[architecture].items() if name.startswith(pair[1]))
+    return name.replace(ours, theirs)
