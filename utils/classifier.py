@@ -1,18 +1,15 @@
 """A classifier on the encoder: pooler, dropout and a linear head. Built in notebook 08."""
 
-from functools import partial
-
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
 from utils.checks import check_classes
 from utils.encoder import TransformerEncoder, initialize
-from utils.saving import SavedModel
-from utils.weights import rename_headed_weight, rename_weights
+from utils.weights import HeadedModel
 
 
-class TransformerForSequenceClassification(SavedModel):
+class TransformerForSequenceClassification(HeadedModel):
     """BERT with a classification head: [CLS] → pooler → dropout → linear (Devlin et al. 2019, section 4.1)."""
 
     architecture = "BertForSequenceClassification"
@@ -30,11 +27,6 @@ class TransformerForSequenceClassification(SavedModel):
         self.classifier = nn.Linear(H, config.num_labels)
         for part in (self.pooler, self.classifier):
             initialize(part, config.initializer_range)
-
-    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy the weights of a `BertForSequenceClassification`; ValueError lists those that do not fit."""
-        rename = partial(rename_headed_weight, architecture=self.architecture)
-        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None

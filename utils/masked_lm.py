@@ -1,7 +1,5 @@
 """Words masked and guessed: the head, the model, and what is hidden from it. Built in notebook 11."""
 
-from functools import partial
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -10,8 +8,7 @@ from transformers import BertConfig
 from utils.checks import SPECIAL_TOKENS, check_activation, check_between
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import ACTIVATIONS
-from utils.saving import SavedModel
-from utils.weights import rename_headed_weight, rename_weights
+from utils.weights import HeadedModel
 
 
 class LanguageModelHead(nn.Module):
@@ -35,7 +32,7 @@ class LanguageModelHead(nn.Module):
         return F.linear(transformed, word_embeddings, self.bias)
 
 
-class TransformerForMaskedLM(SavedModel):
+class TransformerForMaskedLM(HeadedModel):
     """BERT guessing masked words: encoder, and a head that ends with the encoder's word embeddings."""
 
     architecture = "BertForMaskedLM"
@@ -50,11 +47,6 @@ class TransformerForMaskedLM(SavedModel):
         self.encoder = TransformerEncoder(config)
         self.head = LanguageModelHead(config)
         initialize(self.head, config.initializer_range)
-
-    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy the weights of a `BertForMaskedLM`; ValueError lists those that do not fit."""
-        rename = partial(rename_headed_weight, architecture=self.architecture)
-        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     def forward(
         self,

@@ -4,7 +4,6 @@ import re
 import string
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,9 +15,8 @@ from utils.batches import collate, device_of, evaluation_mode, sorted_batches
 from utils.checks import check_size
 from utils.classifier import head_dropout
 from utils.encoder import TransformerEncoder, initialize
-from utils.saving import SavedModel
 from utils.training import Evaluation, summarize, summed
-from utils.weights import rename_headed_weight, rename_weights
+from utils.weights import HeadedModel
 
 BILOU = str.maketrans("LUM", "ESI")  # the prefixes of other schemes (last, unit, middle)
 IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
@@ -33,7 +31,7 @@ KINDS = {  # what is looked for, and the labels that have it
 }
 
 
-class TransformerForTokenClassification(SavedModel):
+class TransformerForTokenClassification(HeadedModel):
     """BERT with a label for every token: encoder → dropout → linear, at each position (Devlin et al. 2019, 5.3)."""
 
     architecture = "BertForTokenClassification"
@@ -48,11 +46,6 @@ class TransformerForTokenClassification(SavedModel):
         self.dropout = nn.Dropout(head_dropout(config))
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         initialize(self.classifier, config.initializer_range)
-
-    def load_bert_weights(self, state_dict: dict[str, Tensor]) -> None:
-        """Copy the weights of a `BertForTokenClassification`; ValueError lists those that do not fit."""
-        rename = partial(rename_headed_weight, architecture=self.architecture)
-        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None

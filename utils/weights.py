@@ -1,11 +1,13 @@
 """The names of weights: Hugging Face's, and ours. Built in notebook 06."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from torch import Tensor
 
 from utils.checkpoint import BUFFERS, canonical_name, is_encoder_weight
 from utils.checks import check_finite_weights, check_fit, check_tied
+from utils.saving import SavedModel
 from utils.weight_names import HEADS, RENAMES
 
 MODERN_RENAMES = {  # of ModernBERT
@@ -72,3 +74,12 @@ def rename_decoder_weight(name: str) -> str | None:
     """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias; None for its buffers."""
     name = rename_headed_weight(name, "BertForMaskedLM")
     return name and name.removeprefix("encoder.").replace("crossattention", "cross_attention")
+
+
+class HeadedModel(SavedModel):
+    """A model with a head on the encoder, which loads the weights of a transformers model with the same head."""
+
+    def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
+        """Copy the weights of the transformers model; ValueError lists those that do not fit."""
+        rename = partial(rename_headed_weight, architecture=self.architecture)
+        self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))
