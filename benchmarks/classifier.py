@@ -19,13 +19,13 @@ from sklearn.preprocessing import StandardScaler
 from transformers import BertForSequenceClassification, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.report import device_name, markdown, versions
-from utils.batches import collate, sorted_batches, token_ids
-from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples, Reviews, reviews
 from utils.encoder import TransformerEncoder
 from utils.search import mean_pooling
 from utils.statistics import bootstrap_interval
+from utils.support.batches import collate, sorted_batches, token_ids
+from utils.support.checkpoint import load_reference_model, load_tokenizer
+from utils.support.datasets import Examples, Reviews, reviews
 from utils.training import fine_tune, predict
 
 RESULTS = Path(__file__).with_suffix(".json")

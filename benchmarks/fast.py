@@ -12,13 +12,13 @@ from transformers import BertModel
 
 from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, random_bert, require_agreement, runner
 from benchmarks.timing import LIMIT, OURS, Work
-from utils.batches import collate, token_ids
-from utils.checkpoint import load_tokenizer
-from utils.datasets import reviews
 from utils.eight_bits import quantize_onnx
 from utils.encoder import TransformerEncoder
-from utils.onnx import OnnxModel, export_onnx, onnx_bytes
 from utils.packing import encode_packed
+from utils.support.batches import collate, token_ids
+from utils.support.checkpoint import load_tokenizer
+from utils.support.datasets import reviews
+from utils.support.onnx import OnnxModel, export_onnx, onnx_bytes
 
 PACKED, COMPILED = f"{OURS}, packed", f"{OURS}, compiled"
 ONNX, STORED = f"{OURS}, ONNX", f"{OURS}, ONNX, stored in 8 bits"

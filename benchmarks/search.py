@@ -16,11 +16,11 @@ from tqdm import tqdm
 
 from benchmarks.report import device_name, markdown, versions
 from benchmarks.timing import quartiles
-from utils.checkpoint import load_tokenizer
-from utils.datasets import imdb_sentences, reviews
 from utils.encoder import TransformerEncoder
-from utils.plots import curves, set_style
 from utils.search import embed, hnsw_index, search, search_index
+from utils.support.checkpoint import load_tokenizer
+from utils.support.datasets import imdb_sentences, reviews
+from utils.support.plots import curves, set_style
 
 REPORT = Path(__file__).with_suffix(".md")
 EFFORTS = (16, 64)

@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.peers import SDPA, TORCH, forward_contestants, random_bert
 from benchmarks.timing import OURS, Work, quartiles, take_turns
-from utils.batches import collate
+from utils.support.batches import collate
 
 SHAPES = {"cpu": (8, 128), "cuda": (64, 512)}  # B, S: enough to keep the machine busy
 DTYPES = {"cpu": torch.float32, "cuda": torch.bfloat16}

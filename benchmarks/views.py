@@ -21,8 +21,8 @@ from playwright.sync_api import Browser, Page
 
 from benchmarks.report import markdown, processor, versions
 from publish.browser import open_browser
-from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
+from utils.support.checkpoint import load_tokenizer
 from views import head_view, model_view, neuron_view
 from views.page import FOLDER, package_text
 

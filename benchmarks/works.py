@@ -13,13 +13,13 @@ from transformers import BertForSequenceClassification, BertModel, DataCollatorW
 from benchmarks.classifier import trainer_data
 from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, random_bert, require_agreement
 from benchmarks.timing import LIMIT, OURS, Work
-from utils.batches import collate, sorted_batches, token_ids
-from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples, reviews
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.search import embed, mean_pooling
+from utils.support.batches import collate, sorted_batches, token_ids
+from utils.support.checkpoint import load_reference_model, load_tokenizer
+from utils.support.datasets import Examples, reviews
 from utils.tokenization import WordPieceTokenizer
 from utils.training import compute_logits, fine_tune
 

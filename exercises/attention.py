@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import BertConfig
 
 from exercises import expect
-from utils.checkpoint import load_reference_model
+from utils.support.checkpoint import load_reference_model
 
 if TYPE_CHECKING:
     from transformers import BertModel

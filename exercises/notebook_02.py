@@ -21,8 +21,8 @@ from exercises import (
 )
 from exercises.arrays import expect_trainable
 from exercises.comparison import MISTAKES, name_the_mistake
-from utils.checkpoint import load_config
 from utils.embeddings import Embeddings
+from utils.support.checkpoint import load_config
 
 
 @exercise("2.1")

@@ -12,9 +12,9 @@ from torch.nn import functional as F
 from exercises import Hint, as_positions, climb, close, exercise, expect, expect_function
 from exercises.attention import official_model
 from exercises.comparison import MISTAKES, compare, comparison, copies, expect_differentiable
-from utils.checkpoint import load_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
+from utils.support.checkpoint import load_tokenizer
 
 
 def stream_inputs(*shape: int) -> tuple:

@@ -24,8 +24,8 @@ from exercises import (
     expect_tensor,
     holds_stub,
 )
-from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
+from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.weights import rename_weight
 
 OLD_IDS = ("position_ids", "token_type_ids")  # what old checkpoints keep beside the embeddings' weights

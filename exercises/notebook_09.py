@@ -24,8 +24,8 @@ from exercises import (
     expect_gradients,
     expect_tensor,
 )
-from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.encoder import TransformerEncoder
+from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.tokenization import WordPieceTokenizer
 
 

@@ -21,8 +21,8 @@ from exercises import (
     expect_tensor,
     holds_stub,
 )
-from utils.datasets import DATA
 from utils.masked_lm import TransformerForMaskedLM
+from utils.support.datasets import DATA
 
 
 @exercise("11.1")

@@ -17,12 +17,12 @@ from pathlib import Path
 from torch import nn
 
 from utils.attention import MultiHeadAttention
-from utils.checkpoint import read_checkpoint
-from utils.checks import check_shapes, checked_mask
 from utils.classifier import TransformerForSequenceClassification
 from utils.embeddings import Embeddings
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
+from utils.support.checkpoint import read_checkpoint
+from utils.support.checks import check_shapes, checked_mask
 from utils.tokenization import MAX_CHARACTERS_PER_WORD, WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]

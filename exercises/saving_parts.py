@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from exercises.part_checks import races, try_part
 from exercises.parts import PARTS, folder, load
-from utils.files import write_file
+from utils.support.files import write_file
 
 SLOW = 20  # times as slow as ours: told, and kept
 

@@ -16,13 +16,13 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from explorer.npm import Package, fetch, read_member
-from utils.checkpoint import checkpoint_name
-from utils.colours import css, variables
 from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
-from utils.files import write_file
-from utils.onnx import onnx_bytes
 from utils.search import shares_of_cosine
+from utils.support.checkpoint import checkpoint_name
+from utils.support.colours import css, variables
+from utils.support.files import write_file
+from utils.support.onnx import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
 from views.figures import splitting_rules, vocabulary_lines
 from views.page import own_text

@@ -17,54 +17,13 @@ from tqdm.auto import tqdm
 from traitlets.config import Config
 
 from publish.screenshots import add_screenshots
-from utils.files import write_file
+from utils import BUILT
+from utils.support.files import write_file
 from views.page import STATIC_NOTICE  # the text by which an interactive view is recognised
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
-MODULES = {  # notebook -> module of utils -> names that the notebook must build; it may copy others from them
-    "01": {"tokenization": ("WordPieceTokenizer", "normalize", "pre_tokenize", "word_pieces", "pad_batch")},
-    "02": {"embeddings": ("Embeddings",)},
-    "03": {"attention": ("compute_attention_weights", "scaled_dot_product_attention", "AttentionHead")},
-    "04": {"attention": ("MultiHeadAttention",)},
-    "05": {"encoder_layer": ("FeedForward", "TransformerEncoderLayer")},
-    "06": {"encoder": ("TransformerEncoder",), "weights": ("rename_weight", "rename_weights"), "weight_names": ()},
-    "08": {
-        "classifier": ("TransformerForSequenceClassification",),
-        "training": ("rate_factor", "make_optimizer", "train_epoch", "classify", "fit", "fine_tune"),
-        "statistics": ("wilson_interval",),
-    },
-    "09": {"search": ("mean_pooling", "embed", "search"), "batches": ()},
-    "11": {
-        "masked_lm": ("LanguageModelHead", "TransformerForMaskedLM", "mask_tokens"),
-        "pretraining": (
-            "fill_rows",
-            "NeighbourGuess",
-            "endless_batches",
-            "masked_batches",
-            "guess_words",
-            "mean_vectors",
-            "find_partners",
-            "contrast",
-        ),
-    },
-    "12": {
-        "attention": ("causal_mask",),
-        "decoder": (*("LayerCache", "TransformerDecoderLayer", "TransformerDecoder", "EncoderDecoder"),),
-        "generation": ("Writer", "greedy_search", "beam_search"),
-    },
-    "13": {
-        "packing": ("TextBoundaries", "encode_packed"),
-        "eight_bits": ("to_eight_bits", "in_eight_bits", "quantize_onnx"),
-    },
-    "14": {
-        "modernbert": (
-            *("rotary", "local_mask", "local_attention", "RotaryAttention", "GatedFeedForward"),
-            *("ModernEncoderLayer", "ModernEncoder"),
-        )
-    },
-    "15": {"token_labels": ("TransformerForTokenClassification", "align"), "lora": ("LoRA",)},
-}
+COPIED = {"06": ["support/weight_names"]}  # modules of whose constants a notebook shows a copy
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # as JupyterLab and as Colab store it
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
@@ -259,13 +218,14 @@ def read_module(module: str) -> str:
     """Return the source of a module of utils."""
     path = ROOT / "utils" / f"{module}.py"
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: correct its name in MODULES, publish/notebooks.py")
+        raise FileNotFoundError(f"{path} does not exist: correct its name in BUILT, utils/__init__.py")
     return path.read_text("utf-8")
 
 
 def utils_definitions(path: Path) -> dict[str, list[str]]:
     """Return the lines of each definition in the utils modules of a notebook, by name."""
-    sources = [read_module(module) for module in MODULES.get(path.name[:2], {})]
+    number = path.name[:2]
+    sources = [read_module(module) for module in [*BUILT.get(number, {}), *COPIED.get(number, [])]]
     return {
         name: strip_docstrings(node, source.split("\n")) for source in sources for name, node in definitions(source)
     }

@@ -16,7 +16,7 @@ from traitlets.config import Config
 from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
 from publish.teaching import notes, questions, sessions
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
-from utils.colours import css
+from utils.support.colours import css
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"

@@ -18,12 +18,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
-from utils.checkpoint import load_tokenizer
-from utils.datasets import DATA, Examples, reviews
 from utils.encoder import TransformerEncoder
-from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
 from utils.search import embed, mean_pooling
+from utils.support.checkpoint import load_tokenizer
+from utils.support.datasets import DATA, Examples, reviews
+from utils.support.files import write_file
 from utils.training import History, classify, encode, evaluate, make_optimizer, plan_batches, train_epoch
 
 RESULTS, MODEL = DATA / "labels.json", str(DATA / "tiny_bert")

@@ -20,16 +20,16 @@ from torch import Tensor
 from transformers import BertConfig
 
 from benchmarks.report import device_name, markdown, versions
-from utils.checkpoint import load_tokenizer
-from utils.checks import SPECIAL_TOKENS
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import DATA, imdb_reviews, reviews
 from utils.encoder import TransformerEncoder
-from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.pretraining import ASKED, NeighbourGuess, Settings, contrast, fill_rows
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
+from utils.support.checkpoint import load_tokenizer
+from utils.support.checks import SPECIAL_TOKENS
+from utils.support.datasets import DATA, imdb_reviews, reviews
+from utils.support.files import write_file
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
 

@@ -20,13 +20,13 @@ from transformers import BertConfig, ModernBertConfig
 
 from benchmarks.report import device_name, versions
 from utils.attention import MultiHeadAttention
-from utils.datasets import DATA, imdb_reviews
 from utils.encoder import EncoderOutput, TransformerEncoder, initialize
-from utils.files import write_file
 from utils.masked_lm import LanguageModelHead, mask_tokens
 from utils.modernbert import GatedFeedForward, ModernEncoder, local_mask, rotary
 from utils.pretraining import ASKED, TINY, Settings, fill_rows, guess_words, masked_batches
 from utils.statistics import bootstrap_interval, t_interval
+from utils.support.datasets import DATA, imdb_reviews
+from utils.support.files import write_file
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, train_epoch
 

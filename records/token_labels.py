@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from utils.datasets import DATA, imdb_reviews
-from utils.files import write_file
 from utils.lora import add_lora
+from utils.support.datasets import DATA, imdb_reviews
+from utils.support.files import write_file
 from utils.token_labels import (
     KINDS,
     Labelled,

@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 from processes import add_up, in_words, share, start
-from utils.batches import evaluation_mode, sorted_batches
-from utils.checkpoint import load_config
-from utils.checks import check_between, check_size
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import LABELS, Examples, read_labelled, read_words, reviews
-from utils.saving import SavedModel
 from utils.statistics import wilson_interval
+from utils.support.batches import evaluation_mode, sorted_batches
+from utils.support.checkpoint import load_config
+from utils.support.checks import check_between, check_size
+from utils.support.datasets import LABELS, Examples, read_labelled, read_words, reviews
+from utils.support.saving import SavedModel
 from utils.token_labels import (
     Score,
     TransformerForTokenClassification,

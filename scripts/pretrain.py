@@ -33,12 +33,7 @@ from torch import Tensor
 from transformers import BertConfig
 
 from processes import add_up, exclusive_lock, in_words, share, start
-from utils.checkpoint import reading
-from utils.checks import check_between, check_config, check_heads, check_size, check_tokenizer
-from utils.datasets import imdb_reviews, read_texts, text_file, text_hash
-from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
-from utils.notebook import missing_sizes
 from utils.pretraining import (
     TINY,
     WINDOW,
@@ -52,6 +47,11 @@ from utils.pretraining import (
     train_vocabulary,
     write_rows,
 )
+from utils.support.checkpoint import reading
+from utils.support.checks import check_between, check_config, check_heads, check_size, check_tokenizer
+from utils.support.datasets import imdb_reviews, read_texts, text_file, text_hash
+from utils.support.files import write_file
+from utils.support.notebook import missing_sizes
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, rate_factor, train_epoch
 

@@ -22,17 +22,17 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForSequenceClassification
 
 from tests.helpers import ROOT, TINY, tiny_tokenizer, write_vocabulary
-from utils import datasets
-from utils.checkpoint import load_reference_model, load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import mask_tokens
 from utils.packing import encode_packed
-from utils.plots import heatmap
 from utils.pretraining import fill_rows
 from utils.search import embed, hnsw_index, search, search_index
+from utils.support import datasets
+from utils.support.checkpoint import load_reference_model, load_tokenizer
+from utils.support.datasets import Examples
+from utils.support.plots import heatmap
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
 from views import head_view, model_view, neuron_view

@@ -27,7 +27,7 @@ def quiet_transformers() -> None:
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    from utils.checkpoint import DEFAULT_CHECKPOINT
+    from utils.support.checkpoint import DEFAULT_CHECKPOINT
     from utils.tokenization import WordPieceTokenizer
 
     return WordPieceTokenizer.from_checkpoint(DEFAULT_CHECKPOINT)
@@ -35,22 +35,22 @@ def tokenizer():
 
 @pytest.fixture(scope="session")
 def official_tokenizer():
-    from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+    from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 
     return load_tokenizer(DEFAULT_CHECKPOINT)
 
 
 @pytest.fixture(scope="session")
 def encoder():
-    from utils.checkpoint import DEFAULT_CHECKPOINT
     from utils.encoder import TransformerEncoder
+    from utils.support.checkpoint import DEFAULT_CHECKPOINT
 
     return TransformerEncoder.from_checkpoint(DEFAULT_CHECKPOINT)
 
 
 @pytest.fixture(scope="session")
 def reference():
-    from utils.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
+    from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_reference_model
 
     return load_reference_model(DEFAULT_CHECKPOINT)
 

@@ -1,1 +1,119 @@
-"""Reference implementations of the series: one module per notebook, each class the one its notebook builds."""
+"""The finished reference implementations, one module per notebook; `support` holds what they rely on.
+
+`BUILT` lists the definitions that each notebook builds, by module, with the section that shows the finished one.
+"""
+
+BUILT = {
+    "01": {
+        "tokenization": {
+            "word_pieces": "Exercise 1.1: cut a word (part 1 of your BERT)",
+            "clean_character": "Step 1: clean the text",
+            "normalize": "Step 1: clean the text",
+            "is_punctuation": "Step 2: split into words",
+            "pre_tokenize": "Step 2: split into words",
+            "pad_batch": "Is it right?",
+            "WordPieceTokenizer": "Is it right?",
+        }
+    },
+    "02": {"embeddings": {"Embeddings": "Is it right?"}},
+    "03": {
+        "attention": {
+            "compute_attention_weights": "Exercise 3.4: write the attention weights",
+            "scaled_dot_product_attention": "Exercise 3.4: write the attention weights",
+            "AttentionHead": "Exercise 3.5: write the head",
+        }
+    },
+    "04": {"attention": {"extend_attention_mask": "The finished class", "MultiHeadAttention": "The finished class"}},
+    "05": {
+        "encoder_layer": {
+            "FeedForward": "Exercise 5.3: write the feed-forward network",
+            "TransformerEncoderLayer": "The finished class",
+        }
+    },
+    "06": {
+        "weights": {"rename_weight": "Exercise 6.3: translate the names", "rename_weights": "The finished class"},
+        "encoder": {"EncoderOutput": "The finished class", "TransformerEncoder": "The finished class"},
+    },
+    "08": {
+        "classifier": {"TransformerForSequenceClassification": "Is it right?"},
+        "statistics": {"wilson_interval": "How sure is such a number?"},
+        "training": {
+            "rate_factor": "Proof 8.3",
+            "make_optimizer": "Proof 8.3",
+            "train_epoch": "Proof 8.3",
+            "classify": "Proof 8.3",
+            "fit": "Proof 8.3",
+            "fine_tune": "Proof 8.3",
+        },
+    },
+    "09": {
+        "search": {
+            "mean_pooling": "Exercise 9.2: the masked mean",
+            "embed": "Build the search",
+            "search": "Exercise 9.3: exact search",
+            "shares_of_cosine": "Exercise 9.5: share out a cosine",
+        }
+    },
+    "11": {
+        "masked_lm": {
+            "mask_tokens": "Proof 11.1",
+            "LanguageModelHead": "Proof 11.3",
+            "TransformerForMaskedLM": "Proof 11.3",
+        },
+        "pretraining": {
+            "fill_rows": "Proof 11.2",
+            "endless_batches": "Proof 11.5",
+            "masked_batches": "Proof 11.5",
+            "guess_words": "Proof 11.5",
+            "NeighbourGuess": "Proof 11.8",
+            "mean_vectors": "Proof 11.12",
+            "find_partners": "Proof 11.12",
+            "contrast": "Proof 11.12",
+        },
+    },
+    "12": {
+        "decoder": {
+            "EncodedText": "Proof 12.1",
+            "LayerCache": "Proof 12.1",
+            "TransformerDecoderLayer": "Proof 12.1",
+            "DecoderOutput": "Proof 12.2",
+            "TransformerDecoder": "Proof 12.2",
+            "EncoderDecoder": "Proof 12.2",
+        },
+        "attention": {"causal_mask": "Proof 12.2"},
+        "generation": {
+            "WritingLimits": "Proof 12.2",
+            "Writer": "Proof 12.2",
+            "greedy_search": "Proof 12.2",
+            "take": "Proof 12.2",
+            "beam_search": "Proof 12.2",
+        },
+    },
+    "13": {
+        "eight_bits": {
+            "to_eight_bits": "How close do the weights come back?",
+            "in_eight_bits": "Proof 13.6",
+            "quantize_onnx": "Proof 13.6",
+        },
+        "packing": {"TextBoundaries": "Proof 13.2", "encode_packed": "Proof 13.2"},
+    },
+    "14": {
+        "modernbert": {
+            "rotary": "All pairs, turned",
+            "GatedFeedForward": "A gate: one half says what, the other how much",
+            "local_mask": "Windows: most layers look nearby",
+            "RotaryAttention": "Assemble: attention, layer, model",
+            "ModernEncoderLayer": "Assemble: attention, layer, model",
+            "make_norm": "Assemble: attention, layer, model",
+            "ModernEncoder": "Assemble: attention, layer, model",
+            "local_attention": "Proof 14.4",
+        }
+    },
+    "15": {
+        "token_labels": {
+            "align": "Aligned",
+            "TransformerForTokenClassification": "The head: one linear layer, everywhere",
+        },
+        "lora": {"LoRA": "Exercise 15.4: LoRA in fifteen lines"},
+    },
+}

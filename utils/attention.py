@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.checks import check_attention_mask, check_heads, check_same_shape
+from utils.support.checks import check_attention_mask, check_heads, check_same_shape
 
 
 def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor | None = None) -> Tensor:

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checks import check_classes
 from utils.encoder import TransformerEncoder, initialize
+from utils.support.checks import check_classes
 from utils.weights import HeadedModel
 
 

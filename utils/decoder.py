@@ -8,13 +8,20 @@ from torch import Tensor, nn
 from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
-from utils.batches import evaluation_mode
-from utils.checks import check_config, check_mask_facts, check_same_shape, check_tensor, checked_mask, mask_facts
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer
 from utils.generation import Writer, as_limits, beam_search, greedy_search
 from utils.masked_lm import LanguageModelHead
+from utils.support.batches import evaluation_mode
+from utils.support.checks import (
+    check_config,
+    check_mask_facts,
+    check_same_shape,
+    check_tensor,
+    checked_mask,
+    mask_facts,
+)
 from utils.weights import rename_decoder_weight, rename_weights
 
 # The model

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.files import write_file
-from utils.onnx import read_onnx
+from utils.support.files import write_file
+from utils.support.onnx import read_onnx
 
 BLOCK = 16  # numbers that share a scale in 8 bits
 LARGE = 10_000  # numbers in the smallest matrix that is worth quantizing

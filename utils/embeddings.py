@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from utils.checks import check_shapes
+from utils.support.checks import check_shapes
 
 
 class Embeddings(nn.Module):

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.checkpoint import read_checkpoint
-from utils.checks import check_config, checked_mask
 from utils.embeddings import Embeddings
 from utils.encoder_layer import TransformerEncoderLayer
+from utils.support.checkpoint import read_checkpoint
+from utils.support.checks import check_config, checked_mask
 from utils.weights import rename_weight, rename_weights
 
 

@@ -5,7 +5,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
-from utils.checks import check_activation
+from utils.support.checks import check_activation
 
 # what makes an activation: each layer gets a module of its own, so that a hook on one never fires in another
 ACTIVATIONS = {"gelu": nn.GELU, "gelu_new": partial(nn.GELU, approximate="tanh"), "relu": nn.ReLU}

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from utils.checks import check_size
+from utils.support.checks import check_size
 
 
 class WritingLimits(NamedTuple):

@@ -5,9 +5,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import BertConfig
 
-from utils.checks import SPECIAL_TOKENS, check_activation, check_between
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import ACTIVATIONS
+from utils.support.checks import SPECIAL_TOKENS, check_activation, check_between
 from utils.weights import HeadedModel
 
 

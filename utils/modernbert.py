@@ -6,10 +6,10 @@ from torch.nn import functional as F
 from transformers import ModernBertConfig
 
 from utils.attention import MultiHeadAttention
-from utils.checkpoint import read_checkpoint
-from utils.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
 from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
+from utils.support.checkpoint import read_checkpoint
+from utils.support.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
 from utils.weights import rename_modern_weight, rename_weights
 
 

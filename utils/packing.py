@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from utils.checks import checked_mask
 from utils.encoder import TransformerEncoder
+from utils.support.checks import checked_mask
 
 
 class TextBoundaries(TorchFunctionMode):

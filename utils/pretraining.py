@@ -19,11 +19,11 @@ from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from utils.batches import collate, device_of, evaluation_mode, model_ids
-from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
+from utils.support.batches import collate, device_of, evaluation_mode, model_ids
+from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
 from utils.tokenization import CJK_RANGES, WordPieceTokenizer, drop_surrogates, in_ranges, pre_tokenize
 from utils.training import Evaluation, History, make_optimizer, summarize, summed, train_epoch
 

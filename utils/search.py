@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
-from utils.checkpoint import check_mean_pooling
-from utils.checks import check_size, is_integer
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
+from utils.support.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
+from utils.support.checkpoint import check_mean_pooling
+from utils.support.checks import check_size, is_integer
 
 if TYPE_CHECKING:
     import faiss

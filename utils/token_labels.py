@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from utils.batches import collate, device_of, evaluation_mode, sorted_batches
-from utils.checks import check_size
 from utils.classifier import head_dropout
 from utils.encoder import TransformerEncoder, initialize
+from utils.support.batches import collate, device_of, evaluation_mode, sorted_batches
+from utils.support.checks import check_size
 from utils.training import Evaluation, summarize, summed
 from utils.weights import HeadedModel
 

@@ -7,9 +7,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from utils.checkpoint import load_tokenizer
-from utils.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
-from utils.vocabulary import read_vocabulary
+from utils.support.checkpoint import load_tokenizer
+from utils.support.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
+from utils.support.vocabulary import read_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
 # The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from tqdm import tqdm
 
-from utils.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches
-from utils.checks import check_finite, check_labels, check_size
-from utils.datasets import Examples
+from utils.support.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches
+from utils.support.checks import check_finite, check_labels, check_size
+from utils.support.datasets import Examples
 
 WARMUP = 0.1  # of all steps, as in the code that Google published for fine-tuning BERT
 MAX_GRADIENT_NORM = 1.0  # from there too

@@ -5,10 +5,10 @@ from functools import partial
 
 from torch import Tensor
 
-from utils.checkpoint import BUFFERS, canonical_name, is_encoder_weight
-from utils.checks import check_finite_weights, check_fit, check_tied
-from utils.saving import SavedModel
-from utils.weight_names import HEADS, RENAMES
+from utils.support.checkpoint import BUFFERS, canonical_name, is_encoder_weight
+from utils.support.checks import check_finite_weights, check_fit, check_tied
+from utils.support.saving import SavedModel
+from utils.support.weight_names import HEADS, RENAMES
 
 MODERN_RENAMES = {  # of ModernBERT
     "embeddings.tok_embeddings": "word_embeddings",

@@ -5,8 +5,8 @@ import argparse
 from transformers import AutoModel
 from transformers.utils import logging
 
-from utils.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
-from utils.files import write_file
+from utils.support.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
+from utils.support.files import write_file
 from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
 from views.models import rows_of

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypedDict, Unpack
 
 from torch import Tensor, nn
 
-from utils.checks import is_integer
+from utils.support.checks import is_integer
 from views.any_model import has_two_sides
 from views.inputs import (
     DIGITS,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import ipywidgets as widgets
 from IPython.display import display
 
-from utils.colours import LIGHT
+from utils.support.colours import LIGHT
 from views.draw import head_view, model_view, neuron_view
 from views.inputs import check_indices
 from views.models import check_model, tokenize_for_view

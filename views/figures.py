@@ -13,8 +13,9 @@ from string import Template
 import torch
 from torch import Tensor
 
-from utils.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.colours import css
+from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
+from utils.support.colours import css
+from utils.support.vocabulary import read_vocabulary
 from utils.tokenization import (
     CJK_RANGES,
     EARLIER_CATEGORY,
@@ -25,7 +26,6 @@ from utils.tokenization import (
     pre_tokenize,
     split_special_tokens,
 )
-from utils.vocabulary import read_vocabulary
 from views.page import FOLDER as VIEWS
 from views.page import POLICY, View, json_for_html, own_text, writable
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.checks import is_integer
+from utils.support.checks import is_integer
 
 DIGITS = 4  # after the decimal point, in what a view draws
 MOST_NUMBERS = 20_000_000  # weights on a page, which then takes about 120 MB

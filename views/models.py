@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from utils.attention import MultiHeadAttention
-from utils.batches import device_of, evaluation_mode
-from utils.checks import check_tokenizer, has_rows_for, vocabulary_of
 from utils.encoder import TransformerEncoder
+from utils.support.batches import device_of, evaluation_mode
+from utils.support.checks import check_tokenizer, has_rows_for, vocabulary_of
 from views.any_model import accepted, family_of, has_two_sides, is_official, read_neurons, read_weights, takes
 from views.inputs import prettify
 

@@ -80,7 +80,7 @@ function visible(row, heads = 1) {
 
 function placeOf(weight, index) { return weight.index ?? index; }
 
-// A colour of utils/colours.py, as the page's theme has it now.
+// A colour of utils/support/colours.py, as the page's theme has it now.
 const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
 
 // There are twelve colours for heads; those after them are dashed in the head view.

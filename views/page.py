@@ -12,8 +12,8 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from utils.colours import css
-from utils.files import write_file
+from utils.support.colours import css
+from utils.support.files import write_file
 
 FOLDER = Path(__file__).parent
 PARTS_OF_A_PAIR = {

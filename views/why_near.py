@@ -3,9 +3,9 @@
 from torch import Tensor
 from torch.nn import functional as F
 
-from utils.batches import device_of
-from utils.checkpoint import check_mean_pooling
 from utils.search import shares_of_cosine
+from utils.support.batches import device_of
+from utils.support.checkpoint import check_mean_pooling
 from views.figures import make_figure
 from views.models import Text, check_model, reading, tokenize_for_view, unwrap
 from views.page import View

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from exercises import CORRECT, POINTS
-from utils.files import write_file
+from utils.support.files import write_file
 
 MAX_NAMES = 5  # of those with the same answer
 KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopped"}  # by how their words begin

@@ -26,10 +26,10 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 from tests.helpers import SMALL
 from tests.texts import SPECIAL, WORDS
 from utils.attention import compute_attention_weights, scaled_dot_product_attention
-from utils.checkpoint import load_tokenizer
-from utils.checks import SPECIAL_TOKENS
-from utils.datasets import reviews
 from utils.search import hnsw_index, search_index
+from utils.support.checkpoint import load_tokenizer
+from utils.support.checks import SPECIAL_TOKENS
+from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
 from views import figures, why_near
 from views.page import View

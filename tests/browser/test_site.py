@@ -368,8 +368,8 @@ def a_deck(tmp_path, *cells) -> Path:
 text, code = nbformat.v4.new_markdown_cell, nbformat.v4.new_code_cell
 START = """import matplotlib.pyplot as plt
 from matplotlib.text import Text
-from utils.notebook import start
-from utils.plots import heatmap
+from utils.support.notebook import start
+from utils.support.plots import heatmap
 start()"""
 SMALLEST = "print(min(text.get_fontsize() for text in figure.findobj(Text)))"
 

@@ -30,9 +30,9 @@ from exercises.saving_parts import keep, races, standing_alone
 from tests.exercises.parts import RIGHT, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
-from utils.onnx import OnnxModel, export_onnx
 from utils.packing import encode_packed
 from utils.search import embed
+from utils.support.onnx import OnnxModel, export_onnx
 
 TEXTS = ["I called Ian. I got his answering machine.", "time flies", "a"]
 

@@ -158,7 +158,7 @@ def test_server_has_imported_all_and_started_no_thread():
         pytest.skip("this run has no server: it compares no notebooks or uses ordinary kernels")
     with started(startup_timeout=WARM_UP) as (_, client):
         loaded = evaluate(client, "sorted(__import__('sys').modules)")
-        assert {"torch", "transformers.models.bert.modeling_bert", "utils.notebook"} <= set(loaded)
+        assert {"torch", "transformers.models.bert.modeling_bert", "utils.support.notebook"} <= set(loaded)
         threads = evaluate(client, "__import__('torch').get_num_threads()")
         assert threads == int(os.environ.get("OMP_NUM_THREADS", threads))
         if threads == 1:

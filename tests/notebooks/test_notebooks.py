@@ -14,6 +14,7 @@ import pytest
 from publish import notebooks
 from publish.screenshots import PAGE, PNG
 from tests.helpers import ROOT
+from utils import BUILT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
@@ -68,8 +69,22 @@ def undocumented(node: ast.stmt) -> ast.stmt:
 
 def own(path: Path) -> dict[str, str]:
     """Return the definitions in the utils modules of a notebook, by name."""
-    modules = notebooks.MODULES.get(path.name[:2], {})
+    modules = [*BUILT.get(path.name[:2], {}), *notebooks.COPIED.get(path.name[:2], [])]
     return {name: code for module in modules for name, code in top_level(notebooks.read_module(module))}
+
+
+def built(path: Path) -> dict[str, dict[str, str]]:
+    """Return the functions and classes of utils that a notebook defines, by module, with the sections they are in."""
+    found, section = {}, ""
+    modules = {file.stem: dict(top_level(file.read_text("utf-8"))) for file in (ROOT / "utils").glob("*.py")}
+    for cell in read(path).cells:
+        if cell.cell_type == "markdown":
+            section = next(reversed(re.findall(r"(?m)^#+ (.*)", cell.source)), section)
+            continue
+        for name, code in top_level(cell.source):
+            for module in (module for module in modules if modules[module].get(name) == code and not name.isupper()):
+                found.setdefault(module, {})[name] = section
+    return found
 
 
 @cache
@@ -82,8 +97,13 @@ def homes() -> set[str]:
 
 def test_series_is_complete():
     numbers = [path.name[:2] for path in SERIES]
-    assert set(notebooks.MODULES) <= set(numbers)
+    assert set(BUILT) <= set(numbers)
     assert [path.name for path in SOLUTIONS] == [f"{number}_solutions.ipynb" for number in numbers]
+
+
+@pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
+def test_built_lists_what_the_notebook_shows(path):
+    assert built(path) == BUILT.get(path.name[:2], {})
 
 
 @every_notebook
@@ -255,7 +275,7 @@ def damage(path: Path, how) -> bool:
 
 
 @pytest.mark.parametrize("how", [documented, altered, decorated_otherwise, remarked, spread])
-@pytest.mark.parametrize("number", notebooks.MODULES)
+@pytest.mark.parametrize("number", BUILT)
 def test_sync_restores_damaged_copies_and_nothing_else(tmp_path, number, how):
     path = Path(shutil.copy(next(path for path in SERIES if path.name.startswith(number)), tmp_path))
     notebooks.sync(path)
@@ -273,7 +293,7 @@ def test_sync_compares_constants(tmp_path):
     first, *others = sources(path)
     above, *table, kept = first.split("\n")
     assert (above, kept, others) == ("# above", "kept = 1", wrong[1:])
-    assert "\n".join(["", *table, ""]) in notebooks.read_module("weight_names")
+    assert "\n".join(["", *table, ""]) in notebooks.read_module("support/weight_names")
     assert not notebooks.sync(path)
 
 
@@ -284,6 +304,6 @@ def test_sync_refuses_a_line_with_two_statements(tmp_path):
 
 
 def test_sync_names_a_module_that_does_not_exist(tmp_path, monkeypatch):
-    monkeypatch.setitem(notebooks.MODULES, "02", {"embedings": ()})
-    with pytest.raises(FileNotFoundError, match=r"embedings\.py does not exist: correct its name in MODULES"):
+    monkeypatch.setitem(BUILT, "02", {"embedings": ()})
+    with pytest.raises(FileNotFoundError, match=r"embedings\.py does not exist: correct its name in BUILT"):
         notebooks.sync(notebook_of(tmp_path, "1"))

@@ -26,7 +26,9 @@ if "FAILING" in os.environ:
 series = pathlib.Path(__file__).parents[1] / "utils"
 series.mkdir()
 (series / "__init__.py").touch()
-(series / "notebook.py").write_text("def start():\\n    return 'started'")
+(series / "support").mkdir()
+(series / "support" / "__init__.py").touch()
+(series / "support" / "notebook.py").write_text("def start():\\n    return 'started'")
 """
 SHELL = """
 import sys

@@ -11,8 +11,8 @@ from torch.nn import functional as F
 
 from exercises.parts import DRAWING
 from tests.helpers import ROOT
-from utils.datasets import imdb_reviews
 from utils.encoder import TransformerEncoder
+from utils.support.datasets import imdb_reviews
 from utils.token_labels import KINDS, passages
 from utils.tokenization import WordPieceTokenizer
 

@@ -13,7 +13,7 @@ import exercises
 from publish import slides, teaching
 from tests.helpers import ROOT
 from tests.notebooks.on_slides import SHOWN, STARTS, headings, kind_of
-from utils.checkpoint import load_tokenizer
+from utils.support.checkpoint import load_tokenizer
 
 PAGES = [teaching.SEMINAR_PAGE, teaching.COURSE_PAGE]
 TEXT, COURSE = (page.read_text("utf-8") for page in PAGES)

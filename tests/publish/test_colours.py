@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.helpers import ROOT
-from utils.colours import DARK, FACE, HEADS, LETTERS, LIGHT, MONOSPACE, ROLES, SCALES, TINTS
+from utils.support.colours import DARK, FACE, HEADS, LETTERS, LIGHT, MONOSPACE, ROLES, SCALES, TINTS
 
 THEMES = {"light": LIGHT, "dark": DARK}
 TABLE = {*LIGHT.values(), *DARK.values(), *TINTS.values(), *HEADS["light"], *HEADS["dark"]}
@@ -31,7 +31,7 @@ STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
 def project_files(*suffixes: str) -> list[Path]:
     """Return the project's files with these suffixes, without Colab's badge and the table of colours."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-    others = {"notebooks/images/colab.svg", "utils/colours.py"}
+    others = {"notebooks/images/colab.svg", "utils/support/colours.py"}
     return [
         Path(name)
         for name in listed

@@ -11,7 +11,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 
 from publish.slides import LARGER_TEXT
 from tests.helpers import ROOT
-from utils.plots import set_style
+from utils.support.plots import set_style
 
 
 @pytest.fixture

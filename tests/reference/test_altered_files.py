@@ -9,8 +9,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tests.helpers import TINY
-from utils import checkpoint
 from utils.encoder import TransformerEncoder
+from utils.support import checkpoint
 
 
 @pytest.fixture

@@ -5,10 +5,18 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
-from utils.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches, token_ids
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples
 from utils.search import embed
+from utils.support.batches import (
+    collate,
+    device_of,
+    evaluation_mode,
+    model_ids,
+    shuffled_batches,
+    sorted_batches,
+    token_ids,
+)
+from utils.support.datasets import Examples
 from utils.training import evaluate, predict
 from views import neuron_view
 

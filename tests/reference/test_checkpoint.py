@@ -23,8 +23,9 @@ from transformers import (
 )
 
 from tests.helpers import SMALL, tiny_tokenizer, write_vocabulary
-from utils import checkpoint
-from utils.checkpoint import (
+from utils.encoder import TransformerEncoder
+from utils.support import checkpoint
+from utils.support.checkpoint import (
     DEFAULT_CHECKPOINT,
     checkpoint_name,
     load_config,
@@ -32,9 +33,8 @@ from utils.checkpoint import (
     load_reference_model,
     load_tokenizer,
 )
-from utils.encoder import TransformerEncoder
+from utils.support.vocabulary import read_vocabulary
 from utils.tokenization import WordPieceTokenizer
-from utils.vocabulary import read_vocabulary
 
 MARIAN = {"d_model": 16, "vocab_size": 30, "pad_token_id": 1, "decoder_start_token_id": 1}
 MARIAN |= {f"{side}_{part}": 2 for side in ("encoder", "decoder") for part in ("layers", "attention_heads", "ffn_dim")}

@@ -6,9 +6,9 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForSequenceClassification
 
 from tests.helpers import TINY
-from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.classifier import TransformerForSequenceClassification
-from utils.notebook import largest_difference
+from utils.support.checkpoint import DEFAULT_CHECKPOINT
+from utils.support.notebook import largest_difference
 
 
 def batch_with_padding(vocab_size: int = 50) -> dict[str, torch.Tensor]:

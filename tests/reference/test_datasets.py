@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from utils import datasets
-from utils.datasets import (
+from utils.support import datasets
+from utils.support.datasets import (
     Examples,
     companies,
     company_queries,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from transformers import BertConfig, BertModel
 
 from tests.helpers import SMALL, ragged_batch, shaken
-from utils.batches import collate
 from utils.encoder import TransformerEncoder, initialize
+from utils.support.batches import collate
 from utils.weights import rename_weights
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}

@@ -6,9 +6,9 @@ from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples
-from utils.notebook import largest_difference
 from utils.search import embed
+from utils.support.datasets import Examples
+from utils.support.notebook import largest_difference
 from utils.tokenization import WordPieceTokenizer
 from utils.training import evaluate, fine_tune, predict
 

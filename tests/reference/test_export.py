@@ -15,8 +15,8 @@ from utils.decoder import EncoderDecoder, TransformerDecoder
 from utils.eight_bits import BLOCK, in_eight_bits, quantize_onnx, to_eight_bits
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
-from utils.notebook import largest_difference
-from utils.onnx import INPUTS, OnnxModel, export_onnx
+from utils.support.notebook import largest_difference
+from utils.support.onnx import INPUTS, OnnxModel, export_onnx
 
 
 @pytest.fixture(scope="module")
@@ -112,15 +112,15 @@ def test_a_classifier_gives_logits_only(tmp_path):
 def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     path = tmp_path / "encoder.onnx"
     path.write_text("an older one")
-    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: b"a model")
-    monkeypatch.setattr("utils.files.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: b"a model")
+    monkeypatch.setattr("utils.support.files.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a place that you may write"):
         export_onnx(small, path)
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
 
 
 def test_a_place_that_cannot_be_written_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
+    monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
     (tmp_path / "file").write_text("mine")
     message = r"encoder\.onnx could not be saved \(.*file.*\): choose a place that you may write"
     with pytest.raises(OSError, match=message):
@@ -129,7 +129,7 @@ def test_a_place_that_cannot_be_written_is_named_before_a_model_is_traced(small,
 
 
 def test_a_folder_that_is_not_there_is_made(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("utils.onnx.onnx_bytes", lambda *arguments: b"a model")
+    monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: b"a model")
     export_onnx(small, tmp_path / "new" / "encoder.onnx")
     assert names(tmp_path / "new") == ["encoder.onnx"]
 

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel, pipeline
 import fine_tune
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples, read_words, sorted_names
+from utils.support.datasets import Examples, read_words, sorted_names
 from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
 
@@ -151,7 +151,7 @@ def test_the_last_layer_is_kept_however_the_checkpoint_is_named(tmp_path, own, r
     found = [run(*common, "--checkpoint", name) for name in (tmp_path / "model", "model", "~/model")]
     monkeypatch.setenv("CHECKPOINT", str(tmp_path / "model"))
     found.append(run(*common))
-    monkeypatch.setattr("utils.checkpoint.download", lambda name: tmp_path / "model")
+    monkeypatch.setattr("utils.support.checkpoint.download", lambda name: tmp_path / "model")
     found.append(run(*common, "--checkpoint", "somebody/model"))
     results = {printed.splitlines()[-1] for printed in found}
     assert len(results) == 1
@@ -248,7 +248,7 @@ def test_saving_is_tried_before_training(tmp_path, own, tiny, refused, monkeypat
     def broken(*arguments):
         raise ValueError("a file cannot hold the token 'a'")
 
-    monkeypatch.setattr("utils.saving.write_vocabulary", broken)
+    monkeypatch.setattr("utils.support.saving.write_vocabulary", broken)
     monkeypatch.setattr(fine_tune, "fit", lambda *arguments, **options: pytest.fail("it was trained"))
     common = ["--data", own, "--checkpoint", tiny, "--save", tmp_path / "saved"]
     assert "a file cannot hold the token 'a'" in refused(*common)

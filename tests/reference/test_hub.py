@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from utils import checkpoint
+from utils.support import checkpoint
 
 
 class Hub(BaseHTTPRequestHandler):

@@ -9,13 +9,13 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM, pipeline
 
 from tests.helpers import SMALL, TINY, filled, names, ragged_batch, shaken, tiny_tokenizer
-from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
-from utils.checks import SPECIAL_TOKENS
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
-from utils.notebook import largest_difference
 from utils.pretraining import NeighbourGuess, evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.support.checks import SPECIAL_TOKENS
+from utils.support.notebook import largest_difference
 from utils.tokenization import WordPieceTokenizer
 from utils.weights import rename_headed_weight
 

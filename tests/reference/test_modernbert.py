@@ -23,9 +23,9 @@ from tests.helpers import SMALL, shaken
 from utils.attention import scaled_dot_product_attention
 from utils.encoder import TransformerEncoder
 from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
-from utils.notebook import largest_difference
-from utils.onnx import quiet_exporter
 from utils.packing import encode_packed
+from utils.support.notebook import largest_difference
+from utils.support.onnx import quiet_exporter
 from utils.weights import rename_modern_weight, rename_weights
 from views import head_view, model_view
 

@@ -17,9 +17,9 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import ROOT
-from utils.checkpoint import DEFAULT_CHECKPOINT
-from utils.datasets import DATA
-from utils.notebook import (
+from utils.support.checkpoint import DEFAULT_CHECKPOINT
+from utils.support.datasets import DATA
+from utils.support.notebook import (
     REQUIRED_SIZES,
     as_token,
     clamp,
@@ -47,9 +47,9 @@ def settings():
 
 @pytest.mark.parametrize("folder", [".", "notebooks", "notebooks/solutions"])
 def test_start_names_another_checkout(tmp_path, folder, monkeypatch, capsys):
-    for name in ("utils", "exercises", "notebooks/solutions"):
+    for name in ("utils/support", "exercises", "notebooks/solutions"):
         (tmp_path / "week 3" / name).mkdir(parents=True)
-    (tmp_path / "week 3" / "utils" / "notebook.py").touch()
+    (tmp_path / "week 3" / "utils" / "support" / "notebook.py").touch()
     monkeypatch.chdir(tmp_path / "week 3" / folder)
     start()
     checkout = tmp_path / "week 3"
@@ -100,7 +100,7 @@ def resident():
 
 shell = InteractiveShell.instance()
 for _ in range(2):
-    shell.run_cell("from utils.notebook import start; start()")
+    shell.run_cell("from utils.support.notebook import start; start()")
 import ctypes
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
@@ -160,7 +160,7 @@ def test_start_names_a_checkpoint_that_is_too_small(tmp_path, monkeypatch, capsy
 
 def test_the_default_checkpoint_is_not_looked_at(monkeypatch, capsys):
     monkeypatch.delenv("CHECKPOINT", raising=False)
-    monkeypatch.setattr("utils.notebook.load_config", lambda checkpoint: pytest.fail("it was read"))
+    monkeypatch.setattr("utils.support.notebook.load_config", lambda checkpoint: pytest.fail("it was read"))
     start()
     assert len(capsys.readouterr().out.splitlines()) == 1
 
@@ -237,7 +237,7 @@ def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
 
 def test_missing_word_is_reported_once_per_run(monkeypatch, capsys):
     shell = SimpleNamespace(execution_count=7)
-    monkeypatch.setattr("utils.notebook.get_ipython", lambda: shell)
+    monkeypatch.setattr("utils.support.notebook.get_ipython", lambda: shell)
     for word in ("his", "her", "its"):
         index_of(word, ["[CLS]", "i"])
     assert capsys.readouterr().out.splitlines() == ["“his” is not among these tokens, so this cell follows “i”"]
@@ -343,7 +343,7 @@ def test_no_prediction_is_told_so(capsys):
 
 
 def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
-    monkeypatch.setattr("utils.notebook.PREDICTED", {})
+    monkeypatch.setattr("utils.support.notebook.PREDICTED", {})
     predictions()
     assert capsys.readouterr().out.startswith("You have predicted nothing yet")
     reveal(None, 0.5, "the share")

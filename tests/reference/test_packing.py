@@ -12,9 +12,9 @@ from transformers import BertConfig
 from tests.helpers import ragged_batch, shaken, tiny_tokenizer
 from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
-from utils.notebook import largest_difference
 from utils.packing import TextBoundaries, encode_packed
 from utils.search import embed
+from utils.support.notebook import largest_difference
 
 PAIR = ("the film was long", "it was never dull")
 

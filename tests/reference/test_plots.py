@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from utils.plots import bars, curves, heatmap
+from utils.support.plots import bars, curves, heatmap
 
 WORDS = ["time", "flies"]
 

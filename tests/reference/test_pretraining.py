@@ -21,7 +21,6 @@ import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
 from tests.helpers import TINY, at_work_in, names, run_pretraining, tiny_tokenizer, unix_only
 from utils import files, pretraining
-from utils.datasets import read_texts
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import (
@@ -35,6 +34,7 @@ from utils.pretraining import (
     train_vocabulary,
     write_rows,
 )
+from utils.support.datasets import read_texts
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
 SETTINGS = Settings(steps=8, batch_size=4, learning_rate=1e-2, probability=0.3)

@@ -28,16 +28,16 @@ from transformers import (
 
 from publish import notebooks
 from tests.helpers import ONE_THREAD, ROOT, SMALL, TINY, filled, names, saved_number, tiny_tokenizer, unix_only
-from utils.checkpoint import load_tokenizer
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import Examples
 from utils.encoder import TransformerEncoder
-from utils.files import write_file
 from utils.masked_lm import TransformerForMaskedLM
-from utils.onnx import export_onnx
+from utils.support.checkpoint import load_tokenizer
+from utils.support.datasets import Examples
+from utils.support.files import write_file
+from utils.support.onnx import export_onnx
+from utils.support.vocabulary import write_vocabulary
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
-from utils.vocabulary import write_vocabulary
 from views import head_view
 
 REAL = TINY | {"vocab_size": 30522, "max_position_embeddings": 24}
@@ -599,7 +599,7 @@ PLACES = {
 def test_save_refuses_what_it_would_destroy(tmp_path, monkeypatch, place, writer):
     """Before any work, and for root, too."""
     monkeypatch.chdir(tmp_path)  # since a socket's path must be short
-    for work in ("utils.onnx.onnx_bytes", "utils.saving.read_vocabulary"):
+    for work in ("utils.support.onnx.onnx_bytes", "utils.support.saving.read_vocabulary"):
         monkeypatch.setattr(work, lambda *arguments: pytest.fail("it was begun"))
     make, kind = PLACES[place]
     wanted = "a folder" if writer in ("classifier", "dry run") else "a file"
@@ -644,7 +644,7 @@ MOUNTS = """
 import json, subprocess, sys
 from pathlib import Path
 from tests.helpers import filled, saved_number, tiny_tokenizer
-from utils.files import write_file
+from utils.support.files import write_file
 
 def mount(*words):
     subprocess.run(["mount", *map(str, words)], check=True)

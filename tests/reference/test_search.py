@@ -12,11 +12,11 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT, TINY, tiny_tokenizer
-from utils.checkpoint import DEFAULT_CHECKPOINT, FETCHED, MODULES, POOLING, load_reference_model
-from utils.datasets import companies, company_queries, reviews
 from utils.encoder import TransformerEncoder
-from utils.notebook import largest_difference
 from utils.search import embed, hnsw_index, mean_pooling, search, search_index
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, FETCHED, MODULES, POOLING, load_reference_model
+from utils.support.datasets import companies, company_queries, reviews
+from utils.support.notebook import largest_difference
 from views import why_near
 
 TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée in 東京 :-)", "no", "word " * 100]

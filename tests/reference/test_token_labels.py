@@ -9,10 +9,10 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForTokenClassification, pipeline
 
 from tests.helpers import TINY, names, tiny_tokenizer
-from utils.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
-from utils.datasets import imdb_reviews
 from utils.lora import LoRA, add_lora, merge_lora
-from utils.notebook import largest_difference
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.support.datasets import imdb_reviews
+from utils.support.notebook import largest_difference
 from utils.token_labels import (
     IGNORED,
     KINDS,

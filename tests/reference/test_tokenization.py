@@ -14,9 +14,9 @@ from transformers import BertConfig
 
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
-from utils.checkpoint import load_tokenizer
+from utils.support.checkpoint import load_tokenizer
+from utils.support.vocabulary import write_vocabulary
 from utils.tokenization import WordPieceTokenizer, in_ranges, normalize, truncate
-from utils.vocabulary import write_vocabulary
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

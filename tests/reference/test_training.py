@@ -11,7 +11,7 @@ import fine_tune as command
 import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import LABELS, Examples
+from utils.support.datasets import LABELS, Examples
 from utils.training import History, classify, encode, evaluate, fine_tune, make_optimizer, rate_factor
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}

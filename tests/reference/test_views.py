@@ -14,8 +14,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from tests.helpers import TINY, data_of, tiny_tokenizer
-from utils.checkpoint import DEFAULT_CHECKPOINT
 from utils.encoder import TransformerEncoder
+from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view
 from views import page as views_page
 from views.inputs import in_ten_thousandths

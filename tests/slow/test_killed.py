@@ -19,11 +19,11 @@ WHOLE = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt
 # A kernel that is killed
 
 CELLS = [
-    "from utils.notebook import start\ndevice = start()",
+    "from utils.support.notebook import start\ndevice = start()",
     f"""\
 from transformers import BertConfig
 from utils.classifier import TransformerForSequenceClassification
-from utils.datasets import reviews
+from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune
 train, validation, test = reviews()

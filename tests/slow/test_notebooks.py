@@ -27,7 +27,7 @@ def test_executing_twice_changes_no_byte(tmp_path):
 
 FAULTS = """
 import resource, sys
-from utils.notebook import start
+from utils.support.notebook import start
 start()
 import torch
 wide = torch.zeros(4096, 3072)

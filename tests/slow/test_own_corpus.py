@@ -11,9 +11,9 @@ import torch
 from transformers import BertConfig
 
 from tests.helpers import ONE_THREAD, ROOT, unix_only
-from utils.datasets import imdb_reviews
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import learn_vocabulary
+from utils.support.datasets import imdb_reviews
 from utils.tokenization import WordPieceTokenizer
 
 SIZES = ["--layers", "2", "--heads", "4", "--hidden", "48", "--positions", "16", "--vocabulary", "200"]
@@ -125,7 +125,7 @@ def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
 MEMORY = """\
 import resource, sys, tempfile
 from pathlib import Path
-from utils.datasets import read_texts
+from utils.support.datasets import read_texts
 from utils.pretraining import learn_vocabulary, write_rows
 tokenizer = learn_vocabulary(lambda: read_texts([sys.argv[1]]), 2000)
 rows = write_rows(read_texts([sys.argv[1]]), tokenizer, 64, tempfile.TemporaryFile(dir=sys.argv[2]))

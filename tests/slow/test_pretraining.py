@@ -12,8 +12,8 @@ import torch
 import pretrain
 from pretrain import STATE_FILE
 from tests.helpers import LAUNCH, ONE_THREAD, ROOT, at_work_in, pretraining_command, run_pretraining, unix_only
-from utils.datasets import DATA
-from utils.notebook import largest_difference
+from utils.support.datasets import DATA
+from utils.support.notebook import largest_difference
 
 
 def test_the_command_stops_and_goes_on(tmp_path):

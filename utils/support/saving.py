@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import nn
 from transformers import BertConfig
 
-from utils.checkpoint import (
+from utils.support.checkpoint import (
     CONFIG,
     NOT_THE_MODELS,
     TOKENIZER_FILES,
@@ -21,10 +21,10 @@ from utils.checkpoint import (
     load_tokenizer,
     read_checkpoint,
 )
-from utils.checks import check_finite_weights, check_fit, check_vocabulary_size
-from utils.files import atomic_folder, check_content, check_place
-from utils.vocabulary import read_vocabulary, write_vocabulary
-from utils.weight_names import HEADS, official_headed_name
+from utils.support.checks import check_finite_weights, check_fit, check_vocabulary_size
+from utils.support.files import atomic_folder, check_content, check_place
+from utils.support.vocabulary import read_vocabulary, write_vocabulary
+from utils.support.weight_names import HEADS, official_headed_name
 
 MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
-from utils.batches import device_of, evaluation_mode
-from utils.checkpoint import reading
-from utils.checks import check_finite_weights, check_size, checked_mask
-from utils.files import as_path, write_file
+from utils.support.batches import device_of, evaluation_mode
+from utils.support.checkpoint import reading
+from utils.support.checks import check_finite_weights, check_size, checked_mask
+from utils.support.files import as_path, write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
 NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from utils.checks import check_max_length, check_texts, check_tokenizer
+from utils.support.checks import check_max_length, check_texts, check_tokenizer
 
 
 def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:

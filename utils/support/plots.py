@@ -10,7 +10,7 @@ from matplotlib import colormaps, cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
 
-from utils.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
+from utils.support.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
 
 MARKERS = ("o", "s", "^", "D", "v", "P")  # lines in one picture also differ in form
 

@@ -21,7 +21,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, BertConfig, ModernBertConfig
 
-from utils.checks import (
+from utils.support.checks import (
     MOST_LAYERS,
     check_config,
     check_modern_config,
@@ -29,7 +29,7 @@ from utils.checks import (
     check_size,
     check_vocabulary_size,
 )
-from utils.files import check_sha256
+from utils.support.files import check_sha256
 
 if TYPE_CHECKING:
     from transformers import BertModel, PreTrainedModel

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tokenizers import BertWordPieceTokenizer
 
-from utils.checkpoint import REMEDY, load_official_tokenizer
-from utils.checks import SPECIAL_TOKENS, check_vocabulary
+from utils.support.checkpoint import REMEDY, load_official_tokenizer
+from utils.support.checks import SPECIAL_TOKENS, check_vocabulary
 
 # the parts of an official tokenizer that behave like BERT's
 TOKENIZER_PARTS = {
