@@ -25,7 +25,9 @@ from utils.statistics import wilson_interval
 from utils.support.batches import evaluation_mode, sorted_batches
 from utils.support.checkpoint import load_config
 from utils.support.checks import check_between, check_size
-from utils.support.datasets import LABELS, Examples, read_labelled, read_words, reviews
+from utils.support.datasets import SENTIMENTS, Examples, reviews
+from utils.support.labelled_texts import read_labelled
+from utils.support.labelled_words import read_words
 from utils.support.saving import SavedModel
 from utils.token_labels import (
     Score,
@@ -50,14 +52,14 @@ class TextLabels:
     def __init__(self, options: argparse.Namespace):
         """Read the reader's own file, or the reviews."""
         if options.data is None:
-            self.parts, self.names = [part[: options.limit] for part in reviews()], LABELS
-            self.told = [describe_classes(LABELS, (label for part in self.parts for label in part.labels))]
+            self.parts, self.names = [part[: options.limit] for part in reviews()], SENTIMENTS
+            self.told = [describe_classes(SENTIMENTS, (label for part in self.parts for label in part.labels))]
             return
         own = read_labelled(options.data, options.text, options.label)
         self.parts, self.names = [part[: options.limit] for part in own[:3]], own.names
         self.told = [f"{own.rows} rows read, {sum(map(len, own[:3]))} different texts"]
-        if own.over_lines:
-            self.told += [f"{own.over_lines} of them run over several lines, as a stray quote makes them: look there"]
+        if own.multiline_rows:
+            self.told += [f"{own.multiline_rows} of them contain line breaks, which a stray quote causes: look there"]
         if own.contradicted:
             self.told += [f"{own.contradicted} texts have different labels in several rows: the first is used"]
         if own.rewritten:

@@ -49,9 +49,10 @@ from utils.pretraining import (
 )
 from utils.support.checkpoint import reading
 from utils.support.checks import check_between, check_config, check_heads, check_size, check_tokenizer
-from utils.support.datasets import imdb_reviews, read_texts, text_file, text_hash
+from utils.support.datasets import imdb_reviews, text_hash
 from utils.support.files import write_file
 from utils.support.notebook import missing_sizes
+from utils.support.tables import read_texts, text_file
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, rate_factor, train_epoch
 

@@ -29,7 +29,7 @@ from utils.masked_lm import mask_tokens
 from utils.packing import encode_packed
 from utils.pretraining import fill_rows
 from utils.search import embed, hnsw_index, search, search_index
-from utils.support import datasets
+from utils.support import labelled_texts, labelled_words, tables
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.support.datasets import Examples
 from utils.support.plots import heatmap
@@ -378,7 +378,7 @@ def table(content: bytes):
     def call(folder: Path):
         path = folder / "companies.csv"
         path.write_bytes(content)
-        return [*datasets.read_csv(path, ("name", "ticker"))[0].values()] == ["Café", "C"]
+        return [*tables.read_csv(path, ("name", "ticker"))[0].values()] == ["Café", "C"]
 
     return call
 
@@ -393,7 +393,7 @@ def labelled(content: bytes | str, wanted: Sequence[Sequence[str]] = WORD_TEXTS)
     def call(folder: Path):
         path = folder / "words.csv"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        found = datasets.read_words(path)
+        found = labelled_words.read_words(path)
         return sorted(text for part in found[:3] for text, _ in part) == sorted(map(list, wanted))
 
     return call
@@ -405,7 +405,7 @@ def texts_of(name: str, content: bytes | str, label: str = "label"):
     def call(folder: Path):
         path = folder / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        found = datasets.read_labelled(path, label=label)
+        found = labelled_texts.read_labelled(path, label=label)
         pairs = [
             (text, found.names[number])
             for part in found[:3]
@@ -422,14 +422,14 @@ def corpus(content: bytes | str):
     def call(folder: Path):
         path = folder / "corpus"
         path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return [*datasets.read_texts([path])] == ["a text", "another"]
+        return [*tables.read_texts([path])] == ["a text", "another"]
 
     return call
 
 
 def word_folder(folder: Path):
     """The path of a folder where a file of words belongs."""
-    return datasets.read_words(folder)
+    return labelled_words.read_words(folder)
 
 
 # The table: what is given, what is done with it, and the error with some of its words, or nothing if it is taken right.
@@ -680,7 +680,7 @@ TRAINING = [
     *((f"the label {label!r}", tune(train=Examples(["a"], [label])),
        TypeError, f"labels must be whole numbers, got {kind}: {label!r} of text 0: int(label)")
       for label, kind in [("1", "str"), (None, "NoneType"), (0.5, "float")]),
-    ("two texts and one label", lambda _: Examples(["a", "b"], [0]), ValueError, "got 2 texts and 1 labels"),
+    ("two texts and one label", lambda _: Examples(["a", "b"], [0]), ValueError, "got 2 texts but 1 labels"),
     ("an empty text among them", tune(train=Examples(["a", " "], [0, 1])), ValueError, "text 1 is empty"),
     ("a pair of lists instead of Examples", tune(train=(["a"], [0])),
      TypeError, "examples must be Examples(texts, labels), got tuple"),
@@ -830,9 +830,9 @@ TEXTS_FILE = [
     ("JSON Lines without a label", texts_of("own.jsonl", '{"text": "a", "class": 1}\n'),
      ValueError, "line 1 has no text or number as 'label': its fields are ['text', 'class']"),
     ("a list in JSON", texts_of("own.json", '[\n{"text": "a", "label": "yes"}\n]\n'),
-     ValueError, "line 1 is not a JSON object: write one in each line, as JSON Lines have it, or save texts as CSV"),
+     ValueError, "line 1 is not a JSON object: write one object per line (JSON Lines), or save the texts as CSV"),
     ("a text of 200,000 characters", lambda folder: texts_of("own.csv", f"text,label\n{'a ' * 100_000},yes\n")(folder),
-     ValueError, "holds one class, 'yes'"),
+     ValueError, "has one class, 'yes'"),
     ("a corpus with \\r as the end of a line", corpus("a text\ranother\r")),
     ("a corpus of JSON Lines", corpus('{"text": "a\\ntext", "id": 1}\n\n{"text": "another"}\n{"text": " "}\n')),
     ("a corpus of JSON Lines without texts", corpus('{"content": "a text"}\n'),
@@ -851,16 +851,16 @@ WORDS_FILE = [
      ValueError, "line 10 has 3 fields, ['Anna', 'NNP', 'name'], not a word"),
     ("a comma as a word, without quotes", labelled(GOOD_WORDS + ",,O\n"),
      ValueError, "a comma as a word needs double quotes around it"),
-    ("one class", labelled("a,O\n\nb,O\n\nc,O\n"), ValueError, "holds one class, 'O'"),
+    ("one class", labelled("a,O\n\nb,O\n\nc,O\n"), ValueError, "has one class, 'O'"),
     ("no empty row in 100,000 rows", labelled("a,O\nB,name\n" * 50_000),
-     ValueError, "holds 1 different text in 100,000 rows, too few for three parts: leave an empty row between texts"),
-    ("two texts", labelled("a,O\n\nB,name\n"), ValueError, "holds 2 different texts in 2 rows"),
-    ("one text three times", labelled("a,O\nB,name\n\n" * 3), ValueError, "holds 1 different text in 6 rows"),
+     ValueError, "has 1 different text in 100,000 rows, too few for three parts: leave an empty row between texts"),
+    ("two texts", labelled("a,O\n\nB,name\n"), ValueError, "has 2 different texts in 2 rows"),
+    ("one text three times", labelled("a,O\nB,name\n\n" * 3), ValueError, "has 1 different text in 6 rows"),
     ("a class of its own in each text", labelled("a,x\n\nb,y\n\nc,z\n"),
-     ValueError, "no text can be put aside, since the classes x, y, z are in one text each"),
+     ValueError, "no text can be set aside, because the classes x, y, z are in one text each"),
     ("a header", labelled("word,label\n" + GOOD_WORDS), ValueError, "begins with a header, 'word' and 'label'"),
     ("word and label that changed places", labelled("O,a\nname,B\n\nO,c\n\nO,d\n"),
-     ValueError, "as if they had changed places: write the word first"),
+     ValueError, "as if they were swapped: write the word first"),
     ("Latin-1 words", labelled(GOOD_WORDS.encode("latin-1")), ValueError, "save it as CSV, UTF-8"),
     ("UTF-16", labelled(GOOD_WORDS.encode("utf-16")), ValueError, "save it as CSV, UTF-8"),
     ("UTF-16 without a mark, all NUL bytes", labelled("a,O\nB,name\n".encode("utf-16-le")),
@@ -874,7 +874,7 @@ WORDS_FILE = [
     ("a stray quote to the end", labelled(GOOD_WORDS + '"a,O\nb,O\n'),
      ValueError, "cannot be read (unexpected end of data)"),
     ("a folder", word_folder, FileNotFoundError,
-     "is no file: give the path of a CSV with a word and a label in each row"),
+     "give the path of a CSV with a word and a label in each row"),
     ("a byte order mark and Windows' line ends, as Excel writes words",
      labelled("\ufeff" + GOOD_WORDS.replace("\n", "\r\n"))),
     ("semicolons, and an empty row of them", labelled(GOOD_WORDS.replace(",", ";").replace("\n\n", "\n;\n"))),

@@ -9,7 +9,7 @@ import torch
 from transformers import BatchEncoding, BertConfig
 
 from tests.helpers import SMALL
-from utils import checks, search
+from utils import search
 from utils.attention import AttentionHead, MultiHeadAttention, scaled_dot_product_attention
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
@@ -17,6 +17,7 @@ from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward
 from utils.masked_lm import TransformerForMaskedLM
 from utils.packing import encode_packed
+from utils.support import checks
 from utils.tokenization import WordPieceTokenizer
 
 IDS = torch.tensor([[5, 6, 7], [8, 9, 1]])

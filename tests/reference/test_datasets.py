@@ -11,12 +11,12 @@ from utils.support.datasets import (
     company_queries,
     imdb_reviews,
     imdb_sentences,
-    read_labelled,
-    read_words,
     reviews,
     split_of,
     text_hash,
 )
+from utils.support.labelled_texts import read_labelled
+from utils.support.labelled_words import read_words
 
 CLASSIC = [
     "Apple Inc.", "Microsoft Corp", "Alphabet Inc.", "Amazon Com Inc", "Nvidia Corp", "Tesla, Inc.",
@@ -81,7 +81,7 @@ def test_altered_reviews_are_refused(tmp_path, monkeypatch):
 
 
 def test_examples_of_unequal_counts():
-    with pytest.raises(ValueError, match=r"got 2 texts and 1 labels: pass one label a text"):
+    with pytest.raises(ValueError, match=r"got 2 texts but 1 labels: pass one label per text"):
         Examples(["a", "b"], [1])
 
 
@@ -161,10 +161,10 @@ def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tm
     labels = {text: label for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
     assert labels["two words; 0"] == 0  # the first counts
     assert len(labels) == 8
-    assert (own.rows, own.over_lines, own.contradicted) == (9, 0, 1)
+    assert (own.rows, own.multiline_rows, own.contradicted) == (9, 0, 1)
     rows[3] = 'x;"a text\nof two lines";1'
     own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
-    assert (own.rows, own.over_lines) == (9, 1)
+    assert (own.rows, own.multiline_rows) == (9, 1)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tm
         (OWN, "sentence,topic", {}, r"own\.csv .*the column 'text' is missing from \['sentence', 'topic'\].*name its"),
         (OWN, "text,label", {"label": "topic"}, r"the column 'topic' is missing"),
         (OWN, "text,label", {"label": "text"}, r"text and label are both 'text': name two columns of .*own\.csv"),
-        ([], "text,label", {}, r"own\.csv holds no class in the column 'label': it takes two"),
-        (["a,x", "b,x", "c,x"], "text,label", {}, r"holds one class, 'x', in the column 'label'"),
-        ([*OWN, "one,d"], "text,label", {}, r"the class 'd' has 1 different texts, .*: write 3 or more, or leave"),
+        ([], "text,label", {}, r"own\.csv has no class in the column 'label': use at least two"),
+        (["a,x", "b,x", "c,x"], "text,label", {}, r"has one class, 'x', in the column 'label'"),
+        ([*OWN, "one,d"], "text,label", {}, r"the class 'd' has 1 different texts, .*: add texts until it has"),
         (["a,x", " ,x", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'text': fill"),
         (["a,x", "b,", "c,y"], "text,label", {}, r"row 2 below the header has nothing in the column 'label'"),
         (["a,x", "b"], "text,label", {}, r"row 2 below the header has fewer than 2 columns"),
@@ -194,7 +194,7 @@ def test_your_own_csv_that_is_empty_not_there_or_in_another_encoding(tmp_path):
         ValueError, match=r"empty\.csv cannot be read \(No columns .*name its two columns as text and label"
     ):
         read_labelled(tmp_path / "empty.csv")
-    with pytest.raises(FileNotFoundError, match=r"none\.csv is no file: give the path"):
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv: give the path"):
         read_labelled(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes("text,label\ncaf\xe9,a\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin\.csv cannot be read \('utf-8' codec.*save it as CSV, UTF-8"):

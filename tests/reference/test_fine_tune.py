@@ -11,7 +11,9 @@ from transformers import BertConfig, BertModel, pipeline
 import fine_tune
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
-from utils.support.datasets import Examples, read_words, sorted_names
+from utils.support.datasets import Examples
+from utils.support.labelled_texts import sorted_names
+from utils.support.labelled_words import read_words
 from utils.token_labels import TransformerForTokenClassification, predict_labels
 from utils.training import fine_tune as learn
 
@@ -174,7 +176,7 @@ def test_a_checkpoint_without_a_last_layer_gets_one_and_says_so(tmp_path, own, r
         (["--limit", 0], "--limit=0 must be a whole number of 1 or more"),
         (["--seed", -1], "--seed=-1 must be a whole number from 0"),
         *((["--learning-rate", rate], f"--learning-rate={rate} must lie between 0 and 1") for rate in (0.0, "nan")),
-        (["--data", "nowhere.csv"], "nowhere.csv is no file"),
+        (["--data", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--checkpoint", "no/model/here"], '"no/model/here" is no local folder'),
     ],
 )  # fmt: skip
@@ -204,7 +206,7 @@ def test_rows_that_were_read_are_counted_and_swallowed_ones_are_told(tmp_path, r
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
     printed = run(*common)
     assert "49 rows read, 48 different texts" in printed
-    assert "1 of them run over several lines, as a stray quote makes them: look there" in printed
+    assert "1 of them contain line breaks, which a stray quote causes: look there" in printed
     lines[17] = lines[17].replace('"', "")
     lines[18] = f'"{lines[18]}'
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")

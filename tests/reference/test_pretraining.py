@@ -20,7 +20,7 @@ from transformers import BertConfig
 import pretrain
 from pretrain import CHECKPOINT, STATE_FILE, Run
 from tests.helpers import TINY, at_work_in, names, run_pretraining, tiny_tokenizer, unix_only
-from utils import files, pretraining
+from utils import pretraining
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import (
@@ -34,7 +34,8 @@ from utils.pretraining import (
     train_vocabulary,
     write_rows,
 )
-from utils.support.datasets import read_texts
+from utils.support import files
+from utils.support.tables import read_texts
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
 SETTINGS = Settings(steps=8, batch_size=4, learning_rate=1e-2, probability=0.3)
@@ -465,13 +466,13 @@ def test_texts_are_lines_or_blocks(tmp_path, split):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "holds no text: write one in each line"),
-        (b"\n \n", "holds no text: write one in each line"),
+        (b"", "is empty: write a text in each line"),
+        (b"\n \n", "is empty: write a text in each line"),
         ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
         (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
         ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
         (b"one text of many words", "1 text in .* leave none to judge the model: use 100 or more"),
-        (None, "is no file: give the path of a text file"),
+        (None, "give the path of a text file"),
     ],
 )
 def test_files_that_are_no_texts_end_in_words(tmp_path, monkeypatch, content, words):
@@ -493,7 +494,7 @@ def test_files_that_are_no_texts_end_in_words(tmp_path, monkeypatch, content, wo
         (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),
         (["--cased"], "--cased and --tokenizer are for --data"),
         (["--data", __file__, "--cased", "--tokenizer", "x"], "--tokenizer=x says itself whether"),
-        (["--data", "nowhere.txt"], "nowhere.txt is no file"),
+        (["--data", "nowhere.txt"], "there is no file nowhere.txt"),
         (["--learning-rate", "0"], "--learning-rate=0.0 must lie between 0 and 1"),
         (["--probability", "nan"], "probability=nan must lie between 0 and 1"),
     ],

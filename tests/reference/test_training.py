@@ -11,7 +11,7 @@ import fine_tune as command
 import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
-from utils.support.datasets import LABELS, Examples
+from utils.support.datasets import SENTIMENTS, Examples
 from utils.training import History, classify, encode, evaluate, fine_tune, make_optimizer, rate_factor
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
@@ -254,4 +254,4 @@ def test_the_command_line_trains_and_saves(tmp_path, official_tokenizer, monkeyp
     assert "1 process, finished, best epoch 1" in printed
     assert "of 20, loss" in printed
     model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "model")
-    assert tuple(model.config.id2label.values()) == LABELS
+    assert tuple(model.config.id2label.values()) == SENTIMENTS

@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import LAUNCH, ROOT, TINY
 from utils.classifier import TransformerForSequenceClassification
-from utils.support.datasets import LABELS, reviews
+from utils.support.datasets import SENTIMENTS, reviews
 from utils.support.notebook import largest_difference
 from utils.training import evaluate
 
@@ -68,7 +68,7 @@ def test_two_processes_train_to_the_weights_of_one(trained):
     untrained = TransformerForSequenceClassification.from_checkpoint(folder / "tiny", num_labels=2)
     assert largest_difference(weights_of(one), weights_of(two)) <= 1e-4
     assert largest_difference(weights_of(one), weights_of(untrained)) > 1e-3
-    assert tuple(one.config.id2label.values()) == LABELS
+    assert tuple(one.config.id2label.values()) == SENTIMENTS
 
 
 def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):

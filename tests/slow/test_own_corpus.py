@@ -125,7 +125,7 @@ def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
 MEMORY = """\
 import resource, sys, tempfile
 from pathlib import Path
-from utils.support.datasets import read_texts
+from utils.support.tables import read_texts
 from utils.pretraining import learn_vocabulary, write_rows
 tokenizer = learn_vocabulary(lambda: read_texts([sys.argv[1]]), 2000)
 rows = write_rows(read_texts([sys.argv[1]]), tokenizer, 64, tempfile.TemporaryFile(dir=sys.argv[2]))

@@ -1,0 +1,106 @@
+"""Read your own table with a label for each text, and split it into train, validation and test. Used in 08."""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from utils.support.datasets import Examples, text_hash
+from utils.support.tables import check_filled, existing_file, holds_json, read_json, read_table
+
+Text = TypeVar("Text")
+
+
+class SplitDataset(NamedTuple):
+    """Three parts as in `Reviews`, and the names of the classes: the label 0 is `names[0]`."""
+
+    train: Examples
+    validation: Examples
+    test: Examples
+    names: tuple[str, ...]
+    rows: int  # in the table, including texts that occur twice
+    contradicted: int  # texts that occur with several labels, of which the first is used
+    multiline_rows: int  # rows whose text contains a line break, which a stray quote causes
+    rewritten: dict[str, str]  # labels such as "1.0" that are read as "1", because that is a label as well
+
+
+def read_labelled(path: str | Path, text: str = "text", label: str = "label", seed: int = 0) -> SplitDataset:
+    """Read the texts and labels in two columns of your own table, split into three parts; the names are sorted.
+
+    The table is CSV, separated by commas, semicolons or tabs (without quotes), or JSON Lines. Of each class a tenth,
+    and at least one text, goes into test, as many into validation, the rest into train. Equal texts are used once, with
+    their first label; texts that differ only in case are in one part. The split depends on the `seed`, and not on the
+    order of the rows. FileNotFoundError for a missing file; ValueError, with file and row, column or class, for
+    anything that is missing, and for too few texts.
+    """
+    path = existing_file(path, "a CSV with a text and a label in each row")
+    if text == label:
+        raise ValueError(f"text and label are both {text!r}: name two columns of {path}")
+    remedy = "save it as CSV, UTF-8, and name its two columns as text and label"
+    table = read_json(path, (text, label)) if holds_json(path) else read_table(path, (text, label), remedy)
+    check_filled(path, table, (text, label))
+    texts, labels = ([cell.strip() for cell in table[column]] for column in (text, label))
+    rewritten = same_numbers(labels)
+    labels = [rewritten.get(name, name) for name in labels]
+    pairs = zip(texts, labels, strict=True)
+    groups, contradicted = group_texts(((" ".join(item.split()), name, (item, name)) for item, name in pairs), seed)
+    names = sorted_names({name for group in groups for _, name in group})
+    counts = Counter(group[0][1] for group in groups)
+    check_classes(path, label, names, counts)
+    multiline_rows = sum("\n" in item for item in texts)
+    parts = split_dataset(groups, counts, names)
+    return SplitDataset(*parts, names, len(texts), contradicted, multiline_rows, rewritten)
+
+
+def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of classes in order, numbers by their size: 2 comes before 10."""
+    numbers = all(re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", name) for name in names)
+    return tuple(sorted(names, key=lambda name: (float(name) if numbers else 0, name)))
+
+
+def same_numbers(labels: Sequence[str]) -> dict[str, str]:
+    """Return each label such as "1.0" with "1", if that is a label as well: a column with missing values has both."""
+    found = {label: re.sub(r"\.0+$", "", label) for label in set(labels) if re.fullmatch(r"-?\d+\.0+", label)}
+    return {label: number for label, number in sorted(found.items()) if number in labels}
+
+
+def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[list[list[Text]], int]:
+    """Return the different texts in an order that the seed draws, and how many come with several labels.
+
+    A row is a text's words, its labels, and what is returned of it, which is the first one of equal texts. Texts that
+    differ only in case form a group. scikit-learn's splits depend on the order of the rows, and may leave a class out
+    of a part.
+    """
+    first, contradicted = {}, set()
+    for words, labels, item in rows:
+        if first.setdefault(words, (labels, item))[0] != labels:
+            contradicted.add(words)
+    groups = {}
+    for words, (_, item) in sorted(first.items(), key=itemgetter(0)):
+        groups.setdefault(text_hash(f"{seed} {words}"), []).append(item)
+    return [group for _, group in sorted(groups.items())], len(contradicted)
+
+
+def check_classes(path: Path, label: str, names: Sequence[str], counts: Counter) -> None:
+    """Raise ValueError unless there are two classes, each with a text for every part."""
+    if len(names) < 2:
+        found = f"one class, {names[0]!r}," if names else "no class"
+        raise ValueError(f"{path} has {found} in the column {label!r}: use at least two different labels")
+    rarest = min(names, key=lambda name: counts[name])
+    if counts[rarest] < 3:
+        found = f"the class {rarest!r} has {counts[rarest]} different texts, too few for three parts"
+        raise ValueError(f"{path}: {found}: add texts until it has at least 3, or leave the class out")
+
+
+def split_dataset(groups: Sequence[list[tuple[str, str]]], counts: Counter, names: Sequence[str]) -> list[Examples]:
+    """Split groups of (text, name) pairs into train, validation and test, each class in the same proportions."""
+    parts, done = {"test": [], "validation": [], "train": []}, Counter()
+    for group in groups:
+        name = group[0][1]
+        list(parts.values())[min(2, done[name] // max(1, counts[name] // 10))].extend(group)
+        done[name] += 1
+    numbers = {name: number for number, name in enumerate(names)}
+    columns = [zip(*parts[part], strict=True) for part in ("train", "validation", "test")]
+    return [Examples(list(texts), [numbers[name] for name in found]) for texts, found in columns]

@@ -1,0 +1,190 @@
+"""Read your own texts with a label for each word, and split them into train, validation and test. Used in 15."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from utils.support.labelled_texts import group_texts, sorted_names
+from utils.support.tables import existing_file, holds_json
+
+BLANK = " \t\r\n"  # separates words; a no-break space does not
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}  # between columns, the likeliest first
+PREFIXES = "BIESLUM"  # of labels: begin, inside, end or last, single or unit, middle
+WORD_COLUMN = re.compile(r"(\w+[_ ])?(word|token|form|text)s?([_ ]\w+)?", re.IGNORECASE)
+LABEL_COLUMN = re.compile(
+    r"(\w+[_ -])?(labels?|tags?|class(es)?|ner|[ux]?pos|bio|bilou|iob2?|entity|entities)([_ -]\w+)?", re.IGNORECASE
+)
+WordText = list[tuple[str, str]]  # a (word, label) for each word of a text
+
+
+class SplitWordDataset(NamedTuple):
+    """Three parts as in `SplitDataset`: a text is its words and a label for each."""
+
+    train: list[tuple[list[str], list[int]]]
+    validation: list[tuple[list[str], list[int]]]
+    test: list[tuple[list[str], list[int]]]
+    names: tuple[str, ...]
+    words: int  # in the file
+    texts: int  # in the file, including those that occur twice
+    contradicted: int  # texts that occur with several labels, of which the first are used
+    columns: str  # that hold words and labels in a file with tabs or spaces, otherwise ""
+
+
+def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
+    """Read the texts of your own file without a header: a word and its label in each row, a blank row between texts.
+
+    Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003: of
+    several, the first is the word (the second, if the first counts) and the last its label. A tenth of the texts, and
+    at least one, goes into test, as many into validation if possible, the rest into train, which has a text of each
+    class. Equal texts are used once, with their first labels; texts that differ only in case are in one part. The
+    split depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that
+    is missing or unexpected.
+    """
+    path = existing_file(path, "a CSV with a word and a label in each row")
+    try:
+        texts, columns = word_texts(path)
+    except (ValueError, csv.Error) as error:  # such as a UnicodeDecodeError
+        remedy = "save it as CSV, UTF-8, with a word and its label in each row, and an empty row between texts"
+        raise ValueError(f"{path} cannot be read ({error}): {remedy}") from error
+    file = f"{path} ({columns})" if columns else str(path)
+    counts = Counter(label for text in texts for _, label in text)
+    names = sorted_names(counts)
+    check_words(file, texts, counts)
+    rows = ((" ".join(word for word, _ in text), [label for _, label in text], text) for text in texts)
+    groups, contradicted = group_texts(rows, seed)
+    if len(groups) < 3:
+        found = f"{len(groups)} different text" + "s" * (len(groups) > 1)
+        raise ValueError(
+            f"{file} has {found} in {counts.total():,} rows, too few for three parts: "
+            "leave an empty row between texts, and write at least 3"
+        )
+    numbers = {name: number for number, name in enumerate(names)}
+    parts = [
+        [([word for word, _ in text], [numbers[label] for _, label in text]) for text in part]
+        for part in split_word_dataset(file, groups)
+    ]
+    return SplitWordDataset(*parts, names, counts.total(), len(texts), contradicted, columns)
+
+
+def word_texts(path: Path) -> tuple[list[WordText], str]:
+    """Return a file's texts and the columns that hold words and labels, or "" for CSV, which has two.
+
+    ValueError, with the line, for a row that has more or fewer columns than most.
+    """
+    if holds_json(path):
+        raise ValueError("it holds JSON")
+    with path.open(encoding="utf-8-sig") as file:
+        lines = list(file)
+    sample = [line for line in lines[:5000] if not line.startswith("#")]
+    found = {mark: sum(len(row) > 1 for _, row in split_rows(sample, mark)) for mark in MARKS}
+    mark = max(found, key=found.get)
+    rows = [*split_rows(lines, mark, strict=True)]
+    sizes = Counter(len(row) for _, row in rows if any(row) and not row[0].startswith(("#", "-DOCSTART-")))
+    columns = 2 if mark in ",;" or not sizes else max(2, sizes.most_common(1)[0][0])
+    texts = [[]]
+    for line, row in rows:
+        if not any(row) or row[0].startswith("-DOCSTART-"):
+            texts.append([])
+        elif texts[-1] or not is_comment(row, columns):
+            check_fields(row, line, columns, mark)
+            texts[-1].append((line, row))
+    first = int(columns > 2 and all(re.fullmatch(r"\d+([-.]\d+)?", row[0]) for text in texts for _, row in text))
+    if first and columns == 10:
+        raise ValueError("it has the ten columns of CoNLL-U: keep two, the word and its label, with a tab between them")
+    texts = [[word_and_label(row[first], row[-1], line) for line, row in text] for text in texts if text]
+    return texts, "" if mark in ",;" else f"columns {first + 1} and {columns}, between {MARKS[mark]}"
+
+
+def split_rows(lines: Sequence[str], mark: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and the fields of each row; only commas and semicolons go with quotes."""
+    if mark in ",;":
+        rows = csv.reader(lines, delimiter=mark, strict=strict)
+        yield from ((rows.line_num, [field.strip(BLANK) for field in row]) for row in rows)
+        return
+    for number, line in enumerate(lines, start=1):
+        line = line.rstrip(BLANK) if mark == "\t" else re.sub(r"[ \t]+", " ", line.strip(BLANK))
+        yield number, [field.strip(BLANK) for field in line.split(mark)]
+
+
+def is_comment(row: Sequence[str], columns: int) -> bool:
+    """Return whether a row above a text is a comment, as in CoNLL-U and GermEval, and not the character # as a word."""
+    line = " ".join(row)
+    return re.match(r"# ?\S+ = ", line) is not None or (line.startswith("# ") and len(row) != columns)
+
+
+def check_fields(row: Sequence[str], line: int, columns: int, mark: str) -> None:
+    """Raise ValueError unless a row has as many fields as most."""
+    if len(row) == columns:
+        return
+    reason = f"most rows have {columns}"
+    if mark in ",;" and len(row) > 2:
+        reason = "keep two columns, the word and its label; a comma as a word needs double quotes around it"
+    elif len(row) == 1:
+        reason = "a label is missing"
+    count = f"{len(row)} field" + "s" * (len(row) > 1)
+    raise ValueError(f"line {line} has {count}, {row!r:.80}, not a word and a label; {reason}")
+
+
+def word_and_label(word: str, label: str, line: int) -> tuple[str, str]:
+    """Return the word and label of a row; ValueError, with the line, unless it has one of each."""
+    label = label.strip()
+    if not word or not label:
+        missing = "word for the label" if label else "label for the word"
+        raise ValueError(f"line {line} has no {missing} {word or label!r:.80}")
+    if "\0" in word + label:
+        raise ValueError(f"line {line} has a NUL byte in it, as UTF-16 has")
+    if re.search(f"[{BLANK}]", word):  # a no-break space is a part of its word
+        reason = "a stray quote swallows lines" if "\n" in word else "each word needs a row of its own"
+        raise ValueError(f"line {line} has several words, {word!r:.80}; {reason}")
+    if re.fullmatch('".*"', label):
+        raise ValueError(f"line {line} has quotes around the label {label}: between tabs or spaces, leave them out")
+    return word, label
+
+
+def check_words(file: str, texts: Sequence[WordText], counts: Counter) -> None:
+    """Raise ValueError for fewer than two classes, for labels in the column of words, and for a header.
+
+    A header names the columns, or has the only label without a prefix such as B-.
+    """
+    if not counts:
+        raise ValueError(f"{file} is empty: write a word and its label into each row, such as Paris,place")
+    word, label = texts[0][0]
+    marked = {name for name in counts if re.match(f"[{PREFIXES}]-", name)}
+    alone = marked and counts.keys() - marked - {"O"} == {label}
+    named = WORD_COLUMN.fullmatch(word) and LABEL_COLUMN.fullmatch(label)
+    if counts[label] == 1 and (alone or named):
+        raise ValueError(f"{file} begins with a header, {word!r} and {label!r}: delete it, and begin with a word")
+    if len(counts) < 2:
+        raise ValueError(f"{file} has one class, {label!r}: use at least two different labels")
+    words = {word for text in texts for word, _ in text}
+    if len(counts) > len(words):
+        found = f"{len(words)} different words and {len(counts)} different labels"
+        raise ValueError(f"{file} has {found}, as if they were swapped: write the word first, then its label")
+
+
+def split_word_dataset(file: str, groups: Sequence[list[WordText]]) -> list[list[WordText]]:
+    """Split groups of texts into train, validation and test; train keeps a text of each class."""
+    in_train = Counter(label for group in groups for label in labels_of(group))  # groups that have each class
+    parts, tenth = {"train": [], "validation": [], "test": []}, max(1, sum(map(len, groups)) // 10)
+    for group in groups:
+        labels, name = labels_of(group), "train"
+        if all(in_train[label] > 1 for label in labels):
+            name = next((name for name in ("test", "validation") if len(parts[name]) < tenth), "train")
+        parts[name] += group
+        if name != "train":
+            in_train.subtract(labels)
+    if not (parts["test"] and parts["validation"]):  # every text has a class that no other one has
+        rare = ", ".join(sorted(label for label, count in in_train.items() if count == 1))
+        raise ValueError(
+            f"{file}: no text can be set aside, because the classes {rare:.80} are in one text each: "
+            "write more texts, or leave these classes out"
+        )
+    return list(parts.values())
+
+
+def labels_of(group: Sequence[WordText]) -> set[str]:
+    """Return the classes that occur in a group of texts."""
+    return {label for text in group for _, label in text}

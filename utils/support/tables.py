@@ -1,0 +1,167 @@
+"""Read tables and texts from files: CSV, JSON Lines, or a text in each line."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+csv.field_size_limit(2**31 - 1)  # otherwise it refuses, also for pandas, a text of more than 131,072 characters
+
+
+def existing_file(path: str | Path, kind: str) -> Path:
+    """Return the path of a file; FileNotFoundError, with the `kind` of file that is expected, if it does not exist."""
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}: give the path of {kind}")
+    return path
+
+
+# Tables
+
+
+def read_csv(file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8") -> list[dict[str, str]]:
+    """Return these columns of a CSV file with a header, row by row; errors as in `read_table`."""
+    return read_table(file, columns, remedy)[[*columns]].to_dict("records")
+
+
+def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame":
+    """Return a CSV file with a header as a table of texts.
+
+    Commas, semicolons or tabs separate the columns; tabs have no quotes, unless the header has. A byte order mark is
+    skipped. ValueError, with file and line, for a missing column, a row that is too short or too long, and bytes that
+    are not UTF-8.
+    """
+    import pandas as pd
+
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            header = lines.readline()
+            lines.seek(0)
+            mark = max(",;\t", key=header.count)
+            quoting = csv.QUOTE_NONE if mark == "\t" and '"' not in header else csv.QUOTE_MINIMAL
+            options = {"dtype": str, "keep_default_na": False, "header": None, "skipinitialspace": True}
+            table = pd.read_csv(lines, sep=mark, quoting=quoting, engine="python", **options)  # strict on stray quotes
+        if (short := table.isna().any(axis=1)).any():
+            raise ValueError(f"row {short.argmax()} below the header has fewer than {table.shape[1]} columns")
+    except pd.errors.ParserError as error:
+        remedy = "a text with commas needs double quotes around it, and two for each one in it"
+        raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
+    except ValueError as error:  # such as a UnicodeDecodeError
+        raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
+    table.columns = table.iloc[0].str.strip()
+    check_columns(file, table, columns, remedy)
+    return table.iloc[1:]
+
+
+def check_columns(file: Path, table: "pd.DataFrame", columns: Sequence[str], remedy: str) -> None:
+    """Raise ValueError unless the table has each of these columns exactly once."""
+    header = [*table.columns]
+    for name in columns:
+        if name not in header:
+            raise ValueError(f"{file} cannot be read (the column {name!r} is missing from {header}): {remedy}")
+        if header.count(name) > 1:
+            raise ValueError(f"{file} cannot be read (the header names the column {name!r} more than once): {remedy}")
+
+
+def check_filled(file: Path, table: "pd.DataFrame", columns: Sequence[str]) -> None:
+    """Raise ValueError if one of these columns has an empty cell."""
+    for column in columns:
+        if (empty := table[column].str.strip() == "").any():
+            position = f"row {empty.argmax() + 1} below the header has nothing in the column {column!r}"
+            raise ValueError(f"{file}: {position}: fill it in, or delete the row")
+
+
+# JSON Lines
+
+
+def holds_json(path: Path) -> bool:
+    """Return whether a file begins with a JSON object or a list of them."""
+    return re.match(r"\{\s*(\"|$)|\[\s*(\{|$)", next(filter(None, text_lines(path)), "")) is not None
+
+
+def json_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield these fields of each object in a JSON Lines file; ValueError, with file and line, for any other line."""
+    for number, line in enumerate(text_lines(path), start=1):
+        if not line:
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            remedy = "write one object per line (JSON Lines), or save the texts as CSV, UTF-8"
+            raise ValueError(f"{path}: line {number} is not a JSON object: {remedy}")
+        for column in columns:
+            if not isinstance(row.get(column), str | int | float):
+                raise ValueError(f"{path}: line {number} has no text or number as {column!r}: its fields are {[*row]}")
+        yield {column: str(row[column]) for column in columns}
+
+
+def read_json(path: Path, columns: Sequence[str]) -> "pd.DataFrame":
+    """Return these fields of a JSON Lines file as a table."""
+    import pandas as pd
+
+    return pd.DataFrame(json_rows(path, columns), columns=[*columns])
+
+
+# Texts
+
+
+def text_file(path: str | Path) -> Path:
+    """Return the path of a text file; FileNotFoundError if it does not exist."""
+    return existing_file(path, "a text file, UTF-8, with a text in each line")
+
+
+def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
+    """Yield the texts of your own files, UTF-8, holding only one of them in memory.
+
+    Each line is a text. In a file with blank lines between others, each block of lines is a text, and in JSON Lines the
+    field "text". FileNotFoundError for a missing file; ValueError, with file and line, for an empty file and for bytes
+    that are not UTF-8.
+    """
+    for path in map(text_file, paths):
+        if holds_json(path):
+            yield from filter(None, (" ".join(row["text"].split()) for row in json_rows(path, ("text",))))
+            continue
+        in_blocks, lines = has_blocks(path), []
+        for line in text_lines(path):
+            if line and in_blocks:
+                lines.append(line)
+            elif line:
+                yield line
+            elif lines:
+                yield " ".join(lines)
+                lines = []
+        if lines:
+            yield " ".join(lines)
+
+
+def has_blocks(path: Path) -> bool:
+    """Return whether blank lines separate the texts of a file; ValueError if it holds none."""
+    texts, gap = 0, False
+    for line in text_lines(path):
+        if line and gap:
+            return True
+        texts += bool(line)
+        gap = bool(texts) and not line
+    if not texts:
+        raise ValueError(f"{path} is empty: write a text in each line")
+    return False
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Yield the stripped lines of a file; ValueError, with file and line, for bytes that are not UTF-8."""
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as lines:  # \r also ends a line
+        for number, line in enumerate(lines, start=1):
+            try:
+                text = line.encode("utf-8", "surrogateescape").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{path} cannot be read (line {number}: {error}): save it as UTF-8") from error
+            if "\0" in text:
+                raise ValueError(f"{path} has a NUL byte in line {number}, as UTF-16 has: save it as UTF-8")
+            yield text.strip()
