@@ -1,5 +1,6 @@
-"""Several processes that learn as one, by Hugging Face's accelerate: what the programs beside this file share."""
+"""What the programs in this folder share: options, errors, and training in several processes with accelerate."""
 
+import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,10 +10,29 @@ from accelerate import Accelerator
 from filelock import FileLock, Timeout
 from torch import Tensor
 
+from utils.support.checks import check_between, check_size
+
+
+def new_parser(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options that all programs have; the description keeps its lines."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--limit", type=int, metavar="N", help="use only the first N texts")
+    parser.add_argument("--cpu", action="store_true", help="use the CPU even if a GPU is available")
+    return parser
+
+
+def check_common_options(options: argparse.Namespace) -> None:
+    """Raise ValueError for a limit or a learning rate that no training can have."""
+    if options.limit is not None:
+        check_size("--limit", options.limit)
+    check_between(
+        "--learning-rate", options.learning_rate, 0, 1, "try 5e-5 for fine-tuning, 1e-3 for a small new model"
+    )
+
 
 @contextmanager
-def in_words(errors: tuple[type[Exception], ...] = (OSError, TypeError, ValueError)) -> Iterator[None]:
-    """End the program with the words of an error, by default of one that bad input raises."""
+def exit_on_error(errors: tuple[type[Exception], ...] = (OSError, TypeError, ValueError)) -> Iterator[None]:
+    """End the program with the message of an error, by default of those that bad input raises."""
     try:
         yield
     except errors as error:
@@ -20,17 +40,17 @@ def in_words(errors: tuple[type[Exception], ...] = (OSError, TypeError, ValueErr
 
 
 def start(cpu: bool) -> Accelerator:
-    """This process's place among those that `accelerate launch` started; on a GPU that can, products in bfloat16."""
+    """Return this process's accelerator; matrix products are in bfloat16 on a GPU that supports it."""
     on_gpu = torch.cuda.is_available() and not cpu
-    able = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
-    return Accelerator(cpu=cpu, mixed_precision="bf16" if able else "no")
+    bfloat16 = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    return Accelerator(cpu=cpu, mixed_precision="bf16" if bfloat16 else "no")
 
 
 @contextmanager
 def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
-    """Keep other runs out of a folder while this one is at work there; OSError if another is.
+    """Lock a folder against other runs; OSError if another run has locked it.
 
-    The main process holds the lock, on a hidden file in the folder, until it ends, however it ends.
+    The main process holds the lock, on a hidden file in the folder, until it ends, even if it is killed.
     """
     if not accelerator.is_main_process:
         yield
@@ -40,8 +60,8 @@ def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        problem = f"another run is at work in {folder}"
-        raise OSError(f"{problem}: wait for its end, stop it, or choose another folder") from error
+        remedy = "wait for it to finish, stop it, or choose another folder"
+        raise OSError(f"another run is using {folder}: {remedy}") from error
     try:
         yield
     finally:
@@ -49,7 +69,7 @@ def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
 
 
 def share(items: Sequence, accelerator: Accelerator) -> Sequence:
-    """This process's part of the items, each of which belongs to one process; ValueError if nothing is left for it."""
+    """Return this process's share of the items; ValueError if there are fewer items than processes."""
     size = accelerator.num_processes
     if len(items) < size:
         raise ValueError(f"{size} processes cannot share {len(items)} examples: use more, or larger batches")
@@ -57,9 +77,9 @@ def share(items: Sequence, accelerator: Accelerator) -> Sequence:
 
 
 def add_up(sums: Tensor, accelerator: Accelerator) -> Tensor:
-    """The sum over all processes, with the gradient of this one's part times their number.
+    """Return the sum over all processes, with this process's gradient multiplied by their number.
 
-    The processes average their gradients, so that the average is the gradient of the whole sum.
+    accelerate averages the gradients of all processes; the average is then the gradient of the whole sum.
     """
     total = accelerator.reduce(sums.detach(), "sum")
     return total + accelerator.num_processes * (sums - sums.detach())

@@ -1,20 +1,29 @@
-"""What several tests share: the embedded checkpoint in our implementation and in the official one.
+"""Shared fixtures: the embedded checkpoint in our implementation and in the official one.
 
-Imports stand in the fixtures: the process that shares the tests out needs none of them, and so begins seconds sooner.
+The fixtures import what they need themselves: the process that distributes the tests needs none of it, and so starts
+seconds earlier.
 """
 
 import os
+from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-os.environ["MINE"] = "off"  # what is checked is the series, not what its maintainer has written as a reader
+os.environ["MINE"] = "off"  # test the series, not the parts that its maintainer has written as a reader
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# no example has a time limit, since processes share the machine; fixtures that hypothesis meets are never altered
+# No time limit, because processes share the machine. Fixtures used with hypothesis are never changed.
 settings.register_profile("series", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 settings.load_profile("series")
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Print one line per reason for skipping, with the number of tests."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -57,7 +66,7 @@ def reference():
 
 @pytest.fixture(scope="session")
 def batches(tokenizer) -> dict:
-    """A single sentence, a sentence pair and a padded batch, tokenized."""
+    """Return a single sentence, a sentence pair and a padded batch, tokenized."""
     from tests.helpers import SENTENCE
 
     return {
@@ -69,7 +78,7 @@ def batches(tokenizer) -> dict:
 
 @pytest.fixture
 def cased(tmp_path) -> Path:
-    """The folder of a BERT with the vocabulary CASED."""
+    """Return the folder of a BERT with the vocabulary CASED."""
     from transformers import BertConfig
 
     from tests.helpers import CASED, write_vocabulary

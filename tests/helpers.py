@@ -1,4 +1,4 @@
-"""What several tests need: small models, the project's folder, and an environment of no user's."""
+"""Shared helpers: small models, the project's folder, commands in a separate process."""
 
 import json
 import os
@@ -27,20 +27,20 @@ unix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no such sign
 
 
 def tiny_tokenizer(size: int = TINY["vocab_size"]) -> WordPieceTokenizer:
-    """The five special tokens, and letters and numbers up to a vocabulary of this size."""
+    """Return a tokenizer of the special tokens, letters and numbers, with a vocabulary of this size."""
     words = [*"abcdefghijklmnopqrstuvwxyz", *(str(number) for number in range(size))]
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words][:size]
     return WordPieceTokenizer({token: number for number, token in enumerate(tokens)})
 
 
 def write_vocabulary(folder: Path, tokens: Sequence[str], lowercase: bool = True) -> None:
-    """A tokenizer of these tokens, in files that every release of transformers reads."""
+    """Write a tokenizer with these tokens, in files that every release of transformers reads."""
     (folder / "vocab.txt").write_text("\n".join(tokens), "utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lowercase}), "utf-8")
 
 
 def filled(number: float) -> TransformerForSequenceClassification:
-    """A model that can be told from another: all its weights are one number."""
+    """Return a model whose weights are all this number."""
     model = TransformerForSequenceClassification(BertConfig(**TINY))
     with torch.no_grad():
         for weight in model.parameters():
@@ -49,39 +49,39 @@ def filled(number: float) -> TransformerForSequenceClassification:
 
 
 def saved_number(folder: Path) -> float:
-    """The number that all weights of the saved model are; more than one would be a mixture of models."""
+    """Return the number that all weights of a saved model are; fail for a mixture of two models."""
     weights = TransformerForSequenceClassification.from_checkpoint(folder).state_dict().values()
     (number,) = {value for weight in weights for value in weight.unique().tolist()}
     return number
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder, sorted."""
+    """Return the names in a folder, sorted."""
     return sorted(path.name for path in folder.iterdir())
 
 
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT)}
 
 
-# two processes on a machine without a GPU
+# Two processes on a machine without a GPU.
 LAUNCH = ["-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
 LAUNCH += ["--dynamo_backend", "no", "--main_process_port", "0", "--num_cpu_threads_per_process", "1"]
 LAUNCH += ["--multi_gpu", "--num_processes", "2"]
 
 
 def pretraining_command(folder: Path, *options: str, launch: Sequence[str] = ()) -> list[str]:
-    """The program that pretrains, on 60 reviews."""
-    return [sys.executable, *launch, "scripts/pretrain.py", str(folder), "--cpu", "--texts", "60", *options]
+    """Return the command that pretrains on 60 reviews."""
+    return [sys.executable, *launch, "scripts/pretrain.py", str(folder), "--cpu", "--limit", "60", *options]
 
 
 def run_pretraining(folder: Path, *options: str, launch: Sequence[str] = ()) -> subprocess.CompletedProcess:
-    """How it ended, and what it said."""
+    """Run the command that pretrains on 60 reviews."""
     settings = {"cwd": ROOT, "env": ONE_THREAD, "capture_output": True, "text": True, "check": False}
     return subprocess.run(pretraining_command(folder, *options, launch=launch), **settings)
 
 
 def torch_names(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """One of our layers' weights under the names of nn.TransformerEncoderLayer, which stacks query, key and value."""
+    """Rename a layer's weights for nn.TransformerEncoderLayer, which stacks query, key and value."""
     renamed = {
         "self_attn.out_proj": "attention.output",
         "linear1": "feed_forward.intermediate",
@@ -98,7 +98,7 @@ def torch_names(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def shaken(model: torch.nn.Module, std: float = 0.3) -> torch.nn.Module:
-    """The model in evaluation mode, noise on every weight, so that no bias is 0 and no two LayerNorms are alike."""
+    """Add noise to every weight, so that no bias is 0 and no two LayerNorms are equal; evaluation mode."""
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) * std)
@@ -106,7 +106,7 @@ def shaken(model: torch.nn.Module, std: float = 0.3) -> torch.nn.Module:
 
 
 def ragged_batch(lengths: list[int], vocab_size: int = 30) -> dict[str, torch.Tensor]:
-    """Random ids of these lengths, padded, the second half of each row of token type 1."""
+    """Return a padded batch of random ids with these lengths; the second half of each row has token type 1."""
     generator = torch.Generator().manual_seed(sum(lengths))
     column, length = torch.arange(max(lengths)), torch.tensor(lengths)[:, None]
     mask = (column < length).long()
@@ -116,20 +116,20 @@ def ragged_batch(lengths: list[int], vocab_size: int = 30) -> dict[str, torch.Te
 
 
 def skip_or_fail(reason: str) -> None:
-    """Skip a test that needs what is not installed; where CI runs it is installed, so there it fails."""
+    """Skip a test that needs a program that is not installed; fail in CI, where every program is installed."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
 
 
 def has_locale(name: str) -> bool:
-    """Whether the system knows a locale; Debian: apt install locales-all."""
+    """Return whether the system has a locale; Debian: apt install locales-all."""
     listed = subprocess.run(["locale", "-a"], capture_output=True, text=True, check=False)
     return name in listed.stdout.split()
 
 
 def data_of(view) -> dict:
-    """The data in a view's page, numbers restored as the page itself does."""
+    """Return the data in a view's page, with numbers divided as the page does."""
     params = json.loads(re.search(r'id="data">(.*?)</script>', view.page, re.DOTALL)[1])
     for panel in params["attention"].values():
         for name in {"attn", "queries", "keys"} & panel.keys():
@@ -144,18 +144,18 @@ from types import SimpleNamespace
 sys.path.insert(0, "scripts")
 from processes import exclusive_lock
 with exclusive_lock(Path(sys.argv[1]), SimpleNamespace(is_main_process=True)):
-    print("at work", flush=True)
+    print("locked", flush=True)
     time.sleep(600)
 """
 
 
 @contextmanager
 def at_work_in(folder: Path) -> Iterator[subprocess.Popen]:
-    """Another process that is at work in a folder, as a run of our programs is, until it is killed at the end."""
+    """Let another process lock a folder, as a run of our programs does, until it is killed at the end."""
     command = [sys.executable, "-W", "ignore", "-c", HOLD, str(folder.resolve())]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout.readline() == "at work\n"
+            assert process.stdout.readline() == "locked\n"
             yield process
         finally:
             process.kill()

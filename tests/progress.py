@@ -1,4 +1,4 @@
-"""Plugin that prints progress once a minute, and at the end where the time went: `pytest -p tests.progress`."""
+"""Plugin that prints progress once a minute and the time of each group at the end: `pytest -p tests.progress`."""
 
 import time
 from collections import Counter

@@ -1,6 +1,6 @@
-"""A real browser that reaches nothing outside, and the example every test here draws.
+"""A real browser without access to the network, and the example that most of the tests draw.
 
-It needs Chromium or Chrome. Where there is none the tests are skipped with a reason; with CI=true they fail instead.
+The tests need Chromium or Chrome, and some of them Firefox. Without these they are skipped; with CI=true they fail.
 """
 
 import shutil
@@ -10,21 +10,21 @@ import pytest
 import torch
 from playwright.sync_api import sync_playwright
 
-from publish.browser import BROWSERS, find_browser
+from publish.browser import find_browser
 from tests.browser.firefox import Firefox
 from tests.helpers import skip_or_fail
 from views import head_view, model_view, neuron_view
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 WINDOW = {"width": 1300, "height": 900}
+PROGRAMS = {"Chromium": find_browser(), "Firefox": shutil.which("firefox-esr") or shutil.which("firefox")}
+MISSING = f"install {' and '.join(name for name, path in PROGRAMS.items() if not path)} for the browser tests"
 LOCAL = ("file:", "data:", "blob:", "about:", "http://127.0.0.1:", "ws://127.0.0.1:")
 
 
 @pytest.fixture(scope="session")
 def browser():
-    path = find_browser()
-    if path is None:
-        skip_or_fail(f"no browser found among {', '.join(BROWSERS)}: install Chromium to run these tests")
+    path = PROGRAMS["Chromium"] or skip_or_fail(MISSING)
     options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=options)
@@ -34,7 +34,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def window(browser):
-    """A page that the tests of a module share, since a new one takes longer than most of them."""
+    """Return a page shared by the tests of a module, because opening one takes longer than most of them."""
     context = browser.new_context(viewport=WINDOW)
     page = context.new_page()
     page.set_default_timeout(20_000)
@@ -45,7 +45,7 @@ def window(browser):
         route.abort()
 
     def answer(dialog):
-        if dialog.type == "beforeunload":  # of JupyterLab, on the way to the next test
+        if dialog.type == "beforeunload":  # from JupyterLab, when the next test begins
             dialog.accept()
         else:
             page.heard.append(("dialog", dialog.message, ""))
@@ -65,7 +65,7 @@ def window(browser):
 
 @pytest.fixture
 def page(window):
-    """An empty page in a 1300-pixel window; `page.heard` lists its errors, dialogs and requests that would leave it."""
+    """Return an empty page, 1300 pixels wide; `page.heard` lists errors, dialogs and requests to other servers."""
     window.goto("about:blank")
     window.set_viewport_size(WINDOW)
     window.emulate_media(color_scheme="light")
@@ -75,9 +75,7 @@ def page(window):
 
 @pytest.fixture(scope="module")
 def firefox(tmp_path_factory):
-    program = shutil.which("firefox-esr") or shutil.which("firefox")
-    if program is None:
-        skip_or_fail("no Firefox found: install it (Debian: firefox-esr) to run these tests")
+    program = PROGRAMS["Firefox"] or skip_or_fail(MISSING)
     browser = Firefox(program, tmp_path_factory.mktemp("firefox"))
     yield browser
     browser.close()
@@ -85,7 +83,7 @@ def firefox(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pair(tokenizer, encoder) -> SimpleNamespace:
-    """A sentence pair: its 13 tokens, where sentence B starts, and attention, queries and keys, stacked by layer."""
+    """Return a sentence pair: 13 tokens, the start of sentence B, and attention, queries and keys of all layers."""
     batch = tokenizer(*PAIR)
     with torch.no_grad():
         output = encoder(**batch, output_attentions=True, output_queries_keys=True)
@@ -102,7 +100,7 @@ def pair(tokenizer, encoder) -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def draw(encoder, tokenizer, pair):
-    """The three views of the pair, by name."""
+    """Return functions that draw the three views of the pair, by name."""
     return {
         "head": lambda **options: head_view(pair.attentions, pair.tokens, pair.start, **options),
         "model": lambda **options: model_view(pair.attentions, pair.tokens, pair.start, **options),
@@ -112,6 +110,6 @@ def draw(encoder, tokenizer, pair):
 
 @pytest.fixture(scope="session")
 def many() -> tuple[torch.Tensor, list[str]]:
-    """Weights (12, 1, 12, 64, 64) of which most are small, as in a trained model."""
+    """Return weights (12, 1, 12, 64, 64), most of them small, as in a trained model."""
     scores = 4 * torch.randn(12, 1, 12, 64, 64, generator=torch.Generator().manual_seed(0))
     return scores.softmax(dim=-1), [f"t{number}" for number in range(64)]

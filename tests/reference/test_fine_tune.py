@@ -1,4 +1,4 @@
-"""The command line of fine_tune: which last layer it takes, whose classes those are, and what it refuses first."""
+"""The command line of fine_tune: the head and the classes of the model, the printed lines, and invalid options."""
 
 import sys
 from functools import cache
@@ -9,6 +9,7 @@ import torch
 from transformers import BertConfig, BertModel, pipeline
 
 import fine_tune
+import pretrain
 from tests.helpers import TINY, names, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import Examples
@@ -22,14 +23,14 @@ ROWS = [f"{letter} {number},{'pos' if letter == 'p' else 'neg'}" for letter in "
 
 @pytest.fixture
 def own(tmp_path) -> Path:
-    """A CSV of two classes: the word tells which."""
+    """A CSV of two classes that the first letter decides."""
     (tmp_path / "own.csv").write_text("\n".join(["text,label", *ROWS]), "utf-8")
     return tmp_path / "own.csv"
 
 
 @cache
 def trained() -> TransformerForSequenceClassification:
-    """A classifier that has learned the rows, of which the class 0 is "pos"."""
+    """Return a classifier trained on the rows, in which class 0 is "pos"."""
     torch.manual_seed(0)
     model = TransformerForSequenceClassification(BertConfig(**TINY))
     texts, names = zip(*(row.split(",") for row in ROWS), strict=True)
@@ -40,7 +41,7 @@ def trained() -> TransformerForSequenceClassification:
 
 
 def saved(folder: Path, labels: list[str] | None) -> Path:
-    """A classifier that is always right about the rows if its classes are called "pos" and "neg"."""
+    """Save a classifier that is always right about the rows if its classes are named "pos" and "neg"."""
     if labels and len(labels) > 2:
         TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels))).save(
             folder, tiny_tokenizer(), labels
@@ -52,7 +53,7 @@ def saved(folder: Path, labels: list[str] | None) -> Path:
 
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run the program here, and give back what it printed."""
+    """Run the program in this process, and return its output."""
 
     def call(*arguments) -> str:
         monkeypatch.setattr(sys, "argv", ["fine_tune.py", "--cpu", *map(str, arguments)])
@@ -62,7 +63,7 @@ def run(monkeypatch, capsys):
     return call
 
 
-# a word's letter decides its label, but b's depends on what stands before it
+# A word's letter decides its label, except for b, whose label depends on the word before it.
 WORD_ROWS = [["a,O", "b,B-x", "c,I-x"], ["c,O", "b,O", "a,O", "don't,B-y"], ["a,O", "b,B-x", "a,O", "b,B-x"]]
 
 
@@ -76,7 +77,7 @@ def words(tmp_path) -> Path:
 
 @pytest.fixture
 def tiny(tmp_path) -> Path:
-    """A BERT of random weights with the letters and numbers for words."""
+    """A BERT of random weights whose vocabulary is the letters and numbers."""
     torch.manual_seed(0)
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path / "bert")
     write_vocabulary(tmp_path / "bert", [*tiny_tokenizer().vocab])
@@ -85,7 +86,7 @@ def tiny(tmp_path) -> Path:
 
 @pytest.fixture
 def refused(run):
-    """The words with which the program ends, before it has read a model's weights or trained."""
+    """Run the program, which ends with an error, and return its message."""
 
     def call(*arguments) -> str:
         with pytest.raises(SystemExit) as caught:
@@ -97,20 +98,20 @@ def refused(run):
 
 
 @pytest.mark.parametrize("labels", [["pos", "neg"], ["neg", "pos"]])
-def test_classes_are_matched_by_their_names(tmp_path, own, run, labels):
+def test_classes_are_matched_by_name(tmp_path, own, run, labels):
     folder = saved(tmp_path / "model", labels)
     printed = run("--data", own, "--checkpoint", folder, "--epochs", 0, "--save", tmp_path / "again")
     right = "100.0%" if labels[0] == "pos" else "0.0%"
-    assert f"last layer: that of {folder}, for {', '.join(labels)}" in printed
-    assert f"test accuracy {right} (" in printed
+    assert f"Classification head: from {folder}, with the classes {', '.join(labels)}" in printed
+    assert f"Test accuracy: {right} of" in printed
     again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
     assert list(again.config.id2label.values()) == labels
 
 
-def test_classes_without_names_are_those_of_the_data(tmp_path, own, run):
+def test_unnamed_classes_get_names_from_data(tmp_path, own, run):
     folder = saved(tmp_path / "model", None)
     printed = run("--data", own, "--checkpoint", folder, "--epochs", 0, "--save", tmp_path / "again")
-    assert "for neg, pos" in printed
+    assert "with the classes neg, pos" in printed
     again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
     assert list(again.config.id2label.values()) == ["neg", "pos"]
 
@@ -119,32 +120,32 @@ def test_classes_without_names_are_those_of_the_data(tmp_path, own, run):
     ("labels", "names", "classes"),
     [
         (["so-so", "pos", "neg"], ["neg", "pos"], "so-so, pos, neg"),  # data with some of the classes
-        (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # of classes without names, too
+        (None, ["0", "11"], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),  # unnamed classes, too
         (None, ["10", "2", "LABEL_3"], None),
         (None, [str(number) for number in range(12)], "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"),
         (None, [str(number) for number in range(1, 13)], "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"),
         (None, [f"LABEL_{number}" for number in (2, 10)], ", ".join(f"LABEL_{number}" for number in range(12))),
     ],
 )
-def test_the_classes_of_the_data_are_found_in_the_model(tmp_path, labels, names, classes):
+def test_classes_of_data_are_found_in_model(tmp_path, labels, names, classes):
     model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=len(labels or range(12))))
     model.save(tmp_path / "model", tiny_tokenizer(), labels)
     arguments = TransformerForSequenceClassification, str(tmp_path / "model"), sorted_names(names)
     if classes is None:
-        with pytest.raises(ValueError, match=r"tells LABEL_0, .* apart, and the data has 10, 2, LABEL_3"):
+        with pytest.raises(ValueError, match=r"has the classes LABEL_0, .*, but the data has 10, 2, LABEL_3"):
             fine_tune.starting_model(*arguments)
     else:
         assert ", ".join(fine_tune.starting_model(*arguments)[1]) == classes
 
 
 @pytest.mark.parametrize("labels", [["cat", "dog"], ["pos", "NEG"], ["pos", "negative", "so-so"]])
-def test_other_classes_are_refused(tmp_path, own, refused, labels):
+def test_other_classes_raise(tmp_path, own, refused, labels):
     folder = saved(tmp_path / "model", labels)
-    words = f"{folder} tells {', '.join(labels)} apart, and the data has neg, pos: take another checkpoint"
+    words = f"{folder} has the classes {', '.join(labels)}, but the data has neg, pos: choose another checkpoint"
     assert words in refused("--data", own, "--checkpoint", folder, "--epochs", 0)
 
 
-def test_the_last_layer_is_kept_however_the_checkpoint_is_named(tmp_path, own, run, monkeypatch):
+def test_head_is_kept_for_every_form_of_checkpoint_name(tmp_path, own, run, monkeypatch):
     saved(tmp_path / "model", ["pos", "neg"])
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
@@ -157,14 +158,14 @@ def test_the_last_layer_is_kept_however_the_checkpoint_is_named(tmp_path, own, r
     found.append(run(*common, "--checkpoint", "somebody/model"))
     results = {printed.splitlines()[-1] for printed in found}
     assert len(results) == 1
-    assert "test accuracy 100.0%" in results.pop()
+    assert "Test accuracy: 100.0%" in results.pop()
 
 
-def test_a_checkpoint_without_a_last_layer_gets_one_and_says_so(tmp_path, own, run):
+def test_checkpoint_without_head_gets_new_head(tmp_path, own, run):
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path / "bert")
     write_vocabulary(tmp_path / "bert", [*tiny_tokenizer().vocab])
     printed = run("--data", own, "--checkpoint", tmp_path / "bert", "--epochs", 0)
-    assert f"last layer: new and untrained, since {tmp_path / 'bert'} has none" in printed
+    assert f"Classification head: new and untrained, because {tmp_path / 'bert'} has none" in printed
 
 
 @pytest.mark.parametrize(
@@ -180,11 +181,22 @@ def test_a_checkpoint_without_a_last_layer_gets_one_and_says_so(tmp_path, own, r
         (["--checkpoint", "no/model/here"], '"no/model/here" is no local folder'),
     ],
 )  # fmt: skip
-def test_bad_options_end_in_words(refused, options, words):
+def test_invalid_options_end_with_message(refused, options, words):
     assert words in refused(*options)
 
 
-def test_a_place_that_is_not_ours_is_refused_before_training(tmp_path, own, refused, monkeypatch):
+@pytest.mark.parametrize(
+    ("program", "first", "second"),
+    [(fine_tune, ["--data", "a.csv"], ["--tokens", "b.csv"]), (pretrain, ["--cased"], ["--tokenizer", "bert", "run"])],
+)
+def test_options_that_exclude_each_other_end_with_usage(program, first, second, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["program", *first, *second])
+    with pytest.raises(SystemExit, match="2"):
+        program.main()
+    assert f"argument {second[0]}: not allowed with argument {first[0]}" in capsys.readouterr().err
+
+
+def test_foreign_save_folder_raises_before_training(tmp_path, own, refused, monkeypatch):
     monkeypatch.setattr(fine_tune, "fit", lambda *arguments, **options: pytest.fail("it was trained"))
     folder = saved(tmp_path / "model", ["pos", "neg"])
     (tmp_path / "thesis").mkdir()
@@ -195,25 +207,25 @@ def test_a_place_that_is_not_ours_is_refused_before_training(tmp_path, own, refu
     assert names(tmp_path) == ["model", "own.csv", "thesis"]
 
 
-def test_rows_that_were_read_are_counted_and_swallowed_ones_are_told(tmp_path, run, refused):
+def test_rows_are_counted_and_multiline_rows_reported(tmp_path, run, refused):
     folder = saved(tmp_path / "model", ["pos", "neg"])
     lines = ["text,label", *ROWS, "n 1,neg"]
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
     common = ["--data", tmp_path / "own.csv", "--checkpoint", folder, "--epochs", 0]
     printed = run(*common)
-    assert "61 rows read, 60 different texts\n2 classes: neg (30), pos (30)\n48 texts to learn from" in printed
+    assert "Read 61 rows.\n2 classes: neg (30), pos (30)\nDistinct texts: 48 for training, 6 for" in printed
     lines[5], lines[17] = f'"{lines[5]}', lines[17].replace(",", '",')
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
     printed = run(*common)
-    assert "49 rows read, 48 different texts" in printed
-    assert "1 of them contain line breaks, which a stray quote causes: look there" in printed
+    assert "Read 49 rows." in printed
+    assert "Rows that span several lines: 1. Look for a stray quotation mark." in printed
     lines[17] = lines[17].replace('"', "")
     lines[18] = f'"{lines[18]}'
     (tmp_path / "own.csv").write_text("\n".join(lines), "utf-8")
     assert "own.csv cannot be read ('" in refused(*common)
 
 
-def test_a_loss_that_is_not_finite_ends_in_words(tmp_path, own, refused, monkeypatch):
+def test_loss_that_is_not_finite_ends_with_message(tmp_path, own, refused, monkeypatch):
     def fit(*arguments, **options):
         raise FloatingPointError("the loss is nan at step 4")
 
@@ -231,22 +243,22 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
     ("rows", "fact"),
     [
         ([f"a b {n},{'usual' if n % 10 else 'rare'}" for n in range(40)],
-         "most frequent class in the test part: usual, 75.0%\ntest accuracy "),
+         "Most frequent class of the test split: usual (75.0%)\nTest accuracy: "),
         ([f"a b {n},{'yn'[n % 2]}" for n in range(20) for _ in "ab"] + ["a b 0,n"],
-         "1 texts have different labels in several rows: the first is used"),
+         "Texts with conflicting labels: 1. The first label of each is used."),
         ([f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
-         "texts of more than 16 tokens, of which the rest is cut off: 4\n"),
+         "Texts truncated to 16 tokens: 4\n"),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "25 classes: c00 (4), "),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "c19 (4), and 5 more\n"),
         ([f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
-         "labels read as whole numbers: 0.0 as 0, 1.0 as 1\n2 classes: 0 (20), 1 (20)\n"),
+         "Labels read as integers: 0.0 as 0, 1.0 as 1\n2 classes: 0 (20), 1 (20)\n"),
     ],
 )  # fmt: skip
-def test_what_was_read_is_reported(tmp_path, tiny, run, rows, fact):
+def test_data_report(tmp_path, tiny, run, rows, fact):
     assert fact in run("--data", fact_table(tmp_path, rows), "--checkpoint", tiny, "--epochs", 0)
 
 
-def test_saving_is_tried_before_training(tmp_path, own, tiny, refused, monkeypatch):
+def test_saving_is_tested_before_training(tmp_path, own, tiny, refused, monkeypatch):
     def broken(*arguments):
         raise ValueError("a file cannot hold the token 'a'")
 
@@ -263,16 +275,17 @@ def test_saving_is_tried_before_training(tmp_path, own, tiny, refused, monkeypat
 LEARN = ["--epochs", 25, "--batch-size", 8, "--learning-rate", 2e-2]
 
 
-def test_words_are_learned_scored_saved_and_read_by_pipeline(tmp_path, words, tiny, run):
+def test_words_are_learned_scored_and_read_by_pipeline(tmp_path, words, tiny, run):
     printed = run("--tokens", words, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved").splitlines()
     counts = "4 classes: B-x (60), B-y (20), I-x (20), O (180)"
-    assert printed[:3] == ["280 words read in 60 texts, 60 of them different", counts, "48 texts to learn from"]
+    sizes = "Distinct texts: 48 for training, 6 for validation, 6 for the test"
+    assert printed[:3] == ["Read 280 words in 60 texts.", counts, sizes]
     rows = {line.split()[0]: line.split()[1:] for line in printed}
     assert rows["x"][:3] == ["1.00", "1.00", "1.00"]
     counts = {name: int(rows[name][3]) for name in ("B-x", "B-y", "I-x", "O", "x", "y", "all")}
     assert counts["all"] == counts["x"] + counts["y"] == counts["B-x"] + counts["B-y"]
     again = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0).splitlines()
-    assert again[3] == f"last layer: that of {tmp_path / 'saved'}, for B-x, B-y, I-x, O"
+    assert again[3] == f"Classification head: from {tmp_path / 'saved'}, with the classes B-x, B-y, I-x, O"
     assert again[4:] == printed[5:]
     texts = [text for text, _ in read_words(words).test]
     model = TransformerForTokenClassification.from_checkpoint(tmp_path / "saved")
@@ -287,26 +300,26 @@ def test_words_are_learned_scored_saved_and_read_by_pipeline(tmp_path, words, ti
 def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):
     model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=5))
     with torch.no_grad():
-        model.classifier.bias[0] = 100.0  # the answer is always z, which the data does not have
+        model.classifier.bias[0] = 100.0  # always predicts z, which the data does not have
     model.save(tmp_path / "saved", tiny_tokenizer(), ["z", "O", "B-x", "I-x", "B-y"])
     printed = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
     rows = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
-    assert "test accuracy 0.0% of" in printed
+    assert "Test accuracy: 0.0% of" in printed
     assert (rows["z"][0], rows["z"][3], rows["O"][1]) == ("0.00", "0", "0.00")
 
 
-def test_texts_longer_than_the_model_are_cut_and_all_their_words_count(tmp_path, tiny, run):
+def test_long_texts_are_divided_and_all_words_count(tmp_path, tiny, run):
     texts = [[f"{'ab'[place % 2]},{'xy'[place % 2]}" for place in range(20 + number)] for number in range(10)]
     (tmp_path / "long.csv").write_text("\n\n".join("\n".join(rows) for rows in texts), "utf-8")
     printed = run("--tokens", tmp_path / "long.csv", "--checkpoint", tiny, "--epochs", 0)
-    assert "texts of more than 16 tokens, cut between two words: 10" in printed
+    assert "Texts of more than 16 tokens, divided between words: 10" in printed
     tested = len(read_words(tmp_path / "long.csv").test[0][0])
     assert f" of {tested} words, loss" in printed
-    assert 'no spans, since no word has the label "O" (outside)' in printed
-    assert "whole spans" not in printed
+    assert 'Spans are not scored, because no word has the label "O" (outside).' in printed
+    assert "\nspan " not in printed
 
 
-def test_every_class_can_be_learned(tmp_path):
+def test_every_class_is_in_the_training_split(tmp_path):
     texts = [[("a", "O"), (str(number), "O")] for number in range(30)] + [[("b", "rare"), ("c", "O")]]
     rows = "\n\n".join("\n".join(",".join(row) for row in text) for text in texts)
     (tmp_path / "rare.csv").write_text(rows, "utf-8")
@@ -316,11 +329,10 @@ def test_every_class_can_be_learned(tmp_path):
         assert {label for _, labels in found.train for label in labels} == {0, 1}
 
 
-def test_other_word_classes_and_two_tasks_are_refused(tmp_path, words, own, refused):
+def test_other_word_classes_and_other_files_raise(tmp_path, words, own, refused):
     TransformerForTokenClassification(BertConfig(**TINY, num_labels=2)).save(
         tmp_path / "saved", tiny_tokenizer(), ["O", "z"]
     )
-    told = refused("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
-    assert "tells O, z apart, and the data has B-x, B-y, I-x, O: take another checkpoint" in told
-    assert "are two tasks: pass one of them" in refused("--tokens", words, "--data", own)
+    message = refused("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
+    assert "has the classes O, z, but the data has B-x, B-y, I-x, O: choose another checkpoint" in message
     assert "line 1 has 1 field" in refused("--tokens", tmp_path / "saved" / "vocab.txt")

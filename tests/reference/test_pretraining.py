@@ -112,13 +112,13 @@ def test_beside_its_state_lies_a_checkpoint(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "options", "message"),
     [
-        ({"steps": 9}, {}, r"is of a run with steps=8, and steps=9 is asked for: go on with its own"),
-        ({"seed": 1}, {}, r"seed=0, and seed=1"),
-        ({"probability": 0.2}, {}, r"probability=0.3, and probability=0.2"),
-        ({}, {"hidden_size": 24}, r"model\.[a-z_.]+='\(.*12.*\) torch.float32', and model\.[a-z_.]+='\(.*24"),
+        ({"steps": 9}, {}, r"is from a run with steps=8, but this run has steps=9: use its settings"),
+        ({"seed": 1}, {}, r"seed=0, but this run has seed=1"),
+        ({"probability": 0.2}, {}, r"probability=0.3, but this run has probability=0.2"),
+        ({}, {"hidden_size": 24}, r"model\.[a-z_.]+='\(.*12.*\) torch.float32', but .* model\.[a-z_.]+='\(.*24"),
     ],
 )
-def test_another_run_does_not_go_on(tmp_path, settings, options, message):
+def test_other_settings_do_not_resume(tmp_path, settings, options, message):
     new_run().learn(3, tmp_path, quiet=True)
     other = new_run(Settings(**vars(SETTINGS) | settings), **options)
     before = weights_of(other)
@@ -133,37 +133,41 @@ def without(facts: dict, name: str) -> dict:
 
 FOREIGN = {
     "no facts": (lambda facts: None, lambda tensors: tensors, r"cannot be read .*: fetch or save it again"),
-    "facts in a list": (lambda facts: [facts], lambda tensors: tensors, r"does not hold a loss of each step"),
-    "no losses": (lambda facts: without(facts, "losses"), lambda tensors: tensors, r"a loss of each step"),
+    "facts in a list": (lambda facts: [facts], lambda tensors: tensors, r"the number of losses differs"),
+    "no losses": (lambda facts: without(facts, "losses"), lambda tensors: tensors, r"the number of losses differs"),
     "a loss less": (
         lambda facts: facts | {"losses": facts["losses"][1:]},
         lambda tensors: tensors,
-        r"a loss of each step",
+        r"the number of losses differs",
     ),
-    "no curve": (lambda facts: without(facts, "curve"), lambda tensors: tensors, r"after each round"),
-    "another curve": (lambda facts: facts | {"curve": [3]}, lambda tensors: tensors, r"after each round"),
-    "other texts": (lambda facts: facts | {"ids": "ab"}, lambda tensors: tensors, r"of a run with ids='ab'"),
-    "no steps": (lambda facts: without(facts, "steps"), lambda tensors: tensors, r"of a run with steps=None"),
+    "no curve": (lambda facts: without(facts, "curve"), lambda tensors: tensors, r"evaluation of a round is missing"),
+    "another curve": (
+        lambda facts: facts | {"curve": [3]},
+        lambda tensors: tensors,
+        r"evaluation of a round is missing",
+    ),
+    "other texts": (lambda facts: facts | {"ids": "ab"}, lambda tensors: tensors, r"from a run with ids='ab'"),
+    "no steps": (lambda facts: without(facts, "steps"), lambda tensors: tensors, r"from a run with steps=None"),
     "no optimizer": (
         lambda facts: facts,
         lambda tensors: {name: t for name, t in tensors.items() if not name.startswith("exp_avg.")},
-        r"of a run with exp_avg\..*=None, and",
+        r"from a run with exp_avg\..*=None, but this run",
     ),
     "half weights": (
         lambda facts: facts,
         lambda tensors: tensors | {"model.head.bias": tensors["model.head.bias"].half()},
-        r"model\.head\.bias='\(\d+,\) torch\.float16', and",
+        r"model\.head\.bias='\(\d+,\) torch\.float16', but",
     ),
     "a tensor too many": (
         lambda facts: facts,
         lambda tensors: tensors | {"exp_avg.other": torch.zeros(2)},
-        r"exp_avg\.other='\(2,\) torch\.float32', and exp_avg\.other=None is asked for",
+        r"exp_avg\.other='\(2,\) torch\.float32', but this run has exp_avg\.other=None",
     ),
 }
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_state_is_refused_in_words(tmp_path, name):
+def test_foreign_state_raises(tmp_path, name):
     of_facts, of_tensors, message = FOREIGN[name]
     new_run().learn(3, tmp_path, quiet=True)
     path = tmp_path / STATE_FILE
@@ -436,23 +440,23 @@ def test_own_texts_are_learned_judged_and_gone_on_with(tmp_path, corpus, monkeyp
     own_command(tmp_path / "whole", [corpus], monkeypatch)
     printed = capsys.readouterr().out
     assert printed.startswith("Some cells of the notebooks need a larger model (num_hidden_layers=1, not 6;")
-    assert "240 texts read," in printed
+    assert "Read 240 texts," in printed
     assert "both neighbours, counted" in printed
     assert f"make lab CHECKPOINT={tmp_path / 'whole' / CHECKPOINT}" in printed
     own_command(tmp_path / "stopped", [corpus], monkeypatch, "--until", "2")
-    assert "counted" not in capsys.readouterr().out
+    assert "Accuracy" not in capsys.readouterr().out
     own_command(tmp_path / "stopped", [corpus], monkeypatch)
     whole, stopped = (load_file(tmp_path / name / STATE_FILE) for name in ("whole", "stopped"))
     assert all(torch.equal(whole[name], stopped[name]) for name in whole)
     assert names(tmp_path / "whole") == [".run.lock", CHECKPOINT, STATE_FILE]
-    with pytest.raises(SystemExit, match="is of a run with"):
+    with pytest.raises(SystemExit, match="is from a run with"):
         own_command(tmp_path / "whole", [corpus], monkeypatch, "--cased", "--vocabulary", "70")
 
 
 def test_the_notebooks_needs_can_be_met():
     config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
-    assert pretrain.needs(config, "all-MiniLM-L6-v2") == "The notebooks will run on this model"
-    assert "the first of its pieces" in pretrain.needs(config, None)
+    assert pretrain.requirements(config, "all-MiniLM-L6-v2") == "The notebooks will run on this model."
+    assert "its first piece" in pretrain.requirements(config, None)
 
 
 @pytest.mark.parametrize("split", ["\n", "\n\n", "\r\n\r\n"])
@@ -471,11 +475,11 @@ def test_texts_are_lines_or_blocks(tmp_path, split):
         ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
         (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
         ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
-        (b"one text of many words", "1 text in .* leave none to judge the model: use 100 or more"),
+        (b"one text of many words", "too few texts in .*, got 1: use 100 or more"),
         (None, "give the path of a text file"),
     ],
 )
-def test_files_that_are_no_texts_end_in_words(tmp_path, monkeypatch, content, words):
+def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, words):
     path = tmp_path / "own.txt"
     path.mkdir() if content is None else path.write_bytes(content)
     with pytest.raises(SystemExit, match=words):
@@ -487,19 +491,18 @@ def test_files_that_are_no_texts_end_in_words(tmp_path, monkeypatch, content, wo
     [
         (["--until", "0"], "--until=0 must be a whole number of 1 or more"),
         (["--until", "-3"], "--until=-3 must be a whole number of 1 or more"),
-        (["--texts", "-10"], "--texts=-10 must be a whole number of 1 or more"),
+        (["--limit", "-10"], "--limit=-10 must be a whole number of 1 or more"),
         (["--steps", "0"], "nothing to learn with steps=0"),
         (["--layers", "0"], "--layers=0 must be a whole number of 1 or more"),
         (["--positions", "2"], "--positions=2 must be a whole number of 3 or more"),
         (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),
-        (["--cased"], "--cased and --tokenizer are for --data"),
-        (["--data", __file__, "--cased", "--tokenizer", "x"], "--tokenizer=x says itself whether"),
+        (["--cased"], "--cased and --tokenizer need --data"),
         (["--data", "nowhere.txt"], "there is no file nowhere.txt"),
         (["--learning-rate", "0"], "--learning-rate=0.0 must lie between 0 and 1"),
         (["--probability", "nan"], "probability=nan must lie between 0 and 1"),
     ],
 )
-def test_bad_options_end_in_words_before_anything_is_written(tmp_path, monkeypatch, options, words):
+def test_invalid_options_end_before_anything_is_written(tmp_path, monkeypatch, options, words):
     monkeypatch.setattr(pretrain, "imdb_reviews", lambda part: pytest.fail("it was read"))
     monkeypatch.setattr(sys, "argv", ["pretrain.py", str(tmp_path / "run"), "--cpu", *options])
     with pytest.raises(SystemExit, match=re.escape(words)):
@@ -522,16 +525,16 @@ def test_the_command_leaves_a_folder_of_something_else_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     done = run_pretraining(tmp_path)
     assert done.returncode != 0
-    assert "holds something else than a run of pretraining: choose an empty folder" in done.stderr
+    assert "contains thesis.txt, but no pretraining run: choose an empty folder" in done.stderr
     assert names(tmp_path) == ["thesis.txt"]
 
 
-def test_a_second_run_is_refused_and_a_killed_one_locks_nobody_out(tmp_path, monkeypatch):
+def test_lock_excludes_second_run_and_survives_kill(tmp_path, monkeypatch):
     """The first goes on meanwhile."""
     corpus, folder = tmp_path / "texts.txt", tmp_path / "run"
     corpus.write_text("\n".join(f"text {number} of a few words" for number in range(100)), "utf-8")
     with at_work_in(folder) as first:
-        with pytest.raises(SystemExit, match=r"another run is at work in .*run: wait for its end, stop it"):
+        with pytest.raises(SystemExit, match=r"another run is using .*run: wait for it to finish"):
             own_command(folder, [corpus], monkeypatch, "--until", "1")
         assert first.poll() is None
         assert not (folder / STATE_FILE).exists()

@@ -251,7 +251,7 @@ def test_the_command_line_trains_and_saves(tmp_path, official_tokenizer, monkeyp
     monkeypatch.setattr(sys, "argv", ["fine_tune.py", *arguments.split()])
     command.main()
     printed = capsys.readouterr().out
-    assert "1 process, finished, best epoch 1" in printed
-    assert "of 20, loss" in printed
+    assert "Training in 1 process: finished, best epoch 1" in printed
+    assert "of 20 texts, 95% interval" in printed
     model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "model")
     assert tuple(model.config.id2label.values()) == SENTIMENTS

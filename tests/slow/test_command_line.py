@@ -60,8 +60,8 @@ def weights_of(model) -> torch.Tensor:
 def test_two_processes_train_to_the_weights_of_one(trained):
     """Each example once an epoch, gradients averaged, metrics over all: otherwise the weights would differ."""
     folder, alone, together = trained
-    assert "1 process, finished" in alone
-    assert "2 processes, finished" in together
+    assert "Training in 1 process: finished" in alone
+    assert "Training in 2 processes: finished" in together
     assert together.splitlines()[-1] == alone.splitlines()[-1]  # the test accuracy and its interval
     one, two = (TransformerForSequenceClassification.from_checkpoint(folder / name) for name in ("one", "two"))
     torch.manual_seed(0)
@@ -74,12 +74,14 @@ def test_two_processes_train_to_the_weights_of_one(trained):
 def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
     folder, alone, _ = trained
     printed = run(*PROGRAM, "--epochs", "0", "--checkpoint", folder / "one")
-    assert printed.splitlines()[-3] == f"last layer: that of {folder / 'one'}, for negative, positive"
+    assert (
+        printed.splitlines()[-3] == f"Classification head: from {folder / 'one'}, with the classes negative, positive"
+    )
     assert printed.splitlines()[-2:] == alone.splitlines()[-2:]
     model = TransformerForSequenceClassification.from_checkpoint(folder / "one")
     expected = evaluate(model, tokenizer, reviews().test[:41])
-    assert f"test accuracy {expected.accuracy:.1%} (" in printed
-    assert f"of 41, loss {expected.loss:.4f}" in printed
+    assert f"Test accuracy: {expected.accuracy:.1%} of 41 texts" in printed
+    assert f", loss {expected.loss:.4f}" in printed
 
 
 def test_your_own_csv_with_three_classes(trained, tmp_path):
@@ -92,13 +94,14 @@ def test_your_own_csv_with_three_classes(trained, tmp_path):
     saved = ["--checkpoint", folder / "tiny", "--save", tmp_path / "saved"]
     printed = run(*PROGRAM, *TRAINING, *own, *saved)
     classes = "3 classes: food (5), travel (5), weather (5)"
-    assert printed.startswith(f"15 rows read, 15 different texts\n{classes}\n9 texts to learn from\nlast layer: new")
-    assert "of 3, loss" in printed
+    sizes = "Distinct texts: 9 for training, 3 for validation, 3 for the test"
+    assert printed.startswith(f"Read 15 rows.\n{classes}\n{sizes}\nClassification head: new")
+    assert "of 3 texts, 95% interval" in printed
     model = TransformerForSequenceClassification.from_checkpoint(tmp_path / "saved")
     assert tuple(model.config.id2label.values()) == ("food", "travel", "weather")
     again = run(*PROGRAM, "--epochs", "0", *own, "--checkpoint", tmp_path / "saved").splitlines()
-    assert again[-3] == f"last layer: that of {tmp_path / 'saved'}, for food, travel, weather"
+    assert again[-3] == f"Classification head: from {tmp_path / 'saved'}, with the classes food, travel, weather"
     assert again[-1] == printed.splitlines()[-1]
-    words = "one tells negative, positive apart, and the data has food, travel, weather: take another"
+    words = "one has the classes negative, positive, but the data has food, travel, weather: choose another"
     assert words in refused(*own, "--checkpoint", folder / "one")
     assert "the column 'label' is missing from ['sentence', 'topic']" in refused(*own[:4])

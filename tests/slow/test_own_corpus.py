@@ -92,9 +92,9 @@ def test_what_is_printed_stands_beside_counts(runs):
     _, printed = runs
     lines = printed.splitlines()
     assert lines[0].startswith("Some cells of the notebooks need a larger model (num_hidden_layers=2, not 6;")
-    assert "the first of its pieces" in lines[1]
-    assert "texts read" in lines[2]
-    losses = {line.split("  ")[0]: float(line.split()[-1]) for line in lines if " right, loss " in line}
+    assert "its first piece" in lines[1]
+    assert lines[3].startswith("Read 4,000 texts")
+    losses = {line.split("  ")[0]: float(line.split()[-1]) for line in lines if "%, loss " in line}
     assert losses["model"] < losses["both neighbours, counted"] - 0.1
     assert losses["both neighbours, counted"] < losses["frequencies, counted"] - 0.5
 

@@ -44,7 +44,10 @@ def test_where_a_run_is_at_work_no_other_program_starts(tmp_path, launch):
     tuning = ["scripts/fine_tune.py", "--cpu", "--limit", "41", "--checkpoint", str(DATA / "tiny_bert")]
     tuning = [sys.executable, *launch, *tuning, "--save", str(folder)]
     going_on = pretraining_command(folder, "--steps", "4", launch=launch)
-    words = {"holds .run.lock, which is not a file of a model": tuning, "run: wait for its end, stop it, or": going_on}
+    words = {
+        "holds .run.lock, which is not a file of a model": tuning,
+        "run: wait for it to finish, stop it, or": going_on,
+    }
     with at_work_in(folder):
         for word, command in words.items():
             done = subprocess.run(
@@ -76,6 +79,6 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    assert "the same command goes on from the last round saved" in process.communicate(timeout=60)[0]
+    assert "The same command resumes from the last round saved" in process.communicate(timeout=60)[0]
     facts = pretrain.read_state(tmp_path / "run" / STATE_FILE)[0]
     assert len(facts["losses"]) >= pretrain.ROUND
