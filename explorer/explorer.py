@@ -3,7 +3,6 @@
 import base64
 import gzip
 import html
-import json
 import re
 from collections.abc import Mapping
 from hashlib import sha256
@@ -24,8 +23,8 @@ from utils.support.colours import css, variables
 from utils.support.files import write_file
 from utils.support.onnx import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
-from views.figures import splitting_rules, vocabulary_lines
-from views.page import own_text
+from views.figures import pack, splitting_rules, vocabulary_lines
+from views.page import json_for_html, own_text
 
 PARTS = Path(__file__).parent
 SHARED = ("tokenizer.js", "shares.js")  # with figures
@@ -156,11 +155,6 @@ def export(encoder: TransformerEncoder) -> bytes:
     return model.SerializeToString()
 
 
-def packed(tensor: Tensor, kind: str = "<f4") -> str:
-    """Its numbers as float32, or float16 as `kind` "<f2", in base64."""
-    return base64.b64encode(tensor.numpy().astype(kind).tobytes()).decode()
-
-
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
     """The page's first sentence: texts, tokens, ids, token types, and its numbers, packed."""
     batch = tokenizer(SENTENCE)
@@ -168,8 +162,8 @@ def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -
     with torch.inference_mode():
         outputs = Stations(encoder)(ids, batch["attention_mask"], types)
     tensors = dict(zip(OUTPUTS, outputs, strict=True))
-    half = {IN_HALF: packed(tensors.pop(IN_HALF), "<f2")}
-    numbers = {name: packed(tensor) for name, tensor in tensors.items()}
+    half = {IN_HALF: pack(tensors.pop(IN_HALF), "<f2")}
+    numbers = {name: pack(tensor) for name, tensor in tensors.items()}
     tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
     lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
     return {"texts": [SENTENCE, ""], "numbers": numbers, "half": half} | lists
@@ -182,7 +176,7 @@ def compared(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokeniz
         states, others = (encoder(**batch).last_hidden_state[0] for batch in batches)
     tokens = [tokenizer.tokens[token_id] for token_id in batches[1]["input_ids"][0].tolist()]
     numbers = {"vector": others.mean(dim=0), "shares": shares_of_cosine(states, others)}
-    return {"text": text, "tokens": tokens} | {name: packed(tensor) for name, tensor in numbers.items()}
+    return {"text": text, "tokens": tokens} | {name: pack(tensor) for name, tensor in numbers.items()}
 
 
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
@@ -207,11 +201,11 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "files": {kind: {"path": f"{ASSETS}/{name}", "size": len(files[name])} for kind, name in FILES.items()},
         "rules": splitting_rules(tokenizer.lowercase),
         "saved": saved_sentence(encoder, tokenizer),
-        "types": packed(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
+        "types": pack(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
         "pairs": PAIRS,
         "ending": [compared(text, encoder, tokenizer) for text in ENDING],
     }
-    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    return json_for_html(data)
 
 
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:

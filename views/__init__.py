@@ -1,4 +1,4 @@
-"""bertviz's views, drawn by bertviz itself, and figures that can be dragged: all without internet."""
+"""Interactive views of attention, drawn by bertviz, and draggable figures; all of them work offline."""
 
 from views.draw import head_view, model_view, neuron_view
 from views.explore import explore

@@ -1,7 +1,7 @@
-"""The head, model and neuron view, each as a function of attentions or of a model and its text.
+"""The head, model and neuron views of attention, drawn by bertviz's templates.
 
 Each function returns a `View`: Jupyter displays it, and its `.save(path)` writes a page that any browser opens.
-bertviz's templates get their libraries and data inside one frame, so that nothing is fetched and views do not meet.
+Each view has its own frame with all libraries and data, so that it fetches nothing and cannot affect other views.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,17 +26,20 @@ from views.models import name_of, read_heads, read_two_sides, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 
 
-class Given(TypedDict, total=False):
-    """What a head or model view takes by name, as bertviz does; an encoder–decoder model's attentions go alone."""
+class ViewArguments(TypedDict, total=False):
+    """Arguments that head and model views take by name, as in bertviz.
+
+    The attentions and tokens of an encoder–decoder model replace the positional arguments.
+    """
 
     encoder_attention: Sequence[Tensor]
     decoder_attention: Sequence[Tensor]
     cross_attention: Sequence[Tensor]
     encoder_tokens: Sequence[str]
     decoder_tokens: Sequence[str]
-    include_layers: Sequence[int]  # all others are left out
+    include_layers: Sequence[int]  # the others are omitted
     prettify_tokens: bool
-    name: str  # what the title calls the model: by default the checkpoint of an encoder that is passed
+    name: str  # of the model, for the title; by default the checkpoint of the encoder
 
 
 def head_view(
@@ -49,7 +52,7 @@ def head_view(
     heads: Sequence[int] | None = None,
     token: str | int | None = None,
     display_mode: str | None = None,
-    **given: Unpack[Given],
+    **named: Unpack[ViewArguments],
 ) -> View:
     """Draw lines between two columns of tokens, one colour per head: all heads of one layer at a time.
 
@@ -57,17 +60,17 @@ def head_view(
     Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
 
     The encoder is any model of this series or of transformers that returns its attention weights, with its tokenizer;
-    `sentence_b` can be left out. Of an encoder–decoder it is the text that the decoder writes, and of an image model
-    `sentence_a` holds its pixel_values (1, C, height, width), with None as tokenizer. `attention` holds one
-    tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of a second sentence's first
-    token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are shown at first.
-    A photograph of the view points at `token`, a word or its index. What else is given is told in `Given`. ValueError
-    or TypeError names what does not fit and the remedy.
+    `sentence_b` is optional. For an encoder–decoder it is the text that the decoder writes, and for an image model
+    `sentence_a` contains its pixel_values (1, C, height, width), with None as tokenizer. `attention` holds one
+    tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of the second sentence's
+    first token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are selected
+    at first. A screenshot of the view points at `token`, a word or its index. `ViewArguments` lists the remaining
+    arguments. ValueError or TypeError names the wrong argument and the remedy.
     """
-    text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    read = read_arguments("head_view", *text, **given)
+    positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
+    read = read_arguments("head_view", positional, **named)
     if layer is not None and (not is_integer(layer) or layer not in read.layers):
-        raise ValueError(f"layer={layer!r} is not among the layers shown, {read.layers}: use one of them")
+        raise ValueError(f"layer must be one of the layers shown, {read.layers}, got {layer!r}")
     return draw_input(
         HEAD_VIEW,
         read,
@@ -88,17 +91,17 @@ def model_view(
     *,
     include_heads: Sequence[int] | None = None,
     display_mode: str | None = None,
-    **given: Unpack[Given],
+    **named: Unpack[ViewArguments],
 ) -> View:
-    """Draw every head of every layer small, in a grid; a click enlarges one.
+    """Draw every head of every layer in a grid of thumbnails; a click enlarges a head.
 
     Of a model and its text:  model_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  model_view(attention, tokens, sentence_b_start)
 
-    The arguments are those of `head_view`. `include_layers` and `include_heads` leave the others out.
+    The arguments are the same as for `head_view`. `include_layers` and `include_heads` omit all others.
     """
-    text = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    read = read_arguments("model_view", *text, **given)
+    positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
+    read = read_arguments("model_view", positional, **named)
     heads = check_indices("include_heads", include_heads, read.A)
     options = {"display_mode": display_mode, "include_heads": heads, "total_heads": read.A}
     return draw_input(MODEL_VIEW, read, heads, **options)
@@ -116,15 +119,15 @@ def neuron_view(
     display_mode: str | None = None,
     name: str | None = None,
 ) -> View:
-    """Draw how one head's query and keys, neuron by neuron, make its attention: softmax(q · k / √D).
+    """Draw how a head computes its attention from query and keys, neuron by neuron: softmax(q · k / √D).
 
     For example:  neuron_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
     `encoder` is a model of this series or of transformers, with any attention implementation, and `tokenizer` ours or
-    one of transformers', of the same checkpoint. Queries and keys are those that the model compares, after rotation
-    and times its own scale; what a mask hides is marked. `layer` and `head` are shown at first. A photograph
-    of the view opens the row of `token`, a word or its index. ValueError for a model whose weights are not the softmax
-    of its queries and keys, a layer or head that does not exist, and a text that the model cannot take.
+    one of transformers', of the same checkpoint. The queries and keys are the ones that the model compares, after
+    rotation and multiplied by its own scale; masked tokens are marked. `layer` and `head` are selected at first. A
+    screenshot of the view opens the row of `token`, a word or its index. ValueError if the model's weights are not the
+    softmax of its queries and keys, if a layer or head does not exist, or if the model cannot read the text.
     """
     encoder = unwrap(encoder)
     heads_read = read_heads(encoder, tokenizer, sentence_a, sentence_b)
@@ -132,7 +135,7 @@ def neuron_view(
     [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
     tokens = heads_read.tokens
     panel = {
-        "attn": with_masked(heads_read.weights, heads_read.hidden),
+        "attn": encode_with_mask(heads_read.weights, heads_read.hidden),
         "queries": in_ten_thousandths(heads_read.queries),
         "keys": in_ten_thousandths(heads_read.keys),
         "left_text": tokens,
@@ -151,10 +154,10 @@ def neuron_view(
     )
 
 
-def with_masked(weights: Tensor, hidden: Tensor | None) -> list:
-    """Turn weights (L, A, S, S) into ten-thousandths, with −0 where a mask hides a token.
+def encode_with_mask(weights: Tensor, hidden: Tensor | None) -> list:
+    """Convert weights (L, A, S, S) to ten-thousandths, with −0 for masked tokens.
 
-    Without a mask, it is where all heads of a layer have the weight 0.
+    If `hidden` is None, a token counts as masked where all heads of a layer have the weight 0.
     """
     if hidden is None:
         hidden = (weights == 0).all(dim=1, keepdim=True).expand_as(weights)
@@ -164,11 +167,11 @@ def with_masked(weights: Tensor, hidden: Tensor | None) -> list:
     return (weights.double() * 10**DIGITS).round().masked_fill(hidden & (weights == 0), -0.0).tolist()
 
 
-class Input(NamedTuple):
-    """What a head or model view is drawn of."""
+class ViewInput(NamedTuple):
+    """Everything that a head or model view draws."""
 
-    panels: dict[str, Panel]  # by their names in the drop-down for attention
-    layers: list[int]  # to be drawn, of each panel
+    panels: dict[str, Panel]  # by name in the attention drop-down
+    layers: list[int]  # drawn layers of each panel
     A: int  # heads of each panel
     sentence_b_start: int | None
     name: str | None  # of the model
@@ -176,90 +179,105 @@ class Input(NamedTuple):
 
 def read_arguments(
     view: str,
-    source: Sequence[Tensor] | nn.Module | None,
-    tokens: Sequence[str] | Callable | None,
-    start: int | str | None,
-    sentence_b: str | None,
+    positional: tuple,
     *,
     include_layers: Sequence[int] | None = None,
     prettify_tokens: bool = True,
     name: str | None = None,
-    **two_texts: Sequence | None,
-) -> Input:
-    """Read a model's text, an attention, or an encoder–decoder model's attentions, whichever is passed.
+    **named: Sequence | None,
+) -> ViewInput:
+    """Read the arguments of a view in any of three forms: a model and its text, attentions, or named attentions.
 
-    TypeError for two of them at once; ValueError or TypeError for what cannot be drawn.
+    TypeError for a mixture of forms; ValueError or TypeError for arguments that cannot be drawn.
     """
-    if unknown := two_texts.keys() - Given.__annotations__.keys():
+    if unknown := named.keys() - ViewArguments.__annotations__.keys():
         raise TypeError(f"{view}() got an unexpected keyword argument '{min(unknown)}'")
-    source = unwrap(source)
-    if has_two_sides(source):
-        name, two_texts = name or name_of(source), read_two_sides(source, tokens, start, sentence_b)
-        prettify_tokens = False  # they are readable
-        source = tokens = start = sentence_b = None
-    one_text = (source, tokens, start, sentence_b)
-    given = {argument: value for argument, value in two_texts.items() if value is not None}
-    if given and any(value is not None for value in one_text):
-        raise TypeError(f"an encoder–decoder model's attentions go alone: {WAYS}")
-    panels = {}
-    for kind, left, right in (("encoder",) * 3, ("decoder",) * 3, ("cross", "decoder", "encoder")):
-        if (argument := f"{kind}_attention") in given:
-            texts = (given.get(f"{side}_tokens") for side in (left, right))
-            panels[kind] = read_panel(given[argument], *texts, argument=argument, prettify_tokens=prettify_tokens)
-    if not panels:
-        panels["all"], start, read_name = read_one_text(source, tokens, start, sentence_b, prettify_tokens)
-        name = name or read_name
-    sizes = {key: tuple(panel.weights.shape[:2]) for key, panel in panels.items()}
-    L, A = min(layers for layers, _ in sizes.values()), min(heads for _, heads in sizes.values())
-    if any(heads > A or (layers > L and include_layers is None) for layers, heads in sizes.values()):
-        raise ValueError(
-            f"the numbers of layers or heads differ, {sizes}, but a view has one set of both: show one at a time, or "
-            f"leave layers out with include_layers=range({L})"
-        )
-    return Input(panels, check_indices("include_layers", include_layers, L), A, start, name)
+    named = {argument: value for argument, value in named.items() if value is not None}
+    start, source = None, unwrap(positional[0])
+    if named and any(value is not None for value in positional):
+        raise TypeError(f"the attentions of an encoder–decoder model cannot be combined with other arguments: {WAYS}")
+    if named:
+        panels = read_named_attentions(named, prettify_tokens)
+    elif isinstance(source, nn.Module):
+        panels, start = read_model(source, *positional[1:])
+        name = name or name_of(source)
+    else:
+        panels, start = read_attentions(source, *positional[1:], prettify_tokens)
+    L, A = count_layers_and_heads(panels, may_differ=include_layers is not None)
+    return ViewInput(panels, check_indices("include_layers", include_layers, L), A, start, name)
 
 
-def read_one_text(
-    source: Sequence[Tensor] | nn.Module | None,
-    tokens: Sequence[str] | Callable | None,
-    start: int | str | None,
-    sentence_b: str | None,
-    prettify_tokens: bool,
-) -> tuple[Panel, int | None, str | None]:
-    """Read a model's text or an attention: its panel, the index of sentence B's first token and the model's name."""
-    name = None
-    if isinstance(source, nn.Module):
-        heads_read, name = read_heads(source, tokens, start, sentence_b, neurons=False), name_of(source)
-        source, tokens, start = heads_read.weights.split(1), heads_read.tokens, heads_read.sentence_b_start
-        prettify_tokens = False  # they are readable
-    elif sentence_b is not None:
+def read_model(
+    model: nn.Module, tokenizer: Callable, sentence_a: str, sentence_b: str | None
+) -> tuple[dict[str, Panel], int | None]:
+    """Read the attention of a model to a text: its panels, and the index of sentence B's first token."""
+    if has_two_sides(model):
+        named = read_two_sides(model, tokenizer, sentence_a, sentence_b)
+        return read_named_attentions(named, prettify_tokens=False), None  # these tokens are already readable
+    read = read_heads(model, tokenizer, sentence_a, sentence_b, neurons=False)
+    panel = read_panel(read.weights.split(1), read.tokens, read.tokens, prettify_tokens=False)
+    return {"all": panel}, read.sentence_b_start
+
+
+def read_attentions(
+    attention: Sequence[Tensor], tokens: Sequence[str], start: int | None, sentence_b: None, prettify_tokens: bool
+) -> tuple[dict[str, Panel], int | None]:
+    """Read attentions to one sequence of tokens: their panel, and the index of sentence B's first token."""
+    if sentence_b is not None:
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")
-    panel = read_panel(source, tokens, tokens, prettify_tokens=prettify_tokens)
+    panel = read_panel(attention, tokens, tokens, prettify_tokens=prettify_tokens)
     S = len(panel.left_tokens)
     if start is not None and (not is_integer(start) or not 0 < start < S):
         raise ValueError(
             f"sentence_b_start={start!r} does not leave both sentences some of the {S} tokens: use 1 to {S - 1}, the "
             "index of the first token after the first [SEP]"
         )
-    return panel, None if start is None else int(start), name
+    return {"all": panel}, None if start is None else int(start)
 
 
-def draw_input(kind: Kind, given: Input, drawn_heads: list[int], **params) -> View:
-    """Draw these heads of what was read; `params` are what this kind of view has alone."""
+def read_named_attentions(named: dict[str, Sequence], prettify_tokens: bool) -> dict[str, Panel]:
+    """Read the attentions of an encoder–decoder model, which are passed by name: a panel for each of them."""
+    panels = {}
+    for kind, left, right in (("encoder",) * 3, ("decoder",) * 3, ("cross", "decoder", "encoder")):
+        if (argument := f"{kind}_attention") in named:
+            texts = (named.get(f"{side}_tokens") for side in (left, right))
+            panels[kind] = read_panel(named[argument], *texts, argument=argument, prettify_tokens=prettify_tokens)
+    if not panels:
+        raise TypeError(f"{', '.join(named)} without an attention: {WAYS}")
+    return panels
+
+
+def count_layers_and_heads(panels: dict[str, Panel], *, may_differ: bool) -> tuple[int, int]:
+    """Return the numbers of layers and heads that all panels have; ValueError if they differ.
+
+    With `may_differ`, the numbers of layers may, since a choice of layers follows.
+    """
+    sizes = {key: tuple(panel.weights.shape[:2]) for key, panel in panels.items()}
+    L, A = min(layers for layers, _ in sizes.values()), min(heads for _, heads in sizes.values())
+    if any(heads > A or (layers > L and not may_differ) for layers, heads in sizes.values()):
+        raise ValueError(
+            f"the numbers of layers or heads differ, {sizes}, but a view has one set of both: show one at a time, or "
+            f"leave layers out with include_layers=range({L})"
+        )
+    return L, A
+
+
+def draw_input(kind: Kind, read: ViewInput, drawn_heads: list[int], **params) -> View:
+    """Draw these heads of the input; `params` are the parameters of this kind of view."""
     panels = {
         name: {
-            "attn": in_ten_thousandths(panel.weights[given.layers][:, drawn_heads]),
+            "attn": in_ten_thousandths(panel.weights[read.layers][:, drawn_heads]),
             "left_text": panel.left_tokens,
             "right_text": panel.right_tokens,
         }
-        for name, panel in given.panels.items()
+        for name, panel in read.panels.items()
     }
-    texts = [panel.left_tokens for panel in given.panels.values()]
+    texts = [panel.left_tokens for panel in read.panels.values()]
     return make_view(
         kind,
         panels,
-        summary=describe(given.name, len(given.layers), len(drawn_heads), texts),
-        sentence_b_start=given.sentence_b_start,
-        include_layers=given.layers,
+        summary=describe(read.name, len(read.layers), len(drawn_heads), texts),
+        sentence_b_start=read.sentence_b_start,
+        include_layers=read.layers,
         **params,
     )

@@ -1,4 +1,4 @@
-"""`explore`: type a sentence or two and look at their attention. Used in notebook 07."""
+"""`explore`: text boxes for your own sentences, and views of their attention. Used in notebook 07."""
 
 import html
 from collections.abc import Iterable
@@ -30,13 +30,13 @@ def explore(
     layer: int | None = None,
     head: int | None = None,
 ) -> "SentenceBoxes":
-    """Show boxes for a sentence or two, and draw their attention below anew after every Enter, in a choice of views.
+    """Show boxes for one or two sentences and a choice of views, which are drawn again after each Enter.
 
-    The last choice, of two sentences, is why their vectors are near.
+    The last choice, `why_near`, needs two sentences.
 
-    Models, tokenizers and errors are those of `neuron_view`. `layer` and `head` are shown at first (3 and 1 where the
-    model has them); what a reader chooses in a view stays for the next. What is wrong with a sentence that is typed
-    stands in words under the boxes, and the last view stays; it is `.view`, with a `.save(path)`.
+    Models, tokenizers and errors are the same as for `neuron_view`. `layer` and `head` are selected at first (3 and 1
+    if the model has them); choices made in a view carry over to the next. Errors in a typed sentence are shown under
+    the boxes, and the last view remains. `.view` is the current view, with a `.save(path)`.
     """
     check_model(encoder)
     L, A = encoder.config.num_hidden_layers, encoder.config.num_attention_heads
@@ -46,24 +46,24 @@ def explore(
 
 
 class SentenceBoxes:
-    """What `explore` returns: Jupyter displays it, as widgets where it has them and as its view where not."""
+    """The boxes and the view of `explore`; Jupyter displays widgets if it can, else the view alone."""
 
     def __init__(self, encoder, tokenizer, sentence_a: str, sentence_b: str | None, layer: int, head: int):
         self.model = encoder, tokenizer
         self.layer, self.head = layer, head
         self.kind = widgets.Dropdown(options=VIEWS, description="View:", **WIDE_ENOUGH)
         self.message, self.tokens, self.frame = widgets.HTML(), widgets.HTML(), widgets.HTML()
-        self.frame.add_class("keeps-choices")  # where reader.js leaves what is chosen in a view
-        self.draw(sentence_a, sentence_b)  # what it complains about now is the caller's to hear
+        self.frame.add_class("keeps-choices")  # reader.js stores choices made in a view there
+        self.draw(sentence_a, sentence_b)  # first, so that errors reach the caller of `explore`
         self.sentence_a = sentence_box("Sentence A:", sentence_a, "type, and press Enter")
         self.sentence_b = sentence_box("Sentence B:", sentence_b or "", "empty for one sentence alone")
         controls = [self.sentence_a, self.sentence_b, self.kind]
         for control in controls:
-            control.observe(self.answer, "value")
+            control.observe(self.redraw, "value")
         self.box = widgets.VBox([*controls, self.message, self.tokens, self.frame])
 
     def draw(self, sentence_a: str, sentence_b: str | None) -> None:
-        """Show the chosen view of a text; ValueError, and nothing is changed, where there is none."""
+        """Show the chosen view of a text; ValueError, without any change, if it cannot be drawn."""
         text = (*self.model, sentence_a, sentence_b or None)
         read = tokenize_for_view(*text)
         if len(read.tokens) == len(tokenize_for_view(*self.model, "", sentence_b or None).tokens):
@@ -75,20 +75,20 @@ class SentenceBoxes:
         elif self.kind.value == "neuron view":
             self.view = neuron_view(*text, layer=self.layer, head=self.head)
         elif not sentence_b:
-            raise ValueError("two texts are compared: type a second one as sentence B")
+            raise ValueError("this view compares two texts: type a second one as sentence B")
         else:
             self.view = why_near(*text)
         self.tokens.value = token_list(read.tokens, read.inputs["input_ids"][0].tolist())
         self.frame.value = self.view._repr_html_()
 
-    def answer(self, _) -> None:
-        """Draw what is asked for now, or say why not."""
+    def redraw(self, _) -> None:
+        """Draw the current choice, or show why that failed."""
         self.message.value = '<p role="status">drawing …</p>'
         try:
             self.draw(self.sentence_a.value, self.sentence_b.value.strip())
-        except Exception as error:  # of any kind: a widget's traceback goes to a log that no reader opens
-            words = str(error) if isinstance(error, ValueError) else repr(error)
-            self.message.value = alert(f"Not drawn: {words}. Below stands the last view that was.")
+        except Exception as error:  # of any kind, because a widget's traceback would only go to a log
+            reason = str(error) if isinstance(error, ValueError) else repr(error)
+            self.message.value = alert(f"Not drawn: {reason}. The last view is still shown below.")
         else:
             self.message.value = ""
 
@@ -96,32 +96,32 @@ class SentenceBoxes:
         return f"Boxes for your own sentences, and the attention in them. {self.view!r}"
 
     def _ipython_display_(self) -> None:
-        # Two outputs, since a page made of a saved notebook prefers widgets even where it cannot show them. The first
-        # is hidden where the second is alive
+        # Two outputs, because pages made from a saved notebook prefer widgets even if they cannot show them. The first
+        # output is hidden where the second one works
         name = f"explore-{self.box.model_id}"
         self.box.add_class(name)
         hidden = f"<style>body:has(.{name}) .without-{name} {{ display: none; }}</style>"
         instead = f'<div class="without-{name}"><p>{BELOW}</p>{self.view._repr_html_()}</div>'
         display({"text/plain": repr(self), "text/html": hidden + instead}, raw=True)
-        # Written out, since releases of ipywidgets differ in how they display themselves
+        # Written out because releases of ipywidgets display themselves differently
         widget = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
         display({WIDGET: widget}, raw=True)
 
 
 def sentence_box(name: str, text: str, placeholder: str) -> widgets.Text:
-    """Make a text box that tells of a change when Enter is pressed or the box is left."""
+    """Make a text box that reports changes when Enter is pressed or the box loses focus."""
     options = {"placeholder": placeholder, "continuous_update": False}
     return widgets.Text(text, description=name, **WIDE_ENOUGH, **options)
 
 
 def alert(text: str) -> str:
-    """Write a paragraph that a screen reader reads out when it appears."""
+    """Return a paragraph that screen readers announce when it appears."""
     style = f"line-height: 1.4; margin: 4px 0; color: var(--jp-error-color1, {LIGHT['mark']})"
     return f'<p role="alert" style="{style}">{html.escape(text)}</p>'
 
 
 def token_list(tokens: Iterable[str], ids: Iterable[int]) -> str:
-    """Write each token with its id beneath, in rows that fit the width."""
+    """Return each token with its id below it, in rows that fit the width."""
     items = (
         f"<span>{html.escape(token)}<br><small>{number}</small></span>"
         for token, number in zip(tokens, ids, strict=True)

@@ -1,6 +1,6 @@
-"""Figures that can be dragged: one function each, plain numbers in, a `View` out, which shows itself without a kernel.
+"""Interactive figures: each function takes plain numbers and returns a `View` that works without a kernel.
 
-The numbers that a figure draws are worked out in its page and equal torch's. Used from notebook 00 on.
+A figure's page computes all numbers itself; they agree with torch's. Used from notebook 00 on.
 """
 
 import base64
@@ -29,8 +29,8 @@ from utils.tokenization import (
 from views.page import FOLDER as VIEWS
 from views.page import POLICY, View, json_for_html, own_text, writable
 
-FOLDER = VIEWS / "draggable"  # a page, a style sheet, what the figures share, and a file per figure
-MOST_CHARACTERS = 200  # of a text that a reader types
+FOLDER = VIEWS / "draggable"  # the page, style sheet and code that all figures share, and a file per figure
+MAX_CHARACTERS = 200  # of a text in longest_match
 
 
 def attention_in_the_plane(
@@ -41,10 +41,10 @@ def attention_in_the_plane(
     *,
     asking: int = 0,
 ) -> View:
-    """Draw attention in two dimensions: a query, keys and values as arrows to be dragged, and the values' average.
+    """Draw attention in two dimensions, with draggable arrows for query, keys, values and their average.
 
     `query` is (2,), `keys` and `values` are (N, 2) for 2 to 6 `tokens`; without values, the keys are averaged. `asking`
-    is the index of the token whose query it is. ValueError for other shapes, nan and inf.
+    is the index of the token that the query belongs to. ValueError for other shapes, nan and inf.
     """
     query, keys = as_numbers("query", query, 2), as_numbers("keys", keys, range(2, 7), 2)
     values = None if values is None else as_numbers("values", values, len(keys), 2)
@@ -54,15 +54,15 @@ def attention_in_the_plane(
     return make_figure(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
-        summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {told(names)}",
+        summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {quote(names)}",
     )
 
 
 def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[str] | None = None) -> View:
-    """Draw softmax of one query's scores, which are multiplied by a factor: attention weights and gradients left.
+    """Draw how multiplying a query's scores by a factor changes their softmax and its gradients.
 
-    `scores` (N,) are the products q · k of 2 to 12 `tokens`; the factor goes from 1/√D to D, the `head_size`, which is
-    2 to 1,024. ValueError for other shapes, nan and inf.
+    `scores` (N,) are the products q · k of 2 to 12 `tokens`; the factor ranges from 1/√D to D, where D is the
+    `head_size`, 2 to 1,024. ValueError for other shapes, nan and inf.
     """
     scores = as_numbers("scores", scores, range(2, 13))
     names = as_names(tokens, len(scores))
@@ -76,15 +76,15 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
 
 
 def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
-    """Draw the shares of the next token, from which to draw: with a temperature, top-k and top-p to be moved.
+    """Draw the probabilities of the next token, with sliders for temperature, top-k and top-p, and sample from them.
 
-    `logits` (V,) are a decoder's for 2 to 500 `tokens`; the 12 most likely get a bar each. ValueError for other shapes,
-    nan and inf, and for more tokens: shares among the best 500 are a little larger than among all.
+    `logits` (V,) are a decoder's logits for 2 to 500 `tokens`; the 12 most likely get a bar each. ValueError for other
+    shapes, nan and inf, and for more tokens; shares among the best 500 are slightly larger than among all.
     """
     logits = torch.as_tensor(logits)
     if logits.dim() == 1 and len(logits) > 500:
-        remedy = "pass the largest and their tokens, best = logits.topk(500)"
-        raise ValueError(f"logits of {len(logits):,} tokens: this figure draws at most 500; {remedy}")
+        remedy = "pass the largest with their tokens, best = logits.topk(500)"
+        raise ValueError(f"logits has {len(logits):,} tokens, but this figure draws at most 500: {remedy}")
     logits = as_numbers("logits", logits, range(2, 501))
     names = as_names(tokens, len(logits))
 
@@ -106,22 +106,22 @@ def sum_and_scale(
     eps: float = 1e-12,
     number: int | None = None,
 ) -> View:
-    """Draw how word, position and token-type vectors are added, and what LayerNorm makes of their sum.
+    """Draw the sum of word, position and token-type vectors, and LayerNorm of the sum.
 
-    `word` (W, H) are the vectors of 1 to 20 words with `names`, `position` (P, H) those of up to 512 positions,
-    `token_type` (T, H) of up to 4; H is 2 to 1,024. `weight` and `bias` (H,), both or none, are LayerNorm's trained γ
-    and β. `number` is the index of the number that is marked first, by default one whose positions differ much.
-    ValueError for other shapes, nan and inf.
+    `word` (W, H) contains the vectors of 1 to 20 words with `names`, `position` (P, H) of up to 512 positions, and
+    `token_type` (T, H) of up to 4 token types; H is 2 to 1,024. `weight` and `bias` (H,), both or none, are LayerNorm's
+    trained γ and β. `number` is the index of the coordinate marked first, by default the one that varies most between
+    positions. ValueError for other shapes, nan and inf.
     """
     word = as_numbers("word", word, range(1, 21), range(2, 1025))
     H = word.size(1)
     position = as_numbers("position", position, range(1, 513), H)
     token_type = as_numbers("token_type", token_type, range(1, 5), H)
     if (weight is None) != (bias is None):
-        raise ValueError("weight and bias, the trained γ and β, belong together: pass both or none")
+        raise ValueError("pass both weight and bias, the trained γ and β, or neither")
     trained = None if weight is None else (as_numbers("weight", weight, H), as_numbers("bias", bias, H))
     names = as_names(names, len(word), "names")
-    if number is None:  # the first position is [CLS]'s, and often unlike all others
+    if number is None:  # the first position belongs to [CLS], and often differs from all others
         others = position[1:] if len(position) > 1 else position
         number = int(others.var(dim=0, correction=0).argmax())
     check_size("number", number, 0, H - 1)
@@ -132,7 +132,7 @@ def sum_and_scale(
     tables |= {"weight": trained[0], "bias": trained[1]} if trained else {}
     return make_figure(
         "sum_and_scale",
-        {"tables": {key: packed(table) for key, table in tables.items()}, "names": names, "size": H}
+        {"tables": {key: pack(table) for key, table in tables.items()}, "names": names, "size": H}
         | {"reach": reach, "first": number, "eps": eps},
         summary=f"Word + position + token type, {H} numbers each, and LayerNorm of their sum",
     )
@@ -144,18 +144,18 @@ def mask_painter(
     rows: Sequence[str] | None = None,
     mask: str = "bidirectional",
 ) -> View:
-    """Draw a mask as a grid to be painted: which token (row) may see which (column), and the average of what it sees.
+    """Draw an editable mask: which token (row) may see which (column), and the average of the values that it sees.
 
-    `tokens` are 2 to 12, `values` one number for each (1, 3, 5 … if not given). `rows` are the tokens of a second text,
-    1 to 12, which look at `tokens` in cross attention. `mask` is the one to begin with: bidirectional, causal, padding,
-    window or, with `rows`, cross. ValueError for another, for other sizes, nan and inf.
+    There are 2 to 12 `tokens`, with one number each in `values` (1, 3, 5 … by default). `rows` are 1 to 12 tokens of a
+    second text, which look at `tokens` in cross attention. `mask` is shown first: bidirectional, causal, padding,
+    window or, with `rows`, cross. ValueError for another mask, other sizes, nan and inf.
     """
     names = as_tokens("tokens", tokens, 2, 12)
     odd = torch.arange(len(names)) * 2 + 1
     values = as_numbers("values", odd if values is None else values, len(names))
     if values.abs().max() > 1000:
-        raise ValueError(f"values reach {values.abs().max():g}, which is too large to be drawn: use -1000 to 1000")
-    masks = masks_of(names)
+        raise ValueError(f"values must be between -1000 and 1000, got {values.flatten()[values.abs().argmax()]:g}")
+    masks = make_masks(names)
     if rows is not None:
         rows = as_tokens("rows", rows, 1, 12)
         masks["cross"] = torch.ones(len(rows), len(names))
@@ -172,12 +172,12 @@ def mask_painter(
             "mask": mask,
             "masks": {name: one.int().tolist() for name, one in masks.items()},
         },
-        summary=f"Who may see whom among {told(names)}",
+        summary=f"Who may see whom among {quote(names)}",
     )
 
 
-def masks_of(names: Sequence[str]) -> dict[str, Tensor]:
-    """Make masks (T, T) of these tokens, 1 where a row may see a column. Without [PAD], the last one is the padding."""
+def make_masks(names: Sequence[str]) -> dict[str, Tensor]:
+    """Make masks (T, T), 1 where a row may see a column; without a [PAD], the last token counts as padding."""
     T, is_real = len(names), torch.tensor([name != "[PAD]" for name in names])
     is_real[-1] &= not is_real.all()
     ones, position = torch.ones(T, T), torch.arange(T)
@@ -190,13 +190,13 @@ def masks_of(names: Sequence[str]) -> dict[str, Tensor]:
 
 
 def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -> View:
-    """Draw how a matrix (S, H) is split into heads (A, S, D) and merged again, step by step, and what goes wrong.
+    """Draw how a matrix (S, H) is split into heads (A, S, D) and merged again, step by step, with common mistakes.
 
-    `sequence` is the number of tokens S or a list of them, 2 to 6; `heads` A and `head_size` D are 1 to 6 each, with
-    H = A · D up to 24. Each number says where it belongs: 213 is token 2,
-    head 1, place 3. ValueError for other sizes.
+    `sequence` is a list of 2 to 6 tokens, or their number S; `heads` A and `head_size` D are 1 to 6 each, with
+    H = A · D up to 24. The digits of each number give its position: 213 is token 2, head 1, coordinate 3. ValueError
+    for other sizes.
     """
-    if not isinstance(sequence, Sequence):  # a count
+    if not isinstance(sequence, Sequence):  # the number of tokens
         check_size("sequence", sequence, 2, 6)
         sequence = as_names(None, sequence)
     names = as_tokens("tokens", sequence, 2, 6)
@@ -211,31 +211,31 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
     return make_figure(
         "split_and_merge",
         {"names": names, "heads": int(heads), "size": int(head_size)},
-        summary=f"Split into {heads} heads and merge: the vectors of {told(names)}, {H} numbers each",
+        summary=f"Split into {heads} heads and merge: the vectors of {quote(names)}, {H} numbers each",
     )
 
 
 def longest_match(tokenizer, text: str) -> View:
-    """Cut a word into WordPiece's pieces, one try after the other; the reader types any text.
+    """Draw how WordPiece splits a word of any text into pieces, try by try.
 
-    `tokenizer` is a WordPieceTokenizer or transformers' own for BERT, whose whole vocabulary goes into the page; `text`
-    stands in the box at first, and its first word is cut. ValueError for a text without words or of more than 200
-    characters; TypeError for what is no text or no tokenizer.
+    `tokenizer` is a WordPieceTokenizer or transformers' own for BERT; the page contains its whole vocabulary. `text` is
+    the initial text of the box, and its first word is split. ValueError for a text without words or of more than 200
+    characters; TypeError if `text` is not a string or `tokenizer` not a tokenizer.
     """
     if not isinstance(tokenizer, WordPieceTokenizer):
         if not hasattr(tokenizer, "backend_tokenizer"):
             kind = type(tokenizer).__name__
             raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
         tokenizer = WordPieceTokenizer(*read_vocabulary(tokenizer))
-    words = words_of(text, tokenizer.lowercase)
-    if not words or len(text) > MOST_CHARACTERS:
-        raise ValueError(f"text={text!r:.60} must hold a word, and at most {MOST_CHARACTERS} characters")
+    words = split_words(text, tokenizer.lowercase)
+    if not words or len(text) > MAX_CHARACTERS:
+        raise ValueError(f"text must contain a word and at most {MAX_CHARACTERS} characters, got {text!r:.60}")
 
     return make_figure(
         "longest_match",
         {
             "text": text,
-            "most": MOST_CHARACTERS,
+            "most": MAX_CHARACTERS,
             "vocabulary": vocabulary_lines(tokenizer.vocab),
             "rules": splitting_rules(tokenizer.lowercase),
         },
@@ -245,20 +245,22 @@ def longest_match(tokenizer, text: str) -> View:
 
 
 def merges(texts: Sequence[str], steps: int = 12) -> View:
-    """Learn a vocabulary from texts, merge by merge: the most frequent pair of neighbouring pieces becomes one piece.
+    """Draw how a vocabulary is learned from texts: each merge joins the most frequent pair of neighbouring pieces.
 
-    `texts` stand in a box, where the reader changes them; their words of letters are counted, lower-cased. At most
-    `steps` merges are made. ValueError for texts without such words or of more than 2,000 characters together, and for
-    `steps` outside 1 to 60; TypeError for what is no list of strings.
+    `texts` appear in a box in which they can be edited; words made of letters are lower-cased and counted. There are
+    at most `steps` merges. ValueError for texts without such words or of more than 2,000 characters in total, and for
+    `steps` outside 1 to 60; TypeError unless `texts` is a list of strings.
     """
     check_texts(texts)
     check_size("steps", steps, 1, 60)
     text = "\n".join(texts)
     if len(text) > 2000:
-        raise ValueError(f"the texts have {len(text):,} characters: pass some of them, 2,000 characters at most")
-    counts = Counter(word for word in words_of(text) if word.isalpha())
+        raise ValueError(
+            f"the texts have {len(text):,} characters, but this figure takes at most 2,000: pass fewer of them"
+        )
+    counts = Counter(word for word in split_words(text) if word.isalpha())
     if not counts:
-        raise ValueError(f"the texts {text!r:.60} hold no word of letters: pass one at least")
+        raise ValueError(f"the texts must contain at least one word of letters, got {text!r:.60}")
 
     return make_figure(
         "merges",
@@ -271,10 +273,10 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
 def graph_walk(
     index, vectors: Tensor, query: Tensor, names: Sequence[str], *, query_name: str = "the query", k: int = 3
 ) -> View:
-    """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates kept in view.
+    """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates (efSearch).
 
-    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is (H,). The plane shows
-    the vectors' two principal components, so what is near there is not always near. ValueError for what does not fit.
+    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is (H,). The figure shows
+    the first two principal components, so neighbours in it are not always near. ValueError if the sizes do not fit.
     """
     vectors = as_numbers("vectors", vectors, range(2, 1001), range(1, 10_000))
     N, H = vectors.shape
@@ -282,26 +284,26 @@ def graph_walk(
     check_size("k", k, maximum=min(N, 10))
     if not hasattr(index, "hnsw") or index.ntotal != N or index.d != H:
         raise ValueError(
-            f"index {index!r:.60} is no HNSW graph of these {N} vectors of {H} numbers: hnsw_index(vectors)"
+            f"index must be an HNSW graph of these {N} vectors of {H} numbers, hnsw_index(vectors), got {index!r:.60}"
         )
     scores = vectors @ query
     centred = vectors - vectors.mean(dim=0)
     _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-    places = centred @ directions[:2].T
-    edge = torch.tensor([104, 66], dtype=places.dtype)
-    scale = edge / places.abs().amax(dim=0)
+    points = centred @ directions[:2].T
+    edge = torch.tensor([104, 66], dtype=points.dtype)
+    scale = edge / points.abs().amax(dim=0)
     star = ((query - vectors.mean(dim=0)) @ directions[:2].T * scale).clamp(-edge, edge)
-    places = places * scale
+    points = points * scale
     ef = max(k, min(index.hnsw.efSearch, N, 64))
 
     return make_figure(
         "graph_walk",
         {
             "names": names,
-            "places": places.mul(torch.tensor([1, -1])).round(decimals=2),
-            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # of the query; far away, at the edge
+            "places": points.mul(torch.tensor([1, -1])).round(decimals=2),
+            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # the query; at the edge if it is far away
             "scores": scores,
-            "links": layers_of(index.hnsw, N),
+            "links": read_links(index.hnsw, N),
             "entry": index.hnsw.entry_point,
             "query": query_name,
             "k": k,
@@ -311,8 +313,8 @@ def graph_walk(
     )
 
 
-def layers_of(hnsw, count: int) -> list[list[list[int]]]:
-    """Read each layer's links out of faiss's arrays: for every node the nodes that it is linked to."""
+def read_links(hnsw, count: int) -> list[list[list[int]]]:
+    """Read the links of each layer from faiss's arrays: for each node, the nodes that it is linked to."""
     import faiss
 
     arrays = hnsw.neighbors, hnsw.offsets, hnsw.cum_nneighbor_per_level, hnsw.levels
@@ -321,7 +323,7 @@ def layers_of(hnsw, count: int) -> list[list[list[int]]]:
     for layer in range(hnsw.max_level + 1):
         rows = [
             neighbours[offsets[node] + starts[layer] : offsets[node] + starts[layer + 1]]
-            if levels[node] > layer  # else it is not in this layer
+            if levels[node] > layer  # else the node is not in this layer
             else neighbours[:0]
             for node in range(count)
         ]
@@ -338,11 +340,11 @@ def rotary_turn(
     pairs: int = 32,
     base: float = 10_000,
 ) -> View:
-    """Draw rotary positions: a query and a key turn by their positions, and their product depends on the distance only.
+    """Draw rotary positions: query and key are rotated by position, so their product depends on the distance only.
 
-    `query` and `key` (2,) are one pair of a head's dimensions; `tokens` are 2 to 16, or 12 positions without words. A
-    position turns pair `pair` of `pairs`, half the head size, by `base` ** (-`pair` / `pairs`) radians (Su et al. 2021,
-    section 3.2). ValueError for other shapes, nan and inf.
+    `query` and `key` (2,) are one pair of a head's dimensions. There are 2 to 16 `tokens`, or 12 positions without
+    words. Each position rotates pair `pair` of `pairs`, half the head size, by `base` ** (-`pair` / `pairs`) radians
+    (Su et al. 2021, section 3.2). ValueError for other shapes, nan and inf.
     """
     arrows = torch.stack([as_numbers("query", query, 2), as_numbers("key", key, 2)])
     names = [""] * 12 if tokens is None else as_tokens("tokens", tokens, 2, 16)
@@ -359,7 +361,7 @@ def rotary_turn(
 
 
 def make_figure(name: str, data: dict, *, summary: str, before: Sequence[str] = ()) -> View:
-    """Make the page of draggable/NAME.js with this data; `before` names other files that the drawing builds on."""
+    """Make the page of draggable/NAME.js with this data; `before` names the files that NAME.js depends on."""
     title = writable(summary)
     page = Template(own_text("draggable/figure.html")).substitute(
         policy=POLICY,
@@ -374,44 +376,44 @@ def make_figure(name: str, data: dict, *, summary: str, before: Sequence[str] = 
 
 
 def as_numbers(argument: str, values, *sizes: int | range) -> Tensor:
-    """Turn tensors, arrays or lists into float64 of these sizes; ValueError, naming the argument, if they are not."""
+    """Return tensors, arrays or lists as a float64 tensor of these sizes; ValueError for other sizes, nan and inf."""
     numbers = torch.as_tensor(values).detach().cpu().double()
     allowed = [size if isinstance(size, range) else range(size, size + 1) for size in sizes]
     if numbers.dim() != len(sizes) or any(n not in ns for n, ns in zip(numbers.shape, allowed, strict=True)):
         wanted = " × ".join(f"{ns[0]}" if len(ns) == 1 else f"{ns[0]} to {ns[-1]}" for ns in allowed)
         raise ValueError(f"{argument} has the shape {tuple(numbers.shape)}: this figure draws {wanted} numbers")
     if not numbers.isfinite().all():
-        raise ValueError(f"{argument} holds nan or inf, which cannot be drawn: {numbers.flatten()[:8].tolist()}")
+        raise ValueError(f"{argument} must not contain nan or inf, got {numbers.flatten()[:8].tolist()}")
     return numbers
 
 
 def as_names(names: Sequence[str] | None, count: int, argument: str = "tokens") -> list[str]:
-    """Return the names as texts, or 0, 1, 2 … for none; ValueError if they are not as many as what they name."""
+    """Return `count` names as strings, "token 0" and so on for None; ValueError for another number of names."""
     if isinstance(names, str):
-        raise TypeError(f"{argument}={names!r:.60} is one text: pass a list of {count}")
+        raise TypeError(f"{argument} must be a list of {count} strings, got the string {names!r:.60}")
     names = [f"token {index}" for index in range(count)] if names is None else list(map(str, names))
     if len(names) != count:
-        raise ValueError(f"there are {len(names)} {argument}, but {count} to be named: pass as many")
+        raise ValueError(f"{argument} must be a list of {count} names, got {len(names)}")
     return [writable(name) for name in names]
 
 
-def as_tokens(argument: str, tokens: Sequence[str], least: int, most: int) -> list[str]:
-    """Turn a list of tokens into texts; TypeError for what is no list, ValueError for too few or too many."""
+def as_tokens(argument: str, tokens: Sequence[str], minimum: int, maximum: int) -> list[str]:
+    """Return tokens as strings; TypeError unless they are a list, ValueError for too few or too many."""
     if isinstance(tokens, str) or not isinstance(tokens, Sequence):
-        raise TypeError(f"{argument}={tokens!r:.60} is no list of tokens: pass a list of texts")
-    check_size(f"the number of {argument}", len(tokens), least, most)
+        raise TypeError(f"{argument} must be a list of tokens, got {tokens!r:.60}")
+    check_size(f"the number of {argument}", len(tokens), minimum, maximum)
     return as_names(tokens, len(tokens), argument)
 
 
-def words_of(text: str, lowercase: bool = True) -> list[str]:
-    """Split a text into BERT's words, special tokens and punctuation among them. TypeError if it is no string."""
+def split_words(text: str, lowercase: bool = True) -> list[str]:
+    """Split a text into BERT's words, including special tokens and punctuation; TypeError unless it is a string."""
     parts = split_special_tokens(text)
     words = ([part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part, lowercase)) for part in parts)
     return list(chain.from_iterable(words))
 
 
 def splitting_rules(lowercase: bool) -> dict:
-    """Return what tokenizer.js needs to split a text into BERT's words, from where Python's tokenizer has it."""
+    """Return the constants with which tokenizer.js splits a text into words exactly as Python's tokenizer does."""
     return {
         "lowercase": lowercase,
         "later": LATER_CHARACTERS,
@@ -422,24 +424,24 @@ def splitting_rules(lowercase: bool) -> dict:
 
 
 def vocabulary_lines(vocab: Mapping[str, int]) -> str:
-    """Write the tokens in the order of their ids, a line each; ValueError for ids with gaps, or a line break."""
+    """Write the tokens in the order of their ids, one per line; ValueError for gaps in the ids or line breaks."""
     if set(vocab.values()) != set(range(len(vocab))):
         raise ValueError(f"{len(vocab)} tokens have ids up to {max(vocab.values())}: number them from 0, without gaps")
     if broken := [token for token in vocab if "\n" in token]:
-        raise ValueError(f"the token {broken[0]!r:.60} holds a line break, which no vocab.txt can: remove it")
+        raise ValueError(f"the token {broken[0]!r:.60} contains a line break, which vocab.txt cannot store: remove it")
     return "\n".join(sorted(vocab, key=vocab.get))
 
 
 def plain_numbers(value):
-    """Turn a tensor into lists, which JSON can hold, and leave everything else as it is."""
+    """Convert a tensor to lists for JSON, and return everything else unchanged."""
     return value.tolist() if isinstance(value, Tensor) else value
 
 
-def packed(numbers: Tensor) -> str:
-    """Write numbers as base64 of float32, a quarter of the length that JSON takes; `unpack` in figure.js reads them."""
-    return base64.b64encode(numbers.float().numpy().astype("<f4").tobytes()).decode()
+def pack(numbers: Tensor, dtype: str = "<f4") -> str:
+    """Encode numbers as base64 of float32 (`dtype` "<f4") or float16 ("<f2"), a quarter of the size of JSON."""
+    return base64.b64encode(numbers.numpy().astype(dtype).tobytes()).decode()
 
 
-def told(names: Sequence[str]) -> str:
-    """Write names one after the other, each in quotation marks."""
+def quote(names: Sequence[str]) -> str:
+    """Return names in quotation marks, separated by commas."""
     return ", ".join(f"“{name}”" for name in names)

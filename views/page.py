@@ -1,4 +1,4 @@
-"""Pages that show a view of bertviz's without internet, in a frame of a notebook's output or in a file."""
+"""Self-contained HTML pages for bertviz's views, for the output of a notebook or a file."""
 
 import html
 import importlib.metadata
@@ -27,13 +27,13 @@ STATIC_NOTICE = "The interactive view appears in a running notebook: run the cel
 
 
 class Kind(NamedTuple):
-    """One of bertviz's views: its name, its template's name, the width it draws in and how it is used."""
+    """One of bertviz's views."""
 
     name: str
     template: str
     width: int  # pixels
-    drop_downs: dict[str, str]  # id and label of each that bertviz fills itself
-    help: str
+    drop_downs: dict[str, str]  # id and label of those that bertviz fills itself
+    help: str  # how to use the view
 
 
 HEAD_VIEW = Kind(
@@ -64,7 +64,7 @@ NEURON_VIEW = Kind(
 
 @dataclass(frozen=True, repr=False)
 class View:
-    """An interactive view or figure: Jupyter displays it as the last value of a cell, `save` writes it to a file."""
+    """An interactive view or figure, which Jupyter displays and `save` writes to a file."""
 
     summary: str
     page: str
@@ -73,7 +73,7 @@ class View:
         return f"{self.summary}. {STATIC_NOTICE}"
 
     def _repr_html_(self) -> str:
-        # In a frame of its own a view shares no names with other views; the text stays where frames are dropped
+        # Its own frame keeps a view from sharing names with other views; the text remains where frames are removed
         source = html.escape(self.page, quote=False).replace("'", "&#x27;")
         summary = html.escape(self.summary)
         return (
@@ -82,34 +82,33 @@ class View:
         )
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a page that any browser opens without internet, whole or not at all, and return its path."""
+        """Write a page that any browser opens offline, atomically, and return its path."""
         return write_file(path, self.page)
 
 
 def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, summary: str, **params) -> View:
-    """Make a view of these panels, the choices of its drop-down for attention.
+    """Make a view of these panels, which are the choices of its attention drop-down.
 
-    `params` are the others that bertviz's template reads. ValueError for a `display_mode` that does not exist.
+    `params` are further parameters of bertviz's template. ValueError for an unknown `display_mode`.
     """
     if display_mode not in (None, "light", "dark"):
         raise ValueError(
-            f'display_mode="{display_mode}" does not exist: use "light" or "dark", or None to follow the page around'
+            f'display_mode must be "light", "dark" or None (like the surrounding page), got {display_mode!r:.60}'
         )
     params = {
         "attention": panels,
         "default_filter": next(iter(panels)),
         "root_div_id": "view",
-        "display_mode": display_mode or "auto",  # which frame.js decides
+        "display_mode": display_mode or "auto",  # frame.js decides on auto
         "width": kind.width,
         **params,
     }
-    title = f"{kind.name} of {summary}"
-    title = writable(title)
+    title = writable(f"{kind.name} of {summary}")
     return View(title, build_page(kind, title, params))
 
 
 def build_page(kind: Kind, title: str, params: dict) -> str:
-    """Put bertviz's template, the libraries it needs and the data into page.html, whose policy forbids any request."""
+    """Fill page.html, whose policy forbids all requests, with bertviz's template, its libraries and the data."""
     return Template(own_text("page.html")).substitute(
         policy=POLICY,
         mode=params["display_mode"],
@@ -130,7 +129,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
 
 
 def drop_downs(kind: Kind, params: dict) -> str:
-    """Build the drop-downs above a drawing: bertviz fills those of the kind, and that for attention is filled here."""
+    """Build the drop-downs above a drawing; bertviz adds the options to all but the attention drop-down."""
     controls = [f'<label>{label}: <select id="{name}"></select></label>' for name, label in kind.drop_downs.items()]
     choices = {name: name.capitalize() for name in params["attention"]}
     if params["sentence_b_start"] is not None:
@@ -142,19 +141,19 @@ def drop_downs(kind: Kind, params: dict) -> str:
 
 
 def writable(text: str) -> str:
-    """Put a question mark for half a character, which no file holds and no picture shows."""
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
     return text.encode(errors="replace").decode()
 
 
 def json_for_html(value) -> str:
-    """Write JSON that is safe inside a <script>: ASCII, and without the < that could end or comment out the element."""
+    """Write JSON that is safe inside a <script>: ASCII without <, which could close the element."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def drawing_code(template: str) -> str:
-    """Read bertviz's own drawing code, without the addresses it would fetch libraries from, and apply changes.toml.
+    """Return bertviz's drawing code with the changes of changes.toml, without the URLs of its libraries.
 
-    RuntimeError if an old text is not there, or not as often as it is told there.
+    RuntimeError unless each replaced text occurs as often as changes.toml expects.
     """
     _, start, code = package_text("bertviz", f"{template}.js").partition("requirejs([")
     code = start + code
@@ -163,8 +162,8 @@ def drawing_code(template: str) -> str:
         if found != expected:
             bertviz = f"bertviz {importlib.metadata.version('bertviz')}"
             raise RuntimeError(
-                f"{template}.js of {bertviz} has {found} times, not {expected}, what views/changes.toml replaces: "
-                f"{change['old']!r}. pip install bertviz==1.4.1"
+                f"views/changes.toml does not fit {bertviz}: {template}.js contains {change['old']!r} {found} times, "
+                f"not {expected}. Install the right version with pip install bertviz==1.4.1"
             )
         code = code.replace(change["old"], change["new"])
     return code
@@ -178,7 +177,7 @@ def own_text(file: str) -> str:
 
 @cache
 def package_text(package: str, file: str) -> str:
-    """Read a text file of an installed package, which is not imported for it."""
+    """Read a text file of an installed package without importing the package."""
     spec = importlib.util.find_spec(package)
     if spec is None:
         raise ModuleNotFoundError(f"the views need {package}: pip install {package}")

@@ -522,7 +522,7 @@ def use_graph(page, chance: random.Random) -> None:
 
 def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
     """The texts that a search in a graph meets, and how often it compares one with the query."""
-    layers, best = figures.layers_of(index.hnsw, len(scores)), index.hnsw.entry_point
+    layers, best = figures.read_links(index.hnsw, len(scores)), index.hnsw.entry_point
     met, comparisons, last = {best}, 0, None
     for layer in reversed(layers[1:]):
         while best != last:

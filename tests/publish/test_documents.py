@@ -1,4 +1,4 @@
-"""README and its companions tell the truth: commands, exercises, numbers and versions are the project's."""
+"""The commands, exercises, numbers and versions in README and the other documents are right."""
 
 import importlib
 import json
@@ -26,7 +26,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 README = (ROOT / "README.md").read_text("utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 TARGETS = set(" ".join(re.findall(r"^([a-z][a-z -]*):", MAKEFILE, re.M)).split())
-# what a recipe passes on to the notebooks, beside the variables of the Makefile
+# variables of the Makefile, and those that its recipes pass on to the notebooks
 VARIABLES = set(re.findall(r"^([A-Z_]+) *[?:]?=", MAKEFILE, re.M)) | {"CHECKPOINT", "DEVICE", "MINE"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -35,14 +35,14 @@ every_document = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: pat
 
 
 def commands(text: str) -> list[str]:
-    """What a document tells its readers to type: lines of shell, and what stands in backquotes."""
+    """Return the commands in a document: lines of shell blocks, and text in backquotes."""
     blocks = [block for language, block in FENCE.findall(text) if language in ("sh", "bat")]
     lines = [line for block in blocks for line in block.splitlines() if line.strip()]
     return lines + CODE.findall(FENCE.sub("", text))
 
 
 def wrong(command: str) -> list[str]:
-    """What a command names that is not there; nothing for a command of another program."""
+    """Return what a command names that does not exist; nothing for commands of other programs."""
     words = shlex.split(command.replace("\\", "/"), comments=True)
     while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
         words.pop(0)
@@ -54,14 +54,14 @@ def wrong(command: str) -> list[str]:
     if words[0] == "make":
         return missing + wrong_targets(words[1:])
     if len(words) > 1 and re.fullmatch(r"-3\.\d+", words[1]):
-        del words[1]  # py -3.13 takes this version
+        del words[1]  # as in py -3.13
     if PYTHON.fullmatch(words[0]) and len(words) > 1:
         return wrong_program(words[1:])
     return missing if words[0].endswith("pip") else []
 
 
 def wrong_targets(words: list[str]) -> list[str]:
-    """The targets and variables of a `make` that the Makefile does not know."""
+    """Return the targets and variables of a `make` command that the Makefile lacks."""
     variables = [word.split("=")[0] for word in words if "=" in word]
     targets = [word for word in words if "=" not in word]
     return [f"no target {name}" for name in targets if name not in TARGETS] + [
@@ -70,7 +70,7 @@ def wrong_targets(words: list[str]) -> list[str]:
 
 
 def wrong_program(words: list[str]) -> list[str]:
-    """The module, script or options of a `python` that are not the project's; other programs are not looked at."""
+    """Return the module, script or options of a `python` command that do not exist; other programs are skipped."""
     if words[0] == "-m":
         module = words[1].replace(".", "/")
         found = [path for path in (ROOT / f"{module}.py", ROOT / module / "__main__.py") if path.exists()]
@@ -167,7 +167,7 @@ def test_version_is_consistent():
 
 
 def test_python_versions_are_consistent():
-    """Where it is installed, in the first line that a reader sees of it, in what `make` says, and in CI."""
+    """pyproject.toml, README, Makefile and CI name the same versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     lowest, above = map(int, re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"]).groups())
     assert f"You need Python 3.{lowest} to 3.{above - 1};" in README
@@ -179,7 +179,7 @@ def test_python_versions_are_consistent():
 
 
 def for_windows(name: str) -> list[tuple[str, str]]:
-    """The rows of a document's table on Windows: what is typed here, and there."""
+    """Return the rows of a document's Windows table: the command here, and the one on Windows."""
     *_, table = (ROOT / name).read_text("utf-8").partition("| here | on Windows |\n|---|---|\n")
     rows = [row.strip("| ").split(" | ") for row in table.split("\n\n")[0].splitlines()]
     return [(here, there) for here, there in rows]
@@ -189,21 +189,21 @@ FOR_WINDOWS = for_windows("README.md") + for_windows("docs/TEACHING.md")
 
 
 def test_windows_commands_match_make_targets():
-    """A make command, and the same without make: one of README or of TEACHING."""
+    """The tables of README and TEACHING run the same modules as the Makefile."""
     recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
-    told = set()
+    found = set()
     for here, there in FOR_WINDOWS:
         targets, modules = re.findall(r"make ([a-z]+)", here), re.findall(r"-m ([\w.]+)", there)
-        for target, module in zip(targets, modules, strict=False):  # one line has no target: grading
+        for target, module in zip(targets, modules, strict=False):  # grading has no target
             assert f"-m {module}" in recipes[target].replace("$(PYTEST)", "-m pytest"), target
-            told.add(target)
+            found.add(target)
         assert [option for option in re.findall(r"ARGS=([^\s`]+)", here) if option not in there] == []
-    assert told == {"test", "slides", "site", "student", "rehearse"}
+    assert found == {"test", "slides", "site", "student", "rehearse"}
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/TEACHING.md", "docs/COURSE.md"])
 def test_commands_have_a_form_for_windows(name):
-    """With its variables; a program of the project has one, too, or that of `.venv/bin/python`."""
+    """This includes variables; for programs of the project, a form of `.venv/bin/python` is enough."""
     here = " ".join(here for here, _ in FOR_WINDOWS)
     text = (ROOT / name).read_text("utf-8").replace("make cpu-torch lab", "")  # for Linux alone
     missing = []
@@ -221,17 +221,17 @@ def test_commands_have_a_form_for_windows(name):
 
 
 def test_paths_are_short_enough_for_windows():
-    """With a folder of 60 characters, no path of the project, or of PyTorch's long ones, has more than 259."""
+    """In a folder of 60 characters, no path of the project or of PyTorch exceeds 259 characters."""
     assert "a folder whose path has at most 60 characters" in README
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     longest = max(map(len, tracked.splitlines()))
     assert 60 + 1 + longest <= 259
-    (told,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "TEACHING.md").read_text("utf-8"))
+    (stated,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "TEACHING.md").read_text("utf-8"))
     package = next(folder for folder in map(Path, sys.path) if (folder / "torch").is_dir())
     files = [path.relative_to(package).as_posix() for path in package.glob("torch*/**/*")]
-    installed = max(len(name.replace("+cpu", "")) for name in files)  # a wheel for Windows is called torch alone
-    assert len(r".venv\Lib\site-packages") + 1 + installed <= int(told)
-    assert 60 + 1 + int(told) <= 259
+    installed = max(len(name.replace("+cpu", "")) for name in files)  # wheels for Windows have no +cpu suffix
+    assert len(r".venv\Lib\site-packages") + 1 + installed <= int(stated)
+    assert 60 + 1 + int(stated) <= 259
 
 
 @pytest.mark.parametrize("name", [".binder/requirements.txt", "docs/ROOMS.md"])

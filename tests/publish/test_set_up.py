@@ -1,4 +1,4 @@
-"""A set-up that is interrupted starts over, and one that is done is not done again."""
+"""An interrupted set-up starts over, and a complete one is not repeated."""
 
 import os
 import shutil
@@ -14,11 +14,11 @@ from tests.helpers import ROOT
 
 pytestmark = pytest.mark.skipif(os.name == "nt" or not shutil.which("make"), reason="needs make and signals")
 
-# The real Makefile, with a Python, a pip, a jupyter and the rest that only note that they were called
+# The real Makefile runs with stubs of python, pip, jupyter and other programs, which only log their calls.
 
 STUB = """\
 #!/bin/sh
-# usage as the real one; notes what it was asked for, and in the phase that the file "hang" names it does not end
+# log the phase of each call, and hang in the phase that the file "hang" names
 name=$(basename "$0")
 case "$*" in *"pip config list"*) cat configuration; exit ;; esac
 case "$name $*" in
@@ -59,7 +59,7 @@ def project(tmp_path) -> Path:
 
 
 def make(project: Path, target: str, *options: str, **variables: str) -> subprocess.Popen:
-    """`make`, in a process group of its own, with Ctrl-C as in a terminal even where this runs in the background."""
+    """Start `make` in its own process group, with Ctrl-C as in a terminal even in the background."""
     (project / "log").write_text("")
     environment = {name: value for name, value in os.environ.items() if name != "CHECKPOINT"}
     return subprocess.Popen(
@@ -76,12 +76,12 @@ def make(project: Path, target: str, *options: str, **variables: str) -> subproc
 def wait_for(folder: Path, pattern: str) -> None:
     deadline = time.monotonic() + 20
     while not any(folder.glob(pattern)):
-        assert time.monotonic() < deadline, f"{pattern} did not come"
+        assert time.monotonic() < deadline, f"{pattern} did not appear"
         time.sleep(0.01)
 
 
 def interrupt(project: Path, target: str, phase: str, sign: int = signal.SIGINT) -> None:
-    """Run a target until it is in a phase, and then press Ctrl-C, which reaches all that it started, or kill it all."""
+    """Run a target until a phase, and then interrupt or kill it and all its children."""
     (project / "hang").write_text(phase)
     process = make(project, target)
     try:
@@ -97,7 +97,7 @@ def interrupt(project: Path, target: str, phase: str, sign: int = signal.SIGINT)
 
 
 def phases(project: Path, target: str) -> list[str]:
-    """What a whole run of a target did, in order."""
+    """Run a target to its end, and return its phases in order."""
     assert make(project, target).wait(timeout=20) == 0
     return (project / "log").read_text().split()
 
@@ -176,7 +176,7 @@ def test_set_up_is_kept_until_requirements_change(project, name):
     [("mybert", "{project}/mybert"), ("./mybert/", "{project}/mybert"), ("bert-base-uncased", "bert-base-uncased")],
 )
 def test_checkpoint_folder_is_relative_to_the_root(project, form, target, phase, checkpoint, wanted):
-    """A kernel starts in notebooks/, where a relative path would lead nowhere; a name on the Hub stays a name."""
+    """Kernels start in notebooks/, so a relative path is made absolute; a name on the Hub is unchanged."""
     (project / "mybert").mkdir()
     (project / "mybert" / "config.json").touch()
     if form == "environment":
@@ -190,9 +190,9 @@ def test_checkpoint_folder_is_relative_to_the_root(project, form, target, phase,
 
 OTHER_VERSION = """\
 #!/bin/sh
-# a Python of another version, which makes a note of all that it is asked for but this version
+# pretend to be another version, and log all other calls
 if [ "$1" = -c ]; then exec {python} -c 'import sys; sys.version_info = {version}, 0; exec(sys.argv[1])' "$2"; fi
-echo "$@" >> asked
+echo "$@" >> calls
 """
 
 
@@ -204,8 +204,8 @@ def test_unsupported_python_is_reported_before_installing(project, target, versi
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
     message = f"Python 3.11 to 3.14 is needed, but this is {version.replace(', ', '.')}: add PYTHON=python3.13"
     assert (message in done.stderr) != right
-    assert (project / "asked").exists() == right
-    assert done.returncode  # this Python makes no environment to go on with
+    assert (project / "calls").exists() == right
+    assert done.returncode  # the stub creates no environment
 
 
 def test_checkpoint_is_unset_by_default(project):

@@ -102,16 +102,16 @@ def test_another_computation_of_the_weights_is_refused_by_its_size(tokenizer, mo
 
     monkeypatch.setattr(modeling_bert, "eager_attention_forward", twice_as_sharp)
     model = sharp_model("bert", ENCODER)
-    with pytest.raises(ValueError, match=r"weights of a bert are not .* alone \(they are 0.\d+ away\)"):
+    with pytest.raises(ValueError, match=r"weights of a bert are not .* alone \(they differ by 0.\d+\)"):
         neuron_view(model, tokenizer, TEXT)
 
 
 @pytest.mark.parametrize(
     ("family", "settings", "message"),
     [
-        ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 places for 8 × 8 tokens"),
-        ("fnet", ENCODER, "a fnet gives no attention weights"),
-        ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba gives no attention"),
+        ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
+        ("fnet", ENCODER, "a fnet returns no attention weights"),
+        ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
         ("canine", ENCODER, "a canine reads no tokens of a vocabulary"),
         ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no tokens .* pass its pixel_values"),
     ],
@@ -196,7 +196,7 @@ def hears_ctrl_c():
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")
-@pytest.mark.parametrize("implementation", ["eager", any_model.READER])
+@pytest.mark.parametrize("implementation", ["eager", any_model.RECORDER])
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("family", ["bert", "llama", "t5"])
 def test_a_model_is_left_as_it_was(family, error, implementation, tokenizer):
@@ -221,7 +221,7 @@ def test_a_model_is_left_as_it_was(family, error, implementation, tokenizer):
 
     if error is None:
         draw()
-    elif (family, implementation) != ("t5", any_model.READER):  # of which there is only one reading
+    elif (family, implementation) != ("t5", any_model.RECORDER):  # of which there is only one reading
         layer = [module for module in model.modules() if isinstance(module, torch.nn.Linear)][3]
         hook = layer.register_forward_hook(fail)
         with pytest.raises(error):
@@ -229,7 +229,7 @@ def test_a_model_is_left_as_it_was(family, error, implementation, tokenizer):
         hook.remove()
         assert stopped == [error]
     assert state_of(model) == before
-    assert not any_model.FOUND
+    assert not any_model.CALLS
     assert torch.is_grad_enabled()
 
 
@@ -485,7 +485,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--model", "gemma", "--view", "neuron"], "soft-capping bends its scores. head_view and model_view"),
         ([" ", *of_model], "a text is empty"),
         ([TEXT, *of_model, "--pair", ""], "a text is empty"),
-        ([TEXT, *of_model, "--layer", "9"], "layer=9 is not among the layers"),
+        ([TEXT, *of_model, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),
         ([TEXT, *of_model, "--view", "neuron", "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
         ([TEXT, *of_model, "--save", "."], ". is a folder, not a file: choose another path"),
         ([TEXT, *of_model, "--save", "broken/config.json/page.html"], "broken/config.json"),

@@ -116,7 +116,7 @@ def test_an_error_stands_in_words_and_the_last_view_stays(explorer, typed, words
     before = shown(explorer), explorer.tokens.value
     explorer.sentence_a.value = typed
     assert re.search(
-        rf'<p role="alert".*Not drawn: {words}\. Below stands the last view that was\.</p>', explorer.message.value
+        rf'<p role="alert".*Not drawn: {words}\. The last view is still shown below\.</p>', explorer.message.value
     )
     assert (shown(explorer), explorer.tokens.value) == before
     explorer.kind.value = "model view"  # of the same sentence

@@ -20,9 +20,9 @@ from views import figures
         (([1, 2], [[1, 2]]), {}, r"keys has the shape \(1, 2\): this figure draws 2 to 6 × 2 numbers"),
         (([1, 2], [[1, 2]] * 40), {}, r"keys has the shape \(40, 2\)"),
         (([1, 2, 3], [[1, 2]] * 3), {}, r"query has the shape \(3,\): this figure draws 2 numbers"),
-        (([1, float("nan")], [[1, 2]] * 3), {}, "query holds nan or inf"),
+        (([1, float("nan")], [[1, 2]] * 3), {}, "query must not contain nan or inf"),
         (([1, 2], [[1, 2]] * 3, [[1, 2]] * 2), {}, r"values has the shape \(2, 2\)"),
-        (([1, 2], [[1, 2]] * 3), {"tokens": ["one"]}, "there are 1 tokens, but 3 to be named"),
+        (([1, 2], [[1, 2]] * 3), {"tokens": ["one"]}, "tokens must be a list of 3 names, got 1"),
         (([1, 2], [[1, 2]] * 3), {"asking": 3}, "asking=3 must be a whole number from 0 to 2"),
     ],
 )
@@ -79,10 +79,10 @@ def test_graph_walk_refuses():
     names = [str(number) for number in range(12)]
     index = hnsw_index(vectors, M=2)
     for arguments, message in [
-        ((index, vectors[:5], vectors[0], names[:5]), "no HNSW graph of these 5 vectors"),
-        ((faiss.IndexFlatIP(12), vectors, vectors[0], names), "no HNSW graph of these 12 vectors"),
+        ((index, vectors[:5], vectors[0], names[:5]), "must be an HNSW graph of these 5 vectors"),
+        ((faiss.IndexFlatIP(12), vectors, vectors[0], names), "must be an HNSW graph of these 12 vectors"),
         ((index, vectors, vectors[0, :3], names), r"query has the shape \(3,\)"),
-        ((index, vectors, vectors[0], names[:3]), "there are 3 names, but 12 to be named"),
+        ((index, vectors, vectors[0], names[:3]), "names must be a list of 12 names, got 3"),
     ]:
         with pytest.raises(ValueError, match=message):
             figures.graph_walk(*arguments)
@@ -99,9 +99,9 @@ def test_graph_walk_refuses():
         ([1.0], {}, "scores has the shape .1,.: this figure draws 2 to 12 numbers"),
         (torch.zeros(40), {}, "scores has the shape .40,."),
         ([[1.0, 2.0]], {}, "scores has the shape .1, 2."),
-        ([1.0, math.nan], {}, "scores holds nan or inf"),
-        ([1.0, math.inf], {}, "scores holds nan or inf"),
-        ([1.0, 2.0], {"tokens": ["time"]}, "there are 1 tokens, but 2 to be named"),
+        ([1.0, math.nan], {}, "scores must not contain nan or inf"),
+        ([1.0, math.inf], {}, "scores must not contain nan or inf"),
+        ([1.0, 2.0], {"tokens": ["time"]}, "tokens must be a list of 2 names, got 1"),
         ([1.0, 2.0], {"head_size": 1}, "head_size=1 must be a whole number from 2 to 1,024"),
         ([1.0, 2.0], {"head_size": 64.0}, "head_size=64.0 must be a whole number"),
     ],
@@ -127,9 +127,9 @@ def test_long_names_are_drawn():
     [
         ([1.0], ["a"], "logits has the shape .1,.: this figure draws 2 to 500 numbers"),
         (torch.zeros(1, 2), ["a", "b"], "logits has the shape .1, 2."),
-        (torch.zeros(30_522), ["a"], r"logits of 30,522 tokens.*at most 500; pass.*logits.topk.500."),
-        ([1.0, -math.inf], ["a", "b"], "logits holds nan or inf"),
-        ([1.0, 2.0], ["a"], "there are 1 tokens, but 2 to be named"),
+        (torch.zeros(30_522), ["a"], r"logits has 30,522 tokens.*at most 500: pass.*logits.topk.500."),
+        ([1.0, -math.inf], ["a", "b"], "logits must not contain nan or inf"),
+        ([1.0, 2.0], ["a"], "tokens must be a list of 2 names, got 1"),
     ],
 )
 def test_next_token_refuses(logits, tokens, message):
@@ -138,7 +138,7 @@ def test_next_token_refuses(logits, tokens, message):
 
 
 def test_next_token_takes_names_not_one_text():
-    with pytest.raises(TypeError, match="tokens='ab' is one text: pass a list of 2"):
+    with pytest.raises(TypeError, match="tokens must be a list of 2 strings, got the string 'ab'"):
         figures.next_token([1.0, 2.0], "ab")
 
 
@@ -153,10 +153,10 @@ TABLES = {"word": torch.zeros(2, 4), "position": torch.zeros(5, 4), "token_type"
         ({"word": torch.zeros(4)}, "word has the shape .4,.: this figure draws 1 to 20 × 2 to 1024 numbers"),
         ({"word": torch.zeros(40, 4)}, "word has the shape .40, 4."),
         ({"position": torch.zeros(5, 3)}, "position has the shape .5, 3.: .* 1 to 512 × 4 numbers"),
-        ({"token_type": torch.full((2, 4), math.nan)}, "token_type holds nan or inf"),
-        ({"weight": torch.ones(4)}, "weight and bias.*pass both or none"),
+        ({"token_type": torch.full((2, 4), math.nan)}, "token_type must not contain nan or inf"),
+        ({"weight": torch.ones(4)}, "pass both weight and bias"),
         ({"weight": torch.ones(4), "bias": torch.ones(3)}, "bias has the shape .3,."),
-        ({"names": ["time"]}, "there are 1 names, but 2 to be named"),
+        ({"names": ["time"]}, "names must be a list of 2 names, got 1"),
         ({"number": 4}, "number=4 must be a whole number from 0 to 3"),
         ({"eps": 0}, "eps=0 must lie between 0 and 1"),
     ],
@@ -178,7 +178,7 @@ def test_sum_and_scale_draws_vectors_of_zeros_at_one_position():
     ("text", "error", "message"),
     [
         (7, TypeError, "text must be a string, got int"),
-        (" \n", ValueError, "must hold a word"),
+        (" \n", ValueError, "text must contain a word"),
         ("a " * 101, ValueError, "at most 200 characters"),
     ],
 )
@@ -206,7 +206,7 @@ def test_a_special_token_is_a_word(tokenizer):
 
 @pytest.mark.parametrize(
     ("vocabulary", "message"),
-    [({"a": 0, "b": 2}, "2 tokens have ids up to 2: number them"), ({"a\n": 0}, "holds a line break")],
+    [({"a": 0, "b": 2}, "2 tokens have ids up to 2: number them"), ({"a\n": 0}, "contains a line break")],
 )
 def test_a_vocabulary_has_a_line_for_each_id(vocabulary, message):
     with pytest.raises(ValueError, match=message):
@@ -221,8 +221,8 @@ def test_a_vocabulary_has_a_line_for_each_id(vocabulary, message):
     [
         ("flies", 12, TypeError, "wrap one text in a list"),
         ([], 12, ValueError, "empty list"),
-        (["1 + 1!"], 12, ValueError, "hold no word of letters"),
-        (["fly " * 501], 12, ValueError, "2,004 characters: pass some of them"),
+        (["1 + 1!"], 12, ValueError, "must contain at least one word of letters, got '1"),
+        (["fly " * 501], 12, ValueError, "2,004 characters, but this figure takes at most 2,000: pass fewer"),
         (["flies"], 0, ValueError, "steps=0 must be a whole number from 1 to 60"),
     ],
 )
@@ -243,14 +243,14 @@ TOKENS = ["time", "flies"]
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"tokens": "time flies"}, "tokens='time flies' is no list of tokens: pass a list of texts"),
-        ({"tokens": None}, "tokens=None is no list"),
+        ({"tokens": "time flies"}, "tokens must be a list of tokens, got 'time flies'"),
+        ({"tokens": None}, "tokens must be a list of tokens, got None"),
         ({"tokens": ["time"]}, "the number of tokens=1 must be a whole number from 2 to 12"),
         ({"tokens": ["x"] * 40}, "the number of tokens=40 must be a whole number from 2 to 12"),
         ({"values": [1]}, "values has the shape (1,): this figure draws 2 numbers"),
-        ({"values": [1, math.nan]}, "values holds nan or inf"),
-        ({"values": [1, -math.inf]}, "values holds nan or inf"),
-        ({"values": [1, 1e30]}, "values reach 1e+30, which is too large to be drawn: use -1000 to 1000"),
+        ({"values": [1, math.nan]}, "values must not contain nan or inf"),
+        ({"values": [1, -math.inf]}, "values must not contain nan or inf"),
+        ({"values": [1, 1e30]}, "values must be between -1000 and 1000, got 1e+30"),
         ({"rows": []}, "the number of rows=0 must be a whole number from 1 to 12"),
         ({"mask": "future"}, "mask='future' cannot be drawn: use one of bidirectional, causal, padding, window"),
         ({"mask": "cross"}, "mask='cross' cannot be drawn: pass rows, the tokens that look"),
@@ -273,15 +273,15 @@ def test_a_mask_painter_draws_half_a_character_and_a_long_token():
 
 
 def test_padding_hides_the_padding_or_the_last_token():
-    assert figures.masks_of(["time", "[PAD]", "[PAD]"])["padding"].tolist() == [[1, 0, 0]] * 3
-    assert figures.masks_of(["time", "flies"])["padding"].tolist() == [[1, 0]] * 2
+    assert figures.make_masks(["time", "[PAD]", "[PAD]"])["padding"].tolist() == [[1, 0, 0]] * 3
+    assert figures.make_masks(["time", "flies"])["padding"].tolist() == [[1, 0]] * 2
 
 
 # split_and_merge
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"sequence": "time flies"}, "tokens='time flies' is no list of tokens: pass a list of texts"),
+        ({"sequence": "time flies"}, "tokens must be a list of tokens, got 'time flies'"),
         ({"sequence": ["time"]}, "the number of tokens=1 must be a whole number from 2 to 6"),
         ({"sequence": 40}, "sequence=40 must be a whole number from 2 to 6"),
         ({"sequence": math.nan}, "sequence=nan must be a whole number from 2 to 6"),
@@ -306,8 +306,8 @@ def test_split_and_merge_draws_the_smallest_and_the_largest(sizes):
     [
         ({"query": [1, 2, 3]}, "query has the shape (3,): this figure draws 2 numbers"),
         ({"key": [[1, 2]]}, "key has the shape (1, 2): this figure draws 2 numbers"),
-        ({"key": [1, math.inf]}, "key holds nan or inf"),
-        ({"tokens": "time flies"}, "tokens='time flies' is no list of tokens: pass a list of texts"),
+        ({"key": [1, math.inf]}, "key must not contain nan or inf"),
+        ({"tokens": "time flies"}, "tokens must be a list of tokens, got 'time flies'"),
         ({"tokens": ["x"] * 40}, "the number of tokens=40 must be a whole number from 2 to 16"),
         ({"pair": 32}, "pair=32 must be a whole number from 0 to 31"),
         ({"pairs": 0}, "pairs=0 must be a whole number from 1 to 512"),

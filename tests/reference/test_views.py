@@ -332,7 +332,10 @@ BAD = {
     "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
     "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, r"=0 .*use 1 to 3"),
     "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 4}, r"=4 .*use 1 to 3"),
-    "display mode": ({"attention": GOOD, "tokens": WORDS, "display_mode": "blue"}, r'"blue".*"light" or "dark"'),
+    "display mode": (
+        {"attention": GOOD, "tokens": WORDS, "display_mode": "blue"},
+        r"display_mode must be .*, got .blue",
+    ),
     "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, r"=1.5 .*use 1 to 3"),
     "a text for the start": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "a"}, r"='a' .*use 1"),
     "unequal layers": (
@@ -364,8 +367,8 @@ def test_bad_attention(draw, case):
 @pytest.mark.parametrize(
     ("draw", "arguments", "message"),
     [
-        (head_view, {"layer": 2}, r"layer=2 .*\[0, 1\]"),
-        (head_view, {"layer": 0, "include_layers": [1]}, r"layer=0 .*\[1\]"),
+        (head_view, {"layer": 2}, r"layer must be one of .*\[0, 1\], got 2"),
+        (head_view, {"layer": 0, "include_layers": [1]}, r"layer must be one of .*\[1\], got 0"),
         (head_view, {"heads": [3]}, "heads names 3.*0 to 2"),
         (head_view, {"heads": []}, r"heads=\[\]"),
         (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
@@ -385,7 +388,7 @@ def test_layer_or_head_that_does_not_exist(draw, arguments, message):
         ({"sentence_a": None}, "sentence_a must be one string, got None"),
         ({"sentence_b": 3}, "sentence_b must be one string, got 3"),
         ({"sentence_a": "a " * 600}, "602 tokens.*512 positions.*shorten"),
-        ({"display_mode": "auto"}, '"auto".*"light"'),
+        ({"display_mode": "auto"}, 'display_mode must be "light".*, got .auto.'),
     ],
 )
 def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
@@ -486,8 +489,8 @@ def test_a_bertviz_that_draws_otherwise_is_refused(monkeypatch, template, number
     code = views_page.package_text("bertviz", f"{template}.js")
     other = code.replace(old, "", 1) if more < 0 else code.replace(old, f"{old}\n{old}", 1)
     monkeypatch.setattr(views_page, "package_text", lambda package, file: other)
-    found = f"{template}.js of bertviz .* has {times + more} times, not {times}, what views/changes.toml"
-    with pytest.raises(RuntimeError, match=f"{found} .*pip install bertviz=="):
+    found = f"views/changes.toml does not fit bertviz .*: {template}.js contains .* {times + more} times, not {times}"
+    with pytest.raises(RuntimeError, match=f"(?s){found}.*pip install bertviz=="):
         views_page.drawing_code(template)
 
 

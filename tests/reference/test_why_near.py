@@ -62,10 +62,10 @@ def test_a_control_takes_the_place_of_the_first_text(encoder, tokenizer):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (("", "a"), "text='' is no text"),
-        (("a", "  "), "other='  ' is no text"),
-        (("a", ["b"]), r"other=\['b'\] is no text"),
-        (("a b " * 127 + "a b", "b"), "text has 258 tokens, and the view has room for 256"),
+        (("", "a"), "text must be a string with at least one word, got ''"),
+        (("a", "  "), "other must be a string with at least one word, got '  '"),
+        (("a", ["b"]), r"other must be a string with at least one word, got \['b'\]"),
+        (("a b " * 127 + "a b", "b"), "text has 258 tokens, but this view draws at most 256"),
     ],
 )
 def test_texts_that_cannot_be_drawn(texts, message, encoder, tokenizer):
