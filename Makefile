@@ -146,6 +146,7 @@ bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmark
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 site: $(DEV_INSTALLED)  ## run the notebooks and build the site in site/ (opens without a server; your own sentence in explorer.html needs one, and npm)
+	$(BIN)/python -m tests.exercises.misconceptions
 	$(BIN)/python -m publish.website
 
 slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03; ARGS=--seminar for the seminar's selection, ARGS=--session=1 for a session in one deck)

@@ -1,8 +1,8 @@
-"""Instant checks for the exercises: `check("3.1", answer)` prints whether the answer is right, or a hint.
+"""Check answers to the exercises: `check("3.1", answer)` prints whether the answer is right, or a hint.
 
-`solved("3.1", answer)` tells a program the same as True or False; `python -m exercises grade` marks what a class has
-handed in. The checks of notebook NN live in `notebook_NN.py`, each a function decorated with `@exercise`. A stub
-leaves `...` where the answer belongs, so an untouched stub is told from a wrong answer.
+`solved("3.1", answer)` returns the same as True or False, and `python -m exercises grade` grades the hand-ins of a
+class. The checks of notebook NN are in `notebook_NN.py`, each a function decorated with `@exercise`. A stub has `...`
+where the answer belongs, which distinguishes an untouched stub from a wrong answer.
 """
 
 import ast
@@ -27,22 +27,25 @@ CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
 # the exercises whose answers are parts of the reader's BERT, each with that part's name
 PART_NAMES: dict[str, str] = {}
-SIZES: dict[str, tuple[Callable, dict[str, tuple]]] = {}  # a check that tries several sizes, and these, by name
-TRIES: Counter[str] = Counter()  # how often `check` has found an exercise wrong in this session
-CORRECT, WRONG, NOT_ATTEMPTED = "correct.", "not yet.", "not attempted yet."  # how a verdict begins
+SIZES: dict[str, tuple[Callable, dict[str, tuple]]] = {}  # checks that try several sizes, with the sizes by name
+TRIES: Counter[str] = Counter()  # the wrong answers that `check` has seen in this session, by exercise
+CORRECT, WRONG, NOT_ATTEMPTED = "correct.", "not yet.", "not attempted yet."  # the beginnings of verdicts
 HERE = Path(__file__).parent
 PYTHON = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
-NOT_THE_READERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
+LIBRARY_FOLDERS = PYTHON | {HERE, HERE.parent / "utils", HERE.parent / "views"}
 THOUSANDS = re.compile(r"(?<=\d)(?<!\b0)[,_'’ \u00a0\u202f](?=\d{3}(?!\d))")  # 0,125 has a decimal comma
 UNIT = re.compile(r"\s*(bits?|numbers|parameters|weights)$")
 CUT_OFF = (
-    "The values are right, but gradients do not get back through all of it, so that nothing could be trained: no "
-    "detach, no .data, no torch.no_grad()."
+    "The values are right, but gradients do not flow back through all of your code, so it could not be trained. "
+    "Remove any detach, .data or torch.no_grad()."
 )
 
 
-class Hint(Exception):  # noqa: N818 - not an error: what helps a reader on
-    """A wrong answer, in words that help; `later` are those for whoever has had a hint before, and tell more."""
+CHANGES_INPUT = "Your function changes its input in place. Make new tensors instead (x + …, not x += …)."
+
+
+class Hint(Exception):  # noqa: N818 - not an error but help for the reader
+    """Explain a wrong answer; after a first hint, `later` explains it in more detail."""
 
     def __init__(self, hint: str, later: str = ""):
         super().__init__(hint)
@@ -54,11 +57,11 @@ class NotAttempted(Exception):  # noqa: N818
 
 
 def exercise(number: str, points: int = 1, sizes: dict[str, tuple] | None = None, part: str | None = None) -> Callable:
-    """Register a check function: it takes the answer, raises `Hint` if it is wrong, may return a closing remark.
+    """Register a check, a function that takes the answer, raises `Hint` if it is wrong, and may return a remark.
 
-    Points say how hard the exercise is: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
-    With `sizes`, further arguments by a name such as "H = 18 and 3 heads", the function is run with each in turn.
-    With `part`, a name of `exercises.parts.PARTS`, a right answer has to hold wherever BERT calls it, and is kept.
+    Points measure difficulty: 1 for a prediction, 2 for a few lines, 3 for a module or a longer function.
+    `sizes` are further arguments by a name such as "H = 18 and 3 heads": the function runs with each in turn.
+    `part` is a name in `exercises.parts.PARTS`: a right answer must also work wherever BERT calls it, and is saved.
     """
 
     def register(function: Callable) -> Callable:
@@ -94,10 +97,10 @@ def at_every_size(function: Callable, sizes: dict[str, tuple]) -> Callable:
 
 
 def as_part(check_answer: Callable, name: str) -> Callable:
-    """A check whose right answers hold wherever BERT calls them, too."""
+    """Return a check that also requires a right answer to work wherever BERT calls it."""
 
     def check_part(answer):
-        from exercises.part_checks import try_part  # which stands on this module
+        from exercises.part_checks import try_part  # imported here, because it imports this module
 
         remark = check_answer(answer)
         try_part(name, answer)
@@ -107,45 +110,45 @@ def as_part(check_answer: Callable, name: str) -> Callable:
 
 
 def part_remark(number: str, answer, is_right: bool) -> str:
-    """Keep a right answer that is a part of BERT; return what to add to the verdict, "" if it is not such a part."""
+    """Save a right answer that is a part of BERT; return a sentence for the verdict, or an empty string."""
     if number not in PART_NAMES:
         return ""
     from exercises.parts import kept
-    from exercises.saving_parts import keep  # which depends on this module
+    from exercises.saving_parts import keep  # imported here, because it imports this module
 
     name = PART_NAMES[number]
     if not is_right:
-        return "The version that check kept before still runs in your BERT." if name in kept() else ""
-    with settled_chance(0):
+        return "Your earlier version, which was right, still runs in your BERT." if name in kept() else ""
+    with seeded(0):
         return keep(name, answer)
 
 
 def check(number: str, answer) -> None:
-    """Print one line on the answer to exercise `number`, such as "3.1"; nothing the reader's code does raises here.
+    """Print one line about the answer to exercise `number`, such as "3.1"; errors in the reader's code do not raise.
 
-    A right answer that is a part of BERT is kept, and runs in `exercises.parts.my_encoder()` from then on.
+    A right answer that is a part of BERT is saved, and `exercises.parts.my_encoder()` runs it from then on.
     """
     try:
         check_answer = find_check(number)
     except ValueError as error:
         print(error)
     else:
-        said = verdict(check_answer, answer, tries=TRIES[str(number)])
-        TRIES[str(number)] += said.startswith(WRONG)
-        if not said.startswith(NOT_ATTEMPTED):
-            said = f"{said} {part_remark(str(number), answer, said.startswith(CORRECT))}".rstrip()
-        print(f"Exercise {number}: {said}")
+        line = verdict(check_answer, answer, tries=TRIES[str(number)])
+        TRIES[str(number)] += line.startswith(WRONG)
+        if not line.startswith(NOT_ATTEMPTED):
+            line = f"{line} {part_remark(str(number), answer, line.startswith(CORRECT))}".rstrip()
+        print(f"Exercise {number}: {line}")
 
 
 def solved(number: str, answer) -> bool:
-    """Whether `check` would call the answer correct; prints nothing. ValueError for a number that no exercise has."""
+    """Return whether `check` would call the answer correct; print nothing. ValueError for an unknown exercise."""
     check_answer = find_check(number)
     with contextlib.redirect_stdout(io.StringIO()):
         return verdict(check_answer, answer).startswith(CORRECT)
 
 
 def find_check(number: str) -> Callable:
-    """The check of the exercise of this number, such as "3.1"; ValueError names those that there are."""
+    """Return the check of an exercise, such as "3.1"; ValueError lists the exercises of that notebook."""
     number = str(number)
     chapter = number.split(".")[0]
     if f"notebook_{chapter:0>2}" in {module.name for module in pkgutil.iter_modules(__path__)}:
@@ -158,12 +161,12 @@ def find_check(number: str) -> Callable:
 
 
 def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> str:
-    """The words for an answer: correct, not attempted, a hint, or what the reader's code raised.
+    """Return the verdict on an answer: correct, not attempted, a hint, or the error of the reader's code.
 
-    `tries` says how many wrong answers there were before: after the first, a hint may tell more.
+    `tries` counts earlier wrong answers: after the first, a hint may say more.
     """
     try:
-        with settled_chance(seed):
+        with seeded(seed):
             remark = check_answer(wrap_answer(answer))
     except NotAttempted:
         return f"{NOT_ATTEMPTED} Replace the ... and run the cell again."
@@ -175,9 +178,9 @@ def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> st
 
 
 @contextlib.contextmanager
-def settled_chance(seed: int) -> Iterator[None]:
-    """Let torch, NumPy and Python draw from this seed on inside, and afterwards as if nothing had been drawn."""
-    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 - what a reader's code draws from
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch, NumPy and Python inside, and restore their generators afterwards."""
+    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 - a reader's code may draw from it
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         np.random.seed(seed)  # noqa: NPY002
@@ -190,53 +193,53 @@ def settled_chance(seed: int) -> Iterator[None]:
 
 
 def describe_error(error: Exception) -> str:
-    """The words for an error: the last line of the reader's own code on its way, or that the check itself failed."""
+    """Describe an error by the last line of the reader's own code in its traceback, or as a failure of the check."""
     frames = traceback.extract_tb(error.__traceback__)
     raised = f"{type(error).__name__}: {error}"
-    places = [frame for frame in frames if is_readers(frame.filename)]
-    if places:
-        place = places[-1]
-        in_cell = re.search("ipykernel_|ipython-input", place.filename)
-        where = "the cell" if in_cell else Path(place.filename).name
-        return f"your code raised {raised} (line {place.lineno} of {where}, in {place.name})."
+    own = [frame for frame in frames if is_readers_code(frame.filename)]
+    if own:
+        last = own[-1]
+        in_cell = re.search("ipykernel_|ipython-input", last.filename)
+        where = "the cell" if in_cell else Path(last.filename).name
+        return f"your code raised {raised} (line {last.lineno} of {where}, in {last.name})."
     if any(frame.name == call.__name__ for frame in frames if Path(frame.filename).parent == HERE):
-        # on its first line: it takes other arguments, or is written in C
-        remedy = " Keep the arguments that the cell had, self included." if "positional argument" in raised else ""
+        # it was raised by the call: the function takes other arguments, or is written in C
+        remedy = " Keep the arguments of the original cell, including self." if "positional argument" in raised else ""
         return f"your code raised {raised}.{remedy}"
     return (
-        f"this answer is of a kind that the check cannot judge: it failed itself, with {raised}. Your code raised "
-        "nothing. Return exactly what the exercise asks for, or compare with the solution."
+        f"the check itself failed on this answer, with {raised}. Your code raised no error, but it may return "
+        "something unusual: compare it with the exercise's description, or with the solution."
     )
 
 
-def is_readers(filename: str) -> bool:
-    """Whether a file of a traceback is the reader's: a cell or a file outside Python, its packages and this project."""
+def is_readers_code(filename: str) -> bool:
+    """Return whether a file of a traceback is a cell, or is outside Python, its packages and this project."""
     if filename.startswith("<"):  # <frozen …>, <string>; old IPython names cells <ipython-input-…>
         return "ipython-input" in filename
     folders = Path(filename).parents
-    return not NOT_THE_READERS & set(folders) and not {"site-packages", "dist-packages"} & {f.name for f in folders}
+    return not LIBRARY_FOLDERS & set(folders) and not {"site-packages", "dist-packages"} & {f.name for f in folders}
 
 
 def wrap_answer(answer):
-    """The answer, once it is no stub; a function or module is wrapped so that what it returns is wrapped too."""
-    if holds_stub(answer):
+    """Return the answer, or raise NotAttempted for a stub; a function is wrapped so that its results are checked."""
+    if is_stub(answer):
         raise NotAttempted
     if not callable(answer):
         return answer
-    name = finished(answer)
-    expect(not name, f"This is the series' own {name}, or inherits from it: write one of your own.")
+    name = reference_name(answer)
+    expect(not name, f"This is the series' own {name}, or inherits from it. Write your own version.")
     if isinstance(answer, type):
         return answer
 
     def wrapped(*arguments, **options):
         return call(answer, *arguments, **options)
 
-    wrapped.itself = answer  # for what may return None
+    wrapped.itself = answer  # for checks of functions that may return None
     return wrapped
 
 
-def finished(answer: Callable) -> str:
-    """The name of what in `utils` an answer is, a copy, part or method of it included, or inherits from; or ""."""
+def reference_name(answer: Callable) -> str:
+    """Return the name of the definition in `utils` that an answer is, belongs to or inherits from; "" if none."""
     answer = getattr(answer, "func", answer)  # of a functools.partial
     kinds = answer.__mro__ if isinstance(answer, type) else (answer, *type(answer).__mro__)
     for kind in kinds:
@@ -246,17 +249,17 @@ def finished(answer: Callable) -> str:
 
 
 def call(function: Callable, *arguments, **options):
-    """What the reader's function or module returns; NotAttempted if it still returns `...`, Hint if it returns None."""
+    """Call the reader's function or module; NotAttempted if it still returns `...`, `Hint` if it returns None."""
     result = function(*arguments, **options)
-    if holds_stub(result):
+    if is_stub(result):
         raise NotAttempted
     if result is None:
-        raise Hint("It returns None: does it end with `return`?")
+        raise Hint("Your function returns None. Does it end with `return`?")
     return result
 
 
-def holds_stub(answer) -> bool:
-    """Whether the answer is `...`, or a tuple, list or dict with `...` in it."""
+def is_stub(answer) -> bool:
+    """Return whether the answer is `...`, or a tuple, list or dict that contains `...`."""
     if isinstance(answer, dict):
         answer = list(answer.values())
     if isinstance(answer, (tuple, list)):
@@ -265,25 +268,25 @@ def holds_stub(answer) -> bool:
 
 
 def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result", dtype=None) -> Tensor:
-    """The value as a tensor of this shape, from a NumPy array too, else a `Hint` that says what it is.
+    """Return the value, a tensor or NumPy array, as a tensor; `Hint` if it is something else or has another shape.
 
-    With `dtype`, that of what was given, a tensor must have it, too; an array may have its own.
+    `dtype` is the dtype of the inputs: a tensor must have it, while an array may have its own.
     """
     wanted = dtype if isinstance(value, Tensor) else None
     if isinstance(value, np.ndarray):
-        with contextlib.suppress(TypeError):  # an array of texts or objects
+        with contextlib.suppress(TypeError):  # an array of strings or objects
             value = torch.from_numpy(value)
     if not isinstance(value, Tensor):
         raise Hint(f"{name} should be a torch tensor, but it is a {type(value).__name__}.")
     if tuple(value.shape) != tuple(shape):
         raise Hint(f"{name} should have the shape {tuple(shape)}, but it has {tuple(value.shape)}.")
-    kept = wanted in (None, value.dtype)
-    expect(kept, f"{name} is {value.dtype}, but what was given is {dtype}: the next layer would refuse it.")
+    same = wanted in (None, value.dtype)
+    expect(same, f"{name} is {value.dtype}, but the inputs are {dtype}: keep their dtype, or the next layer fails.")
     return value
 
 
 def expect(condition, hint: str, later: str = "") -> None:
-    """Raise `Hint(hint, later)` unless the condition is true; one that cannot be evaluated counts as false."""
+    """Raise `Hint(hint, later)` unless the condition is true; an error while it is evaluated counts as false."""
     with contextlib.suppress(Exception):
         if bool(condition):
             return
@@ -291,15 +294,15 @@ def expect(condition, hint: str, later: str = "") -> None:
 
 
 def expect_function(answer) -> None:
-    """Raise `Hint` for what cannot be called, and for a class."""
+    """Raise `Hint` unless the answer is callable and is not a class."""
     kind = type(answer).__name__
-    expect(callable(answer), f"Give check the function itself, not something of type {kind}.")
+    expect(callable(answer), f"Pass check the function itself, not a value of type {kind}.")
     name = getattr(answer, "__name__", "")
-    expect(not isinstance(answer, type), f"{name} is a class: give check a function, or {name}(…), made from it.")
+    expect(not isinstance(answer, type), f"{name} is a class. Pass check a function, or an instance, {name}(…).")
 
 
 def as_number(answer, question: str = "The answer") -> float:
-    """The answer as a number, a tensor of one or a text such as "7,087,872" or "1.75 bits" included, else a `Hint`."""
+    """Return the answer as a number, from a tensor of one element or text such as "7,087,872" or "1.75 bits", too."""
     try:
         if isinstance(answer, str):
             plain = THOUSANDS.sub("", UNIT.sub("", answer.strip())).replace(",", ".")
@@ -316,7 +319,7 @@ def as_number(answer, question: str = "The answer") -> float:
 
 
 def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
-    """A tuple, list, torch.Size, text or tensor of sizes as a tuple; of a tensor with more dimensions its own shape."""
+    """Return a tuple, list, torch.Size, text or tensor of sizes as a tuple; a matrix counts as its own shape."""
     answer = from_text(answer)
     if isinstance(answer, (Tensor, np.ndarray)) and answer.ndim > 1:
         return tuple(answer.shape)
@@ -331,7 +334,7 @@ def as_shape(answer, question: str = "The answer") -> tuple[int | float, ...]:
 
 
 def from_text(answer):
-    """The numbers that a text such as "(2, 3)" holds, in brackets or not; what is no such text as it is."""
+    """Return the numbers in a text such as "(2, 3)" or "2, 3"; return anything else unchanged."""
     if isinstance(answer, str):
         with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             return ast.literal_eval(answer.strip().removeprefix("torch.Size"))
@@ -339,7 +342,7 @@ def from_text(answer):
 
 
 def as_positions(answer, count: int) -> list[int]:
-    """The positions of an answer in order; it may be a list, set, range, tensor, number, "all" or `count` booleans."""
+    """Return sorted positions from a list, set, range, tensor, number, "all" or `count` booleans."""
     if isinstance(answer, str) and answer.strip().lower() == "all":
         return list(range(count))
     example = f"Give the positions as a list of numbers such as [0, 1], not {answer!r:.60}."
@@ -352,14 +355,14 @@ def as_positions(answer, count: int) -> list[int]:
         raise Hint(example) from None
     if listed and all(isinstance(item, bool) for item in listed):
         expect(len(listed) == count, f"Give {count} booleans, one for each token, or a list of positions.")
-        return [place for place, chosen in enumerate(listed) if chosen]
+        return [position for position, chosen in enumerate(listed) if chosen]
     expect(all(number.is_integer() for number in numbers), "Positions are whole numbers, counted from 0.")
-    expect(len(set(numbers)) == len(numbers), "A position stands there twice: each changes once, or not at all.")
+    expect(len(set(numbers)) == len(numbers), "A position appears twice. List each position once.")
     return sorted(int(number) for number in numbers)
 
 
 def as_tensor(value):
-    """A list or tuple of numbers, lists or tensors as one tensor; what makes none, and anything else, as it is."""
+    """Return a list or tuple of numbers, lists or tensors as one tensor; return anything else unchanged."""
     if isinstance(value, (list, tuple)):
         with contextlib.suppress(Exception):
             return torch.stack([torch.as_tensor(as_tensor(item)) for item in value])
@@ -367,7 +370,7 @@ def as_tensor(value):
 
 
 def close(value, wanted, tolerance: float = 1e-5) -> bool:
-    """Whether two tensors (or numbers) agree in shape and to `tolerance`; False where they cannot be compared."""
+    """Return whether two tensors or numbers agree in shape and to within `tolerance`; False if not comparable."""
     try:
         value, wanted = (torch.as_tensor(item).detach().double() for item in (value, wanted))
         return value.shape == wanted.shape and torch.allclose(value, wanted, rtol=tolerance, atol=tolerance)
@@ -376,7 +379,7 @@ def close(value, wanted, tolerance: float = 1e-5) -> bool:
 
 
 def expect_gradients(result, wanted: Tensor, sources: Sequence[Tensor], hint: str) -> None:
-    """Raise `Hint(hint)` unless gradients flow from the result to the sources as they do from `wanted`."""
+    """Raise `Hint(hint)` unless the result has the same gradients for the sources as `wanted`."""
     direction = torch.randn(wanted.shape, generator=torch.Generator().manual_seed(0))
     expect(isinstance(result, Tensor) and result.requires_grad, hint)
     found, right = (
@@ -385,12 +388,12 @@ def expect_gradients(result, wanted: Tensor, sources: Sequence[Tensor], hint: st
     )
     for ours, official in zip(found, right, strict=True):
         if official is not None:
-            near = 1e-3 * official.norm() + 1e-5  # the gradient of a key's bias is 0, and rounding
+            near = 1e-3 * official.norm() + 1e-5  # the gradient of a key's bias is 0 up to rounding
             expect(ours is not None and (ours - official).norm() <= near, hint)
 
 
 class Without(TorchDispatchMode):
-    """Inside, an operator of torch whose name holds one of these words gives a `Hint`, however it is called."""
+    """Raise `Hint` inside for every torch operator whose name contains one of the words, however it is called."""
 
     def __init__(self, hint: str, *words: str):
         super().__init__()
@@ -398,27 +401,27 @@ class Without(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Keep torch from importing its compiler, half a second, to keep that away from these operators."""
+        """Return False, so that torch does not import its compiler, which takes half a second."""
         return False
 
     def __torch_dispatch__(self, operator, types, arguments=(), options=None):
-        """Run the operator, unless it is what the reader is to write."""
+        """Run the operator, unless the reader has to write it."""
         expect(not any(word in operator._schema.name for word in self.words), self.hint)
         return operator(*arguments, **(options or {}))
 
 
-def climb(rungs: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str], tolerance=1e-4) -> None:
-    """Compare on each rung (name, the reader's tensor, the official one) in turn; a `Hint` names the first that fails.
+def compare_stages(stages: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[str, str], tolerance=1e-4) -> None:
+    """Compare stages (name, the reader's tensor, the official one) in turn; a `Hint` names the first that differs.
 
-    `hints` says for a rung what to look at. A generator makes later rungs only once the earlier ones hold.
+    `hints` has a remedy for each stage. With a generator, later stages run only once the earlier ones agree.
     """
     passed = []
-    for name, ours, official in rungs:
-        ours = expect_tensor(ours, official.shape, f"Up to “{name}” all is well, but there your result")
+    for name, ours, official in stages:
+        ours = expect_tensor(ours, official.shape, f"Everything is right up to “{name}”, but there your result")
         if not close(ours, official, tolerance):
             difference = (ours.detach().double() - official.double()).abs().max().item()
-            climbed = f"Equal so far: {', '.join(passed)}. " if passed else ""
+            start = f"Right so far: {', '.join(passed)}. " if passed else ""
             if ours.isnan().any():
-                raise Hint(f"{climbed}“{name}” holds nan, as 0 × ∞ and ∞ − ∞ give. {hints.get(name, '')}")
-            raise Hint(f"{climbed}“{name}” differs from the official model by {difference:.2g}. {hints.get(name, '')}")
+                raise Hint(f"{start}“{name}” contains nan, which 0 × ∞ and ∞ − ∞ give. {hints.get(name, '')}")
+            raise Hint(f"{start}“{name}” differs from the official model by {difference:.2g}. {hints.get(name, '')}")
         passed.append(name)

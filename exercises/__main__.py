@@ -1,7 +1,6 @@
-"""Grade what a class has handed in: `python -m exercises grade notebooks/03_self_attention.ipynb handed_in/*.ipynb`.
+"""Grade the hand-ins of a class: `python -m exercises grade notebooks/03_self_attention.ipynb handed_in/*.ipynb`.
 
-Each hand-in runs in a process of its own: the original notebook's cells, with the student's exercise cells in their
-places.
+Each hand-in runs in its own process: the cells of the original notebook, with the student's exercise cells in place.
 """
 
 import argparse
@@ -14,8 +13,8 @@ from exercises.grading import grade
 from exercises.grading.report import report, write_csv, write_letters
 
 NOT_DONE = """
-This detects no cheating, and hand-ins run with your rights: for people whom you do not trust, use a container or
-nbgrader (docs/TEACHING.md)."""
+Grading does not detect cheating, and hand-ins run with your permissions. For people you do not trust, use a container
+or nbgrader (docs/TEACHING.md)."""
 
 
 def positive(text: str) -> float:
@@ -39,18 +38,23 @@ def read_options() -> argparse.Namespace:
         prog="python -m exercises", description=__doc__ + NOT_DONE, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("grade", help="grade hand-ins of a notebook")
+    command = commands.add_parser("grade", help="grade the hand-ins for one notebook")
     add = command.add_argument
     cores = os.cpu_count() or 1
-    add("notebook", type=Path, help="the original, as it was handed out")
-    add("handed_in", nargs="+", help="the students' notebooks; a file's name is the name of its row")
-    add("--csv", type=Path, help="write the table into this file")
-    add("--feedback", type=Path, help="write a text for each student into this folder")
-    help_accept = "give the points of this exercise by hand (repeatable)"
+    add("notebook", type=Path, help="the original notebook, as you handed it out")
+    add("handed_in", nargs="+", help="the students' notebooks; each row of the table has its file's name")
+    add("--csv", type=Path, help="write the table to this file")
+    add("--feedback", type=Path, help="write a letter for each student to this folder")
+    help_accept = "award the points of this exercise by hand (repeatable)"
     add("--accept", type=name_and_number, action="append", default=[], metavar="NAME:3.3", help=help_accept)
-    add("--processes", type=int, default=cores, help=f"hand-ins at a time (default: the cores, {cores})")
-    add("--seconds", type=positive, default=60, help="limit for each cell (default: %(default)g)")
-    add("--memory", type=positive, default=4, help="limit for a hand-in, in GB (default: %(default)g)")
+    add(
+        "--processes",
+        type=int,
+        default=cores,
+        help=f"grade this many hand-ins in parallel (default: {cores}, the cores)",
+    )
+    add("--seconds", type=positive, default=60, help="time limit for each cell (default: %(default)g)")
+    add("--memory", type=positive, default=4, help="memory limit for each hand-in, in GB (default: %(default)g)")
     options = parser.parse_args()
     if options.processes < 1:
         command.error(f"--processes must be at least 1, got {options.processes}")
@@ -67,9 +71,9 @@ def expand(names: list[str]) -> list[Path]:
 
 
 def main() -> str | int | None:
-    """Grade; return what is wrong, or 1 if a hand-in is not graded, as after Ctrl-C."""
+    """Grade the hand-ins; return an error message, or 1 if a hand-in was not graded, such as after Ctrl-C."""
     options = read_options()
-    sys.stdout.reconfigure(errors="replace")  # a name must not end the run on a terminal that lacks one of its letters
+    sys.stdout.reconfigure(errors="replace")  # a terminal may lack a character of a name
 
     def save(rows: list) -> None:
         if options.csv:
@@ -85,8 +89,8 @@ def main() -> str | int | None:
         save(rows)
     except (OSError, ValueError) as error:
         return str(error)
-    for place in filter(None, (options.csv, options.feedback)):
-        print(f"Written to {place}")
+    for path in filter(None, (options.csv, options.feedback)):
+        print(f"Written to {path}")
     return int(any(kind == "not graded" for row in rows for kind, _ in row.verdicts.values()))
 
 

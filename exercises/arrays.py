@@ -1,16 +1,16 @@
-"""Running a reader's function on tensors, or on NumPy arrays where it was written for those."""
+"""Run a reader's function on tensors, or on NumPy arrays if it was written for them."""
 
 from collections.abc import Callable
 
 import torch
 
-from exercises import CUT_OFF, Hint, NotAttempted, expect_gradients
+from exercises import CHANGES_INPUT, CUT_OFF, Hint, NotAttempted, expect_gradients
 
 
 def run_on_copies(function: Callable, *arguments):
-    """What the function makes of the arguments; of the same as NumPy arrays, if it fails on tensors.
+    """Return the function's result for copies of the arguments, or for NumPy arrays if it fails on tensors.
 
-    `Hint` if it alters one of them in place; its error on tensors if it fails on both.
+    `Hint` if it changes an argument in place; if it fails on both, its error on tensors.
     """
     try:
         return run_once(function, arguments, torch.clone)
@@ -26,19 +26,19 @@ def run_on_copies(function: Callable, *arguments):
 
 
 def run_once(function: Callable, arguments: tuple, copy: Callable):
-    """What the function makes of copies of the arguments, which must be as before when it is done."""
+    """Return the function's result for copies of the arguments; `Hint` if it changes one of them."""
     copies = [copy(item) if isinstance(item, torch.Tensor) else item for item in arguments]
     result = function(*copies)
     for item, used in zip(arguments, copies, strict=True):
         if isinstance(item, torch.Tensor) and not torch.equal(item, torch.as_tensor(used)):
-            raise Hint("Your function alters what it is given: work on new tensors, so that the caller's stay.")
+            raise Hint(CHANGES_INPUT)
     return result
 
 
 def expect_trainable(function: Callable, right: Callable, *arguments) -> None:
-    """Raise `Hint` for a function that cuts its result, or the first of two, off from the tensors it is given.
+    """Raise `Hint` for a function through which gradients do not flow, from the first result if there are two.
 
-    What refuses tensors with a gradient has worked without one, so it computes in NumPy, which has none.
+    A function that raises only on tensors that require gradients computes in NumPy, which has none.
     """
     number = torch.is_floating_point
     given = [
@@ -54,5 +54,5 @@ def expect_trainable(function: Callable, right: Callable, *arguments) -> None:
 
 
 def first_of(result):
-    """The first of a pair, and anything else as it is."""
+    """Return the first of a pair, and anything else unchanged."""
     return result[0] if isinstance(result, (tuple, list)) else result

@@ -17,7 +17,7 @@ IDS = torch.tensor([[101, 2051, 10029, 2066, 2019, 8612, 102], [101, 5909, 102, 
 
 
 def official_model(hidden_size: int = 0, num_heads: int = 0) -> "BertModel":
-    """The pretrained model, or one of two layers and of these sizes, its parameters so large that a mistake shows."""
+    """Return the pretrained model, or one of these sizes whose parameters are so large that mistakes show."""
     if not hidden_size:
         return load_reference_model()
     from transformers import BertModel  # here: it takes as long to import as torch
@@ -35,7 +35,7 @@ def official_model(hidden_size: int = 0, num_heads: int = 0) -> "BertModel":
 
 
 def batch_for(model: "BertModel") -> tuple[Tensor, Tensor]:
-    """Ids of two texts, the second one padded, that fit the model's vocabulary; and their attention mask."""
+    """Return ids of two texts, the second one padded, that fit the model's vocabulary; and their attention mask."""
     ids = IDS % model.config.vocab_size
     return ids, (IDS != 0).long()
 
@@ -52,7 +52,7 @@ def describes_sizes(error: RuntimeError) -> bool:
 
 
 def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int = 1) -> Iterator[tuple[str, Tensor]]:
-    """Pairs of a hint and the attention weights of a typical mistake, from query and key (…, S, D)."""
+    """Yield pairs of a hint and the attention weights of a typical mistake, from query and key (…, S, D)."""
     D, products = query.size(-1), query @ key.transpose(-2, -1)
     scores = products / D**0.5
     yield "The scores are not scaled: divide them by √D.", products.softmax(-1)
@@ -73,7 +73,7 @@ def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int =
 
 
 def low_scores(width: int, D: int, S: int = 3) -> tuple[Tensor, Tensor]:
-    """States (1, S, width), of which the last is padding, and their mask (1, S).
+    """Return states (1, S, width), the last of which is padding, and their mask (1, S).
 
     Where every query is (1, …, 1) and every key D times its state's first number, the tokens have the score −200, and
     padding 0.

@@ -42,7 +42,7 @@ def comparison(
 
     def check_answer(answer, *size):
         arguments = inputs(*size)
-        compare(answer, right, arguments, mistakes, hint, later, what)
+        compare_answer(answer, right, arguments, mistakes, hint, later, what)
         if forbidden:
             with Without(*forbidden):
                 answer(*copies(arguments))
@@ -54,7 +54,7 @@ def comparison(
     exercise(number, points=points, sizes=sizes, part=part)(check_answer)
 
 
-def compare(
+def compare_answer(
     answer: Callable,
     right: Callable,
     arguments: tuple,
@@ -73,7 +73,7 @@ def compare(
     except Exception as raised:
         error = raised
     same = all(torch.equal(a, b) for a, b in zip(given, arguments, strict=True) if isinstance(a, Tensor))
-    expect(same, f"It writes into {what}: make a new tensor (x + …, not x += …).")
+    expect(same, f"Your function changes {what} in place. Make a new tensor instead (x + …, not x += …).")
     wanted = right(*copies(arguments))
     name_the_mistake(result, wanted, mistakes, arguments, error)
     if error:

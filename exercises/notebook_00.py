@@ -7,7 +7,7 @@ from exercises import Hint, as_positions, as_shape, exercise, expect, expect_fun
 
 @exercise("0.1")
 def shape_of_the_vectors(answer):
-    """The answer is the shape of the encoder's vectors of two texts of five and two words."""
+    """Check that the answer is the shape of the encoder's vectors of two texts of five and two words."""
     shape = as_shape(answer, "The answer")
     expect(shape not in ((2, 5, 384), (2, 2, 384)), "The special tokens are missing: each text gets [CLS] and [SEP].")
     expect(shape != (2, 6, 384), "Two tokens are added to each text: [CLS] in front and [SEP] at the end.")
@@ -25,7 +25,7 @@ def shape_of_the_vectors(answer):
 
 @exercise("0.2")
 def who_reacts(answer):
-    """The positions that react to token 2: of six in an encoder, of six in a decoder, of three across."""
+    """Check the positions that react to token 2: of six in an encoder, of six in a decoder, of three across."""
     three = isinstance(answer, (tuple, list)) and len(answer) == 3
     expect(three, "Give three lists of positions, one for each kind of model.")
     encoder_only, decoder_only, across = map(positions, answer, (6, 6, 3))
@@ -46,7 +46,7 @@ def who_reacts(answer):
 
 
 def positions(answer, count: int) -> list[int]:
-    """The positions of an answer in order, else a `Hint`."""
+    """Return the positions of an answer in order, else a `Hint`."""
     found = as_positions(answer, count)
     expect(6 not in found, "Positions are counted from 0, so six tokens have the positions 0 to 5.")
     return found
@@ -57,7 +57,7 @@ TEXTS = {"S = 5 and T = 3": (5, 3), "S = 2 and T = 4": (2, 4), "S = 3 and T = 6"
 
 @exercise("0.3", points=2, sizes=TEXTS)
 def masks_of_three_kinds(answer, S: int, T: int):
-    """The answer returns the masks (S, S), (T, T) and (T, S) of an encoder–decoder model."""
+    """Check that the answer returns the masks (S, S), (T, T) and (T, S) of an encoder–decoder model."""
     expect_function(answer)
     found = answer(S, T)
     three = isinstance(found, (tuple, list)) and len(found) == 3
@@ -90,7 +90,7 @@ def check_three_masks(own: torch.Tensor, causal: torch.Tensor, across: torch.Ten
 
 
 def as_mask(value) -> torch.Tensor:
-    """The mask as floats; a `Hint` for what is no tensor of ones and zeros."""
+    """Return the mask as floats; a `Hint` for what is no tensor of ones and zeros."""
     try:
         mask = torch.as_tensor(value).detach().cpu().float()
     except Exception:

@@ -30,13 +30,13 @@ class Vocabulary(dict):
         return super().__contains__(piece)
 
     def get(self, piece, default=None):
-        """The id of a piece, or the default."""
+        """Return the id of a piece, or the default."""
         return super().get(piece, default) if piece in self else default
 
 
 @exercise("1.1", points=3, part="word_pieces")
 def cut_a_word(answer):
-    """The answer cuts a word by the longest match from the left: chosen words, and 300 random ones."""
+    """Check that the answer cuts a word by the longest match from the left: chosen words, and 300 random ones."""
     expect_function(answer)
     for word, tokens in (*CUT, *random_words()):
         vocab = {token: token_id for token_id, token in enumerate(["[UNK]", *tokens.split()])}
@@ -49,35 +49,35 @@ def cut_a_word(answer):
 
 def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wanted: list[str]) -> None:
     """Raise `Hint` unless the pieces are the wanted ones."""
-    told = f"{word!r} from the pieces {' '.join(vocab).removeprefix('[UNK] ')}"
+    case = f"{word!r} from the pieces {' '.join(vocab).removeprefix('[UNK] ')}"
     known = all(piece in vocab for piece in pieces)
     bare = [piece.removeprefix("##") for piece in pieces]
     marks = [piece.startswith("##") for piece in pieces] == [False] + [True] * (len(pieces) - 1)
     builds = known and marks and "".join(bare) == word
     if wanted == ["[UNK]"]:
         greedy = "the longest piece is taken and never given back, and then nothing fits, so BERT says [UNK]."
-        expect(not builds, f"{told}: {greedy} You return {pieces}.")
+        expect(not builds, f"{case}: {greedy} You return {pieces}.")
         lost = 'at some place nothing fits, so the *whole* word becomes ["[UNK]"], the pieces before it included.'
-        expect(pieces == wanted, f"{told}: {lost} You return {pieces}.")
+        expect(pieces == wanted, f"{case}: {lost} You return {pieces}.")
         return
     expect(
         pieces != ["[UNK]"],
-        f"{told}: {wanted} build it, but you return [UNK]. Does the piece that you look up have ## in front, behind "
+        f"{case}: {wanted} build it, but you return [UNK]. Does the piece that you look up have ## in front, behind "
         "the first one and only there? Is the whole rest tried first, and a single letter last?",
     )
     unmarked = len(pieces) > 1 and "".join(bare) == word and not marks
     rule = "a piece that continues a word begins with ##, the first one does not."
-    expect(not unmarked, f"{told}: {rule} You return {pieces}.")
-    expect(known, f"{told}: {pieces} holds a piece that is not in `vocab`.")
-    expect(builds, f"{told}: {pieces} does not spell the word.")
+    expect(not unmarked, f"{case}: {rule} You return {pieces}.")
+    expect(known, f"{case}: {pieces} holds a piece that is not in `vocab`.")
+    expect(builds, f"{case}: {pieces} does not spell the word.")
     for found, longest in zip(pieces, wanted, strict=False):
-        longer = f"{told}: you take {found}, but {longest} fits there too, and is longer. You return {pieces}."
+        longer = f"{case}: you take {found}, but {longest} fits there too, and is longer. You return {pieces}."
         expect(found == longest, longer)
 
 
 @exercise("1.2")
 def shape_of_a_batch(answer):
-    """The answer is the shape of a batch of two pairs: 9 and 8 ids."""
+    """Check that the answer is the shape of a batch of two pairs: 9 and 8 ids."""
     shape = two_numbers(answer)
     expect(shape != (2, 7), "The special tokens or the pairs are missing: a row is [CLS] text [SEP] pair [SEP].")
     expect(shape != (2, 6), "The special tokens are missing: a row is [CLS] text [SEP] pair [SEP].")
@@ -91,7 +91,7 @@ def shape_of_a_batch(answer):
 
 @exercise("1.3")
 def count_the_ones(answer):
-    """The answer is how many ones the attention mask and the token types of the same batch hold."""
+    """Check that the answer is how many ones the attention mask and the token types of the same batch hold."""
     mask, types = two_numbers(answer)
     expect((mask, types) != (6, 17), "The right numbers in the wrong order: attention_mask first.")
     expect(mask != 18, "18 is the size of the mask: is padding a real token?")
@@ -106,7 +106,7 @@ def count_the_ones(answer):
 
 @exercise("1.4", points=2)
 def pad_on_the_left(answer):
-    """The answer pads lists of ids on the left and returns ids and mask."""
+    """Check that the answer pads lists of ids on the left and returns ids and mask."""
     expect_function(answer)
     holding_the_padding = [[2, 0, 3], [2, 0, 6, 7, 3]], [[0, 5], [7]]
     batches = ([[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]], 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)
@@ -148,7 +148,7 @@ def pad_on_the_left(answer):
 
 @exercise("1.5", points=3)
 def undo_greed(answer):
-    """The answer finds a split into the fewest pieces of the vocabulary, for chosen words and for 300 random ones."""
+    """Check that the answer finds a split into the fewest pieces, for chosen words and for 300 random ones."""
     expect_function(answer)
     chosen = (
         ("fly", "fl ##y f ##l"),
@@ -171,33 +171,33 @@ def undo_greed(answer):
     return "No early choice can spoil a later one."
 
 
-def check_pieces(word: str, vocab: dict[str, int], pieces: list[str], told: str) -> None:
-    """Raise `Hint` unless the pieces spell the word and no other way takes fewer; `told` names word and vocabulary."""
+def check_pieces(word: str, vocab: dict[str, int], pieces: list[str], case: str) -> None:
+    """Raise `Hint` unless the pieces spell the word and no other way takes fewer; `case` names word and vocabulary."""
     fewest = fewest_pieces(word, vocab)
     if fewest is None:
-        no_way = f'{told}: no way through, so the answer is ["[UNK]"]; you return {pieces}.'
+        no_way = f'{case}: no way through, so the answer is ["[UNK]"]; you return {pieces}.'
         expect(pieces == ["[UNK]"], no_way)
         return
     greedy = word_pieces(word, vocab)
     expect(
         pieces != ["[UNK]"] or greedy != ["[UNK]"],
-        f"{told}: still greedy. The longest first piece leads nowhere, a shorter one gets through.",
+        f"{case}: still greedy. The longest first piece leads nowhere, a shorter one gets through.",
     )
-    expect(pieces != ["[UNK]"], f"{told}: there is a way through, but you return [UNK].")
+    expect(pieces != ["[UNK]"], f"{case}: there is a way through, but you return [UNK].")
     unmarked = "".join(pieces) == word and len(pieces) > 1
-    expect(not unmarked, f"{told}: a piece that continues a word begins with ##.")
+    expect(not unmarked, f"{case}: a piece that continues a word begins with ##.")
     known = all(piece in vocab for piece in pieces)
-    expect(known, f"{told}: {pieces} holds a piece that is not in `vocab`.")
+    expect(known, f"{case}: {pieces} holds a piece that is not in `vocab`.")
     built = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
     marked = all(piece.startswith("##") for piece in pieces[1:]) and not pieces[0].startswith("##")
-    expect(marked and built == word, f"{told}: {pieces} does not spell the word.")
+    expect(marked and built == word, f"{case}: {pieces} does not spell the word.")
     still = "still greedy, from the left. " if pieces == greedy else ""
-    enough = f"{told}: {still}{pieces} are {len(pieces)} pieces, but {fewest} are enough. Compare all ways."
+    enough = f"{case}: {still}{pieces} are {len(pieces)} pieces, but {fewest} are enough. Compare all ways."
     expect(len(pieces) <= fewest, enough)
 
 
 def random_words() -> list[tuple[str, str]]:
-    """Words of five to eight letters from a, b and c, each with pieces of its own, most of which lead somewhere."""
+    """Return random words of five to eight letters a, b and c, each with its own vocabulary."""
     generator, cases = random.Random(14), []
     for _ in range(300):
         word = "".join(generator.choices("abc", k=generator.randint(5, 8)))
@@ -209,7 +209,7 @@ def random_words() -> list[tuple[str, str]]:
 
 
 def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
-    """How many pieces of the vocabulary are enough for the word; None where there is no way through."""
+    """Return how many pieces of the vocabulary are enough for the word; None where there is no way through."""
     counts = {0: 0}
     for end in range(1, len(word) + 1):
         starts = [begin for begin in counts if ("##" if begin else "") + word[begin:end] in vocab]
@@ -219,7 +219,7 @@ def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
 
 
 def two_numbers(answer) -> tuple[int, int]:
-    """The answer as two whole numbers, from a tuple, list or tensor; else a `Hint`."""
+    """Return the answer as two whole numbers, from a tuple, list or tensor; else a `Hint`."""
     answer = from_text(answer)
     try:
         numbers = tuple(float(number) for number in answer)
@@ -231,7 +231,7 @@ def two_numbers(answer) -> tuple[int, int]:
 
 
 def two_tables(result) -> tuple[list, list]:
-    """Ids and mask as lists of rows, from a pair or a dict of tensors, arrays or lists; else a `Hint`."""
+    """Return ids and mask as lists of rows, from a pair or a dict of tensors, arrays or lists; else a `Hint`."""
     if isinstance(result, dict):
         expect({"input_ids", "attention_mask"} <= result.keys(), "The dict lacks input_ids or attention_mask.")
         result = result["input_ids"], result["attention_mask"]
@@ -249,7 +249,7 @@ def two_tables(result) -> tuple[list, list]:
 
 
 def list_of_strings(result) -> list[str]:
-    """The result if it is a list or tuple of strings, not empty; else a `Hint`."""
+    """Return the result if it is a list or tuple of strings, not empty; else a `Hint`."""
     fits = isinstance(result, (list, tuple)) and result and all(isinstance(item, str) for item in result)
     if not fits:
         raise Hint(f"Return the pieces as a list of strings, such as ['fl', '##y']; it returns {result!r}.")

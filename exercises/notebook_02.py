@@ -27,7 +27,7 @@ from utils.support.checkpoint import load_config
 
 @exercise("2.1")
 def shape_of_hidden_states(answer):
-    """The answer is the shape of the embeddings of 4 sentences of 9 tokens."""
+    """Check that the answer is the shape of the embeddings of 4 sentences of 9 tokens."""
     config, shape = load_config(), as_shape(answer)
     H, V = config.hidden_size, config.vocab_size
     expect(shape != (4, 9), "That is the shape of the ids; what does each id become?")
@@ -49,7 +49,7 @@ TABLES = {  # B, S, P, H
 
 @exercise("2.2", points=2, sizes=TABLES)
 def add_position_vectors(answer, B: int, S: int, P: int, H: int):
-    """The answer adds row s of the table to token s of every sentence."""
+    """Check that the answer adds row s of the table to token s of every sentence."""
     expect_function(answer)
     generator = torch.Generator().manual_seed(3)
     words, table = (torch.randn(*shape, generator=generator) for shape in ((B, S, H), (P, H)))
@@ -89,7 +89,7 @@ def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
 
 @exercise("2.3")
 def scale_of_survivors(answer):
-    """The answer is 1 / (1 - 0.2)."""
+    """Check that the answer is 1 / (1 - 0.2)."""
     factor = as_number(answer)
     expect(not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more.")
     expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
@@ -108,7 +108,7 @@ BATCHES = {  # B, S, H
 
 @exercise("2.4", points=3, sizes=BATCHES, part="embeddings")
 def write_embeddings(answer, B: int, S: int, H: int):
-    """The answer is the forward of `Embeddings`: three rows added, then LayerNorm, then dropout."""
+    """Check that the answer is the forward of `Embeddings`: three rows added, then LayerNorm, then dropout."""
     expect_function(answer)
     config = BertConfig(vocab_size=31, hidden_size=H, num_attention_heads=1, max_position_embeddings=40)
     config.hidden_dropout_prob = 0.5
@@ -149,7 +149,7 @@ def write_embeddings(answer, B: int, S: int, H: int):
 
 
 def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
-    """Hints for the usual mistakes, each with what it gives in evaluation."""
+    """Return the results of common mistakes in evaluation mode, by hint."""
     word, kind = module.word_embeddings(ids), module.token_type_embeddings(types)
     table, norm, (B, S) = module.position_embeddings.weight, module.layer_norm, ids.shape
     place, whole = table[:S], word + kind + table[:S]
@@ -176,7 +176,7 @@ def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
 
 @exercise("2.5")
 def parameters_of_embeddings(answer):
-    """The answer counts the parameters in the embeddings of bert-base-uncased."""
+    """Check that the answer counts the parameters in the embeddings of bert-base-uncased."""
     H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
     count, wanted = as_number(answer), words + positions + types + 2 * H
     hints = {
@@ -218,7 +218,7 @@ VECTORS = {  # (B, S, H) and eps
 
 @exercise("2.6", points=2, sizes=VECTORS)
 def rms_norm(answer, shape: tuple[int, int, int], eps: float):
-    """The answer divides by the root mean square of the last axis, then scales."""
+    """Check that the answer divides by the root mean square of the last axis, then scales."""
     expect_function(answer)
     x = 0.01 * (1 + torch.randn(shape, generator=torch.Generator().manual_seed(2)))
     weight = torch.arange(1.0, shape[-1] + 1)
@@ -239,12 +239,12 @@ def rms_norm(answer, shape: tuple[int, int, int], eps: float):
 
 
 def scaled_by_root(x, weight, eps, dim=-1):
-    """What exercise 2.6 asks for; with another `dim`, over other values."""
+    """Return what exercise 2.6 asks for; with another `dim`, over other values."""
     return x / (x.square().mean(dim, keepdim=True) + eps).sqrt() * weight
 
 
 def centred(x):
-    """The values without the mean of their vector."""
+    """Return the values without the mean of their vector."""
     return x - x.mean(-1, keepdim=True)
 
 

@@ -13,8 +13,8 @@ from exercises import (
     as_number,
     as_shape,
     call,
-    climb,
     close,
+    compare_stages,
     exercise,
     expect,
     expect_function,
@@ -40,7 +40,7 @@ SCORES = {"scores (4, 4)": ((4, 4),), "scores (2, 3, 5)": ((2, 3, 5),), "scores 
 
 @exercise("3.1", points=2, sizes=SCORES)
 def softmax_over_keys(answer, shape: tuple[int, ...]):
-    """The answer turns scores (…, S, T) into rows that sum to 1, does not overflow, and is built from exp and sum."""
+    """Check that the answer is a softmax over the keys, written with exp and sum, that does not overflow."""
     expect_function(answer)
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     with Without("This calls torch's softmax: write it yourself, from exp and sum.", "softmax", "scaled_dot"):
@@ -92,7 +92,7 @@ EXTREMES = {
 
 @exercise("3.2")
 def shapes_of_attention(answer):
-    """The answer is the shape of the attention weights and of the context, as lists, tuples or torch.Size."""
+    """Check that the answer is the shapes of the attention weights and of the context."""
     weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
     hint = "query @ keyᵀ with (2, 7, 64) and (2, 5, 64) sums the 64 away. Which sizes are left?"
     expect(weights != (2, 5, 7), "The weights have a row for each query and a column for each key: (B, S, T).")
@@ -106,7 +106,7 @@ def shapes_of_attention(answer):
 
 @exercise("3.3")
 def spread_of_dot_products(answer):
-    """The answer is the standard deviation of the dot product for D = 64 before and after scaling: 8 and 1."""
+    """Check that the answer is the standard deviations of dot products, D = 64: 8, and 1 after scaling."""
     before, after = (as_number(number, "Each answer") for number in pair_of(answer))
     expect(not close(before, 64.0), "64 is the variance; its square root is the standard deviation.")
     expect(close(before, 8.0), "Each of the 64 products has variance 1, and variances add up. And the root?")
@@ -125,7 +125,7 @@ QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the
 
 @exercise("3.4", points=3, sizes=QUERIES, part="attention_weights")
 def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
-    """The answer gives the attention weights (…, S, T) of query (…, S, D) and key (…, T, D), with a mask or without."""
+    """Check that the answer gives the attention weights (…, S, T) of query and key, with or without a mask."""
     expect_function(answer)
     generator = torch.Generator().manual_seed(3)
     query, key = (2 * torch.randn(shape, generator=generator) for shape in (queries, keys))
@@ -165,7 +165,7 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
 
 
 def wrong_masks(query, key, mask):
-    """Pairs of a hint and the attention weights of a typical mistake with the mask."""
+    """Yield pairs of a hint and the attention weights of a typical mistake with the mask."""
     scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5
     yield "The mask does not show in the weights.", scores.softmax(-1)
     yield (
@@ -188,7 +188,7 @@ HEADS = {"the pretrained head": (), "H = 18 and D = 6": (18, 3), "H = 20 and D =
 
 @exercise("3.5", points=3, sizes=HEADS)
 def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
-    """The answer is the class: with an official head's weights it gives its weights and context, padding included."""
+    """Check that the answer is a class that agrees with official heads, given their parameters."""
     expect(
         isinstance(answer, type) and issubclass(answer, torch.nn.Module),
         "Give check the class itself, a subclass of nn.Module, without brackets after its name.",
@@ -201,7 +201,7 @@ def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
         call(head, torch.zeros(1, 2, H))  # a stub says so itself
         raise Hint("The head has no parameters: __init__ makes three layers, self.query, self.key and self.value.")
     load_head(head, reference, 0, 0, D)
-    climb(head_rungs(head, reference, D), HEAD_HINTS)
+    compare_stages(head_stages(head, reference, D), HEAD_HINTS)
     states = official_model_input(reference).requires_grad_()
     layers = head.query, head.key, head.value
     wanted, _ = scaled_dot_product_attention(*(layer(states) for layer in layers))
@@ -228,8 +228,8 @@ HEAD_HINTS = {
 }
 
 
-def head_rungs(head, reference, D: int):
-    """For two layers: (name, what the reader's head gives, what the official model gives)."""
+def head_stages(head, reference, D: int):
+    """Yield (name, the reader's tensor, the official one) for two layers."""
     ids, padded = batch_for(reference)
     layers = (0, reference.config.num_hidden_layers - 1)
     for number, (layer, index) in enumerate(zip(layers, (1, 0), strict=True)):
@@ -251,7 +251,7 @@ def head_rungs(head, reference, D: int):
 
 
 def run_head(head, stream, mask):
-    """The context and the weights that the reader's head returns; a `Hint` if there are not two."""
+    """Return the context and the weights that the reader's head returns; a `Hint` if there are not two."""
     arguments = (stream,) if mask is None else (stream, mask)
     try:
         result = run_once(lambda *given: call(head, *given), arguments, torch.clone)
@@ -265,7 +265,7 @@ def run_head(head, stream, mask):
 
 @torch.no_grad()
 def official_model_input(reference):
-    """What goes into the first layer of the official model, for one text."""
+    """Return what goes into the first layer of the official model, for one text."""
     return reference(batch_for(reference)[0][:1], output_hidden_states=True).hidden_states[0]
 
 
@@ -290,7 +290,7 @@ def load_head(head, reference, layer: int, index: int, D: int) -> None:
 
 @torch.no_grad()
 def official_head(reference, ids, mask, layer: int, index: int, D: int):
-    """What goes into a head of the official model, its weights and its context."""
+    """Return what goes into a head of the official model, its weights and its context."""
     caught = []
     module = reference.encoder.layer[layer].attention.self
     hook = module.register_forward_hook(lambda module, arguments, output: caught.append(output[0]))
@@ -309,7 +309,7 @@ WINDOWS = {
 
 @exercise("3.6", points=3, sizes=WINDOWS)
 def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int, reach: int):
-    """The answer returns context and weights of attention to unmasked keys at most `reach` places away."""
+    """Check that the answer returns context and weights of attention to unmasked keys at most `reach` places away."""
     expect_function(answer)
     attention_mask = torch.tensor(real)
     B, S = attention_mask.shape
@@ -334,20 +334,20 @@ def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int
 
 
 def two_tensors(result):
-    """The context and the weights; a `Hint` if there are not two."""
+    """Return the context and the weights; a `Hint` if there are not two."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Hint("Return two tensors: the context and the attention weights.")
     return result
 
 
 def attend_within(query, key, value, attention_mask, reach):
-    """What exercise 3.6 asks for."""
+    """Return what exercise 3.6 asks for."""
     mask = attention_mask[:, None, :].bool() & window(query.size(1), reach)
     return scaled_dot_product_attention(query, key, value, mask)
 
 
 def wrong_masked_weights(query, key, attention_mask, reach):
-    """Pairs of a hint and the weights (B, S, S) of a typical mistake."""
+    """Yield pairs of a hint and the weights (B, S, S) of a typical mistake."""
     scores = query @ key.transpose(1, 2) * query.size(-1) ** -0.5
     S = scores.size(-1)
     padding, near = attention_mask[:, None, :].bool(), window(S, reach)
@@ -388,13 +388,13 @@ def wrong_masked_weights(query, key, attention_mask, reach):
 
 
 def window(size: int, reach: int) -> torch.Tensor:
-    """(S, S), True where key and query are at most `reach` places apart."""
+    """Return a mask (S, S), True where key and query are at most `reach` positions apart."""
     places = torch.arange(size)
     return (places[:, None] - places).abs() <= reach
 
 
 def pair_of(answer):
-    """The two parts of an answer; a `Hint` if there are not two."""
+    """Return the two parts of an answer; a `Hint` if there are not two."""
     if not isinstance(answer, (tuple, list, torch.Tensor, np.ndarray)) or len(answer) != 2:
         raise Hint("Give two answers, one for each name.")
     return answer

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from exercises import Hint, as_shape, call, climb, close, exercise, expect, expect_function, expect_tensor
+from exercises import Hint, as_shape, call, close, compare_stages, exercise, expect, expect_function, expect_tensor
 from exercises.arrays import expect_trainable, run_on_copies, run_once
 from exercises.attention import (
     NARROW_MASK,
@@ -19,7 +19,7 @@ NO_VIEW = "view refuses, since transpose left the numbers apart in memory: use r
 
 
 def run(function, *arguments):
-    """What the reader's function returns; a `Hint` if it is no function, alters its input or view refuses."""
+    """Return what the reader's function returns; a `Hint` if it is no function, alters its input or view refuses."""
     expect_function(function)
     try:
         return run_on_copies(function, *arguments)
@@ -41,7 +41,7 @@ ROWS = {"H = 18 and 3 heads": (18, 3, 1), "H = 20 and 5 heads": (20, 5, 3), "H =
 
 @exercise("4.1", points=2, sizes=ROWS)
 def head_weight(answer, H: int, A: int, index: int):
-    """Rows of a (H, H) weight that belong to one of the heads."""
+    """Check for the rows of a weight (H, H) that belong to one head."""
     D, weight = H // A, torch.arange(H * H).reshape(H, H) / 4
     result = run(answer, weight, index, A)
     hints = {
@@ -72,13 +72,13 @@ BLOCKS = {  # (B, S, A, D)
 
 
 def named_tensor(B: int, S: int, H: int) -> torch.Tensor:
-    """(B, S, H) in which each number is different, so that a wrong place shows."""
+    """Return a tensor (B, S, H) of different numbers, so that a wrong position shows."""
     return torch.arange(B * S * H).reshape(B, S, H) / 4
 
 
 @exercise("4.2", points=2, sizes=BLOCKS, part="split_heads")
 def split_heads(answer, B: int, S: int, A: int, D: int):
-    """(B, S, H) to (B, A, S, D)."""
+    """Split (B, S, H) into heads, (B, A, S, D)."""
     x = named_tensor(B, S, A * D)
     result = run(answer, x, A)
     exchanged = f"Head size and number of heads are exchanged: there should be {A} heads of {D}"
@@ -99,7 +99,7 @@ def split_heads(answer, B: int, S: int, A: int, D: int):
 
 @exercise("4.3", points=2, sizes=BLOCKS)
 def merge_heads(answer, B: int, S: int, A: int, D: int):
-    """(B, A, S, D) to (B, S, H)."""
+    """Check that heads (B, A, S, D) are joined to (B, S, H)."""
     x = named_tensor(B, S, A * D)
     heads = torch.stack(x.split(D, dim=-1), dim=1)  # contiguous, like a result of attention
     result = run(answer, heads)
@@ -118,7 +118,7 @@ def merge_heads(answer, B: int, S: int, A: int, D: int):
 
 @exercise("4.4")
 def predict_shapes(answer):
-    """Shapes of query, attention weights and output for B=2, S=7, H=48, A=6."""
+    """Check the shapes of query, attention weights and output for B=2, S=7, H=48, A=6."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three shapes.")
     names = ("query_shape", "weights_shape", "output_shape")
     query, weights, output = (as_shape(value, name) for value, name in zip(answer, names, strict=True))
@@ -139,7 +139,7 @@ MODELS = {"the pretrained model": (), "H = 18 and 3 heads": (18, 3), "H = 20 and
 
 @exercise("4.5", points=3, sizes=MODELS, part="multi_head_attention")
 def write_the_forward_pass(answer, hidden_size: int = 0, num_heads: int = 0):
-    """The answer computes output and weights of every layer of an official model, padding included."""
+    """Check that the answer computes output and weights of every layer of an official model, padding included."""
     expect_function(answer)
     reference = official_model(hidden_size, num_heads)
     H, A = reference.config.hidden_size, reference.config.num_attention_heads
@@ -152,13 +152,13 @@ def write_the_forward_pass(answer, hidden_size: int = 0, num_heads: int = 0):
     expect_tensor(found, weights.shape, "The attention weights, returned second,", stream.dtype)
     for hint, wrong in wrong_block_weights(parts, stream):
         expect(not close(found, wrong), hint)
-    climb(block_rungs(answer, parts, layers, plain, padded, mask), FORWARD_HINTS)
+    compare_stages(block_stages(answer, parts, layers, plain, padded, mask), FORWARD_HINTS)
     expect_trainable(lambda stream: call(answer, parts, stream), lambda stream: attend(parts, stream), stream)
     return f"Every head of all {len(layers)} layers is the official one, padding included."
 
 
 def run_block(answer, parts, *arguments):
-    """The output and the weights that the reader's forward returns for copies of the arguments, or a `Hint`."""
+    """Return the output and the weights that the reader's forward returns for copies of the arguments, or a `Hint`."""
     try:
         return returned_pair(run_once(lambda *given: call(answer, parts, *given), arguments, torch.clone))
     except RuntimeError as error:
@@ -190,11 +190,11 @@ class Parts(torch.nn.Module):
         self.requires_grad_(False)
 
     def split_heads(self, x: torch.Tensor) -> torch.Tensor:
-        """(B, S, H) to (B, A, S, D)."""
+        """Split (B, S, H) into heads, (B, A, S, D)."""
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
     def load(self, layer) -> None:
-        """Take over the weights of an official layer's attention."""
+        """Copy the parameters of an official layer's attention."""
         for name in ("query", "key", "value"):
             getattr(self, name).load_state_dict(getattr(layer.attention.self, name).state_dict())
         self.output.load_state_dict(layer.attention.output.dense.state_dict())
@@ -202,7 +202,7 @@ class Parts(torch.nn.Module):
 
 @torch.no_grad()
 def official_blocks(reference, ids, mask) -> list[tuple]:
-    """For each layer of the official model: what goes into its attention, the weights, what comes out."""
+    """Return the input, attention weights and output of each official layer's attention."""
     outputs = []
     hooks = [
         layer.attention.output.dense.register_forward_hook(lambda *seen: outputs.append(seen[2]))
@@ -214,8 +214,8 @@ def official_blocks(reference, ids, mask) -> list[tuple]:
     return list(zip(result.hidden_states[:-1], result.attentions, outputs, strict=True))
 
 
-def block_rungs(answer, parts, layers, plain, padded, mask):
-    """(name, the reader's tensor, the official one): layer by layer, without a mask and with one."""
+def block_stages(answer, parts, layers, plain, padded, mask):
+    """Yield (name, the reader's tensor, the official one) for each layer, without and with a mask."""
     H, D = parts.query.in_features, parts.query.in_features // parts.num_heads
     for number, layer in enumerate(layers):
         for where, results, options in (("", plain, ()), (", padded", padded, (mask,))):
@@ -230,14 +230,14 @@ def block_rungs(answer, parts, layers, plain, padded, mask):
 
 
 def returned_pair(result):
-    """The output and the weights; a `Hint` if there are not two."""
+    """Return the output and the weights; a `Hint` if there are not two."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Hint("Return two tensors: the output and the attention weights.")
     return result
 
 
 def attend(parts, stream):
-    """What exercise 4.5 asks for, without a mask: the output."""
+    """Return what exercise 4.5 asks for, without a mask: the output."""
     A = parts.num_heads
     query, key, value = (
         linear(stream).unflatten(-1, (A, -1)).transpose(1, 2) for linear in (parts.query, parts.key, parts.value)
@@ -247,7 +247,7 @@ def attend(parts, stream):
 
 
 def wrong_block_weights(parts, stream):
-    """Pairs of a hint and the weights (B, A, S, S) of a typical mistake."""
+    """Yield pairs of a hint and the weights (B, A, S, S) of a typical mistake."""
     (B, S, H), A = stream.shape, parts.num_heads
     query, key = (linear(stream).view(B, S, A, -1).transpose(1, 2) for linear in (parts.query, parts.key))
     yield from wrong_weights(query, key, H, A)

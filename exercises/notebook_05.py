@@ -9,16 +9,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from exercises import Hint, as_positions, climb, close, exercise, expect, expect_function
+from exercises import Hint, as_positions, close, compare_stages, exercise, expect, expect_function
 from exercises.attention import official_model
-from exercises.comparison import MISTAKES, compare, comparison, copies, expect_differentiable
+from exercises.comparison import MISTAKES, compare_answer, comparison, copies, expect_differentiable
 from utils.encoder import TransformerEncoder
 from utils.encoder_layer import FeedForward, TransformerEncoderLayer
 from utils.support.checkpoint import load_tokenizer
 
 
 def stream_inputs(*shape: int) -> tuple:
-    """A stream, a sublayer and a LayerNorm with a random gain and shift."""
+    """Return a stream, a sublayer and a LayerNorm with a random gain and shift."""
     size = shape[-1]
     norm = nn.LayerNorm(size)
     nn.init.normal_(norm.weight), nn.init.normal_(norm.bias)
@@ -150,7 +150,7 @@ comparison(
 
 @exercise("5.4")
 def who_notices(answer):
-    """The answer is a pair of position lists: what changes after a FeedForward and after a whole layer."""
+    """Check that the answer is a pair of position lists: what changes after a FeedForward and after a whole layer."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Give two lists: (feed-forward, whole layer).")
     network, layer = (as_positions(positions, 6) for positions in answer)
     expect(
@@ -168,7 +168,7 @@ def who_notices(answer):
 
 
 def a_layer(residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), reads="middle") -> Callable:
-    """A layer's forward that can go wrong in each of its places."""
+    """Return a layer's forward that can go wrong in each of its places."""
 
     def forward(layer, states, mask):
         first, second = (getattr(layer, name) if name else lambda x: x for name in norms)
@@ -180,12 +180,12 @@ def a_layer(residual=(1, 1), norms=("attention_norm", "feed_forward_norm"), read
 
 
 def with_weights(new_states: Callable) -> Callable:
-    """The forward that returns attention's weights with the states that a function gives."""
+    """Return the forward that returns attention's weights with the states that a function gives."""
     return lambda layer, states, mask=None: (new_states(layer, states, mask), layer.attention(states, mask, True)[1])
 
 
 def pre_ln(layer, states, mask):
-    """The layer of Xiong et al. 2020."""
+    """Return the layer of Xiong et al. 2020."""
     states = states + layer.attention(layer.attention_norm(states), mask)[0]
     return states + layer.feed_forward(layer.feed_forward_norm(states))
 
@@ -225,33 +225,33 @@ LAYERS = {"the pretrained layers": (), "H = 18 and 3 heads": (18, 3), "H = 20 an
 
 @exercise("5.5", points=3, sizes=LAYERS, part="encoder_layer")
 def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
-    """The answer is a post-LN layer's forward, written with the parts of a layer; it climbs the official layers."""
+    """Check that the answer is a post-LN layer's forward that agrees with all official layers."""
     expect_function(answer)
     answer = states_of(answer)
     # an answer may alter them
     layers, single, batch, mask = deepcopy(official_layers(hidden_size, num_heads))
     first = layers[0], single[0], torch.ones(single[0].shape[:2], dtype=torch.long)
     with torch.no_grad():
-        compare(without_the_finished_layer(answer), right_layer, first, WRONG_LAYERS, what="the hidden states")
+        compare_answer(without_the_finished_layer(answer), right_layer, first, WRONG_LAYERS, what="the hidden states")
         hints = {
             "layer 0, padded batch": "Hand the attention_mask to attention: padding must not be read.",
             "all layers in a row": "Each layer alone was right: does yours remember anything between calls?",
             "in training, with dropout": "Dropout belongs on what attention and feed-forward network add, "
             "each time before the sum: self.dropout(…).",
         }
-        climb(rungs(answer, layers, single, batch, mask), hints)
+        compare_stages(layer_stages(answer, layers, single, batch, mask), hints)
     expect_differentiable(answer, right_layer, first)
     return f"It equals all {len(layers)} pretrained layers, and drops where BERT drops."
 
 
 def right_layer(layer, states, mask):
-    """The new hidden states alone."""
+    """Return the new hidden states alone."""
     return layer(states, mask)[0]
 
 
 @cache
 def official_layers(hidden_size: int, num_heads: int) -> tuple[nn.ModuleList, tuple[Tensor, ...], tuple, Tensor]:
-    """An official model's layers, its hidden states of one sentence and of a padded batch, and the batch's mask."""
+    """Return an official model's layers, its hidden states of a sentence and of a batch, and the mask."""
     reference, tokenizer = official_model(hidden_size, num_heads), load_tokenizer()
     texts = ["the bark of a palm tree is very rough", "time flies", "I got his answering machine."]
     single = tokenizer(texts[:1], return_tensors="pt")
@@ -266,7 +266,7 @@ def official_layers(hidden_size: int, num_heads: int) -> tuple[nn.ModuleList, tu
 
 
 def states_of(answer: Callable) -> Callable:
-    """The reader's forward with the new hidden states alone, once it has returned a pair whose weights are right."""
+    """Return the reader's forward without the weights, which are checked."""
 
     def forward(layer, states, mask):
         result = answer(layer, states, mask)
@@ -283,8 +283,8 @@ def states_of(answer: Callable) -> Callable:
     return forward
 
 
-def rungs(answer: Callable, layers, single, batch, mask) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Name, the reader's tensor and the official one: layer by layer, then all in a row, then in training."""
+def layer_stages(answer: Callable, layers, single, batch, mask) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield (name, the reader's tensor, the official one): each layer, all in a row, and in training."""
     real = mask.bool()
     ones = torch.ones(single[0].shape[:2], dtype=torch.long)
     yield "layer 0, one sentence", answer(layers[0], single[0].clone(), ones), single[1]
@@ -304,13 +304,13 @@ def rungs(answer: Callable, layers, single, batch, mask) -> Iterator[tuple[str, 
 
 
 def of_real(states, real: Tensor) -> Tensor:
-    """The vectors at real positions; a `Hint` for anything but hidden states (B, S, H)."""
+    """Return the vectors at real positions; a `Hint` for anything but hidden states (B, S, H)."""
     expect(getattr(states, "shape", ())[:2] == real.shape, "Return hidden states of the input's shape, (B, S, H).")
     return states[real]
 
 
 def without_the_finished_layer(answer: Callable) -> Callable:
-    """The answer, which gets a `Hint` where it calls the finished layer, and where two calls give two results."""
+    """Return the answer, but raise `Hint` if it calls our layer or two calls give different results."""
 
     def forward(*given):
         with mock.patch.object(TransformerEncoderLayer, "forward", refuse):
@@ -325,5 +325,5 @@ def without_the_finished_layer(answer: Callable) -> Callable:
 
 
 def refuse(*arguments, **options):
-    """Raise a `Hint` in place of the finished forward."""
+    """Raise `Hint` in place of the finished forward."""
     raise Hint("This calls the finished layer: write what it does, with its parts.")

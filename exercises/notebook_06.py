@@ -15,14 +15,14 @@ from exercises import (
     Hint,
     NotAttempted,
     as_number,
-    climb,
     close,
+    compare_stages,
     exercise,
     expect,
     expect_function,
     expect_gradients,
     expect_tensor,
-    holds_stub,
+    is_stub,
 )
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_reference_model, load_tokenizer
@@ -37,7 +37,7 @@ TOY_INPUT = (
 
 
 def toy_encoder(layers: int = 3) -> TransformerEncoder:
-    """A small encoder with seeded weights, in training mode, without dropout."""
+    """Return a small encoder with seeded weights, in training mode, without dropout."""
     torch.manual_seed(6)
     sizes = {"vocab_size": 12, "hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 16}
     dropout = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -46,18 +46,18 @@ def toy_encoder(layers: int = 3) -> TransformerEncoder:
 
 @exercise("6.1", points=3, part="encoder")
 def loop_through_the_layers(answer):
-    """The answer is the forward of an encoder: all hidden states, and all attention weights."""
+    """Check that the answer is the forward of an encoder: all hidden states, and all attention weights."""
     expect_function(answer)
     name_the_mistake_in_states(lambda *given: pair_of(answer(*given))[0], shared=False)
     name_the_mistake_in_weights(answer)
-    encoder, inputs = deepcopy(ladder(shared=False))  # an answer may alter the encoder
+    encoder, inputs = deepcopy(official_states(shared=False))  # an answer may alter the encoder
     with torch.no_grad():
-        climb(rungs(lambda *given: pair_of(answer(*given))[0], encoder, inputs), {})
+        compare_stages(encoder_stages(lambda *given: pair_of(answer(*given))[0], encoder, inputs), {})
     return "One text, a pair and a padded batch: equal to the official model after every layer."
 
 
 def pair_of(value) -> tuple:
-    """What a forward returned, the hidden states and the attention weights; a `Hint` if it is no such pair."""
+    """Return what a forward returned, the hidden states and the attention weights; a `Hint` if it is no such pair."""
     hint = "Return two lists, as in `return states, attentions`: the hidden states, and the attention weights."
     expect(isinstance(value, tuple | list) and len(value) == 2, hint)
     states, attentions = value
@@ -68,7 +68,7 @@ def pair_of(value) -> tuple:
 
 
 def name_the_mistake_in_weights(answer: Callable) -> None:
-    """Raise a `Hint` unless the second of what a right forward returns is each layer's attention weights, on a toy."""
+    """Raise `Hint` unless the second of what a right forward returns is each layer's attention weights, on a toy."""
     ids, mask, types = TOY_INPUT
     encoder = toy_encoder()
     wanted = encoder(ids, mask, types, output_attentions=True).attentions
@@ -87,7 +87,7 @@ def name_the_mistake_in_weights(answer: Callable) -> None:
 
 @exercise("6.2")
 def parameters_of_an_encoder(answer):
-    """How many parameters an encoder with V = 100, P = 20, T = 2, H = 10, A = 2, I = 30 and L = 3 has."""
+    """Check how many parameters an encoder with V = 100, P = 20, T = 2, H = 10, A = 2, I = 30 and L = 3 has."""
     number = as_number(answer, "The answer")
     tables, attention, feed_forward, norm = 1220, 4 * 110, 330 + 310, 20
     layer, embeddings = attention + feed_forward + 2 * norm, tables + norm
@@ -117,14 +117,14 @@ def parameters_of_an_encoder(answer):
 
 @exercise("6.3", points=3, part="rename_weight")
 def rename_the_official_weights(answer):
-    """Our name for each of a `BertModel`'s weights, None for what our encoder does without."""
+    """Check our name for each of a `BertModel`'s weights, None for those that our encoder does not have."""
     expect_function(answer)
     rename = getattr(answer, "itself", answer)  # a guarded function may not return None
     wanted = {name: rename_weight(name) for name in official_names()}
     homes = set(wanted.values())
     for theirs, ours in wanted.items():
         name = rename(theirs)
-        if holds_stub(name):
+        if is_stub(name):
             raise NotAttempted
         if ours is None:
             expect(name is None, f"{theirs} became {name!r}, and our encoder has no such weight: return None.")
@@ -145,24 +145,25 @@ def rename_the_official_weights(answer):
 
 @cache
 def official_names() -> list[str]:
-    """The names of a `BertModel` of twelve layers, and those that old checkpoints hold beside them."""
+    """Return the names of a `BertModel` of twelve layers, and those that old checkpoints hold beside them."""
     with torch.device("meta"):
         return [*BertModel(BertConfig()).state_dict(), *(f"embeddings.{name}" for name in OLD_IDS)]
 
 
 @exercise("6.4", points=3)
 def share_one_layer(answer):
-    """The answer is the forward of an encoder that uses its first layer L times: all hidden states."""
+    """Check that the answer is the forward of an encoder that uses its first layer L times: all hidden states."""
     expect_function(answer)
     name_the_mistake_in_states(answer, shared=True)
-    encoder, inputs = deepcopy(ladder(shared=True))  # an answer may alter the encoder
+    encoder, inputs = deepcopy(official_states(shared=True))  # an answer may alter the encoder
     with torch.no_grad():
-        climb(rungs(answer, encoder, inputs), {"embeddings": "Hand the token types to encoder.embeddings."})
+        hints = {"embeddings": "Pass the token types to encoder.embeddings."}
+        compare_stages(encoder_stages(answer, encoder, inputs), hints)
     return "One text, a pair and a padded batch: equal to the official model with one layer in all places."
 
 
 def as_states(value, layers: int) -> list[Tensor]:
-    """What a forward returned, a list, tuple, generator or stacked tensor of states, as a list of tensors."""
+    """Return what a forward returned, a list, tuple, generator or stacked tensor of states, as a list of tensors."""
     if isinstance(value, Tensor | np.ndarray):
         expect(
             value.ndim in (4, 5) and len(value) in (layers, layers + 1),
@@ -179,7 +180,7 @@ def as_states(value, layers: int) -> list[Tensor]:
 
 
 def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
-    """Raise a `Hint` that names it if the answer is one of the usual wrong forwards, on two toys.
+    """Raise `Hint` that names it if the answer is one of the usual wrong forwards, on two toys.
 
     With `shared`, a right one uses the first layer in every round, else each layer in its own.
     """
@@ -219,12 +220,12 @@ def expect_no_pair(layer, arguments: tuple) -> None:
 
 
 def refuse(*arguments, **options):
-    """What stands in the place of a finished forward: a `Hint`."""
+    """Return what stands in the place of a finished forward: a `Hint`."""
     raise Hint("This calls the finished encoder: write what it does, with its embeddings and layers.")
 
 
 def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
-    """All states of an encoder that uses its layers as asked for, and by hint those of the usual wrong ways."""
+    """Return all states of an encoder that uses its layers as asked for, and by hint those of the usual wrong ways."""
     own = range(len(encoder.layers))
     first, last = [0] * len(own), [len(own) - 1] * len(own)
     which, start, untyped = first if shared else own, encoder.embeddings(ids, types), encoder.embeddings(ids)
@@ -261,8 +262,8 @@ def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tens
 
 
 @cache
-def ladder(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
-    """A pretrained encoder; and one text, a pair, a padded batch, each with the states of the official model.
+def official_states(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[str, Tensor], tuple[Tensor, ...]]]]:
+    """Return a pretrained encoder; and one text, a pair, a padded batch, each with the states of the official model.
 
     With `shared`, that has its first layer in all places.
     """
@@ -280,8 +281,8 @@ def ladder(shared: bool) -> tuple[TransformerEncoder, list[tuple[dict[str, Tenso
     return encoder.eval(), list(zip(inputs, states, strict=True))
 
 
-def rungs(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Name, the reader's states and the official ones, of the real tokens of all inputs together."""
+def encoder_stages(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield (name, the reader's states, the official ones) of the real tokens of all inputs."""
     ours, kept = [], [each["attention_mask"].bool() for each, _ in ladder]
     for each, official in ladder:
         arguments = (each["input_ids"], each["attention_mask"], each["token_type_ids"])
@@ -297,7 +298,7 @@ def rungs(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Tensor, Tens
 
 @exercise("6.5", points=2)
 def thaw_last_layers(answer):
-    """All frozen but the last layers; returns the number of trainable parameters."""
+    """Check that all but the last layers are frozen, and the number of trainable parameters is returned."""
     expect_function(answer)
     for number, layers, frozen_before in ((1, 3, 0), (2, 3, 0), (3, 3, 0), (0, 3, 0), (2, 5, 0), (2, 4, 1)):
         encoder = toy_encoder(layers).requires_grad_(not frozen_before).train(number != 3)

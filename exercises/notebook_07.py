@@ -22,13 +22,13 @@ HUNT = ("Clara played an old violin.", "One day she sold it.")
 
 
 def random_weights(L: int, A: int, S: int) -> Tensor:
-    """Seeded attention weights, (L, A, S, S)."""
+    """Return seeded attention weights, (L, A, S, S)."""
     scores = torch.randn(L, A, S, S, generator=torch.Generator().manual_seed(7))
     return (2 * scores).softmax(dim=-1)
 
 
 def call_and_compare(answer, weights: Tensor, *places: int):
-    """What the reader's function makes of the weights, which it must leave as they are."""
+    """Return what the reader's function makes of the weights, which it must leave as they are."""
     given = weights.clone()
     result = answer(given, *places)
     expect(torch.equal(given, weights), "The weights that came in are changed: work on a copy, weights.clone().")
@@ -37,7 +37,7 @@ def call_and_compare(answer, weights: Tensor, *places: int):
 
 @torch.inference_mode()
 def read_weights(*text: str) -> tuple[Tensor, list[str]]:
-    """The checkpoint's attention weights (L, A, S, S) for a text or a pair, and its tokens."""
+    """Return the checkpoint's attention weights (L, A, S, S) for a text or a pair, and its tokens."""
     encoder, tokenizer = models()
     batch = tokenizer(*text)
     tokens = [tokenizer.tokens[token_id] for token_id in batch["input_ids"][0].tolist()]
@@ -46,7 +46,7 @@ def read_weights(*text: str) -> tuple[Tensor, list[str]]:
 
 @cache
 def models() -> tuple[TransformerEncoder, WordPieceTokenizer]:
-    """The checkpoint's encoder and tokenizer, loaded once."""
+    """Return the checkpoint's encoder and tokenizer, loaded once."""
     return TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
 
 
@@ -58,7 +58,7 @@ class Link(NamedTuple):
     key: str
 
     def of(self, weights: Tensor, tokens: list[str]) -> Tensor:
-        """The weight of this link, (L, A)."""
+        """Return the weight of this link, (L, A)."""
         return weights[:, :, tokens.index(self.query), tokens.index(self.key)]
 
 
@@ -68,12 +68,12 @@ MACHINE = Link(IAN, "machine", "answering")
 
 @cache
 def link_weights(link: Link) -> Tensor:
-    """What each head gives a link, (L, A)."""
+    """Return what each head gives a link, (L, A)."""
     return link.of(*read_weights(*link.pair))
 
 
 def as_head(answer, L: int, A: int) -> tuple[int, int]:
-    """(5, 3), [5, 3], a tensor of two numbers, "5-3" or "layer 5, head 3", if there is such a head, as two numbers."""
+    """Return layer and head of (5, 3), [5, 3], a tensor, "5-3" or "layer 5, head 3"; `Hint` if there is none."""
     try:
         layer, head = map(int, numbers_in(answer) if isinstance(answer, str) else answer)
     except (TypeError, ValueError, RuntimeError, AttributeError):
@@ -84,13 +84,13 @@ def as_head(answer, L: int, A: int) -> tuple[int, int]:
 
 
 def as_heads(answer, L: int, A: int) -> list[tuple[int, int]]:
-    """One head, or a list of several, as a list."""
+    """Return one head, or a list of several, as a list."""
     several = isinstance(answer, (tuple, list)) and any(isinstance(one, (tuple, list)) for one in answer)
     return [as_head(one, L, A) for one in (answer if several else [answer])]
 
 
 def numbers_in(text: str) -> list[str]:
-    """Layer and head of a text: by name, as in "head 3 of layer 5" or "L5H3", else the two numbers as they come."""
+    """Return layer and head from text, by name as in "head 3 of layer 5" or "L5H3", or else in order."""
     by_name = [re.search(rf"(?i){name}[\s:=#]*(\d+)", text) for name in ("l(?:ayer)?", "h(?:ead)?")]
     if all(by_name):
         return [found[1] for found in by_name]
@@ -99,7 +99,7 @@ def numbers_in(text: str) -> list[str]:
 
 @exercise("7.1", points=2)
 def score_of_the_token_before(answer):
-    """The mean of the diagonal below the main one, for each head."""
+    """Check the mean of the diagonal below the main one, for each head."""
     expect_function(answer)
     for L, A, S in ((2, 3, 5), (4, 2, 7)):
         weights = random_weights(L, A, S)
@@ -127,7 +127,7 @@ def score_of_the_token_before(answer):
 
 @exercise("7.2")
 def heads_for_two_links(answer):
-    """A head that links "it" to "violin", and one that links "played" to "violin"."""
+    """Check a head that links "it" to "violin", and one that links "played" to "violin"."""
     try:
         if isinstance(answer, Mapping):  # {"it": (5, 3), "played": (4, 7)}
             names = {re.split(r"\W|_", name.lower())[0]: name for name in answer}
@@ -144,7 +144,7 @@ def heads_for_two_links(answer):
 
 
 def require_link(layer: int, head: int, link: Link) -> str:
-    """A remark on the head's rank among all for this link; a `Hint` where it does not make it."""
+    """Return a remark on the head's rank among all for this link; a `Hint` where it does not make it."""
     weights, name = link_weights(link), f"{layer}-{head}"
     given = weights[layer, head]
     turned = layer < weights.size(1) and head < weights.size(0) and weights[head, layer] > 1 / 3
@@ -164,7 +164,7 @@ def require_link(layer: int, head: int, link: Link) -> str:
 
 @exercise("7.3", points=2)
 def rule_for_a_head(answer):
-    """Whether each head's largest weight in a row, but for [CLS], [SEP] and the token itself, is the wanted key's."""
+    """Check whether the key has each head's largest weight, [CLS], [SEP] and the token itself excluded."""
     expect_function(answer)
     for L, A, S, query, key in ((2, 200, 6, 3, 1), (3, 150, 9, 2, 6)):
         weights = random_weights(L, A, S)
@@ -185,14 +185,14 @@ def rule_for_a_head(answer):
 
 
 def largest_is(rows: Tensor, key: int, left_out: list[int]) -> Tensor:
-    """Whether a row's largest weight, some places left out, is the key's, as 0 and 1."""
+    """Return whether a row's largest weight, some places left out, is the key's, as 0 and 1."""
     rows = rows.clone()
     rows[..., left_out] = -1
     return (rows.argmax(dim=-1) == key).double()
 
 
 def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     last, row = weights.size(-1) - 1, weights[:, :, query]
     sliced = "A slice that begins at token 1 counts from there, so its places are one too small"
     return {
@@ -212,7 +212,7 @@ def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
 
 @exercise("7.4", points=2)
 def collocations_beside_a_baseline(answer):
-    """A head, its share of collocations, that of the baseline “one back”, and its share of unrelated neighbours."""
+    """Check a head, and the shares of collocations that it, a baseline and strangers find."""
     try:
         head, *shares = answer
         found_together, found_baseline, found_strangers = shares
@@ -241,7 +241,7 @@ def collocations_beside_a_baseline(answer):
 
 @cache
 def share_found(layer: int, head: int, strangers: bool) -> float:
-    """In how many of the 20 sentences a head takes the second word to the first, or to the stranger before it."""
+    """Return the share of 20 sentences in which a head links a word to the one before it, or to a stranger."""
     pairs = [phrase.split() for phrase in COLLOCATIONS.split(", ")]
     firsts = [first for first, _ in (pairs[7:] + pairs[:7] if strangers else pairs)]
     right = 0
@@ -262,7 +262,7 @@ HUNTS = {  # what 7.5 counts: a text, the token that looks, and the token that i
 
 @exercise("7.5", points=2)
 def three_hunts_counted(answer):
-    """In how many heads "agree" finds "we", and "flies" the word before it in two texts."""
+    """Check in how many heads "agree" finds "we", and "flies" finds the word before it in two texts."""
     names = ", ".join(f"“{name}”" for name in HUNTS)
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     if isinstance(answer, (list, tuple)) and len(answer) == len(HUNTS):
@@ -286,13 +286,13 @@ def three_hunts_counted(answer):
 
 
 def heads_that_find(weights: Tensor, query: int, key: int) -> int:
-    """In how many heads a token finds another, by the rule of 7.3."""
+    """Return in how many heads a token finds another, by the rule of 7.3."""
     return int(largest_is(weights[:, :, query], key, [0, query, weights.size(-1) - 1]).sum())
 
 
 @exercise("7.6", points=3)
 def attention_rollout(answer):
-    """Heads averaged, half identity mixed in, layers multiplied with the later one on the left."""
+    """Check attention rollout: heads averaged, half identity, later layers multiplied from the left."""
     expect_function(answer)
     for L, A, S in ((3, 2, 4), (14, 3, 6), (1, 2, 3)):
         weights = random_weights(L, A, S)
@@ -312,7 +312,7 @@ def attention_rollout(answer):
 
 
 def product(matrices: list[Tensor]) -> Tensor:
-    """The product of matrices, each later one on the left."""
+    """Return the product of matrices, each later one on the left."""
     total = torch.eye(matrices[0].size(-1))
     for matrix in matrices:
         total = matrix @ total
@@ -320,7 +320,7 @@ def product(matrices: list[Tensor]) -> Tensor:
 
 
 def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     layers, eye = list(weights.mean(dim=1)), torch.eye(weights.size(-1))
     entries = torch.stack(mixed).prod(dim=0)
     return {

@@ -20,14 +20,14 @@ from exercises import (
     expect,
     expect_function,
     expect_gradients,
-    holds_stub,
+    is_stub,
 )
 from utils.classifier import TransformerForSequenceClassification
 
 
 @exercise("8.1", points=3)
 def head_written(answer):
-    """The head's forward, put into a classifier, beside the finished one: logits, dropout and gradients."""
+    """Check the head's forward, put into a classifier, beside the finished one: logits, dropout and gradients."""
     expect_function(answer)
     for H, classes in ((20, 5), (12, 3)):
         model = small_classifier(H, classes).eval()
@@ -50,19 +50,19 @@ def head_written(answer):
         call(model, *batch),
         ways(model)[""](*batch),
         sources,
-        "The logits are right, but nothing below them can learn: no detach, no torch.no_grad().",
+        "The logits are right, but no layer below them can learn. Remove any detach or torch.no_grad().",
     )
     return "From here on this page runs on your head: run the next cells."
 
 
 def with_forward(answer, model: nn.Module) -> nn.Module:
-    """The classifier, with the reader's `forward`."""
+    """Return the classifier, with the reader's `forward`."""
     model.forward = types.MethodType(answer, model)
     return model
 
 
 def small_classifier(H: int, classes: int) -> TransformerForSequenceClassification:
-    """A random classifier whose biases are not 0, and in which nothing but the head has dropout."""
+    """Return a random classifier whose biases are not 0, and in which nothing but the head has dropout."""
     config = BertConfig(
         **{"hidden_size": H, "num_attention_heads": 2, "intermediate_size": 2 * H, "num_hidden_layers": 1},
         **{"vocab_size": 90, "max_position_embeddings": 16, "num_labels": classes, "classifier_dropout": 0.5},
@@ -76,14 +76,14 @@ def small_classifier(H: int, classes: int) -> TransformerForSequenceClassificati
 
 
 def padded_batch() -> tuple[Tensor, Tensor, Tensor]:
-    """Ids, mask and token types of 4 texts of at most 7 tokens; three of them are padded."""
+    """Return ids, mask and token types of 4 texts of at most 7 tokens, three of them padded."""
     lengths = torch.tensor([7, 4, 5, 3])
     mask = (torch.arange(7) < lengths[:, None]).long()
     return torch.randint(1, 90, (4, 7)) * mask, mask, torch.randint(2, (4, 7)) * mask
 
 
 def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[..., Tensor]]:
-    """How the finished class gets the logits, by the name "", and how usual mistakes do, by their hints."""
+    """Return how the finished class gets the logits, by the name "", and how usual mistakes do, by their hints."""
     pooler, last, encoder = model.pooler, model.classifier, model.encoder
     head = torch.nn.Sequential(pooler, nn.Tanh(), last)
 
@@ -123,7 +123,7 @@ def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[...,
 
 
 def expect_logits(logits, H: int, classes: int) -> None:
-    """A `Hint` unless these are as many numbers as 4 texts have logits."""
+    """Raise `Hint` unless these are as many numbers as 4 texts have logits."""
     hint = f"forward should return the logits, a tensor, not a {type(logits).__name__}."
     expect(isinstance(logits, Tensor), hint)
     found = tuple(logits.shape)
@@ -138,7 +138,7 @@ SHIFT = 7.0
 
 @torch.no_grad()
 def expect_dropout(answer) -> None:
-    """A `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
+    """Raise `Hint` unless in training a share of the pooled numbers is blanked, just before the classifier."""
     model = with_forward(answer, small_classifier(20, 20))  # whose classifier hands on what it gets, plus SHIFT
     model.classifier.weight.copy_(torch.eye(20))
     model.classifier.bias.fill_(SHIFT)
@@ -167,7 +167,7 @@ def expect_dropout(answer) -> None:
 
 @exercise("8.2", points=2)
 def lower_part_frozen(answer):
-    """Embeddings and the first layers frozen, all else learning, whatever was frozen before."""
+    """Check that embeddings and the first layers are frozen and everything else is trainable."""
     expect_function(answer)
     for layers, number in ((4, 2), (6, 6), (3, 0), (4, 1)):
         model = several_layers(layers)
@@ -175,7 +175,7 @@ def lower_part_frozen(answer):
         for module in (model.pooler, model.encoder.layers[-1]):
             module.requires_grad_(False)  # from an earlier call
         result = getattr(answer, "itself", answer)(model, number)  # which may return None
-        if holds_stub(result):
+        if is_stub(result):
             raise NotAttempted
         case = f"Of {layers} layers, {number} should be frozen"
         switched = any("requires_grad" in vars(module) for module in model.modules())
@@ -192,7 +192,7 @@ def lower_part_frozen(answer):
 
 
 def several_layers(layers: int) -> TransformerForSequenceClassification:
-    """A random classifier in training mode, of so many small layers."""
+    """Return a random classifier in training mode, of so many small layers."""
     config = BertConfig(
         **{"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": layers},
         **{"vocab_size": 9, "max_position_embeddings": 8, "num_labels": 2},
@@ -201,7 +201,7 @@ def several_layers(layers: int) -> TransformerForSequenceClassification:
 
 
 def expect_frozen(model: TransformerForSequenceClassification, number: int, case: str) -> None:
-    """A `Hint` unless the embeddings and the first layers are frozen, and nothing else."""
+    """Raise `Hint` unless the embeddings and the first layers are frozen, and nothing else."""
 
     def learns(module: nn.Module) -> list[bool]:
         return [parameter.requires_grad for parameter in module.parameters()]
@@ -225,7 +225,7 @@ def expect_frozen(model: TransformerForSequenceClassification, number: int, case
 
 @exercise("8.3", points=2)
 def accuracy_over_batches(answer):
-    """Share of right answers over batches of different size."""
+    """Check the accuracy over batches of different sizes."""
     expect_function(answer)
     generator = torch.Generator().manual_seed(8)
     sizes, batches = [7, 7, 2], []
@@ -265,7 +265,7 @@ def accuracy_over_batches(answer):
 
 @exercise("8.4", points=3)
 def early_stopping(answer):
-    """After which epoch training ends, and which is kept, both from 1."""
+    """Check after which epoch training ends, and which is kept, both from 1."""
     expect_function(answer)
     cases = [
         ([0.6, 0.5, 0.4, 0.3], 2, (4, 4)),
@@ -313,7 +313,7 @@ def early_stopping(answer):
 
 
 def against_the_previous(losses: list[float], patience: int) -> tuple[int, int]:
-    """Early stopping that takes every loss below the one before for progress."""
+    """Return the result of early stopping that compares each loss with the one before."""
     waited = 0
     for epoch in range(1, len(losses)):
         waited = 0 if losses[epoch] < losses[epoch - 1] else waited + 1
@@ -323,7 +323,7 @@ def against_the_previous(losses: list[float], patience: int) -> tuple[int, int]:
 
 
 def counted_in_all(losses: list[float], patience: int) -> tuple[int, int]:
-    """Early stopping that counts the epochs without progress, in a row or not."""
+    """Return the result of early stopping that counts all epochs without progress, in a row or not."""
     waited, kept = 0, 0
     for epoch in range(1, len(losses)):
         better = losses[epoch] < losses[kept]
@@ -343,7 +343,7 @@ WORTH = {"good": 2.0, "bad": -3.0, "very": 0.5, "not": -1.0}
 
 
 def worth_in_order(words) -> float:
-    """A score in which what comes later weighs more, so that it depends on the words' order."""
+    """Return a score in which what comes later weighs more, so that it depends on the words' order."""
     if not isinstance(words, (list, tuple)):
         raise Hint(f"score takes a list of words, but it was given a {type(words).__name__}.")
     total = sum(WORTH.get(word, 0.1) * (1 + 0.3 * place) for place, word in enumerate(words))
@@ -352,7 +352,7 @@ def worth_in_order(words) -> float:
 
 @exercise("8.5", points=2)
 def leave_one_out(answer):
-    """How much a score drops when each word is left out, by its place."""
+    """Check how much a score drops when each word is left out, by its place."""
     expect_function(answer)
     for text in ("a very bad film , and not very good", "a very very bad film", "not bad", "good"):
         words = text.split()
@@ -378,7 +378,7 @@ def leave_one_out(answer):
 
 
 def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[float]]:
-    """The effects that typical mistakes give, by hint."""
+    """Return the effects that typical mistakes give, by hint."""
     score, whole, places = worth_in_order, worth_in_order(words), range(len(words))
 
     def without_first(word):
@@ -416,7 +416,7 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
 
 @exercise("8.6")
 def sentences_for_an_interval(answer):
-    """How many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
+    """Check how many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
     if isinstance(answer, str):
         answer = re.sub(r"^\s*(about|approximately|roughly|around|≈|~)\s*", "", answer)
     number = as_number(answer, "The number of sentences")

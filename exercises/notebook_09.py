@@ -16,8 +16,8 @@ from exercises import (
     Hint,
     as_number,
     as_tensor,
-    climb,
     close,
+    compare_stages,
     exercise,
     expect,
     expect_function,
@@ -31,7 +31,7 @@ from utils.tokenization import WordPieceTokenizer
 
 @exercise("9.1")
 def pooled_by_hand(answer):
-    """The mean of (2, 1), (4, 1), (0, 7) without the padded (6, 3)."""
+    """Check the mean of (2, 1), (4, 1), (0, 7) without the padded (6, 3)."""
     numbers = as_numbers(answer)
     wrong = {
         (3.0, 3.0): "Padding is averaged in: the mask leaves (6, 3) out.",
@@ -50,7 +50,7 @@ def pooled_by_hand(answer):
 
 
 def as_numbers(answer) -> Tensor:
-    """The answer as a tensor of two numbers, brackets around it or a text of them allowed; else a `Hint`."""
+    """Return the answer as a tensor of two numbers, brackets around it or a text of them allowed; else a `Hint`."""
     if isinstance(answer, str):
         with contextlib.suppress(ValueError, SyntaxError):
             answer = ast.literal_eval(answer.strip())
@@ -66,7 +66,7 @@ def as_numbers(answer) -> Tensor:
 
 
 def expect_own(answer: Callable, name: str, remedy: str) -> None:
-    """A `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
+    """Raise `Hint` if the answer is the function that a notebook's page defines under this name, or calls it."""
     function = inspect.unwrap(answer)
     with contextlib.suppress(TypeError, ValueError):  # within what `wrap_answer` makes of it
         function = inspect.getclosurevars(function).nonlocals.get("answer", function)
@@ -76,7 +76,7 @@ def expect_own(answer: Callable, name: str, remedy: str) -> None:
 
 
 def answer_for(answer: Callable, **inputs):
-    """What the function returns for these tensors, by position; a `Hint` if it altered one of them."""
+    """Return what the function returns for these tensors, by position; a `Hint` if it altered one of them."""
     given = {name: value.clone() if isinstance(value, Tensor) else value for name, value in inputs.items()}
     result = answer(*given.values())
     for name, value in inputs.items():
@@ -87,7 +87,7 @@ def answer_for(answer: Callable, **inputs):
 
 @exercise("9.2", points=2)
 def masked_mean(answer):
-    """The mean of each text's real tokens, (B, S, H) and (B, S) to (B, H)."""
+    """Check the mean of each text's real tokens, (B, S, H) and (B, S) to (B, H)."""
     expect_function(answer)
     expect_own(answer, "mean_pooling", "write the mean yourself, under a name of your own.")
     generator = torch.Generator().manual_seed(1)
@@ -118,7 +118,7 @@ MASKS = (
 
 
 def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     real = mask[..., None].float()
     total, counts = (states * real).sum(dim=1), real.sum(dim=1)
     ends = mask.sum(dim=1).tolist()
@@ -147,7 +147,7 @@ def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
 
 @exercise("9.3", points=2)
 def nearest_of_all(answer):
-    """The k largest cosines of each query, and their row numbers."""
+    """Check the k largest cosines of each query, and their row numbers."""
     expect_function(answer)
     expect_own(answer, "search", "write the search yourself, under a name of your own.")
     generator = torch.Generator().manual_seed(2)
@@ -194,7 +194,7 @@ def nearest_of_all(answer):
 
 
 def as_pair(value) -> tuple[Tensor, Tensor]:
-    """The two results, as tensors; else a `Hint`."""
+    """Return the two results, as tensors; else a `Hint`."""
     one = isinstance(value, (Tensor, np.ndarray))
     expect(not one, "Return two tensors: the cosines, and the row numbers. This is one.")
     pair = isinstance(value, (tuple, list)) and len(value) == 2
@@ -220,19 +220,19 @@ EMBED_HINTS = {
 
 @exercise("9.4", points=3)
 def embed_written(answer):
-    """Texts to unit vectors in batches, compared with the official model rung by rung."""
+    """Check a function from texts to unit vectors against the official model, case by case."""
     expect_function(answer)
     finished = "the exercise is its inside, from encoder(**batch) to unit vectors."
     for name in ("embed", "embed_plainly"):
         expect_own(answer, name, finished)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     texts = [" ".join(SENTENCE.split()[:length]) for length in (3, 1, 9, 2, 16, 4, 5)]
-    first = guarded(answer, texts[:1], encoder, tokenizer)
+    first = run_embed(answer, texts[:1], encoder, tokenizer)
     expect_no_known_mistake(first, texts[:1])
-    climb(embed_rungs(answer, texts, encoder, tokenizer), EMBED_HINTS)
+    compare_stages(embed_stages(answer, texts, encoder, tokenizer), EMBED_HINTS)
     for mode in (False, True):
         encoder.train(mode)
-        guarded(answer, texts[:2], encoder, tokenizer)
+        run_embed(answer, texts[:2], encoder, tokenizer)
         wanted = "training" if mode else "evaluation"
         hint = f"It was given an encoder in {wanted} mode and leaves it in another: put it back."
         expect(encoder.training is mode, hint)
@@ -240,23 +240,23 @@ def embed_written(answer):
     return "Equal to the official model, whatever the batch."
 
 
-def embed_rungs(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """What the reader's function makes of ever harder cases, beside the official model's vectors."""
+def embed_stages(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield what the reader's function makes of ever harder cases, beside the official model's vectors."""
     wanted = official_vectors(texts)
-    yield "one short text", guarded(answer, texts[:1], encoder, tokenizer), wanted[:1]
-    yield "texts of different lengths", guarded(answer, texts, encoder, tokenizer), wanted
-    yield "more texts than a batch holds", guarded(answer, texts, encoder, tokenizer, 3), wanted
-    yield "one text a batch", guarded(answer, texts, encoder, tokenizer, 1), wanted
+    yield "one short text", run_embed(answer, texts[:1], encoder, tokenizer), wanted[:1]
+    yield "texts of different lengths", run_embed(answer, texts, encoder, tokenizer), wanted
+    yield "more texts than a batch holds", run_embed(answer, texts, encoder, tokenizer, 3), wanted
+    yield "one text a batch", run_embed(answer, texts, encoder, tokenizer, 1), wanted
     encoder.train()
-    yield "an encoder in training mode", guarded(answer, texts[:3], encoder, tokenizer), wanted[:3]
+    yield "an encoder in training mode", run_embed(answer, texts[:3], encoder, tokenizer), wanted[:3]
     encoder.eval()
     longest = ["word " * 600]
-    vectors = guarded(answer, longest, encoder, tokenizer)
+    vectors = run_embed(answer, longest, encoder, tokenizer)
     yield "a text longer than the positions", vectors, official_vectors(longest)
 
 
-def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
-    """The function's vectors on the CPU; a `Hint` if it altered the texts, or if a batch was larger than allowed."""
+def run_embed(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> Tensor:
+    """Return the function's vectors on the CPU; `Hint` if it changed the texts or used larger batches."""
     given, sizes, calls = list(texts), [0], []
     hooks = [
         encoder.embeddings.word_embeddings.register_forward_pre_hook(lambda _, ids: sizes.append(len(ids[0]))),
@@ -277,13 +277,13 @@ def guarded(answer, texts: list[str], encoder, tokenizer, *batch_size: int) -> T
 
 @cache
 def official() -> tuple:
-    """The official model and tokenizer, read once for all the cases."""
+    """Return the official model and tokenizer, read once for all the cases."""
     return load_reference_model(), load_tokenizer()
 
 
 @torch.no_grad()
 def official_vectors(texts: list[str]) -> Tensor:
-    """Unit means of the official model's token vectors, each text by itself."""
+    """Return normalised means of the official model's token vectors, one text at a time."""
     model, tokenizer = official()
     limit, vectors = model.config.max_position_embeddings, []
     for text in texts:
@@ -294,7 +294,7 @@ def official_vectors(texts: list[str]) -> Tensor:
 
 @torch.no_grad()
 def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
-    """A `Hint` that names the mistake in the vector of one text, if it is one that readers make."""
+    """Raise `Hint` that names the mistake in the vector of one text, if it is one that readers make."""
     model, tokenizer = official()
     output = model(**tokenizer(texts, return_tensors="pt"))
     states = output.last_hidden_state
@@ -321,7 +321,7 @@ STATES = {"3 and 5 tokens": (3, 5, 4), "6 and 4 tokens": (6, 4, 2), "7 and 1 tok
 
 @exercise("9.5", points=2, sizes=STATES)
 def shares_among_pairs(answer, S, T, H):
-    """The share of each pair of tokens in the cosine of two means."""
+    """Check the share of each pair of tokens in the cosine of two means."""
     expect_function(answer)
     expect_own(answer, "shares_of_cosine", "write it yourself, under a name of your own.")
     generator = torch.Generator().manual_seed(S)
@@ -366,7 +366,7 @@ def shares_among_pairs(answer, S, T, H):
 
 @exercise("9.6", points=2)
 def share_that_was_found(answer):
-    """Recall of found row numbers, each query for itself, in any order."""
+    """Check the recall of found row numbers, query by query, in any order."""
     expect_function(answer)
     expect_own(answer, "recall", "write the measure yourself, under a name of your own.")
     found = torch.tensor([[7, 2, 5], [5, 3, -1], [0, 9, 8], [4, 6, 1]])

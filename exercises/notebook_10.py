@@ -23,7 +23,7 @@ DISTANCES = ((4, 2), (2, 4), (7, 3), (3, 7), (4, 6), (6, 4), (4, 1), (1, 4))
 
 @exercise("10.1")
 def two_baselines(answer):
-    """The accuracies of the best fixed offset and of "the nearest name", by hand."""
+    """Check the accuracies of the best fixed offset and of "the nearest name", by hand."""
     values = list(answer.values()) if isinstance(answer, dict) else answer
     values = values if isinstance(values, (tuple, list)) else as_tensor(values)
     pair = isinstance(values, (tuple, list)) or getattr(values, "ndim", 0) == 1
@@ -44,7 +44,7 @@ def two_baselines(answer):
 
 
 def as_share(answer, name: str) -> float:
-    """The answer as a number; of a text in per cent, such as "37.5 %", the share."""
+    """Return the answer as a number; of a text in per cent, such as "37.5 %", the share."""
     if isinstance(answer, str) and answer.strip().endswith("%"):
         return as_number(answer.strip().removesuffix("%").strip(), name) / 100
     return as_number(answer, name)
@@ -52,7 +52,7 @@ def as_share(answer, name: str) -> float:
 
 @cache
 def takes_his_to_noun(pairs: str) -> Tensor:
-    """The share of 48 sentences with two nouns in which each head takes "his" to the right one, (L, A)."""
+    """Return the share of 48 sentences with two nouns in which each head takes "his" to the right one, (L, A)."""
     found = []
     for first, second in (pair.split() for pair in pairs.split(", ")):
         for (noun, rival), place, between in product(((first, second), (second, first)), PLACES, BETWEEN):
@@ -65,7 +65,7 @@ def takes_his_to_noun(pairs: str) -> Tensor:
 
 @exercise("10.2")
 def head_for_possessives(answer):
-    """The head that takes "his" to its noun most often beside a rival; judged on other nouns, where luck is gone."""
+    """Check the head that links "his" to its noun most often; luck does not carry over to other nouns."""
     chosen, judged = takes_his_to_noun(CHOOSE), takes_his_to_noun(JUDGE)
     L, A = chosen.shape
     layer, head = as_head(answer, L, A)
@@ -90,7 +90,7 @@ CLUSTERS = (
 
 @exercise("10.3", points=2)
 def means_of_clusters(answer):
-    """One mean a cluster, ordered by the cluster's number."""
+    """Check the means of clusters, ordered by the cluster's number."""
     expect_function(answer)
     for numbers, labels in CLUSTERS:
         values, clusters = torch.tensor(numbers), torch.tensor(labels)
@@ -148,7 +148,7 @@ CONTEXTS = {  # B, S, D, A and the head
 
 @exercise("10.4", points=2, sizes=CONTEXTS)
 def head_silenced(answer, B, S, D, A, head):
-    """A hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
+    """Check a hook that writes columns in the place of one head's, (D,) or (B, S, D)."""
     expect_function(answer)
     expect_own(answer, "our_silence", "write one of your own.")
     generator = torch.Generator().manual_seed(B)
@@ -174,7 +174,7 @@ def head_silenced(answer, B, S, D, A, head):
 
 
 def read_by(hook, context: Tensor, size: int) -> Tensor:
-    """What a module reads whose hook is given this context; a `Hint` if it is no hook, or returns what is none."""
+    """Return the input of a module after the reader's hook; `Hint` if the hook or its result is not valid."""
     expect(callable(hook), "silence(head, columns) should return a function, which PyTorch then calls as the hook.")
     result = call(hook, torch.nn.Linear(size, size), (context,))
     single = not isinstance(result, (tuple, list)) or len(result) == 1
@@ -184,7 +184,7 @@ def read_by(hook, context: Tensor, size: int) -> Tensor:
 
 
 def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     D = columns.size(-1)
     A = context.size(-1) // D
     place = slice(head * D, (head + 1) * D)
@@ -209,7 +209,7 @@ def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Ten
 
 @exercise("10.5", points=2)
 def head_from_another_sentence(answer):
-    """One head's columns replaced by those of the sentence before in the batch."""
+    """Check that one head's columns come from the previous sentence in the batch."""
     expect_function(answer)
     expect_own(answer, "our_resample", "write one of your own.")
     for B, S, D, A, head in ((4, 3, 5, 3, 1), (3, 2, 4, 2, 0), (5, 6, 2, 4, 3)):
@@ -243,14 +243,14 @@ CASCADE = (
 
 
 def resampled(context: Tensor, columns: slice, shift: int, dim: int = 0) -> Tensor:
-    """The context with these columns taken from a neighbour along a dimension."""
+    """Return the context with these columns taken from a neighbour along a dimension."""
     result = context.clone()
     result[..., columns] = context.roll(shift, dims=dim)[..., columns]
     return result
 
 
 def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     columns, A = slice(head * D, (head + 1) * D), context.size(-1) // D
     zero, mean = context.clone(), context.clone()
     zero[..., columns] = 0
@@ -276,7 +276,7 @@ def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
 
 
 def flipped(context: Tensor, columns: slice) -> Tensor:
-    """The context with these columns in the turned order of the batch."""
+    """Return the context with these columns in the turned order of the batch."""
     result = context.clone()
     result[..., columns] = context.flip(0)[..., columns]
     return result
@@ -291,7 +291,7 @@ DIFFERENCES = (
 
 
 def sign_test(numbers: list[float]) -> float:
-    """The share of all ways to sign in which the signs alone are as uneven as here."""
+    """Return the share of all ways to sign in which the signs alone are as uneven as here."""
     uneven = abs(sum(number > 0 for number in numbers) - len(numbers) / 2)
     ways = [abs(sum(way) - len(numbers) / 2) for way in product((0, 1), repeat=len(numbers))]
     return float(np.mean([way >= uneven for way in ways]))
@@ -299,7 +299,7 @@ def sign_test(numbers: list[float]) -> float:
 
 @exercise("10.6", points=2)
 def sign_flips(answer):
-    """The share of all ways to sign the differences whose mean is at least as far from 0."""
+    """Check the share of all ways to sign the differences whose mean is at least as far from 0."""
     expect_function(answer)
     for numbers in DIFFERENCES:
         given = torch.tensor(numbers, dtype=torch.float64)

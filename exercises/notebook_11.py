@@ -12,14 +12,14 @@ from exercises import (
     NotAttempted,
     as_number,
     call,
-    climb,
     close,
+    compare_stages,
     exercise,
     expect,
     expect_function,
     expect_gradients,
     expect_tensor,
-    holds_stub,
+    is_stub,
 )
 from utils.masked_lm import TransformerForMaskedLM
 from utils.support.datasets import DATA
@@ -27,7 +27,7 @@ from utils.support.datasets import DATA
 
 @exercise("11.1")
 def words_that_are_asked_for(answer):
-    """32 rows of 128 tokens, 8 of each row special: how many are asked for, show [MASK], show themselves."""
+    """Check how many of 32 · 128 tokens, 8 of each row special, are selected, show [MASK], and stay."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     three = isinstance(answer, (tuple, list)) and len(answer) == 3
     expect(three, "Give three numbers: asked for, shown as [MASK], shown as themselves.")
@@ -51,7 +51,7 @@ DRAWN = WORDS[:30]  # those that a random word may be, so that other rows' words
 
 
 def rows_of_words(B: int, S: int, padded: int) -> Tensor:
-    """Rows (B, S) of ids: [CLS], words, [SEP], and `padded` places of padding at the end."""
+    """Return rows (B, S) of ids: [CLS], words, [SEP], and `padded` times padding at the end."""
     ids = WORDS[torch.randint(len(WORDS), (B, S), generator=torch.Generator().manual_seed(0))]
     ids[:, 0], ids[:, S - padded - 1], ids[:, S - padded :] = 2, 3, 0
     return ids
@@ -59,7 +59,7 @@ def rows_of_words(B: int, S: int, padded: int) -> Tensor:
 
 @exercise("11.2", points=3)
 def hide_words(answer):
-    """Write mask_tokens: which words are asked for, and what stands in their places."""
+    """Check mask_tokens: which words are selected, and what replaces them."""
     expect_function(answer)
     never = DRAWN
     for probability, sizes in ((0.15, (600, 50, 9)), (0.4, (500, 35, 4))):
@@ -104,7 +104,7 @@ def hide_words(answer):
 
 
 def hidden_and_labels(answer, ids: Tensor, probability: float) -> tuple[Tensor, Tensor, Tensor]:
-    """What the reader's function makes of ids, and its labels the next time; a `Hint` for other shapes."""
+    """Return what the reader's function makes of ids, and its labels the next time; a `Hint` for other shapes."""
     given = ids.clone()
     results = []
     for _ in range(2):
@@ -122,7 +122,7 @@ SIGMAS = 7  # further off than chance puts a right answer, also where few counts
 
 
 def right_share(found: int, total: int, wanted: float, words: str, rule: str = RULE) -> None:
-    """A `Hint` unless a share is as wanted, as far as chance goes."""
+    """Raise `Hint` unless a share is as wanted, as far as chance goes."""
     error = (wanted * (1 - wanted) / total) ** 0.5
     expect(
         abs(found / total - wanted) <= SIGMAS * error,
@@ -131,7 +131,7 @@ def right_share(found: int, total: int, wanted: float, words: str, rule: str = R
 
 
 def spread_of(hits: Tensor, places: Tensor, dim: int) -> float:
-    """How unevenly hits fall on rows (dim 1) or columns (dim 0): below 1 as far as chance goes.
+    """Return how unevenly hits fall on rows (dim 1) or columns (dim 0): below 1 as far as chance goes.
 
     The variance of a line's hits among its places, over all lines, beside that of coins.
     """
@@ -146,7 +146,7 @@ def spread_of(hits: Tensor, places: Tensor, dim: int) -> float:
 
 
 def expect_independent(asked: Tensor, words: Tensor, ids: Tensor) -> None:
-    """A `Hint` if places are asked for together: whole rows, columns, stretches, or all occurrences of a word."""
+    """Raise `Hint` if places are asked for together: whole rows, columns, stretches, or all occurrences of a word."""
     each = "draw a number for each place of (B, S)."
     expect(spread_of(asked, words, 1) < 1, f"Whole rows are asked for, or nearly: {each}")
     uneven = f"Some columns are asked for far more often than others: {each}"
@@ -165,13 +165,13 @@ def expect_independent(asked: Tensor, words: Tensor, ids: Tensor) -> None:
 
 @cache
 def pretrained() -> TransformerForMaskedLM:
-    """The tiny BERT of this notebook."""
+    """Return the tiny BERT of this notebook."""
     return TransformerForMaskedLM.from_checkpoint(str(DATA / "tiny_bert"))
 
 
 @exercise("11.3", points=3)
 def write_the_head(answer):
-    """The masked-LM head as a module, climbing with pretrained weights to the logits."""
+    """Check the masked-LM head as a module, climbing with pretrained weights to the logits."""
     expect(
         isinstance(answer, type) and issubclass(answer, nn.Module),
         "Give check the class itself: MaskedLMHead, without parentheses.",
@@ -181,7 +181,7 @@ def write_the_head(answer):
         embeddings = nn.Embedding.from_pretrained(weight, freeze=False)
         head = call(answer, model.config, embeddings)
         expect_parts(head, embeddings, model)
-        climb(rungs_of_the_head(head, embeddings, model), HEAD_HINTS)
+        compare_stages(masked_lm_stages(head, embeddings, model), HEAD_HINTS)
     states = torch.randn(2, 3, model.config.hidden_size, requires_grad=True)
     logits = call(head, states)
     logits.sum().backward()
@@ -191,14 +191,14 @@ def write_the_head(answer):
     )
     sources = [states, embeddings.weight, *head.transform.parameters(), *head.layer_norm.parameters(), head.bias]
     wanted = head.layer_norm(F.gelu(head.transform(states))) @ embeddings.weight.T + head.bias
-    cut_off = "The logits are right, but not all below them can learn: no detach, no torch.no_grad()."
+    cut_off = "The logits are right, but not every layer below them can learn. Remove any detach or torch.no_grad()."
     expect_gradients(call(head, states), wanted, sources, cut_off)
     return "With it an encoder can be pretrained. From here on, the model that you train has your head."
 
 
 @cache
 def of_another_size() -> TransformerForMaskedLM:
-    """A random model with other sizes and another eps, so that none can be fixed."""
+    """Return a random model with other sizes and another eps, so that none can be fixed."""
     torch.manual_seed(3)
     sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 20}
     config = BertConfig(**sizes, vocab_size=50, layer_norm_eps=1e-3, initializer_range=0.5)
@@ -209,8 +209,8 @@ def of_another_size() -> TransformerForMaskedLM:
 
 
 def expect_parts(head: nn.Module, embeddings: nn.Embedding, model: TransformerForMaskedLM) -> None:
-    """A `Hint` unless the head has the layers that the model's has, and no table of its own."""
-    if holds_stub([getattr(head, name, None) for name in ("transform", "layer_norm", "bias")]):
+    """Raise `Hint` unless the head has the layers that the model's has, and no table of its own."""
+    if is_stub([getattr(head, name, None) for name in ("transform", "layer_norm", "bias")]):
         raise NotAttempted
     kinds = {"transform": nn.Linear, "layer_norm": nn.LayerNorm}
     expect(
@@ -247,8 +247,8 @@ HEAD_HINTS = {
 }
 
 
-def rungs_of_the_head(head: nn.Module, embeddings: nn.Embedding, model) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """The reader's logits beside ours, with the pretrained weights."""
+def masked_lm_stages(head: nn.Module, embeddings: nn.Embedding, model) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """Yield the reader's logits beside ours, with the pretrained weights."""
     with torch.no_grad():
         head.transform.load_state_dict(model.head.transform.state_dict())
         head.layer_norm.load_state_dict(model.head.layer_norm.state_dict())
@@ -263,7 +263,7 @@ def rungs_of_the_head(head: nn.Module, embeddings: nn.Embedding, model) -> Itera
 
 
 def logits_of(model, states: Tensor, activation=None, normalise=True, bias=True) -> Tensor:
-    """The head's logits of hidden states (…, H); or what usual mistakes make of them."""
+    """Return the head's logits of hidden states (…, H); or what usual mistakes make of them."""
     transformed = (activation or model.head.activation)(model.head.transform(states))
     transformed = model.head.layer_norm(transformed) if normalise else transformed
     logits = transformed @ model.encoder.embeddings.word_embeddings.weight.T
@@ -271,7 +271,7 @@ def logits_of(model, states: Tensor, activation=None, normalise=True, bias=True)
 
 
 def diagnose(head: nn.Module, states: Tensor, model) -> None:
-    """A `Hint` for what usual mistakes give."""
+    """Raise `Hint` for what usual mistakes give."""
     result = call(head, states)
     transform, norm, identity = model.head.transform, model.head.layer_norm, nn.Identity()
     before = model.head.activation(norm(transform(states))) @ model.encoder.embeddings.word_embeddings.weight.T
@@ -292,7 +292,7 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
 
 @exercise("11.4", points=2)
 def loss_of_pairs(answer):
-    """Mean cross-entropy of finding each first text's partner among all second texts of the batch."""
+    """Check the contrastive loss: finding each first text's partner among all second texts."""
     expect_function(answer)
     for B, H, temperature in ((5, 4, 0.05), (3, 6, 0.5), (1, 4, 0.1)):
         generator = torch.Generator().manual_seed(B)
@@ -320,13 +320,13 @@ def loss_of_pairs(answer):
             answer(*sides, temperature),
             F.cross_entropy(sides[0] @ sides[1].T / temperature, partner),
             longer,
-            "The number is right, but gradients should flow to both sides as they are: no detach, no .data.",
+            "The number is right, but gradients should flow to both sides. Remove any detach or .data.",
         )
     return "With B pairs, each has B - 1 wrong answers, and none had to be collected."
 
 
 def wrong_losses(scores: Tensor, partner: Tensor, temperature: float) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     cosines = scores * temperature
     return {
         "The cosines have to be divided by the temperature, not multiplied.": F.cross_entropy(

@@ -9,11 +9,12 @@ from torch import Tensor
 from transformers import BertConfig, BertLMHeadModel, MinPLogitsWarper
 
 from exercises import (
+    CHANGES_INPUT,
     Hint,
     as_tensor,
     call,
-    climb,
     close,
+    compare_stages,
     exercise,
     expect,
     expect_function,
@@ -27,7 +28,7 @@ from exercises.notebook_04 import Parts, returned_pair
 
 @exercise("12.1", points=2)
 def write_the_causal_mask(answer):
-    """Who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
+    """Check who may see whom in a text of T tokens, (T, T): True up to a token's own place."""
     expect_function(answer)
     for T in (4, 7, 1, 600):
         mask = call(answer, T)
@@ -68,7 +69,7 @@ MISTAKES["12.1"] = (
 
 @cache
 def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple]:
-    """Of each layer of a random official decoder: its parts, what asks, the source, its mask, weights and output."""
+    """Return each official layer's parts, input, source, mask, weights and output, for a random decoder."""
     torch.manual_seed(seed)
     size = {"hidden_size": 8 * heads, "num_attention_heads": heads, "num_hidden_layers": 2, "vocab_size": 20}
     config = BertConfig(**size, intermediate_size=16, is_decoder=True, add_cross_attention=True, initializer_range=0.5)
@@ -90,7 +91,7 @@ def official_across(seed: int, heads: int, sizes: tuple[int, int]) -> list[tuple
 
 
 def parts_of(across, heads: int) -> Parts:
-    """The weights of an official layer's cross-attention, in the parts that exercise 4.5 uses."""
+    """Return the weights of an official layer's cross-attention, in the parts that exercise 4.5 uses."""
     parts = Parts(8 * heads, heads)
     parts.load(SimpleNamespace(attention=across))
     return parts
@@ -106,7 +107,7 @@ ACROSS_HINTS = {
 
 @exercise("12.2", points=3)
 def write_cross_attention(answer):
-    """Queries from the text, keys and values from the source, as in every layer of an official decoder."""
+    """Check cross-attention against every layer of an official decoder."""
     expect_function(answer)
     for number, heads, sizes in ((0, 3, (4, 6)), (1, 2, (5, 5))):
         for layer, across in enumerate(official_across(number, heads, sizes)):
@@ -114,7 +115,7 @@ def write_cross_attention(answer):
             copies = text.clone(), source.clone(), mask.clone()
             found = returned_pair(call(answer, parts, *copies))
             unaltered = all(torch.equal(*pair) for pair in zip(copies, (text, source, mask), strict=True))
-            expect(unaltered, "It alters what it is given: work on new tensors.")
+            expect(unaltered, CHANGES_INPUT)
             expect(isinstance(found, (tuple, list)) and len(found) == 2, "Return two: the output and the weights.")
             sizes = [tuple(getattr(one, "shape", ())) for one in found]
             expect(
@@ -122,8 +123,8 @@ def write_cross_attention(answer):
                 "The two results are turned round: the output first, then the weights.",
             )
             name_the_mistake_across(found[1], across)
-            rungs = [("weights", found[1], weights), ("output", found[0], output)]
-            climb([(f"{name} of layer {layer}", *pair) for name, *pair in rungs], hints_for(layer))
+            stages = [("weights", found[1], weights), ("output", found[0], output)]
+            compare_stages([(f"{name} of layer {layer}", *pair) for name, *pair in stages], hints_for(layer))
     parts, text, source, _, _, _ = across
     _, unmasked = returned_pair(call(answer, parts, text, source))
     wanted = weights_of(parts, text, source)
@@ -143,17 +144,17 @@ def expect_both_learn(answer, parts: Parts, *texts: Tensor) -> None:
     sources = {"hidden_states": given[:1], "source": given[1:]}
     sources |= {f"attention.{name}": [layer.weight] for name, layer in parts.named_children()}
     for name, tensors in sources.items():
-        hint = f"The values are right, but no gradient gets back to {name}, or only a part of it, so that it would "
-        expect_gradients(found, wanted, tensors, f"{hint}never learn: no detach, no .data, no torch.no_grad().")
+        hint = f"The values are right, but the gradient of {name} is missing or incomplete, so it would not learn. "
+        expect_gradients(found, wanted, tensors, f"{hint}Remove any detach, .data or torch.no_grad().")
 
 
 def hints_for(layer: int) -> dict[str, str]:
-    """The hints under the names of a layer's rungs."""
+    """Return the hints under the names of a layer's stages."""
     return {f"{name} of layer {layer}": hint for name, hint in ACROSS_HINTS.items()}
 
 
 def weights_of(parts: Parts, asks: Tensor, asked: Tensor, mask: Tensor | None = None, divisor: float | None = None):
-    """Attention weights (B, A, S, T) between two texts, of all heads."""
+    """Return the attention weights (B, A, S, T) of all heads between two texts."""
     query, key = (
         part(states).unflatten(-1, (parts.num_heads, -1)).transpose(1, 2)
         for part, states in ((parts.query, asks), (parts.key, asked))
@@ -165,7 +166,7 @@ def weights_of(parts: Parts, asks: Tensor, asked: Tensor, mask: Tensor | None = 
 
 
 def name_the_mistake_across(found, across: tuple) -> None:
-    """`Hint` for weights of a usual kind of mistake."""
+    """Raise `Hint` for weights that a common mistake gives."""
     parts, text, source, mask, right, _ = across
     if not isinstance(found, Tensor):
         raise Hint(f"The weights, returned second, should be a torch tensor, not a {type(found).__name__}.")
@@ -209,11 +210,11 @@ class NextScores:
     """A decoder made by hand: scores of the next token (B, V) that depend on the whole row of ids (B, T) so far."""
 
     def __init__(self, length: int):
-        """`length` is that of the texts so far."""
+        """Store the length of the texts so far."""
         self.length, self.calls = length, 0
 
     def __call__(self, ids):
-        """The scores, all below 0; a `Hint` for ids that are no batch, or not the texts so far."""
+        """Return the scores, all below 0; a `Hint` for ids that are no batch, or not the texts so far."""
         self.calls += 1
         batch = isinstance(ids, Tensor) and ids.dim() == 2
         expect(batch, "next_scores takes the ids of all rows at once, a tensor (B, T).")
@@ -226,7 +227,7 @@ class NextScores:
 
 @exercise("12.3", points=2)
 def one_greedy_step(answer):
-    """Texts with one token more: the one with the highest score, or the end token in a row that has ended."""
+    """Check that each text gets the token with the highest score, or `end` once it has ended."""
     expect_function(answer)
     alone = True
     for rows, end in STEPS:
@@ -255,14 +256,14 @@ def one_greedy_step(answer):
 
 
 def one_step(ids: Tensor, end: int, fill: int | None = None, ended=None, sign: int = 1) -> Tensor:
-    """One greedy step, and its usual mistakes: filled up with another token, other rows, other scores."""
+    """Return one greedy step, and its usual mistakes: filled up with another token, other rows, other scores."""
     best = (sign * NextScores(ids.size(1))(ids)).argmax(dim=-1)
     ended = (ids == end).any(dim=1) if ended is None else ended
     return torch.cat([ids, best.masked_fill(ended, end if fill is None else fill)[:, None]], dim=1)
 
 
 def wrong_steps(ids: Tensor, end: int) -> dict[str, Tensor]:
-    """What usual mistakes make of the texts, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     right = one_step(ids, end)
     none, all_rows = torch.zeros(len(ids), dtype=torch.bool), (ids == end).any().expand(len(ids))
     return {
@@ -286,7 +287,7 @@ LESSONS = (  # start, padding, texts
 
 @exercise("12.4", points=2)
 def lessons(answer):
-    """What the decoder is given, and what it is asked for: the text a place later, and the text."""
+    """Check what the decoder is given, and what it is asked for: the text a place later, and the text."""
     expect_function(answer)
     for start, pad, rows in LESSONS:
         texts = torch.tensor(rows)
@@ -334,7 +335,7 @@ def lessons(answer):
 
 @exercise("12.5", points=2)
 def keep_by_share_of_the_best(answer):
-    """Min-p sampling: the tokens with at least p times the best one's share, as transformers' MinPLogitsWarper."""
+    """Check min-p sampling against transformers' MinPLogitsWarper."""
     expect_function(answer)
     tried = []
     for seed, V, p in ((0, 5, 0.3), (1, 12, 0.1), (2, 40, 0.02)):
@@ -359,7 +360,7 @@ def keep_by_share_of_the_best(answer):
 
 
 def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     kept = official.isfinite()
     return {
         "Nothing has been left out: these are the shares of all tokens.": shares,

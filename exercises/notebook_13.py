@@ -24,7 +24,7 @@ TEXTS = (3, 5, 8)
 
 @exercise("13.1", points=2)
 def mask_of_blocks(answer):
-    """True where two tokens of one row belong to the same text."""
+    """Check for a mask that is True where two tokens of a row belong to the same text."""
     expect_function(answer)
     for lengths in ([2, 1], [3, 2, 3], [1], [1, 1, 4]):
         size = sum(lengths)
@@ -58,7 +58,7 @@ def mask_of_blocks(answer):
 
 
 def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
-    """A `Hint` for a mask with 0 where a token may look and much below 0 elsewhere."""
+    """Raise `Hint` for a mask with 0 where a token may look and much below 0 elsewhere."""
     additive = result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
     expect(
         not additive or wanted.all(),
@@ -68,7 +68,7 @@ def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
 
 @exercise("13.2")
 def scores_counted(answer):
-    """Attention scores of one head for texts of 3, 5 and 8 tokens, three ways."""
+    """Check the numbers of attention scores of a head for texts of 3, 5 and 8 tokens, three ways."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     names = ("padded_scores", "one_row_scores", "packed_scores")
@@ -86,7 +86,7 @@ def scores_counted(answer):
 
 @exercise("13.3", points=2)
 def tokens_put_back(answer):
-    """Packed tokens (N, H) at their places (B, S, H), zeros elsewhere."""
+    """Check that packed tokens (N, H) return to their positions (B, S, H), with zeros elsewhere."""
     expect_function(answer)
     masks = ([[1, 1, 0], [1, 1, 1]], [[0, 1, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1]], [[1, 1], [1, 1]], [[1]])
     for rows, H in zip(masks, (2, 3, 1, 5), strict=True):
@@ -106,12 +106,12 @@ def tokens_put_back(answer):
 
 
 def unpacked(tokens: Tensor, mask: Tensor) -> Tensor:
-    """The tokens (N, H) at the places where the mask (B, S) has a 1, (B, S, H)."""
+    """Return the tokens (N, H) at the places where the mask (B, S) has a 1, (B, S, H)."""
     return tokens.new_zeros(*mask.shape, tokens.size(-1)).masked_scatter(mask[:, :, None] == 1, tokens)
 
 
 def expect_type_and_gradients(answer) -> None:
-    """A `Hint` unless float64 stays float64, and gradients flow back to the tokens."""
+    """Raise `Hint` unless float64 stays float64, and gradients flow back to the tokens."""
     tokens, mask = torch.arange(6.0).view(3, 2), torch.tensor([[1, 0, 1], [0, 1, 0]])
     like = "make the zeros like it, packed.new_zeros(…)"
     try:
@@ -124,12 +124,12 @@ def expect_type_and_gradients(answer) -> None:
     exact = close(answer(tokens.double() / 3, mask), wanted, 1e-12)
     expect(exact, f"Digits of float64 are lost on the way: {like}.")
     tokens.requires_grad_()
-    cut_off = "The numbers are right, but no gradient flows back to `packed`: no detach, no .data."
+    cut_off = "The numbers are right, but no gradient flows back to `packed`. Remove any detach or .data."
     expect_gradients(answer(tokens, mask), unpacked(tokens, mask), [tokens], cut_off)
 
 
 def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     B, S = mask.shape
     left, down = tokens.new_zeros(B, S, tokens.size(-1)), tokens.new_zeros(S, B, tokens.size(-1))
     for row, part in zip(left, tokens.split(mask.sum(dim=1).tolist()), strict=True):
@@ -143,7 +143,7 @@ def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
 
 @exercise("13.4", points=2)
 def codes_with_a_sign(answer):
-    """One scale a row, the largest absolute value over 127; codes from -127 to 127."""
+    """Check int8 codes from -127 to 127, with a scale for each row: its largest absolute value / 127."""
     expect_function(answer)
     generator = torch.Generator().manual_seed(4)
     for rows, columns in ((3, 4), (5, 8), (1, 6)):
@@ -161,7 +161,7 @@ def codes_with_a_sign(answer):
 
 
 def compare_codes(answer, weights: Tensor) -> None:
-    """A hint that names the mistake, unless codes and scales are right."""
+    """Return a hint that names the mistake, unless codes and scales are right."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two: the codes and the scales.")
     answer = [as_tensor(one) for one in answer]
     turned = (tuple(getattr(one, "shape", ())) for one in answer)
@@ -212,7 +212,7 @@ ROUNDS = (
 
 @exercise("13.5", points=2)
 def ratio_within_rounds(answer):
-    """The median of the ratios within the rounds, but for the first."""
+    """Check the median of the ratios within the rounds, but for the first."""
     expect_function(answer)
     tried = []
     for ours, theirs in ROUNDS:
@@ -233,14 +233,14 @@ def ratio_within_rounds(answer):
 
 
 def median_ratio(ours: list[float], theirs: list[float]) -> float:
-    """The middle of the ratios within the rounds."""
+    """Return the middle of the ratios within the rounds."""
     if not ours:
         raise Hint("There are no rounds left.")
     return statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
 
 
 def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     mine, other = ours[1:], theirs[1:]
     ratios = [one / two for one, two in zip(mine, other, strict=True)]
     whole = sorted(one / two for one, two in zip(ours, theirs, strict=True))

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from exercises import (
+    CHANGES_INPUT,
     Hint,
     NotAttempted,
     as_number,
@@ -23,7 +24,7 @@ from exercises.notebook_13 import expect_no_additive
 
 @exercise("14.1")
 def turned_by_hand(answer):
-    """The query (2, 1) at position 2 and the key (3, 1) at position 1, a quarter turn per position."""
+    """Check the query (2, 1) at position 2 and the key (3, 1) at position 1, a quarter turn per position."""
     expect(isinstance(answer, (tuple, list)) and len(answer) == 4, "Give two arrows and two numbers.")
     query, key = (as_arrow(one, name) for one, name in zip(answer[:2], ("turned_query", "turned_key"), strict=True))
     names = ("product", "product_ten_later")
@@ -42,7 +43,7 @@ def turned_by_hand(answer):
 
 
 def as_arrow(value, name: str) -> tuple[float, float]:
-    """Two numbers, or a `Hint`."""
+    """Return two numbers, or a `Hint`."""
     value = value.tolist() if hasattr(value, "tolist") else value
     expect(isinstance(value, (tuple, list)) and len(value) == 2, f"{name} is two numbers, such as (0, 1).")
     x, y = (round(as_number(number, f"Each number of {name}"), 4) for number in value)
@@ -51,7 +52,7 @@ def as_arrow(value, name: str) -> tuple[float, float]:
 
 @exercise("14.2", points=2)
 def all_pairs_turned(answer):
-    """Vectors (…, S, D), each pair of numbers turned by its position and its speed."""
+    """Check rotary positions: each pair of numbers is rotated by its position and speed."""
     expect_function(answer)
     expect_own(answer, "rotary", "write it yourself.")
     generator = torch.Generator().manual_seed(0)
@@ -89,9 +90,9 @@ def all_pairs_turned(answer):
     expect_exact_angles(answer)
     kept = x.clone()
     answer(kept, positions, base)
-    expect(torch.equal(kept, x), "It alters the vectors that it is given: make new ones.")
+    expect(torch.equal(kept, x), CHANGES_INPUT)
     x.requires_grad_()
-    cut_off = "The numbers are right, but no gradient flows back to x: no detach, no new tensor of its numbers."
+    cut_off = "The numbers are right, but no gradient flows back to x. Remove any detach, and make no copy of x."
     expect_gradients(answer(x, positions, base), turned(x, positions, base), [x], cut_off)
     return "From here on the page turns with your function, and so does the model."
 
@@ -113,7 +114,7 @@ def expect_exact_angles(answer) -> None:
 
 
 def turned(x: Tensor, positions: Tensor, base: float, speeds: Tensor | None = None) -> Tensor:
-    """Vectors (…, S, D) turned by their positions (S,); `speeds` (D/2,) are those of base, if not given."""
+    """Return vectors (…, S, D) rotated by their positions (S,), with the speeds (D/2,) of `base` by default."""
     D = x.size(-1)
     if speeds is None:
         speeds = base ** -(torch.arange(0, D, 2) / D)
@@ -125,7 +126,7 @@ def turned(x: Tensor, positions: Tensor, base: float, speeds: Tensor | None = No
 
 
 def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
-    """What usual mistakes give, each with its hint."""
+    """Return the results of common mistakes, by hint."""
     D, S = x.size(-1), x.size(-2)
     numbers = torch.arange(0, D, 2) / D
     order = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)])
@@ -168,7 +169,7 @@ def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
 
 @exercise("14.3")
 def gate_counted(answer):
-    """Parameters of BERT-base's network, the inner size of a gated one with as many, and ModernBERT-base's."""
+    """Check the parameters of BERT-base's network, the size of an equal gated one, and ModernBERT's."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     names = ("bert_parameters", "gated_size", "modern_parameters")
@@ -185,7 +186,7 @@ def gate_counted(answer):
 
 
 def may_see(S: int, reach: int, row: bool = True, column: bool = True) -> Tensor:
-    """What exercise 14.4 asks for, or without the first row or column."""
+    """Return what exercise 14.4 asks for, or without the first row or column."""
     offsets = torch.arange(S)[:, None] - torch.arange(S)
     mask = offsets.abs() <= reach
     mask[0] |= row
@@ -216,7 +217,7 @@ MISTAKES["14.4"] = (
 
 @exercise("14.4", points=2)
 def window_and_first(answer):
-    """True within `reach` of each other, and in the first row and the first column."""
+    """Check for a mask that is True within `reach`, and in the first row and column."""
     expect_function(answer)
     for S, reach in ((8, 3), (4, 1), (7, 2), (5, 8), (1, 1)):
         found = answer(S, reach)

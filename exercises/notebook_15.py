@@ -22,7 +22,7 @@ TEXTS = (  # words, and a label for each
 
 @exercise("15.1")
 def aligned_by_hand(answer):
-    """The labels of "an unaffable kurosawa film", from [CLS] to [SEP]."""
+    """Check the labels of "an unaffable kurosawa film", from [CLS] to [SEP]."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)), "Give a list of whole numbers, one for each token.")
     answer = [as_number(one, "Each label") for one in answer]
@@ -43,7 +43,7 @@ def aligned_by_hand(answer):
 
 @exercise("15.2", points=2)
 def labels_at_first_pieces(answer):
-    """Ids from [CLS] to [SEP], and as many labels."""
+    """Check the ids from [CLS] to [SEP], and a label for each."""
     expect_function(answer)
     expect_own(answer, "align", "write it yourself.")
     special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -88,23 +88,23 @@ def labels_at_first_pieces(answer):
         expect(aligned == wanted, f"{there} the labels are {wanted}, and you return {aligned}.")
     words, labels = list(TEXTS[0][0]), list(TEXTS[0][1])
     answer(words, labels, tokenizer)
-    expect((words, labels) == TEXTS[0], "It alters the lists that it is given: make new ones.")
+    expect((words, labels) == TEXTS[0], "Your function changes the lists in place. Make new lists instead.")
     return "From here on the page aligns with your function, and the model learns from it."
 
 
 def at_first_pieces(labels: list[int], counts: list[int]) -> list[int]:
-    """Labels at the first of each word's pieces, −100 at all others, for words of so many pieces."""
+    """Return each word's label at its first piece and −100 at all others, given the counts of pieces."""
     return around([label for y, n in zip(labels, counts, strict=True) for label in [y] + [IGNORED] * (n - 1)])
 
 
 def around(labels: list[int]) -> list[int]:
-    """Labels with −100 for [CLS] and [SEP]."""
+    """Return labels with −100 for [CLS] and [SEP]."""
     return [IGNORED, *labels, IGNORED]
 
 
 @exercise("15.3")
 def whole_names(answer):
-    """Precision and recall per word, and F1 per whole name."""
+    """Check precision and recall per word, and F1 per entity."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     asked = ("precision", "recall", "name_f1")
@@ -121,7 +121,7 @@ def whole_names(answer):
 
 @exercise("15.4", points=3)
 def thin_matrices(answer):
-    """A linear layer that stays, a product of two thin matrices, and both merged into one layer."""
+    """Check a linear layer that stays, a product of two thin matrices, and both merged into one layer."""
     expect(isinstance(answer, type), "Give check the class itself, without brackets.")
     for inputs, outputs, rank in ((6, 4, 2), (5, 9, 3), (8, 8, 1)):
         linear = nn.Linear(inputs, outputs)

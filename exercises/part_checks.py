@@ -1,4 +1,4 @@
-"""What a part must stand before the model is run with it: what it may meet in later notebooks, beside ours."""
+"""Test a part on everything that later notebooks may pass to it, and compare it with ours."""
 
 import copy
 import re
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from exercises import CUT_OFF, Hint, close, expect, expect_gradients
-from exercises.parts import PARTS, put
+from exercises import CHANGES_INPUT, CUT_OFF, Hint, close, expect, expect_gradients
+from exercises.parts import PARTS, install
 from utils.attention import compute_attention_weights
 from utils.tokenization import word_pieces
 from utils.weights import rename_weight
@@ -17,62 +17,62 @@ from utils.weights import rename_weight
 SIZES = {"H = 12 and 3 heads": (12, 3), "H = 20 and 5 heads": (20, 5)}
 KINDS = {"float32": torch.float32, "float64": torch.float64}
 BYPASSED = (
-    "The values are right, but {path} is never called: call it as a function, {path}(…). Code that uses its weights "
-    "or its .forward skips the hooks with which notebook 10 watches and silences heads."
+    "The values are right, but {path} is never called. Call it as a function, {path}(…): code that uses its weights "
+    "or its .forward skips the hooks with which notebook 10 records and silences heads."
 )
 VOCAB = ("fly", "flies", "fl", "##ies", "##y", "##ing", "f", "##l", "##i", "##e", "##s", "##n", "##g", "l", "é")
 WORDS = ("flies", "flying", "fly", "flyies", "lies", "f", "é", "flé", "x", "flix", "nf", "flieslies", "lgnies")
 
 
 def try_part(name: str, function: Callable) -> None:
-    """Raise a `Hint` unless the function does what ours does, wherever it may be called from."""
+    """Raise `Hint` unless the function does what ours does wherever the model calls it."""
     {"word_pieces": try_word_pieces, "rename_weight": try_rename_weight}.get(name, try_on_tensors)(name, function)
 
 
 def part_hint(situation: str, problem: str) -> Hint:
-    """The hint for a part that is right in the exercise, and not everywhere."""
-    return Hint(f"Right so far, but as a part of BERT it has to hold {situation} too, and there {problem}")
+    """Return the hint for a part that is right in the exercise but not everywhere."""
+    return Hint(f"Right so far, but as a part of BERT it also has to work {situation}, and there {problem}")
 
 
 def try_word_pieces(name: str, function: Callable) -> None:
-    """Words of known and unknown pieces, beside ours."""
+    """Compare words of known and unknown pieces with ours."""
     vocab = {piece: number for number, piece in enumerate(VOCAB)}
     for word in WORDS:
         given = dict(vocab)
         found, wanted = function(word, given), word_pieces(word, vocab)
-        expect(given == vocab, "Your function alters the vocabulary: work on a copy of what you need.")
+        expect(given == vocab, "Your function changes the vocabulary. Work on a copy of what you need.")
         if list(found) != wanted:
-            raise part_hint(f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"gives {found}, not {wanted}.")
+            raise part_hint(f"for “{word}” with the vocabulary {' '.join(VOCAB)}", f"it gives {found}, not {wanted}.")
 
 
 def try_rename_weight(name: str, function: Callable) -> None:
-    """All names of a model of twelve layers, and those that old checkpoints hold beside them, beside ours."""
+    """Compare all names of a model of twelve layers, and two more of old checkpoints, with ours."""
     from transformers import BertModel  # here: it takes as long to import as torch
 
     with torch.device("meta"):
         names = [*BertModel(BertConfig()).state_dict(), "embeddings.position_ids", "embeddings.token_type_ids"]
-    function = getattr(function, "itself", function)  # which may return None
+    function = getattr(function, "itself", function)  # it may return None
     for official in names:
         if function(official) != rename_weight(official):
             raise part_hint(f"for {official}", f"it gives {function(official)!r}, not {rename_weight(official)!r}.")
 
 
 def try_on_tensors(name: str, function: Callable) -> None:
-    """Sizes, kinds of numbers, masks, gradients and training: the outputs of a module without and with the part."""
+    """Compare a module's outputs with and without the part, for several sizes, dtypes, masks and modes."""
     for size, (H, A) in SIZES.items():
         for kind, dtype in KINDS.items():
             for training in (False, True):
-                module = frame(name, H, A, dtype, training)
+                module = random_module(name, H, A, dtype, training)
                 cases = list(inputs(name, H, A, dtype))
                 wanted = [run_and_watch(name, module, case) for _, case in cases]
-                put(name, function, module)
-                mode = "while the model is trained" if training else "in evaluation"
+                install(name, function, module)
+                mode = "in training" if training else "in evaluation"
                 for (situation, case), right in zip(cases, wanted, strict=True):
-                    compare(name, module, case, right, f"{situation} ({size}, {kind}, {mode})")
+                    compare_part(name, module, case, right, f"{situation} ({size}, {kind}, {mode})")
 
 
 def run_and_watch(name: str, module: nn.Module, case: tuple) -> tuple[list[Tensor], list[str]]:
-    """Return what the module makes of an input, and the paths of the modules in it that were called, hooks and all."""
+    """Return the module's outputs, and the paths of its submodules that were called as functions."""
     called: dict[str, None] = {}
     hooks = [
         inner.register_forward_pre_hook(lambda *_, path=path: called.setdefault(path))
@@ -86,8 +86,8 @@ def run_and_watch(name: str, module: nn.Module, case: tuple) -> tuple[list[Tenso
             hook.remove()
 
 
-def compare(name: str, module: nn.Module, case: tuple, wanted: tuple[list, list], situation: str) -> None:
-    """A `Hint` unless one input gives the right outputs and gradients, and stays as it is."""
+def compare_part(name: str, module: nn.Module, case: tuple, wanted: tuple[list, list], situation: str) -> None:
+    """Raise `Hint` unless one input gives the right outputs and gradients, and is left unchanged."""
     before = [item.clone() if isinstance(item, Tensor) else item for item in case]
     try:
         (found, called), (right, needed) = run_and_watch(name, module, case), wanted
@@ -97,15 +97,15 @@ def compare(name: str, module: nn.Module, case: tuple, wanted: tuple[list, list]
         raise part_hint(situation, f"it raises {type(error).__name__}: {error}.") from error
     for item, was in zip(case, before, strict=True):
         same = not isinstance(item, Tensor) or torch.equal(item, was)
-        expect(same, "Your function alters what it is given: work on new tensors, so that the caller's stay.")
+        expect(same, CHANGES_INPUT)
     if len(found) != len(right):
-        raise part_hint(situation, f"{len(found)} tensors come back, not {len(right)}.")
+        raise part_hint(situation, f"it returns {len(found)} tensors, not {len(right)}.")
     for theirs, ours in zip(found, right, strict=True):
         if not isinstance(theirs, Tensor) or theirs.shape != ours.shape:
             shape = tuple(theirs.shape) if isinstance(theirs, Tensor) else f"a {type(theirs).__name__}"
-            raise part_hint(situation, f"it gives {shape}, not {tuple(ours.shape)}.")
+            raise part_hint(situation, f"it returns {shape}, not {tuple(ours.shape)}.")
         if theirs.dtype != ours.dtype:
-            raise part_hint(situation, f"it gives {theirs.dtype}: take the kind of numbers from what is given.")
+            raise part_hint(situation, f"it returns {theirs.dtype}: take the dtype from the inputs.")
         if not close(theirs, ours, 1e-4 if ours.dtype == torch.float32 else 1e-9):
             raise part_hint(situation, "the numbers differ.")
     sources = [item for item in (*case, *module.parameters()) if isinstance(item, Tensor) and item.requires_grad]
@@ -114,8 +114,8 @@ def compare(name: str, module: nn.Module, case: tuple, wanted: tuple[list, list]
         expect(path in called, BYPASSED.format(path=path))
 
 
-def frame(name: str, H: int, A: int, dtype: torch.dtype, training: bool) -> nn.Module:
-    """The finished module around a part, with random parameters: biases and gains, too, differ from 0 and 1."""
+def random_module(name: str, H: int, A: int, dtype: torch.dtype, training: bool) -> nn.Module:
+    """Return our module around a part, with random parameters: no bias is 0, and no gain is 1."""
     dropout = 0.0 if training else 0.5
     config = BertConfig(
         **{"hidden_size": H, "num_attention_heads": A, "intermediate_size": 2 * H, "num_hidden_layers": 2},
@@ -130,7 +130,7 @@ def frame(name: str, H: int, A: int, dtype: torch.dtype, training: bool) -> nn.M
 
 
 def masks(B: int, S: int) -> Iterator[tuple[str, Tensor | None]]:
-    """No mask, and masks that hide tokens at the end, at the beginning and in the middle."""
+    """Yield no mask, and masks that hide tokens at the end, at the beginning and in the middle."""
     yield "without a mask", None
     for where, hidden in (
         ("at the end", slice(S - 2, S)),
@@ -143,7 +143,7 @@ def masks(B: int, S: int) -> Iterator[tuple[str, Tensor | None]]:
 
 
 def inputs(name: str, H: int, A: int, dtype) -> Iterator[tuple[str, tuple]]:
-    """What a part may be given, each with the words for it."""
+    """Yield inputs for a part, each with a description of the situation."""
     for situation, (B, S) in {"for a batch of three": (3, 5), "for a batch of one": (1, 4)}.items():
         stream = torch.randn(B, S, H, dtype=dtype, requires_grad=True)
         ids, types = torch.randint(1, 31, (B, S)), torch.randint(0, 2, (B, S))
@@ -159,7 +159,7 @@ def inputs(name: str, H: int, A: int, dtype) -> Iterator[tuple[str, tuple]]:
 
 
 def queries_and_keys(situation: str, B: int, S: int, D: int, A: int, dtype) -> Iterator[tuple[str, tuple]]:
-    """Queries and keys of one text, of two texts, of one head; masks of padding, of the past, and of both kinds."""
+    """Yield queries and keys of one text, two texts and one head, with padding masks and causal masks."""
     query, key = (torch.randn(B, A, S, D, dtype=dtype, requires_grad=True) for _ in range(2))
     other = torch.randn(B, A, S + 2, D, dtype=dtype, requires_grad=True)
     yield f"{situation} without a mask", (query, key, None)
@@ -173,7 +173,7 @@ def queries_and_keys(situation: str, B: int, S: int, D: int, A: int, dtype) -> I
 
 
 def outputs(name: str, module, case: tuple) -> list[Tensor]:
-    """What the module makes of an input, all that it returns."""
+    """Return all the tensors that the module gives for an input."""
     part = PARTS[name]
     if name in ("attention_weights", "split_heads"):
         return [getattr(module, part.method)(*case)]
@@ -185,8 +185,8 @@ def outputs(name: str, module, case: tuple) -> list[Tensor]:
     return [module(*case)]
 
 
-def races(name: str, function: Callable) -> tuple[Callable, Callable]:
-    """Two functions to time, ours and the part, on an input of some size."""
+def benchmark_pair(name: str, function: Callable) -> tuple[Callable, Callable]:
+    """Return two functions to time, ours and the part, on an input of realistic size."""
     if name == "word_pieces":
         vocab = {piece: number for number, piece in enumerate(VOCAB)}
         return tuple(lambda cut=cut: [cut(word, vocab) for word in 20 * WORDS] for cut in (word_pieces, function))
@@ -196,9 +196,9 @@ def races(name: str, function: Callable) -> tuple[Callable, Callable]:
     if name == "attention_weights":
         query = torch.randn(4, 4, 64, 24)
         return tuple(lambda weigh=weigh: weigh(query, query, None) for weigh in (compute_attention_weights, function))
-    ours = frame(name, 96, 4, torch.float32, training=False)
+    ours = random_module(name, 96, 4, torch.float32, training=False)
     ids = torch.randint(1, 31, (4, 16))
     case = {"embeddings": (ids, 0 * ids), "encoder": (ids,)}.get(name, (torch.randn(4, 16, 96),))
     theirs = copy.deepcopy(ours)
-    put(name, function, theirs)
+    install(name, function, theirs)
     return tuple(torch.no_grad()(lambda module=module: outputs(name, module, case)) for module in (ours, theirs))

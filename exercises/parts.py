@@ -1,7 +1,7 @@
-"""What a reader has written runs the model: `check` keeps a right part, and `my_encoder()` puts it in its place.
+"""Run the model on the reader's code: `check` saves a right part, and `my_encoder()` installs it.
 
-A part is a function with the finished one's name; the class around it, with its parameters, is ours. Parts lie as one
-file each in `mine/`, beside the folder of notebooks: MINE=folder says another place, MINE=off leaves all parts out.
+A part is a function with the name of ours; the class around it, with its parameters, is ours. Each part is a file in
+`mine/`, next to the folder of notebooks. MINE=folder chooses another folder, and MINE=off disables all parts.
 """
 
 import functools
@@ -27,19 +27,19 @@ from utils.tokenization import MAX_CHARACTERS_PER_WORD, WordPieceTokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 DRAWING = Path(__file__).with_name("encoder.svg")
-A_NOTEBOOK = "01_tokenization.ipynb"  # a folder of notebooks that holds it is that of the series
+MARKER_NOTEBOOK = "01_tokenization.ipynb"  # a folder of notebooks with this file belongs to the series
 
 
-# How a part is called: with the arguments that the finished method takes, and it gives what that returns
+# Adapters: methods with the signature of ours that call a part
 
 
 def tokenizers_word_pieces(part: Callable) -> Callable:
-    """A part cuts words of any length; a word that is too long is [UNK] at once, as in the official tokenizer."""
+    """Return a method that cuts words with the part, except for overlong words, which are [UNK]."""
     return lambda word, vocab: ["[UNK]"] if len(word) > MAX_CHARACTERS_PER_WORD else part(word, vocab)
 
 
 def embeddings_forward(part: Callable) -> Callable:
-    """A part gets token types in any case."""
+    """Return a forward that always passes token types to the part."""
 
     def forward(self, input_ids, token_type_ids=None):
         if token_type_ids is None:
@@ -51,12 +51,12 @@ def embeddings_forward(part: Callable) -> Callable:
 
 
 def heads_of(part: Callable) -> Callable:
-    """A part gets the number of heads."""
+    """Return a method that passes the number of heads to the part."""
     return lambda self, x: part(x, self.num_heads)
 
 
 def with_weights(part: Callable) -> Callable:
-    """A part returns attention weights in any case: they go where nobody asked for them."""
+    """Return a forward that drops the part's attention weights unless they are requested."""
 
     def forward(self, hidden_states, attention_mask=None, output_attentions=False):
         hidden_states, weights = part(self, hidden_states, attention_mask)
@@ -66,7 +66,7 @@ def with_weights(part: Callable) -> Callable:
 
 
 def encoder_forward(part: Callable) -> Callable:
-    """A part gets a mask and token types in any case, and returns all hidden states and attention weights."""
+    """Return a forward around a part that takes a mask and token types and returns all states and weights."""
 
     def forward(
         self,
@@ -100,13 +100,13 @@ def encoder_forward(part: Callable) -> Callable:
 
 
 def attend_with_weights(self, query, key, value, mask, output_attentions):
-    """`MultiHeadAttention.attend` by the way with weights, the only one on which a reader's weights are used."""
+    """Call `MultiHeadAttention.attend` with weights, since only this branch uses the reader's weights."""
     output, weights = type(self).attend(self, query, key, value, mask, output_attentions=True)
     return output, weights if output_attentions else None
 
 
 def as_it_is(part: Callable) -> Callable:
-    """A part has the signature of the finished one."""
+    """Return the part unchanged: it has the signature of our method."""
     return part
 
 
@@ -140,8 +140,8 @@ PARTS = {
 }
 
 
-def put(name: str, function: Callable, target) -> None:
-    """Give one model, or one tokenizer, this part; every other stays as it is."""
+def install(name: str, function: Callable, target) -> None:
+    """Install a part in one model or tokenizer; all others stay unchanged."""
     part = PARTS[name]
     adapted = part.adapt(function)
     gets_self = not isinstance(inspect.getattr_static(part.kind, part.method), staticmethod)
@@ -152,15 +152,14 @@ def put(name: str, function: Callable, target) -> None:
                 module.attend = types.MethodType(attend_with_weights, module)
 
 
-# Where parts lie
+# Files of parts
 
 
 def folder() -> Path | None:
-    """The folder of the reader's parts; None for MINE=off.
+    """Return the folder of the reader's parts, or None for MINE=off.
 
-    It is `mine` in the copy of the series that the kernel stands in, as on a hub, where all share one installation;
-    else in the copy that runs, as for a notebook that lies elsewhere; else, or where these cannot be written, in the
-    kernel's folder.
+    It is `mine` in the copy of the series around the kernel's folder (on a hub, all share one installation), or else
+    in the copy that runs (for a notebook elsewhere). If neither can be written, it is in the kernel's folder.
     """
     chosen = os.environ.get("MINE", "")
     if chosen.lower() == "off":
@@ -168,18 +167,18 @@ def folder() -> Path | None:
     if chosen:
         return Path(chosen).expanduser()
     here = Path.cwd()
-    places = [place for place in (here, *here.parents, ROOT) if (place / "notebooks" / A_NOTEBOOK).is_file()]
+    places = [place for place in (here, *here.parents, ROOT) if (place / "notebooks" / MARKER_NOTEBOOK).is_file()]
     return next((place for place in places if os.access(place, os.W_OK)), here) / "mine"
 
 
 def kept() -> dict[str, Path]:
-    """The files of the parts that the reader has, by name, in the order of the notebooks."""
+    """Return the files of the reader's parts, by name, in the order of the notebooks."""
     where = folder()
     return {name: where / f"{name}.py" for name in PARTS if where and (where / f"{name}.py").is_file()}
 
 
 def load(path: Path, text: str | None = None) -> Callable:
-    """The part that a file, or its text before it is written, holds."""
+    """Return the part defined in a file, or in its text before it is written."""
     names = {}  # without a __name__, which torch.compile would import
     try:
         exec(compile(path.read_text("utf-8") if text is None else text, str(path), "exec"), names)
@@ -190,18 +189,18 @@ def load(path: Path, text: str | None = None) -> Callable:
 
 
 def add_part_note(error: Exception, path: Path) -> None:
-    """Add to an error whose part it came from, and how to go on without."""
+    """Add a note to an error: the part that raised it, and how to continue without it."""
     if not getattr(error, "__notes__", None):
         lines = [frame for frame in inspect.getinnerframes(error.__traceback__) if frame.filename == str(path)]
         where = f", line {lines[-1].lineno}" if lines else ""
         error.add_note(
-            f"This happened in your part {path}{where}. Solve its exercise again, or delete the file: then ours runs "
-            "in its place. MINE=off leaves all your parts out."
+            f"This happened in your part {path}{where}. Solve its exercise again, or delete the file to use our "
+            "version. MINE=off disables all your parts."
         )
 
 
 def with_a_note(function: Callable, path: Path) -> Callable:
-    """The function, whose errors tell where it lies."""
+    """Return the function with a note in its errors that names its file."""
 
     @functools.wraps(function)
     def run(*arguments, **options):
@@ -214,11 +213,11 @@ def with_a_note(function: Callable, path: Path) -> Callable:
     return run
 
 
-ANNOUNCED: set[str] = set()  # which parts a kernel has said to be the reader's
+ANNOUNCED: set[str] = set()  # the parts that this kernel has already announced
 
 
 def with_parts(target):
-    """The model or tokenizer with the reader's parts of it in it; which these are is printed once a kernel."""
+    """Install the reader's parts in a model or tokenizer, and print once per kernel which they are."""
     of_tokenizer = isinstance(target, WordPieceTokenizer)
     mine = {name: path for name, path in kept().items() if is_cutting(name) == of_tokenizer}
     titles = ", ".join(PARTS[name].title for name in mine)
@@ -226,22 +225,22 @@ def with_parts(target):
         ANNOUNCED.add(titles)
         print(f"With your own code in it: {titles}.")
     for name, path in mine.items():
-        put(name, with_a_note(load(path), path), target)
+        install(name, with_a_note(load(path), path), target)
     return target
 
 
 def is_cutting(name: str) -> bool:
-    """Whether a part belongs to the tokenizer, and not to the encoder."""
+    """Return whether a part belongs to the tokenizer, and not to the encoder."""
     return PARTS[name].kind is WordPieceTokenizer
 
 
 def my_tokenizer(checkpoint: str | None = None) -> WordPieceTokenizer:
-    """The tokenizer of a checkpoint, with the reader's `word_pieces` in it; without one, it is the finished one."""
+    """Return the tokenizer of a checkpoint, with the reader's `word_pieces` if there is one."""
     return with_parts(WordPieceTokenizer.from_checkpoint(checkpoint))
 
 
 def my_encoder(checkpoint: str | None = None) -> TransformerEncoder:
-    """The pretrained encoder, in evaluation mode, with the reader's parts in it; without any, the finished one."""
+    """Return the pretrained encoder in evaluation mode, with all parts that the reader has written."""
     config, weights = read_checkpoint(checkpoint)
     encoder = with_parts(TransformerEncoder(config))
     encoder.load_bert_weights(weights)
@@ -249,7 +248,7 @@ def my_encoder(checkpoint: str | None = None) -> TransformerEncoder:
 
 
 def my_classifier(checkpoint: str | None = None, num_labels: int | None = 2) -> TransformerForSequenceClassification:
-    """A classifier on the pretrained encoder, its last layer untrained, with the reader's parts in the encoder.
+    """Return a classifier on the pretrained encoder, its last layer untrained, with the reader's parts in the encoder.
 
     With `num_labels=None` it is the classifier that was saved in `checkpoint`, whole.
     """
@@ -275,7 +274,7 @@ class Drawing:
         return "\n".join(lines)
 
     def svg(self) -> str:
-        """The drawing of README, in which what is not the reader's has no colour."""
+        """Return the drawing of the README, in which only the reader's parts have a colour."""
         text = DRAWING.read_text("utf-8")
         for name in PARTS:
             if name not in self.names:
@@ -287,7 +286,7 @@ class Drawing:
         svg, links = self.svg(), []
         width, height = (int(number) for number in re.search(r'viewBox="0 0 (\d+) (\d+)"', svg).groups())
         boxes = re.findall(r'<rect id="(\w+)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', svg)
-        boxes.sort(key=lambda box: -int(box[3]) * int(box[4]))  # a box in a box lies on top
+        boxes.sort(key=lambda box: -int(box[3]) * int(box[4]))  # a box inside a box comes on top
         for name, *sizes in boxes:
             part, (x, y, w, h) = PARTS[name], map(int, sizes)
             place = f"left:{100 * x / width:.2f}%;top:{100 * y / height:.2f}%;"
@@ -304,5 +303,5 @@ class Drawing:
 
 
 def show_parts() -> Drawing:
-    """The encoder as a drawing, with the parts that the reader has written in colour, each a link to its notebook."""
+    """Return a drawing of the encoder, with the reader's parts in colour and links to the notebooks."""
     return Drawing(list(kept()))

@@ -1,4 +1,4 @@
-"""Keeping a right answer as a part of the reader's BERT: its text, with all that it needs, is run by itself first."""
+"""Save a right answer as a part of the reader's BERT: its source, with all that it uses, must run on its own."""
 
 import ast
 import builtins
@@ -9,42 +9,42 @@ import time
 import types
 from collections.abc import Callable
 
-from exercises.part_checks import races, try_part
+from exercises.part_checks import benchmark_pair, try_part
 from exercises.parts import PARTS, folder, load
 from utils.support.files import write_file
 
-SLOW = 20  # times as slow as ours: told, and kept
+SLOW = 20  # a part this many times as slow as ours is saved with a note
 
 
 class NotKept(Exception):  # noqa: N818
-    """Why a right answer cannot become a part, in words for the reader."""
+    """Explain to the reader why a right answer cannot become a part."""
 
 
 def keep(name: str, answer: Callable) -> str:
-    """Keep a right answer to a part, once its text runs by itself; the sentence that tells the reader."""
+    """Save a right answer as a part, once its source runs on its own; return a sentence for the reader."""
     where = folder()
     if where is None:
         return ""
     path, number = where / f"{name}.py", list(PARTS).index(name) + 1
     try:
-        text = standing_alone(
-            answer, f"Part {number} of {len(PARTS)} of your BERT: {PARTS[name].title}, as check kept it."
+        text = standalone_source(
+            answer, f"Part {number} of {len(PARTS)} of your BERT: {PARTS[name].title}, as check saved it."
         )
         alone = load(path, text)
         try_part(name, alone)
         write_file(path, text)
     except NotKept as reason:
-        return f"It is not kept as a part of your BERT, though: {reason}"
+        return f"It cannot become a part of your BERT, though: {reason}"
     except OSError as error:
-        return f"It could not be kept ({error}): set MINE to a folder that can be written."
+        return f"It could not be saved ({error}). Set MINE to a folder that can be written."
     except Exception as error:
-        why = f"run by itself, it fails ({type(error).__name__}: {error})"
-        return f"It is not kept as a part of your BERT, though: {why}."
-    return f"That is part {number} of {len(PARTS)} of your BERT.{slowness(name, alone)}"
+        why = f"on its own, it fails ({type(error).__name__}: {error})"
+        return f"It cannot become a part of your BERT, though: {why}."
+    return f"That is part {number} of {len(PARTS)} of your BERT.{slowdown_note(name, alone)}"
 
 
-def slowness(name: str, function: Callable) -> str:
-    """A sentence for a part that is much slower than ours, or ""."""
+def slowdown_note(name: str, function: Callable) -> str:
+    """Return a sentence about a part that is much slower than ours, or an empty string."""
 
     def least_of_three(run: Callable) -> float:
         taken = []
@@ -54,27 +54,27 @@ def slowness(name: str, function: Callable) -> str:
             taken.append(time.perf_counter() - start)
         return min(taken)
 
-    ours, theirs = races(name, function)
+    ours, theirs = benchmark_pair(name, function)
     ratio = least_of_three(theirs) / least_of_three(ours)
     if ratio < SLOW:
         return ""
     return f" It is about {ratio:.0f} times as slow as ours, so later notebooks will take longer."
 
 
-def standing_alone(function: Callable, title: str) -> str:
-    """The text of a function with its imports and all that it takes from other cells; `NotKept` if that cannot be."""
+def standalone_source(function: Callable, title: str) -> str:
+    """Return a function's source with its imports and all it uses from other cells; `NotKept` if impossible."""
     if not isinstance(function, types.FunctionType) or function.__closure__:
-        raise NotKept("give check a function that is defined with def in a cell, and not inside of another one.")
+        raise NotKept("pass check a function that is defined with def in a cell, and not inside another function.")
     texts: dict[str, str] = {}
-    collect(function.__name__, function, function.__globals__, texts)
+    collect_source(function.__name__, function, function.__globals__, texts)
     imports = sorted(text for text in texts.values() if text.startswith(("import ", "from ")))
     others = [text for text in texts.values() if text not in imports]
     imports = "\n".join(["from __future__ import annotations", "", *imports])
     return "\n\n".join([f"# {title}\n{imports}", *others, f"part = {function.__name__}\n"])
 
 
-def collect(name: str, value, names: dict, texts: dict[str, str]) -> None:
-    """Add the text that gives a name its value, after those of the names that it uses."""
+def collect_source(name: str, value, names: dict, texts: dict[str, str]) -> None:
+    """Add the source that gives a name its value, after the sources of the names that it uses."""
     if name in texts:
         return
     if isinstance(value, types.ModuleType):
@@ -88,11 +88,11 @@ def collect(name: str, value, names: dict, texts: dict[str, str]) -> None:
             texts[name] = f"from {module} import {original}" + (f" as {name}" if name != original else "")
             return
     if isinstance(value, types.FunctionType):
-        source = statement(name, value)
+        source = definition_source(name, value)
         texts[name] = ""  # it may call itself
         for used in free_names(source):
             if used in names and not hasattr(builtins, used):
-                collect(used, names[used], names, texts)
+                collect_source(used, names[used], names, texts)
         texts.pop(name)
         texts[name] = source
         return
@@ -100,14 +100,14 @@ def collect(name: str, value, names: dict, texts: dict[str, str]) -> None:
         assert ast.literal_eval(repr(value)) == value
     except Exception:
         raise NotKept(
-            f"it uses {name}, of type {type(value).__name__}, from another cell. Take it from what is given, or make "
-            "it inside of the function."
+            f"it uses {name}, of type {type(value).__name__}, from another cell. Take it from the arguments, or "
+            "create it inside the function."
         ) from None
     texts[name] = f"{name} = {value!r}"
 
 
-def statement(name: str, function: types.FunctionType) -> str:
-    """The statement of a cell or file that defines the function; `NotKept` if it is not to be had."""
+def definition_source(name: str, function: types.FunctionType) -> str:
+    """Return the statement that defines the function; `NotKept` if it cannot be found."""
     lines = linecache.getlines(function.__code__.co_filename)
     try:
         body = ast.parse("".join(lines)).body
@@ -125,7 +125,7 @@ def statement(name: str, function: types.FunctionType) -> str:
 
 
 def free_names(source: str) -> set[str]:
-    """The names that a definition takes from outside of it."""
+    """Return the names that a definition uses from outside."""
 
     def of_table(table: symtable.SymbolTable) -> set[str]:
         inner = (of_table(child) for child in table.get_children())

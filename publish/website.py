@@ -24,6 +24,7 @@ from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, WIDGET, is_folded, 
 from publish.screenshots import FRAME, PNG, add_screenshots
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
+MISCONCEPTIONS = BUILD / "misconceptions.md"  # written by tests.exercises.misconceptions
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
 FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
@@ -289,11 +290,10 @@ def build(
 
 def main() -> None:
     """Execute all notebooks, build the site and print its size."""
-    from publish.misconceptions import page  # imported here, because it imports the tests' wrong answers
-
     copies = execute(notebook_paths([]))
     explorer = make_explorer(copies, BUILD / "explorer")
-    build(copies, SITE, BUILD, explorer=explorer, misconceptions=page())
+    misconceptions = MISCONCEPTIONS.read_text("utf-8") if MISCONCEPTIONS.exists() else ""
+    build(copies, SITE, BUILD, explorer=explorer, misconceptions=misconceptions)
     files = [path for path in SITE.rglob("*") if path.is_file() and "slides" not in path.parts]
     size = sum(path.stat().st_size for path in files)
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")

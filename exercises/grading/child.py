@@ -80,7 +80,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
         error = run.error_before_exec or run.error_in_exec
         if cell is answers.get(number):
             answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
-            reference = exercises.finished(answer) if callable(answer) else ""
+            reference = exercises.reference_name(answer) if callable(answer) else ""
             send("judged", number, check_words(number, answered, error)[:MAX_WORDS], sorted(looks), reference)
         elif error and cell in given:
             send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])

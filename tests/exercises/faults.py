@@ -20,10 +20,10 @@ def in_place(right: Callable) -> Callable:
 
 
 FAULTS = {  # what is done to a right answer, by a few words of the hint
-    "writes into": in_place,
-    "no detach": lambda right: lambda *given: right(*given).detach(),
-    "no torch.no_grad()": torch.no_grad(),
-    "the next layer would refuse it": lambda right: lambda *given: right(*given).double(),
+    "in place. Make": in_place,
+    "Remove any detach": lambda right: lambda *given: right(*given).detach(),
+    "torch.no_grad().": torch.no_grad(),
+    "keep their dtype": lambda right: lambda *given: right(*given).double(),
     "should have the shape": lambda right: lambda *given: right(*given)[None],
     "should be a torch tensor": lambda right: lambda *given: right(*given).tolist(),
     "is a class": lambda right: type("Answer", (), {"__call__": right}),

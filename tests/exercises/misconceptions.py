@@ -1,12 +1,34 @@
-"""What a student reads who gives a wrong answer of tests/exercises/cases."""
+"""Write the site's page of common misconceptions: the wrong answers of tests/exercises/cases, each with its hint.
 
+`python -m tests.exercises.misconceptions` writes build/misconceptions.md, which `publish.website` adds to the site.
+"""
+
+import ast
 import contextlib
+import importlib
 import io
 import re
+from collections import defaultdict
+from pathlib import Path
 
-from exercises import TRIES, check
+from exercises import TRIES, check, find_check
+from exercises.comparison import MISTAKES
+from tests.helpers import ROOT
 
+NOTEBOOKS = ROOT / "notebooks"
 MEASURED = re.compile(r"(?<= by )\d\S*(?=\.( |$))|\b\d+\.\d+(?=%)")  # how far a result is off: the machine's digits
+PARTICULARS = re.compile(r"\([^)]*\)|\[[^]]*]|“[^”]*”|\d\S*")
+COMMON = 4  # a hint that this many exercises give, up to numbers and names, is listed once
+HEAD = """# Common misconceptions
+
+{answers} wrong answers to {exercises} exercises, with the hint that a student sees for each. The answers were imagined
+or met while the exercises were written; each is a test, and the hint is what `check` prints today. Use this page to
+anticipate questions, to write further exercises, or to see at a glance what an exercise tests. Many right answers can
+be inferred from it, as from the solutions, so hand out neither.
+
+*The first column counts our wrong answers that get this hint, and the last shows one of them. A name stands for a
+function or a value in `exercises` or in `tests/exercises/cases`.*
+"""
 
 
 def hint_of(number: str, answer) -> str:
@@ -19,3 +41,100 @@ def hint_of(number: str, answer) -> str:
     if not said.startswith(start):
         raise ValueError(f"not a wrong answer, or no hint for it: {said}")
     return MEASURED.sub("…", re.sub(r"\s+", " ", said.removeprefix(start)))
+
+
+def wrong_answer_sources(chapter: str) -> dict[str, list[str]]:
+    """Return the source code of each wrong answer in a notebook's cases, by exercise."""
+    source = (Path(__file__).parent / "cases" / f"{chapter}.py").read_text("utf-8")
+    (table,) = (
+        node.value
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "WRONG"
+    )
+    return {
+        key.value: [ast.unparse(case.elts[0] if isinstance(case, ast.Tuple) else case) for case in answers.elts]
+        for key, answers in zip(table.keys, table.values, strict=True)
+    }
+
+
+def mistake_sources(chapter: str) -> dict[str, dict[str, str]]:
+    """Return the source code of each mistake that a notebook's checks declare, by exercise and hint."""
+    source = (ROOT / "exercises" / f"{chapter}.py").read_text("utf-8")
+    pairs = [node.elts for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Tuple) and len(node.elts) == 2]
+    names, code = vars(importlib.import_module(f"exercises.{chapter}")), {}
+    for hint, mistake in pairs:
+        with contextlib.suppress(Exception):  # other pairs than a hint and a mistake, such as of local names
+            code[eval(ast.unparse(hint), names)] = ast.unparse(mistake)
+    numbers = [number for number in MISTAKES if f"notebook_{number.split('.')[0]:0>2}" == chapter]
+    return {number: {hint: code[hint] for hint, _ in MISTAKES[number]} for number in numbers}
+
+
+def format_row(answer: str, hint: str, count: int) -> str:
+    """Return a table row: how many wrong answers get a hint, the hint, and one of the answers on a short line."""
+    answer = re.sub(r"\s+", " ", answer)
+    answer = answer if len(answer) <= 90 else f"{answer[:88]} …"
+    return f"| {count} | {cell(hint)} | `` {cell(answer)} `` |"
+
+
+def cell(text: str) -> str:
+    """Escape a text for a table cell."""
+    return text.replace("|", r"\|")
+
+
+def generalise(hint: str) -> str:
+    """Replace the shapes, lists, names and numbers of a hint, so that similar hints become equal."""
+    return PARTICULARS.sub("…", hint)
+
+
+def table(rows: list[str], first: str = "answers") -> list[str]:
+    """Return the rows under a table header."""
+    return [f"| {first} | what the student reads | example |", "|---:|---|---|", *rows, ""]
+
+
+def page(first: str = "", last: str = "99") -> str:
+    """Return the page, for all notebooks or for those from number `first` to `last`."""
+    paths = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    titles = {path.name[:2]: path.name for path in paths if first <= path.name[:2] <= last}
+    found = {}  # exercise -> hint -> the wrong answers that get it
+    for chapter in titles:
+        module = importlib.import_module(f"tests.exercises.cases.notebook_{chapter}")
+        sources = wrong_answer_sources(f"notebook_{chapter}")
+        find_check(f"{int(chapter)}.1")  # imports the notebook's checks, and with them what they declare
+        for number, by_hint in mistake_sources(f"notebook_{chapter}").items():
+            for hint, source in by_hint.items():
+                found.setdefault(number, defaultdict(list))[hint].append(source)
+        for number, answers in sorted(module.WRONG.items()):
+            hints = found.setdefault(number, defaultdict(list))
+            for (answer, _), source in zip(answers, sources[number], strict=True):
+                hints[hint_of(number, answer)].append(source)
+    kinds = defaultdict(lambda: defaultdict(list))  # generalised hint -> exercise -> its hints
+    for number, hints in found.items():
+        for hint, sources in hints.items():
+            kinds[generalise(hint)][number].append((hint, sources))
+    common = {name: by for name, by in kinds.items() if len(by) >= COMMON}
+    answers = sum(len(sources) for hints in found.values() for sources in hints.values())
+    lines = [HEAD.format(answers=answers, exercises=len(found)), "## Common hints", ""]
+    lines += [f"At least {COMMON} exercises give these, with other numbers and names. They are not repeated below.", ""]
+    rows = []
+    for by in sorted(common.values(), key=lambda by: -len(by)):
+        (hint, sources), *_ = next(iter(by.values()))
+        rows.append(format_row(sources[0], hint, len(by)))
+    lines += table(rows, "exercises")
+    for chapter, name in titles.items():
+        lines += [f"## [{name[:2]}](notebooks/{name})", ""]
+        for number, hints in sorted(found.items()):
+            if int(number.split(".")[0]) == int(chapter):
+                own = [(hint, sources) for hint, sources in hints.items() if generalise(hint) not in common]
+                own.sort(key=lambda pair: -len(pair[1]))
+                rows = [format_row(sources[0], hint, len(sources)) for hint, sources in own]
+                summary = f"<summary>Exercise {number}: {sum(map(len, hints.values()))} wrong answers</summary>"
+                lines += ["<details>", summary, "", *table(rows), "</details>", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    from publish.website import MISCONCEPTIONS
+
+    MISCONCEPTIONS.parent.mkdir(exist_ok=True)
+    MISCONCEPTIONS.write_text(page(), "utf-8")
+    print(f"{MISCONCEPTIONS.relative_to(ROOT)}: {MISCONCEPTIONS.stat().st_size / 1e3:.0f} kB")

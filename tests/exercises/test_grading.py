@@ -120,7 +120,7 @@ def hostile(short, tmp_path_factory) -> tuple[dict[str, Row], dict[str, str]]:
 
 @unix_only
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_breaks_one_exercise_costs_it_alone(hostile, name):
+def test_failure_costs_only_its_exercise(hostile, name):
     row = hostile[0][name]
     assert HOSTILE[name][1] in row.verdicts["3.1"][1], report([row])
     assert row.total == OF - POINTS["3.1"], report([row])
@@ -128,7 +128,7 @@ def test_what_breaks_one_exercise_costs_it_alone(hostile, name):
 
 
 @unix_only
-def test_files_that_are_not_notebooks_are_reported(hostile):
+def test_files_other_than_notebooks_are_reported(hostile):
     rows, files = hostile
     assert {name: rows[name].verdicts["3.1"] for name in files if files[name] not in report([rows[name]])} == {}
     assert {rows[name].total for name in files} == {0}
@@ -136,12 +136,12 @@ def test_files_that_are_not_notebooks_are_reported(hostile):
 
 
 @unix_only
-def test_names_of_files_may_be_odd(hostile):
+def test_odd_file_names_are_graded(hostile):
     totals = {name: row.total for name, row in hostile[0].items() if name not in HOSTILE and name not in hostile[1]}
     assert sorted(totals.values()) == [OF] * (len(ODD_NAMES) + 1), totals
 
 
-def test_steps_are_those_that_answers_need():
+def test_steps_are_what_answers_need():
     needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
     others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
     given = [Cell("", text, at) for at, text in enumerate(["one", "two", *needed, *others, "check('3.1', f)", "x = 3"])]
@@ -152,7 +152,7 @@ def test_steps_are_those_that_answers_need():
     assert [cell.source for _, cell in steps_to_run(given, [], {})] == ["one", "two"]
 
 
-def test_magics_that_measure_are_taken_away(tmp_path):
+def test_measuring_magics_are_removed(tmp_path):
     sources = {
         "%%time\nx = 1": "\nx = 1",
         "%%capture out\nx = 1": "\nx = 1",
@@ -165,7 +165,7 @@ def test_magics_that_measure_are_taken_away(tmp_path):
     assert [cell.source for cell in read_cells(tmp_path / "a.ipynb")] == list(sources.values())
 
 
-def test_same_answer_is_recognised_under_other_names():
+def test_fingerprint_ignores_names_and_comments():
     renamed = HEAD.replace("attention_mask", "padding").replace("mask =", "hidden =").replace(" mask\n", " hidden\n")
     renamed = renamed.replace("super()", '"""Mine."""  # first\n        super()')
     assert fingerprints(renamed) == fingerprints(HEAD) != set()
@@ -193,7 +193,7 @@ def test_every_hand_in_gets_a_row_and_a_letter(tmp_path):
     assert list(row_names([tmp_path / name / "03.ipynb" for name in ("ada", "bob")])) == ["ada/03", "bob/03"]
 
 
-def test_spreadsheet_takes_no_name_for_a_formula(tmp_path):
+def test_csv_escapes_formulas(tmp_path):
     write_csv(tmp_path / "grades.csv", [Row("=1+1", {"3.2": ("correct", "correct.")})])
     assert "\n'=1+1,1,1,1," in (tmp_path / "grades.csv").read_text("utf-8-sig")
 
@@ -236,14 +236,14 @@ def test_command_writes_table_csv_and_letters(short, tmp_path, monkeypatch, caps
     printed = capsys.readouterr().out
     assert re.search(r"^ *right +2 +1 +1 +3 +7$", printed, re.MULTILINE)
     assert re.search(r"^ *empty +· +· +· +3 +3$", printed, re.MULTILINE)
-    assert "detects no cheating" in printed
+    assert "does not detect cheating" in printed
     assert "right,2,1,1,3,7,7," in table.read_text("utf-8-sig")
     assert (letters / "right.txt").read_text("utf-8").startswith("right: 7 of 7 points\n\n3.1 (2 of 2): correct.")
     assert "3.6 (3 of 3): correct. Accepted by hand (not attempted" in (letters / "empty.txt").read_text("utf-8")
 
 
 @unix_only
-def test_ctrl_c_keeps_what_is_known(short, tmp_path):
+def test_ctrl_c_saves_what_is_graded(short, tmp_path):
     table = tmp_path / "grades.csv"
     hand_in(tmp_path / "right.ipynb", RIGHT)
     hand_in(tmp_path / "sleeps.ipynb", RIGHT | {"3.2": f"import time\ntime.sleep(999)\n{RIGHT['3.2']}"})
@@ -259,6 +259,6 @@ def test_ctrl_c_keeps_what_is_known(short, tmp_path):
     assert re.search(r"^ *sleeps +\? +\? +\? +\? +0$", printed, re.MULTILINE), printed
 
 
-def test_another_notebook_is_named(tmp_path):
+def test_other_notebook_is_reported(tmp_path):
     (row,) = grade(original("04"), [hand_in(tmp_path / "03.ipynb", RIGHT)])
     assert "03.ipynb is another notebook: it checks exercise 3." in report([row])

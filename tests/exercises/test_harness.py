@@ -25,13 +25,13 @@ from exercises import (
     at_every_size,
     call,
     check,
-    climb,
     close,
+    compare_stages,
     expect,
     expect_gradients,
     expect_tensor,
-    finished,
     notebook_13,
+    reference_name,
     solved,
     verdict,
 )
@@ -46,16 +46,16 @@ def double(answer):
     return "Well done."
 
 
-def test_verdicts():
+def test_verdict_of_answers_and_stubs():
     assert verdict(double, lambda x: 2 * x) == "correct. Well done."
     assert verdict(double, lambda x: x) == "not yet. Twice three is six."
     assert verdict(double, ...).startswith("not attempted")
     assert verdict(double, lambda x: ...).startswith("not attempted")
     assert verdict(double, lambda x: (x, ...)).startswith("not attempted")
-    assert verdict(double, lambda x: print(end="")) == "not yet. It returns None: does it end with `return`?"
+    assert verdict(double, lambda x: print(end="")) == "not yet. Your function returns None. Does it end with `return`?"
 
 
-def test_solved_says_what_check_would_and_prints_nothing(capsys):
+def test_solved_agrees_with_check_and_prints_nothing(capsys):
     def loud(right):
         print("Exercise 3.2: correct.")
         return right
@@ -72,7 +72,7 @@ def test_solved_says_what_check_would_and_prints_nothing(capsys):
         solved("one", 1)
 
 
-def test_an_error_in_the_readers_code_is_reported_with_its_place():
+def test_error_is_reported_with_its_line():
     def broken(x):
         return x / 0
 
@@ -81,13 +81,13 @@ def test_an_error_in_the_readers_code_is_reported_with_its_place():
     assert verdict(double, broken) == f"{raised} (line {line} of test_harness.py, in broken)."
 
 
-def test_an_error_in_a_cell_is_reported_with_the_line_of_the_cell():
+def test_error_in_a_cell_is_reported_with_its_line():
     cell = {}
     exec(compile("\n\ndef broken(x):\n    return x / 0\n", "/tmp/ipykernel_7/8.py", "exec"), cell)
     assert verdict(double, cell["broken"]).endswith("by zero (line 4 of the cell, in broken).")
 
 
-def test_the_line_named_is_the_readers_and_not_that_of_a_library():
+def test_error_names_the_readers_line_not_a_library():
     class Early(torch.nn.Module):
         def __init__(self):
             self.part = torch.nn.Linear(2, 2)
@@ -118,25 +118,25 @@ def test_the_line_named_is_the_readers_and_not_that_of_a_library():
 
 
 @pytest.mark.parametrize("answer", [lambda: 6, math.sqrt, torch.nn.Linear(2, 2)], ids=["lambda", "C", "module"])
-def test_a_function_that_takes_other_arguments_is_the_readers_and_has_no_place(capsys, answer):
+def test_error_of_a_call_has_no_line(capsys, answer):
     check("13.5", answer)
     printed = capsys.readouterr().out
     assert "your code raised TypeError: " in printed
     assert "(line" not in printed
-    assert ("Keep the arguments that the cell had" in printed) == ("positional argument" in printed)
+    assert ("Keep the arguments of the original cell" in printed) == ("positional argument" in printed)
 
 
-def test_a_check_that_fails_itself_does_not_blame_the_reader(capsys, monkeypatch):
+def test_failing_check_does_not_blame_the_reader(capsys, monkeypatch):
     monkeypatch.setattr(notebook_13, "ROUNDS", (([1.0, "a"], [1.0, 2.0]),))
     check("13.5", lambda ours, theirs: 1.0)
     printed = capsys.readouterr().out
-    assert "the check cannot judge: it failed itself, with TypeError" in printed
-    assert "Your code raised nothing" in printed
+    assert "the check itself failed on this answer, with TypeError" in printed
+    assert "Your code raised no error" in printed
     assert "not yet" not in printed
     assert "(line" not in printed
 
 
-def test_modules_are_called_and_stubs_in_them_found():
+def test_stub_in_a_module_is_found():
     class Stub(torch.nn.Module):
         def forward(self, x):
             return ...
@@ -152,7 +152,7 @@ def draw(answer=None):
     return torch.rand(1).item(), np.random.rand(), random.random()  # noqa: NPY002 - as a reader's code may draw
 
 
-def test_checks_leave_the_random_state_alone():
+def test_check_restores_random_states():
     states = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
     wanted = draw()
     torch.set_rng_state(states[0]), np.random.set_state(states[1]), random.setstate(states[2])  # noqa: NPY002
@@ -160,12 +160,12 @@ def test_checks_leave_the_random_state_alone():
     assert draw() == wanted
 
 
-def test_chance_begins_at_the_seed_in_every_check():
+def test_check_starts_at_its_seed():
     first, again, other = (verdict(lambda answer: str(draw()), 1, seed=seed) for seed in (0, 0, 1))
     assert first == again != other
 
 
-def test_the_second_wrong_answer_gets_the_hint_that_tells_more(capsys, monkeypatch):
+def test_second_wrong_answer_gets_the_later_hint(capsys, monkeypatch):
     def one(answer):
         """Exercise: a number between 0 and 2."""
         expect(answer == 1, "A whole number.", "It is 1.")
@@ -181,7 +181,7 @@ def test_the_second_wrong_answer_gets_the_hint_that_tells_more(capsys, monkeypat
     assert right.endswith("correct.")
 
 
-def test_what_is_wrong_only_at_another_size_names_both():
+def test_wrong_size_is_named():
     def ones(answer, size):
         expect(len(answer(size)) == size, f"{size} ones are missing.")
 
@@ -211,9 +211,9 @@ class MyHead(AttentionHead):
         (partial(scaled_dot_product_attention, attention_mask=None), "scaled_dot_product_attention"),
     ],
 )
-def test_what_is_finished_is_recognised(answer, name):
+def test_reference_answer_is_recognised(answer, name):
     said = verdict(double, answer)
-    assert said == f"not yet. This is the series' own {name}, or inherits from it: write one of your own."
+    assert said == f"not yet. This is the series' own {name}, or inherits from it. Write your own version."
 
 
 def attend(query, key, value):
@@ -221,11 +221,11 @@ def attend(query, key, value):
 
 
 @pytest.mark.parametrize("answer", [torch.relu, torch.nn.Linear(2, 2), attend])
-def test_what_is_not_ours_or_only_calls_ours_is_not_finished(answer):
-    assert finished(answer) == ""
+def test_answer_that_calls_ours_is_no_reference(answer):
+    assert reference_name(answer) == ""
 
 
-def test_an_operator_of_torch_can_be_forbidden():
+def test_without_forbids_torch_operators():
     x = torch.randn(2, 3)
     for call_it in (torch.softmax, torch.nn.functional.softmax, torch.Tensor.softmax, torch.log_softmax):
         with pytest.raises(Hint, match="yourself"), Without("Write it yourself.", "softmax"):
@@ -234,7 +234,7 @@ def test_an_operator_of_torch_can_be_forbidden():
         assert torch.equal(x.exp() + 1, torch.exp(x) + 1)
 
 
-def test_positions():
+def test_as_positions_accepts_many_forms():
     for answer in ([1, 0], {0, 1}, range(2), torch.arange(2), (0.0, 1), [True, True, False]):
         assert as_positions(answer, 3) == [0, 1]
     assert as_positions(1, 3) == [1]
@@ -244,14 +244,14 @@ def test_positions():
             as_positions(answer, 3)
 
 
-def test_expectations():
+def test_expect_tensor_names_type_shape_and_dtype():
     assert close(torch.tensor([1.0, 2.0]), [1, 2])
     assert not close("words", 1)
     assert not close(torch.zeros(2), torch.zeros(3))
     for value, words in [
         (3, "torch tensor, but it is a int"),
         (torch.zeros(2), "(3,), but it has (2,)"),
-        (torch.zeros(3).double(), "is torch.float64, but what was given is torch.float32"),
+        (torch.zeros(3).double(), "is torch.float64, but the inputs are torch.float32"),
     ]:
         with pytest.raises(Hint, match=re.escape(words)):
             expect_tensor(value, (3,), dtype=torch.float32)
@@ -274,19 +274,19 @@ def test_expectations():
         (torch.ones(1, 1, requires_grad=True), 1),
     ],
 )
-def test_numbers_as_people_write_them(answer, number):
+def test_as_number_accepts_written_numbers(answer, number):
     assert as_number(answer) == number
 
 
 @pytest.mark.parametrize(
     "answer", ["7/0", "7/", "1,2,3", "23 million", "many", "", True, 1j, None, [1], "1/2/3", torch.ones(2)]
 )
-def test_what_is_no_number(answer):
+def test_as_number_refuses_other_values(answer):
     with pytest.raises(Hint, match=r"The answer should be a number, but it (is of type|has the shape|is the text)"):
         as_number(answer)
 
 
-def test_shapes():
+def test_as_shape_accepts_many_forms():
     for answer in ((2, 3), [2, 3.0], torch.Size((2, 3)), np.array([2, 3]), torch.tensor([2, 3]), torch.ones(2, 3)):
         assert as_shape(answer) == (2, 3)
     for text in ("(2, 3)", "2, 3", " [2, 3]", "torch.Size([2, 3])"):
@@ -298,14 +298,14 @@ def test_shapes():
         as_shape(("B", "S"))
 
 
-def test_lists_as_tensors():
+def test_as_tensor_stacks_lists():
     assert as_tensor([[1, 2], [3, 4]]).equal(torch.tensor([[1, 2], [3, 4]]))
     assert as_tensor((torch.ones(2), torch.zeros(2))).equal(torch.tensor([[1.0, 1.0], [0.0, 0.0]]))
     for kept in ([[1, 2], [3]], ["a"], "text", 3, []):
         assert as_tensor(kept) is kept
 
 
-def test_gradients():
+def test_expect_gradients_finds_cuts():
     weight, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     wanted = weight.square() + other
     expect_gradients(weight * weight + other, wanted, [weight, other], "cut off")
@@ -314,7 +314,7 @@ def test_gradients():
             expect_gradients(cut, wanted, [weight, other], "cut off")
 
 
-def test_what_cuts_off_gradients_is_found_and_numpy_is_not_blamed():
+def test_expect_trainable_finds_cuts_and_accepts_numpy():
     x, y = torch.randn(2, 3)
     for right in (
         torch.mul,
@@ -324,10 +324,10 @@ def test_what_cuts_off_gradients_is_found_and_numpy_is_not_blamed():
     ):
         expect_trainable(right, torch.mul, x, y)
     for cut in (lambda x, y: (x * y).detach(), lambda x, y: x * y.data, torch.no_grad()(lambda x, y: x * y)):
-        with pytest.raises(Hint, match="gradients do not get back"):
+        with pytest.raises(Hint, match="gradients do not flow back"):
             expect_trainable(cut, torch.mul, x, y)
 
 
-def test_nan_on_the_ladder_is_named():
-    with pytest.raises(Hint, match="“weights” holds nan, as 0 × ∞"):
-        climb([("weights", torch.tensor([torch.nan]), torch.ones(1))], {})
+def test_compare_stages_names_nan():
+    with pytest.raises(Hint, match="“weights” contains nan, which 0 × ∞"):
+        compare_stages([("weights", torch.tensor([torch.nan]), torch.ones(1))], {})

@@ -15,18 +15,18 @@ import exercises
 from exercises import Hint, check
 from exercises.part_checks import try_part
 from exercises.parts import (
-    A_NOTEBOOK,
+    MARKER_NOTEBOOK,
     PARTS,
     folder,
+    install,
     kept,
     my_classifier,
     my_encoder,
     my_tokenizer,
-    put,
     show_parts,
     with_parts,
 )
-from exercises.saving_parts import keep, races, standing_alone
+from exercises.saving_parts import benchmark_pair, keep, standalone_source
 from tests.exercises.parts import RIGHT, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
@@ -59,18 +59,18 @@ def expect_the_same(encoder, finished, batch):
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_a_plain_part_holds_everywhere(name):
+def test_plain_part_passes_everywhere(name):
     try_part(name, RIGHT[name])
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG, ids=lambda item: getattr(item, "__name__", item))
-def test_a_part_that_is_wrong_somewhere_is_refused(name, wrong):
+def test_part_wrong_somewhere_is_refused(name, wrong):
     with pytest.raises(Hint):
         try_part(name, wrong)
 
 
 @pytest.mark.parametrize("chosen", [*PARTS, "all", "half"])
-def test_the_model_runs_on_the_parts_and_gives_the_same(mine, encoder, tokenizer, chosen):
+def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
     names = {"all": list(PARTS), "half": list(PARTS)[::2]}.get(chosen, [chosen])
     for name in names:
         assert keep(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
@@ -80,7 +80,7 @@ def test_the_model_runs_on_the_parts_and_gives_the_same(mine, encoder, tokenizer
     expect_the_same(my_encoder(), encoder, batch)
 
 
-def test_the_reader_s_code_is_what_runs(tokenizer):
+def test_model_calls_each_part(tokenizer):
     """Each part is called, and every other model stays without."""
     called = []
 
@@ -92,13 +92,13 @@ def test_the_reader_s_code_is_what_runs(tokenizer):
     before = finished(ids).last_hidden_state
     own = copy.deepcopy(finished)
     for name in RIGHT.keys() - {"multi_head_attention", "word_pieces"}:
-        put(name, noted(name), own)
+        install(name, noted(name), own)
     torch.testing.assert_close(own(ids).last_hidden_state, before)
     own.load_bert_weights(BertModel(BertConfig(**TINY), add_pooling_layer=False).state_dict())
-    put("multi_head_attention", noted("multi_head_attention"), own)  # it runs instead of those that are its parts
+    install("multi_head_attention", noted("multi_head_attention"), own)  # it runs instead of those that are its parts
     own(ids)
     cuts = copy.copy(tokenizer)
-    put("word_pieces", noted("word_pieces"), cuts)
+    install("word_pieces", noted("word_pieces"), cuts)
     cuts.tokenize("flies")
     assert set(called) == set(PARTS)
     called.clear()
@@ -112,7 +112,7 @@ def all_parts() -> None:
         keep(name, part)
 
 
-def test_copies_hooks_training_and_saving_work_as_ever(mine, encoder):
+def test_model_with_parts_copies_hooks_and_trains(mine, encoder):
     all_parts()
     mine_, ids = my_encoder(), torch.tensor([[101, 2051, 102]])
     assert mine_.state_dict().keys() == encoder.state_dict().keys()
@@ -131,7 +131,7 @@ def test_copies_hooks_training_and_saving_work_as_ever(mine, encoder):
     assert all(p.grad is not None for name, p in classifier.named_parameters() if "token_type" not in name)
 
 
-def test_what_needs_more_than_a_part_gives_goes_the_plain_way(mine, encoder, tokenizer):
+def test_model_with_parts_packs_and_embeds(mine, encoder, tokenizer):
     all_parts()
     batch, own = tokenizer(TEXTS), my_encoder()
     torch.testing.assert_close(encode_packed(own, **batch), encode_packed(encoder, **batch), rtol=1e-4, atol=1e-5)
@@ -140,7 +140,7 @@ def test_what_needs_more_than_a_part_gives_goes_the_plain_way(mine, encoder, tok
     torch.testing.assert_close(queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4)
 
 
-def test_a_part_that_is_spoiled_breaks_its_own_rung(mine, encoder, tokenizer):
+def test_spoiled_part_breaks_its_own_layer(mine, encoder, tokenizer):
     all_parts()
     path = mine / "encoder_layer.py"
     path.write_text(path.read_text("utf-8").replace("hidden_states + ", "1.01 * hidden_states + "), "utf-8")
@@ -149,7 +149,7 @@ def test_a_part_that_is_spoiled_breaks_its_own_rung(mine, encoder, tokenizer):
     assert same == [True, False, False, False, False, False, False]
 
 
-def test_an_error_in_a_part_names_its_file_and_the_way_out(mine):
+def test_error_in_a_part_names_file_and_remedy(mine):
     keep("feed_forward", RIGHT["feed_forward"])
     path = mine / "feed_forward.py"
     path.write_text(path.read_text("utf-8").replace("self.activation", "self.activatoin"), "utf-8")
@@ -165,13 +165,13 @@ def test_an_error_in_a_part_names_its_file_and_the_way_out(mine):
     assert "delete the file" in raised.value.__notes__[0]
 
 
-def test_where_parts_lie(tmp_path, monkeypatch):
+def test_folder_of_parts(tmp_path, monkeypatch):
     monkeypatch.delenv("MINE")
     copy_of_the_series = tmp_path / "encoder" / "notebooks" / "solutions"
     copy_of_the_series.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert folder() == ROOT / "mine"  # a notebook that lies anywhere
-    (copy_of_the_series.parent / A_NOTEBOOK).touch()
+    (copy_of_the_series.parent / MARKER_NOTEBOOK).touch()
     monkeypatch.chdir(copy_of_the_series)
     assert folder() == tmp_path / "encoder" / "mine"
     monkeypatch.setattr(os, "access", lambda *_: False)  # as where a hub's series belongs to its administrator
@@ -187,7 +187,7 @@ def test_where_parts_lie(tmp_path, monkeypatch):
     assert folder() is None
 
 
-def test_off_keeps_nothing_and_uses_nothing(mine, monkeypatch, capsys):
+def test_mine_off_saves_and_uses_no_parts(mine, monkeypatch, capsys):
     all_parts()
     monkeypatch.setenv("MINE", "off")
     assert not kept()
@@ -210,7 +210,7 @@ def run_cells(folder, *cells: str) -> str:
 
 
 @pytest.mark.long
-def test_a_cell_s_answer_is_kept_with_what_it_takes_from_other_cells(tmp_path):
+def test_part_is_saved_with_what_it_uses(tmp_path):
     first = "import torch.nn.functional as Fn\nimport math\nFACTOR = 1\nwide = {}\nscale = __import__('torch').ones(2)"
     helper = "def halves(x, num_heads):\n    return x.chunk(num_heads, dim=-1)"
     good = """
@@ -235,37 +235,37 @@ check("4.2", split_heads)"""
     assert (tmp_path / "split_heads.py").read_text("utf-8") == text
 
 
-def test_the_same_part_again_replaces_the_older_and_no_other_file_is_written(mine):
+def test_saving_again_replaces_only_the_part(mine):
     keep("split_heads", RIGHT["split_heads"])
     (mine / "notes.txt").write_text("mine", "utf-8")
     keep("split_heads", RIGHT["split_heads"])
     assert sorted(path.name for path in mine.iterdir()) == ["notes.txt", "split_heads.py"]
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+def test_unwritable_folder_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setenv("MINE", str(tmp_path / "file"))
     assert "set MINE to a folder that can be written" in keep("split_heads", RIGHT["split_heads"])
 
 
-def test_what_is_no_function_of_a_cell_is_right_and_not_kept(mine):
+def test_answer_without_def_is_not_saved(mine):
     assert "defined with def" in keep("split_heads", lambda x, num_heads: RIGHT["split_heads"](x, num_heads))
     assert "defined with def" in keep("split_heads", torch.chunk)
     assert not mine.exists()
 
 
-def test_a_slow_part_is_told_and_kept(mine, monkeypatch):
+def test_slow_part_is_reported_and_saved(mine, monkeypatch):
     def sleep(*arguments):
         time.sleep(0.05)
 
-    monkeypatch.setattr("exercises.saving_parts.races", lambda *given: (lambda: time.sleep(0.001), sleep))
+    monkeypatch.setattr("exercises.saving_parts.benchmark_pair", lambda *given: (lambda: time.sleep(0.001), sleep))
     assert "times as slow as ours" in keep("split_heads", RIGHT["split_heads"])
     assert (mine / "split_heads.py").exists()
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_both_sides_of_a_race_do_the_same_work(name):
-    ours, theirs = (run() for run in races(name, RIGHT[name]))
+def test_benchmark_pair_does_the_same_work(name):
+    ours, theirs = (run() for run in benchmark_pair(name, RIGHT[name]))
     for one, other in zip(ours, theirs, strict=True):
         if isinstance(one, torch.Tensor):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
@@ -273,14 +273,14 @@ def test_both_sides_of_a_race_do_the_same_work(name):
             assert one == other
 
 
-def test_the_text_of_a_part_runs_alone():
-    text = standing_alone(RIGHT["multi_head_attention"], "a title")
+def test_standalone_source_contains_what_it_uses():
+    text = standalone_source(RIGHT["multi_head_attention"], "a title")
     assert text.index("def attention_weights") < text.index("def multi_head_attention")
     assert "import math" in text
     assert text.startswith("# a title\n")
 
 
-def test_the_drawing_colours_the_reader_s_parts_and_leads_to_notebooks(mine):
+def test_drawing_colours_parts_and_links_notebooks(mine):
     for name in ("word_pieces", "encoder_layer"):
         keep(name, RIGHT[name])
     drawn = show_parts()._repr_mimebundle_()
@@ -292,8 +292,8 @@ def test_the_drawing_colours_the_reader_s_parts_and_leads_to_notebooks(mine):
     assert drawn["text/plain"].startswith("2 of the 9 parts")
 
 
-def test_a_wrong_try_says_that_the_part_before_still_runs(mine, capsys):
-    still = "The version that check kept before still runs in your BERT."
+def test_wrong_answer_mentions_the_earlier_part(mine, capsys):
+    still = "Your earlier version, which was right, still runs in your BERT."
     answers = (lambda self, x: x), RIGHT["feed_forward"], (lambda self, x: x), (lambda self, x: x / "a"), ...
     for answer in answers:
         check("5.3", answer)
@@ -326,7 +326,7 @@ def with_all_parts(mine) -> tuple[TransformerEncoder, TransformerEncoder]:
 
 
 @pytest.mark.long
-def test_a_model_with_parts_can_be_compiled(mine, fresh):
+def test_model_with_parts_compiles(mine, fresh):
     own, finished = with_all_parts(mine)
     compiled = torch.compile(own, backend="eager")
     for lengths in ([7, 4], [9, 2, 5]):
@@ -334,7 +334,7 @@ def test_a_model_with_parts_can_be_compiled(mine, fresh):
 
 
 @pytest.mark.long
-def test_a_model_with_parts_becomes_a_file_that_gives_the_same(mine, tmp_path):
+def test_model_with_parts_exports_to_onnx(mine, tmp_path):
     pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
     pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
     own, finished = with_all_parts(mine)

@@ -9,9 +9,8 @@ pytest.importorskip("sphinx", reason="make site installs what this needs: requir
 
 from exercises.comparison import MISTAKES
 from publish import website
-from publish.misconceptions import cell, page, wrong_answer_sources
 from tests.exercises.cases.notebook_05 import WRONG
-from tests.exercises.misconceptions import hint_of
+from tests.exercises.misconceptions import cell, hint_of, mistake_sources, page, wrong_answer_sources
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +44,9 @@ def test_site_with_misconceptions_builds_without_warnings(text, tmp_path):
     assert 'href="misconceptions.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("chapter", [f"notebook_{number:02}" for number in range(15)])
+@pytest.mark.parametrize("chapter", [f"notebook_{number:02}" for number in range(16)])
 def test_every_wrong_answer_has_its_source(chapter):
+    mistake_sources(chapter)  # KeyError for a declared mistake without its source
     wrong = importlib.import_module(f"tests.exercises.cases.{chapter}").WRONG
     assert {key: len(texts) for key, texts in wrong_answer_sources(chapter).items()} == {
         key: len(answers) for key, answers in wrong.items()

@@ -69,7 +69,7 @@ WRONG = {
         ((EVERY, 2, ACROSS), "which rows have a 1"),
         ((EVERY, "later", ACROSS), "list of numbers"),
         (("012345", "2345", "012"), "list of numbers"),
-        (([0, 1, 2, 2, 3, 4, 5], LATER, ACROSS), "stands there twice"),
+        (([0, 1, 2, 2, 3, 4, 5], LATER, ACROSS), "appears twice"),
         ((EVERY, [False, False, True], ACROSS), "6 booleans"),
         ((EVERY, [2.5], ACROSS), "whole numbers"),
         ((EVERY, LATER), "three lists"),

@@ -129,8 +129,8 @@ RIGHT = {
 WRONG = {
     "5.1": [
         (lambda x, f, ln: ln(2 * x + f(x)), "First the sum"),
-        (lambda x, f, ln: ln(x + f(x).detach()), "no detach"),
-        (lambda x, f, ln: ln(x.detach() + f(x)), "no detach"),
+        (lambda x, f, ln: ln(x + f(x).detach()), "Remove any detach"),
+        (lambda x, f, ln: ln(x.detach() + f(x)), "Remove any detach"),
     ],
     "5.2": [
         (torch.tanh, "Φ(x)"),
@@ -156,7 +156,7 @@ WRONG = {
         (([3], "every one"), "list of numbers"),
         (([3], "012345"), "list of numbers"),
         (([3.7], range(6)), "whole numbers"),
-        (([3, 3], range(6)), "stands there twice"),
+        (([3, 3], range(6)), "appears twice"),
         (([3], range(5)), "attend to position 3"),
         (([2], range(6)), "read position 3"),
         ([3], "two lists"),
@@ -170,7 +170,7 @@ WRONG = {
         (lambda block, x, mask: type(block).forward(block, x, mask, True), "calls the finished layer"),
         (lambda *given: TransformerEncoderLayer.forward(*given, True), "calls the finished layer"),
         (with_weights(lambda block, x, mask: layer(block, x, mask) + 1), "“layer 0, one sentence” differs"),
-        (with_weights(layer_with_detached_residual), "gradients do not get back"),
+        (with_weights(layer_with_detached_residual), "gradients do not flow back"),
         (with_weights(layer_that_always_drops), "in evaluation mode too"),
         (with_weights(layer_by_half), "self.dropout is never called"),
         (lambda block, *given: forward(Bypassing(block, "attention"), *given), "self.attention is never called"),

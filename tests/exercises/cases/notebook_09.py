@@ -273,7 +273,7 @@ WRONG = {
         (lambda states, mask: states[:, 0], "[CLS] pooling"),
         (lambda states, mask: (states - 1e9 * (1 - mask[..., None])).amax(dim=1), "the largest"),
         (lambda states, mask: unit(pooled(states, mask)), "Their length is 1"),
-        (lambda states, mask: pooled(states, mask).detach(), "gradients do not get back"),
+        (lambda states, mask: pooled(states, mask).detach(), "gradients do not flow back"),
         (lambda states, mask: pooled(states, mask).double(), "would refuse it"),
         (lambda states, mask: (states * mask[..., None]).mean(dim=2), "shape"),
         (lambda states, mask: pooled(states, mask)[:1], "shape"),

@@ -178,7 +178,7 @@ WRONG = {
         (lambda p, m: put_back(p, m) + 1e-6 * (m[:, :, None] == 0), "zero"),
         (put_back_of_width_2, "shape"),
         (lambda p, m: put_back(p.half(), m).to(p.dtype), "are lost on the way"),
-        (put_back_and_clear, "alters"),
+        (put_back_and_clear, "in place"),
         (lambda p, m: put_back(p, m).numpy(), "stay with tensors"),
         (lambda p, m: put_back(p, m).tolist(), "Return a tensor"),
         (lambda p, m: p.view(1, -1, 2), "shape"),

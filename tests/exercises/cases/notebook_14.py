@@ -159,7 +159,7 @@ WRONG = {
         (lambda x, p, base: turn(x, torch.deg2rad(p), base), "radians already"),
         (lambda x, p, base: turn(x, torch.rad2deg(p), base), "no degrees"),
         (lambda x, p, base: rotary(x, p, base), "which the page shows"),
-        (turn_in_place, "alters"),
+        (turn_in_place, "in place"),
         (lambda x, p, base: turn(x, p, base, kind=torch.float16), "float16 is too coarse"),
         (lambda x, p, base: turn(x, p, base, kind=x.dtype), "whatever x is"),
         (turn_with_wrong_sign, "keeps lengths"),

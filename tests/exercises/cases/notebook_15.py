@@ -173,7 +173,7 @@ WRONG = {
         (a_label_too_few, "one each"),
         (together, "stand together"),
         (shifted, "the labels are"),
-        (altering, "alters"),
+        (altering, "in place"),
         (lambda words, *given: by_word(words, dict(zip(words, given[0], strict=True)).get, given[1]), "its last occ"),
         (lambda words, labels, t: by_word(words, lambda word: labels[words.index(word)], t), "its first occurrence"),
         (cut_at(128), "do not cut"),
