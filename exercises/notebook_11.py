@@ -26,21 +26,21 @@ from utils.support.datasets import DATA
 
 
 @exercise("11.1")
-def words_that_are_asked_for(answer):
+def selected_words(answer):
     """Check how many of 32 · 128 tokens, 8 of each row special, are selected, show [MASK], and stay."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     three = isinstance(answer, (tuple, list)) and len(answer) == 3
-    expect(three, "Give three numbers: asked for, shown as [MASK], shown as themselves.")
-    asked, masked, same = (
+    expect(three, "Give three numbers: selected, shown as [MASK], shown as themselves.")
+    selected, masked, same = (
         as_number(number, name) for number, name in zip(answer, ("The first", "The second", "The third"), strict=True)
     )
-    expect(abs(asked - 614.4) > 1, "Special tokens and padding are never asked for: 8 of each row's 128.")
-    expect(abs(asked - 4.5 * 128 / 32) > 1 or asked > 20, "That is a row's: there are 32 rows.")
-    expect(abs(asked - 576) <= 1, "Each row has 128 - 8 words, there are 32 rows, and 15 % of all are asked for.")
-    expect(abs(masked - 3072) > 3, "80 % of those that are asked for, not of all words.")
-    expect(abs(masked - 460.8) <= 1, "[MASK] stands for 80 % of those that are asked for.")
+    expect(abs(selected - 614.4) > 1, "Special tokens and padding are never selected: 8 of each row's 128.")
+    expect(abs(selected - 4.5 * 128 / 32) > 1 or selected > 20, "That is a row's: there are 32 rows.")
+    expect(abs(selected - 576) <= 1, "Each row has 128 - 8 words, there are 32 rows, and 15 % of all are selected.")
+    expect(abs(masked - 3072) > 3, "80 % of the selected words, not of all words.")
+    expect(abs(masked - 460.8) <= 1, "[MASK] replaces 80 % of the selected words.")
     expect(abs(same - 115.2) > 1, "Half of the 20 % that show no [MASK] show another word: 10 % are left.")
-    expect(abs(same - 57.6) <= 1, "10 % of those that are asked for show themselves.")
+    expect(abs(same - 57.6) <= 1, "10 % of the selected words show themselves.")
     return "Of 3,840 words the loss sees 576, and 58 of those stand there unhidden."
 
 
@@ -66,30 +66,33 @@ def hide_words(answer):
         ids = rows_of_words(*sizes)
         hidden, labels, again = hidden_and_labels(answer, ids, probability)
         special = torch.isin(ids, torch.tensor(SPECIAL))
-        asked = labels != -100
-        expect(not torch.equal(labels, ids), "Every place has a label: where nothing is asked, the label is -100.")
-        expect((labels == -100).any(), "Where nothing is asked, the label is -100: no loss is taken there.")
-        expect(not asked[special].any(), "A special token or padding is asked for: leave those in `special` out.")
-        expect(torch.equal(labels[asked], ids[asked]), "The label is the word that stood there, before it was hidden.")
-        shown, unasked = hidden[asked], (hidden != ids) & ~asked
+        selected = labels != -100
+        expect(not torch.equal(labels, ids), "Every place has a label: where no word is selected, the label is -100.")
+        expect((labels == -100).any(), "Where no word is selected, the label is -100: no loss is taken there.")
+        expect(not selected[special].any(), "A special token or padding is selected: leave those in `special` out.")
         expect(
-            not unasked.any() or not (shown == MASK_ID).all(),
-            "Only what shows [MASK] has a label: a word that is exchanged, or shows itself, is asked for too.",
+            torch.equal(labels[selected], ids[selected]),
+            "The label is the word that stood there, before it was hidden.",
         )
-        expect(not unasked.any(), "A word that is not asked for has changed: leave it as it is.")
-        unhidden = (shown == ids[asked]).any() or (shown == MASK_ID).all()
-        expect(unhidden, "A word that shows itself is asked for too, and has a label.")
-        expect_independent(asked, ~special, ids)
-        right_share(int(asked.sum()), int((~special).sum()), probability, "of the words are asked for", "")
-        at_random = asked & (hidden != MASK_ID) & (hidden != ids)
+        shown, unselected = hidden[selected], (hidden != ids) & ~selected
+        expect(
+            not unselected.any() or not (shown == MASK_ID).all(),
+            "Only what shows [MASK] has a label: a word that is exchanged, or shows itself, is selected too.",
+        )
+        expect(not unselected.any(), "A word that is not selected has changed: leave it as it is.")
+        unhidden = (shown == ids[selected]).any() or (shown == MASK_ID).all()
+        expect(unhidden, "A word that shows itself is selected too, and has a label.")
+        expect_independent(selected, ~special, ids)
+        right_share(int(selected.sum()), int((~special).sum()), probability, "of the words are selected", "")
+        at_random = selected & (hidden != MASK_ID) & (hidden != ids)
         for fate in (hidden == MASK_ID, at_random):
             for dim, line in ((1, "row"), (0, "column")):
-                together = spread_of(fate & asked, asked, dim) > 1
+                together = spread_of(fate & selected, selected, dim) > 1
                 expect(not together, f"The words of a {line} share one fate: draw a number for each place.")
-        masked, same = (shown == MASK_ID).sum(), (shown == ids[asked]).sum()
-        drawn = shown[(shown != MASK_ID) & (shown != ids[asked])]
-        right_share(int(masked), len(shown), 0.8, "of those that are asked for show [MASK]")
-        right_share(int(same), len(shown), 0.1 + 0.1 / len(WORDS), "of those that are asked for show themselves")
+        masked, same = (shown == MASK_ID).sum(), (shown == ids[selected]).sum()
+        drawn = shown[(shown != MASK_ID) & (shown != ids[selected])]
+        right_share(int(masked), len(shown), 0.8, "of the selected words show [MASK]")
+        right_share(int(same), len(shown), 0.1 + 0.1 / len(WORDS), "of the selected words show themselves")
         expect(torch.isin(drawn, DRAWN).all(), "A random word is none of `words`: draw from those alone.")
         expect(len(drawn.unique()) > 25, "The random words are always the same few: draw one for each place.")
         never = never[torch.isin(never, drawn, invert=True)]
@@ -97,7 +100,7 @@ def hide_words(answer):
             line, word = places.nonzero()[:, 0], lines[places]
             repeated = (word[1:] == word[:-1])[line[1:] == line[:-1]].double().mean()
             expect(repeated < 0.5, "A row or a column shares one random word: draw one for each place.")
-        expect(not torch.equal(labels, again), "Two calls ask for the same words: draw them anew each time.")
+        expect(not torch.equal(labels, again), "Two calls select the same words: draw again in each call.")
     missing = f"Of the words with the ids {DRAWN.tolist()}, {never.tolist()} never come as the random word: all may."
     expect(not len(never), missing)
     return "So the model never knows whether a word that it sees is true. From here on, your function hides the words."
@@ -145,22 +148,22 @@ def spread_of(hits: Tensor, places: Tensor, dim: int) -> float:
     return float(ratio / (1 + SIGMAS * error))
 
 
-def expect_independent(asked: Tensor, words: Tensor, ids: Tensor) -> None:
-    """Raise `Hint` if places are asked for together: whole rows, columns, stretches, or all occurrences of a word."""
+def expect_independent(selected: Tensor, words: Tensor, ids: Tensor) -> None:
+    """Raise `Hint` if places are selected together: whole rows, columns, stretches, or all occurrences of a word."""
     each = "draw a number for each place of (B, S)."
-    expect(spread_of(asked, words, 1) < 1, f"Whole rows are asked for, or nearly: {each}")
-    uneven = f"Some columns are asked for far more often than others: {each}"
-    expect(spread_of(asked, words, 0) < 1, uneven)
+    expect(spread_of(selected, words, 1) < 1, f"Whole rows are selected, or nearly: {each}")
+    uneven = f"Some columns are selected far more often than others: {each}"
+    expect(spread_of(selected, words, 0) < 1, uneven)
     kinds = torch.nn.functional.one_hot(ids).bool() & words[..., None]  # (B, S, ids)
     kinds = kinds.flatten(0, 1)[:, ids[words].unique()]
-    by_word = spread_of(kinds & asked.flatten()[:, None], kinds, 0)
-    expect(by_word < 1, f"A word is asked for wherever it stands, or nowhere: {each}")
+    by_word = spread_of(kinds & selected.flatten()[:, None], kinds, 0)
+    expect(by_word < 1, f"A word is selected wherever it occurs, or nowhere: {each}")
     pairs = (words[:, 1:] & words[:, :-1]).sum()
-    share = ((asked[:, 1:] & asked[:, :-1]).sum() / pairs).item()
-    p = (asked.sum() / words.sum()).item()
+    share = ((selected[:, 1:] & selected[:, :-1]).sum() / pairs).item()
+    p = (selected.sum() / words.sum()).item()
     error = ((p**2 * (1 - p**2) + 2 * p**3 * (1 - p)) / pairs).item() ** 0.5
-    expect(share <= p**2 + SIGMAS * error, f"The words that are asked for stand side by side: {each}")
-    expect(share >= p**2 / 2, f"The words that are asked for keep apart from each other: {each}")
+    expect(share <= p**2 + SIGMAS * error, f"The selected words are next to each other: {each}")
+    expect(share >= p**2 / 2, f"The selected words keep apart from each other: {each}")
 
 
 @cache

@@ -24,7 +24,7 @@ from utils.search import embed, mean_pooling
 from utils.support.checkpoint import load_tokenizer
 from utils.support.datasets import DATA, Examples, reviews
 from utils.support.files import write_file
-from utils.training import History, classify, encode, evaluate, make_optimizer, plan_batches, train_epoch
+from utils.training import History, classification_loss, encode, evaluate, make_optimizer, plan_batches, train_epoch
 
 RESULTS, MODEL = DATA / "labels.json", str(DATA / "tiny_bert")
 SIZES, STARTS = (100, 500, 3000), ("pretrained", "random")
@@ -104,7 +104,7 @@ def fine_tuned(start: str, count: int, rate: float, seed: int) -> tuple[float, f
         train_epoch(
             model,
             batches,
-            lambda batch: classify(model, rows, labels, batch),
+            lambda batch: classification_loss(model, rows, labels, batch),
             optimizer,
             schedule,
             history,

@@ -23,7 +23,7 @@ from benchmarks.report import device_name, markdown, versions
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
-from utils.pretraining import ASKED, NeighbourGuess, Settings, contrast, fill_rows
+from utils.pretraining import EVAL_MASKING_RATE, NeighbourCounts, Settings, fill_rows, train_contrastive
 from utils.search import embed, search
 from utils.statistics import bootstrap_interval
 from utils.support.checkpoint import load_tokenizer
@@ -83,8 +83,8 @@ def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> di
     """
     length = model.config.max_position_embeddings
     rows = fill_rows(imdb_reviews("test")[:1000], tokenizer, length)
-    guess = NeighbourGuess(fill_rows(imdb_reviews("train"), tokenizer, length), model.config.vocab_size)
-    hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(0))
+    guess = NeighbourCounts(fill_rows(imdb_reviews("train"), tokenizer, length), model.config.vocab_size)
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(0))
     found = {name: [] for name in ("model", "neighbours", "unigram", "neighbours and copies")}
     for ids, wanted in zip(hidden.split(64), labels.split(64), strict=True):
         where = wanted != -100
@@ -161,7 +161,7 @@ def contrasted(batch_size: int, seed: int) -> str:
     """Train on as many pairs with this batch size; 0 for no training at all."""
     encoder, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
     if batch_size:
-        contrast(encoder, tokenizer, text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
+        train_contrastive(encoder, tokenizer, text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
@@ -177,7 +177,7 @@ def alone(share: float, seed: int) -> str:
     halves = [half for pair in text_pairs("train") for half in pair]
     texts = halves[seed :: 2 * DRAWS][:PAIRS]  # never both halves of a review
     torch.manual_seed(seed)  # for dropout
-    contrast(encoder, tokenizer, texts if share else [(text, text) for text in texts], ALONE_BATCH)
+    train_contrastive(encoder, tokenizer, texts if share else [(text, text) for text in texts], ALONE_BATCH)
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
@@ -274,14 +274,14 @@ Written by `python -m records.pretraining FOLDER`; not edited by hand.
 
 ## Hidden words of reviews that it never saw
 
-The {words:,} words that [MASK] hides where 15 % of those in 1,000 reviews of the test part are asked for. The
+The {words:,} words that [MASK] hides where 15 % of those in 1,000 reviews of the test part are selected. The
 neighbours' guess counts in the same training texts; a neighbour may be hidden too.
 
 {held}
 
 The model minus the neighbours: {lead[0]:+.1%} right (95 % interval {lead[1]:+.1%} … {lead[2]:+.1%}), loss
 {nats[0]:+.2f} ({nats[1]:+.2f} … {nats[2]:+.2f}); bootstrapped over groups of rows as long as a review. At all places
-that are asked for, those with a word to copy included: the model {everywhere:.2f}, neighbours and copies {copies:.2f}.
+that are selected, those with a word to copy included: the model {everywhere:.2f}, neighbours and copies {copies:.2f}.
 
 ## Fine-tuned on review sentences
 

@@ -23,7 +23,7 @@ from utils.attention import MultiHeadAttention
 from utils.encoder import EncoderOutput, TransformerEncoder, initialize
 from utils.masked_lm import LanguageModelHead, mask_tokens
 from utils.modernbert import GatedFeedForward, ModernEncoder, local_mask, rotary
-from utils.pretraining import ASKED, TINY, Settings, fill_rows, guess_words, masked_batches
+from utils.pretraining import EVAL_MASKING_RATE, TINY, Settings, fill_rows, masked_batches, masked_lm_loss
 from utils.statistics import bootstrap_interval, t_interval
 from utils.support.datasets import DATA, imdb_reviews
 from utils.support.files import write_file
@@ -151,7 +151,7 @@ def train(name: str, rows: Tensor, tokenizer, settings: Settings, steps: int) ->
     """
     model, history = MaskedLM(name, settings.seed), History()
     optimizer, schedule = make_optimizer(model, settings.learning_rate, settings.steps)
-    batches, loss = masked_batches(rows, tokenizer, settings), lambda batch: guess_words(model, *batch)
+    batches, loss = masked_batches(rows, tokenizer, settings), lambda batch: masked_lm_loss(model, *batch)
     losses, started = [], time.process_time()
     for done in range(ROUND, steps + 1, ROUND):
         learned = train_epoch(model, islice(batches, ROUND), loss, optimizer, schedule, history, disable=True)
@@ -172,7 +172,7 @@ def joined(rows: Tensor, count: int) -> Tensor:
 @torch.no_grad()
 def judge(model: MaskedLM, rows: Tensor, tokenizer, count: int = 1) -> list[float]:
     """The mean loss at [MASK]s of each `GROUP` of rows, read `count` at a time: (ROWS / GROUP,)."""
-    hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(0))
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(0))
     labels = labels.masked_fill(hidden != tokenizer.vocab["[MASK]"], -100)
     at_once = GROUP // count
     means = []

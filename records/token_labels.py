@@ -16,18 +16,13 @@ import torch
 from utils.lora import add_lora
 from utils.support.datasets import DATA, imdb_reviews
 from utils.support.files import write_file
+from utils.support.formatting import KINDS, PairCounts, TaggedText, opening_passages, score_kind, score_names
 from utils.token_labels import (
-    KINDS,
-    Labelled,
-    PairCounts,
     TransformerForTokenClassification,
     align,
     evaluate_tokens,
-    label_tokens,
-    passages,
     predict_labels,
-    score,
-    score_names,
+    token_classification_loss,
 )
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fit, plan_batches
@@ -35,11 +30,11 @@ from utils.training import fit, plan_batches
 RESULTS = DATA / "token_labels.json"
 COUNT, SEEDS, EPOCHS, BATCH = 3000, 3, 2, 16  # passages to learn from; runs of each way; passages in a step
 RATES = {"frozen": 2e-2, "LoRA": 3e-3, "fine-tuned": 5e-4}
-TUNING, ASKED, JUDGES = (300, 600, 200)  # test passages that chose the rates, that are asked; that choose the epoch
+TUNING, TESTED, JUDGES = (300, 600, 200)  # test passages that chose the rates, that are asked; that choose the epoch
 SAMPLES = 1000  # of the bootstrap
 
 
-def draw(texts: list[Labelled], seed: int) -> list[Labelled]:
+def draw(texts: list[TaggedText], seed: int) -> list[TaggedText]:
     """As many passages as a model learns from, others for each seed."""
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(seed))[:COUNT]
     return [texts[place] for place in order.tolist()]
@@ -48,7 +43,10 @@ def draw(texts: list[Labelled], seed: int) -> list[Labelled]:
 def trained(way: str, seed: int) -> tuple[list[list[int]], int]:
     """Train in one of three ways; the labels of the test passages, and how many parameters have learned."""
     tokenizer = WordPieceTokenizer.from_checkpoint()
-    texts, judges = draw(passages(imdb_reviews("train")), seed), passages(imdb_reviews("validation"))[:JUDGES]
+    texts, judges = (
+        draw(opening_passages(imdb_reviews("train")), seed),
+        opening_passages(imdb_reviews("validation"))[:JUDGES],
+    )
     rows, held_out = ([align(*text, tokenizer) for text in part] for part in (texts, judges))
     torch.manual_seed(seed)
     model = TransformerForTokenClassification.from_checkpoint(num_labels=8)
@@ -60,17 +58,17 @@ def trained(way: str, seed: int) -> tuple[list[list[int]], int]:
     fit(
         model,
         plan_batches([ids for ids, _ in rows], EPOCHS, BATCH, seed),
-        partial(label_tokens, model, rows),
+        partial(token_classification_loss, model, rows),
         lambda: evaluate_tokens(model, held_out),
         learning_rate=RATES[way],
         quiet=True,
     )
-    return predict_labels(model, tokenizer, [text.words for text in asked()]), size
+    return predict_labels(model, tokenizer, [text.words for text in tested_passages()]), size
 
 
-def asked() -> list[Labelled]:
+def tested_passages() -> list[TaggedText]:
     """The test passages whose labels are asked."""
-    return passages(imdb_reviews("test"))[TUNING : TUNING + ASKED]
+    return opening_passages(imdb_reviews("test"))[TUNING : TUNING + TESTED]
 
 
 def as_text(labels: list[list[int]]) -> list[str]:
@@ -85,8 +83,8 @@ def as_labels(texts: list[str]) -> list[list[int]]:
 
 def scorers() -> dict:
     """What is measured, each with its function of the true labels and the answers."""
-    found = {kind: partial(score, kind=labels) for kind, labels in KINDS.items()}
-    return found | {"name": score_names, "name of two words or more": partial(score_names, least=2)}
+    found = {kind: partial(score_kind, kind=labels) for kind, labels in KINDS.items()}
+    return found | {"name": score_names, "name of two words or more": partial(score_names, min_words=2)}
 
 
 def summarize_answers(answers: dict[str, list[str]]) -> dict[str, dict[str, list[float]]]:
@@ -94,7 +92,7 @@ def summarize_answers(answers: dict[str, list[str]]) -> dict[str, dict[str, list
 
     The interval comes from a bootstrap over both: so many seeds and so many passages are drawn again (Efron 1979).
     """
-    truth, summary = [text.labels for text in asked()], {}
+    truth, summary = [text.labels for text in tested_passages()], {}
     rng = np.random.default_rng(0)
     for way in dict.fromkeys(name.rsplit(" ", 1)[0] for name in answers):
         runs = [as_labels(texts) for name, texts in answers.items() if name.rsplit(" ", 1)[0] == way]
@@ -109,8 +107,8 @@ def summarize_answers(answers: dict[str, list[str]]) -> dict[str, dict[str, list
             for _ in range(SAMPLES):
                 seeds = rng.integers(len(runs), size=len(runs))
                 texts = rng.integers(len(truth), size=len(truth))
-                right, found, there = counts[seeds][:, texts].sum(axis=1).T
-                drawn.append(np.mean(2 * right / np.maximum(1, found + there)))
+                right, found, gold = counts[seeds][:, texts].sum(axis=1).T
+                drawn.append(np.mean(2 * right / np.maximum(1, found + gold)))
             bounds = np.quantile(drawn, [0.025, 0.975])
             summary[way][measure] = [round(float(number), 3) for number in (*means, *bounds)]
     return summary
@@ -122,7 +120,7 @@ def main() -> None:
     record |= {"command": "python -m records.token_labels", "device": "cpu, one thread", "rates": RATES}
     record |= {"passages": COUNT, "epochs": EPOCHS, "batch_size": BATCH}
     answers, sizes = record.setdefault("answers", {}), record.setdefault("parameters", {})
-    texts = passages(imdb_reviews("train"))
+    texts = opening_passages(imdb_reviews("train"))
     record["all passages"] = len(texts)
 
     def store() -> None:
@@ -131,9 +129,9 @@ def main() -> None:
 
     for seed in range(SEEDS):
         rival = PairCounts(draw(texts, seed))
-        answers[f"counts {seed}"] = as_text([rival.predict(text.words) for text in asked()])
+        answers[f"counts {seed}"] = as_text([rival.predict(text.words) for text in tested_passages()])
     rival = PairCounts(texts)
-    answers["counts, all passages 0"] = as_text([rival.predict(text.words) for text in asked()])
+    answers["counts, all passages 0"] = as_text([rival.predict(text.words) for text in tested_passages()])
     store()
     for seed in range(SEEDS):
         for way in RATES:

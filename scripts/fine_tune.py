@@ -32,19 +32,16 @@ from utils.support.datasets import SENTIMENTS, Examples, reviews
 from utils.support.labelled_texts import read_labelled
 from utils.support.labelled_words import read_words
 from utils.support.saving import SavedModel
+from utils.support.scores import Score, score_classes, score_spans, spans
 from utils.token_labels import (
-    Score,
     TransformerForTokenClassification,
     align_parts,
-    count_spans,
     join_parts,
-    label_tokens,
     predict_rows,
-    score_classes,
-    spans,
+    token_classification_loss,
 )
 from utils.tokenization import WordPieceTokenizer
-from utils.training import Evaluation, History, classify, encode, fit, plan_batches, summarize
+from utils.training import Evaluation, History, classification_loss, encode, fit, plan_batches, summarize
 
 
 class TextLabels:
@@ -84,7 +81,7 @@ class TextLabels:
 
     def loss(self, model: torch.nn.Module, split: int, batch: Sequence[int]) -> Tensor:
         """Return the summed loss, the number of correct predictions and the number of texts, (3,)."""
-        return classify(model, *self.encoded[split], list(batch))
+        return classification_loss(model, *self.encoded[split], list(batch))
 
     def report(self, model: SavedModel, tested: Evaluation) -> str:
         """Return the share of the most frequent class, and the accuracy with its interval."""
@@ -124,7 +121,7 @@ class WordLabels:
 
     def loss(self, model: torch.nn.Module, split: int, batch: Sequence[int]) -> Tensor:
         """Return the summed loss, the number of correct predictions and the number of words, (3,)."""
-        return label_tokens(model, self.encoded[split], batch)
+        return token_classification_loss(model, self.encoded[split], batch)
 
     def report(self, model: SavedModel, tested: Evaluation) -> str:
         """Return precision, recall and F1 of each class, and of each kind of span if there is an outside label."""
@@ -138,10 +135,10 @@ class WordLabels:
         sides = [[spans(labels, self.classes) for labels in side] for side in (truth, answers)]
         scores = {}
         for kind in sorted({kind for side in sides for text in side for kind, *_ in text}):
-            scores[kind] = count_spans(
+            scores[kind] = score_spans(
                 *([{span for span in text if span[0] == kind} for text in side] for side in sides)
             )
-        return "\n".join([*lines, *table("span", scores | {"all": count_spans(*sides)})])
+        return "\n".join([*lines, *table("span", scores | {"all": score_spans(*sides)})])
 
 
 def describe_data(splits: Sequence[Sequence], names: Sequence[str], labels: Iterable[int]) -> list[str]:
@@ -237,7 +234,7 @@ def table(title: str, scores: dict[str, Score]) -> list[str]:
     width = max(len(name) for name in (title, *scores))
     lines = [f"{title:<{width}}  precision  recall    F1  support"]
     for name, found in scores.items():
-        numbers = f"{found.precision:>9.2f}  {found.recall:>6.2f}  {found.f1:>4.2f}  {found.there:>7}"
+        numbers = f"{found.precision:>9.2f}  {found.recall:>6.2f}  {found.f1:>4.2f}  {found.gold:>7}"
         lines.append(f"{name:<{width}}  {numbers}")
     return lines
 

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -40,20 +41,20 @@ from utils.pretraining import (
     TINY,
     WINDOW,
     Settings,
-    beside_counts,
+    compare_with_counts,
     evaluate_masked,
     fill_rows,
-    guess_words,
     learn_vocabulary,
     masked_batches,
+    masked_lm_loss,
     train_vocabulary,
-    write_rows,
 )
 from utils.support.checkpoint import reading
 from utils.support.checks import check_config, check_heads, check_size, check_tokenizer
 from utils.support.datasets import imdb_reviews, text_hash
 from utils.support.files import write_file
 from utils.support.notebook import missing_sizes
+from utils.support.rows import write_rows
 from utils.support.tables import read_texts, text_file
 from utils.tokenization import WordPieceTokenizer
 from utils.training import History, make_optimizer, rate_factor, train_epoch
@@ -123,7 +124,7 @@ class Run:
     def loss(self, batch: tuple[Tensor, Tensor]) -> Tensor:
         """Return the sums of the masked-LM loss over all processes' shares of the batch."""
         hidden, labels = (share(ids, self.accelerator) for ids in batch)
-        return add_up(guess_words(self.parallel, hidden, labels), self.accelerator)
+        return add_up(masked_lm_loss(self.parallel, hidden, labels), self.accelerator)
 
     def save(self, folder: Path, dry_run: bool = False) -> None:
         """Write all that resuming needs as one file, then the model as a checkpoint."""
@@ -287,10 +288,10 @@ def read_own(options: argparse.Namespace, accelerator: Accelerator) -> tuple[Wor
     else:
         tokenizer = learn_vocabulary(lambda: own.part(False), options.config.vocab_size, not options.cased)
     options.folder.mkdir(parents=True, exist_ok=True)
-    parts = []
+    fill, parts = partial(fill_rows, tokenizer=tokenizer, length=length), []
     for held_out in (False, True):
         with tempfile.TemporaryFile(dir=options.folder) as file:  # deleted with the last reference to its rows
-            parts.append(write_rows(own.part(held_out), tokenizer, length, file))
+            parts.append(write_rows(own.part(held_out), fill, length, file))
     return tokenizer, parts[0], parts[1][:EVALUATION_ROWS].long()
 
 
@@ -327,7 +328,7 @@ def prepare(settings: Settings, options: argparse.Namespace, accelerator: Accele
 
 def evaluation_report(run: Run) -> str:
     """Return the accuracy on masked tokens of held-out texts, of the model and of two baselines that count."""
-    found = beside_counts(run.model, run.tokenizer, run.held_out, run.rows[:BASELINE_ROWS].long())
+    found = compare_with_counts(run.model, run.tokenizer, run.held_out, run.rows[:BASELINE_ROWS].long())
     lines = [f"Accuracy on {found['model'].total:,} masked tokens of held-out texts:"]
     for name, each in found.items():
         lines.append(f"{name:<26} {each.accuracy:>6.1%}, loss {each.loss:.2f}")

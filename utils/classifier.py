@@ -16,7 +16,7 @@ class TransformerForSequenceClassification(HeadedModel):
     without_head = "num_labels=2 asks for a new, untrained one"
 
     def __init__(self, config: BertConfig):
-        """Draw random weights, in training mode; ValueError for what `check_classes` refuses."""
+        """Initialize the weights at random, in training mode. ValueError for what `check_classes` refuses."""
         super().__init__()
         H = config.hidden_size
         check_classes(config)
@@ -31,13 +31,13 @@ class TransformerForSequenceClassification(HeadedModel):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """input_ids, attention_mask (1 = real token) and token_type_ids (B, S) to logits (B, num_labels)."""
+        """Return logits (B, num_labels) for input_ids, attention_mask (1 = real token) and token_type_ids (B, S)."""
         hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         pooled = torch.tanh(self.pooler(hidden_states[:, 0]))  # (B, H), of [CLS] alone
         return self.classifier(self.dropout(pooled))
 
 
 def head_dropout(config: BertConfig) -> float:
-    """The dropout probability before the head: `classifier_dropout`, or `hidden_dropout_prob` where that is None."""
+    """Return the dropout probability before the head: `classifier_dropout`, or else `hidden_dropout_prob`."""
     dropout = getattr(config, "classifier_dropout", None)
     return config.hidden_dropout_prob if dropout is None else dropout

@@ -1,4 +1,4 @@
-"""Words masked and guessed: the head, the model, and what is hidden from it. Built in notebook 11."""
+"""Mask tokens and predict them: the masking rule, the head and the model. Built in notebook 11."""
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from utils.weights import HeadedModel
 class LanguageModelHead(nn.Module):
     """Transform, LayerNorm, product with the word embeddings, bias (Devlin et al. 2019, section 3.1).
 
-    The product's matrix is handed over at every call, so nothing can untie it.
+    The embedding matrix is passed to every call, so it cannot become untied.
     """
 
     def __init__(self, config):
@@ -27,19 +27,19 @@ class LanguageModelHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(config.vocab_size))
 
     def forward(self, hidden_states: Tensor, word_embeddings: Tensor) -> Tensor:
-        """hidden_states (…, H) and the word embeddings (V, H) to logits (…, V)."""
+        """Return logits (…, V) for hidden_states (…, H) and the word embeddings (V, H)."""
         transformed = self.layer_norm(self.activation(self.transform(hidden_states)))
         return F.linear(transformed, word_embeddings, self.bias)
 
 
 class TransformerForMaskedLM(HeadedModel):
-    """BERT guessing masked words: encoder, and a head that ends with the encoder's word embeddings."""
+    """BERT for masked language modelling: an encoder, and a head that ends with the encoder's word embeddings."""
 
     architecture = "BertForMaskedLM"
     without_head = "use one that was saved as a BertForMaskedLM, such as bert-base-uncased"
 
     def __init__(self, config: BertConfig):
-        """Random weights, in training mode. ValueError for a configuration that this series does not build."""
+        """Initialize the weights at random, in training mode. ValueError for an unsupported configuration."""
         super().__init__()
         if not getattr(config, "tie_word_embeddings", True):
             raise ValueError("tie_word_embeddings=False is not built here: use True, as BERT does")
@@ -56,7 +56,10 @@ class TransformerForMaskedLM(HeadedModel):
         *,
         where: Tensor | None = None,
     ) -> Tensor:
-        """input_ids, attention_mask, token_type_ids (B, S) to logits (B, S, V); only where `where` is True: (N, V)."""
+        """Return logits (B, S, V), or (N, V) only for the positions where `where` (B, S) is True.
+
+        input_ids, attention_mask (1 = real token) and token_type_ids have the shape (B, S).
+        """
         hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         if where is not None:
             hidden_states = hidden_states[where]  # (N, H)
@@ -66,11 +69,11 @@ class TransformerForMaskedLM(HeadedModel):
 def mask_tokens(
     input_ids: Tensor, tokenizer, probability: float = 0.15, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Ids (B, S) with words hidden, and labels (B, S): the words asked for, -100 elsewhere.
+    """Return ids (B, S) with words masked, and labels (B, S): the original ids at selected positions, -100 elsewhere.
 
-    Each word is asked for with this probability, and one at least; then 80 % show [MASK], 10 % another word, 10 %
-    themselves (Devlin et al. 2019, section 3.1). Special tokens stay. The generator is a CPU's. ValueError for a
-    probability outside (0, 1), and for rows without a word.
+    Selects each word with this probability, and at least one in the batch. Of the selected words, 80 % become [MASK],
+    10 % a random word, and 10 % stay (Devlin et al. 2019, section 3.1). Special tokens are never selected. The
+    generator is on the CPU. ValueError for a probability outside (0, 1), and for rows without a word.
     """
     check_between("probability", probability, 0, 1, "BERT's is 0.15")
     special = torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS], device=input_ids.device)
@@ -80,7 +83,7 @@ def mask_tokens(
     chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # above all
     if not (chance < 1).any():
         raise ValueError("no word to ask for among special tokens: use rows of text")
-    asked = (chance < probability) | (chance == chance.min())  # one word at least
-    hidden = torch.where(asked & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
-    hidden = torch.where(asked & (fate >= 0.9), random_words, hidden)
-    return hidden, input_ids.masked_fill(~asked, -100)
+    selected = (chance < probability) | (chance == chance.min())  # one word at least
+    hidden = torch.where(selected & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
+    hidden = torch.where(selected & (fate >= 0.9), random_words, hidden)
+    return hidden, input_ids.masked_fill(~selected, -100)

@@ -10,7 +10,8 @@ from utils.encoder import EncoderOutput, initialize
 from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
 from utils.support.checkpoint import read_checkpoint
 from utils.support.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
-from utils.weights import rename_modern_weight, rename_weights
+from utils.support.weight_names import rename_modern_weight
+from utils.weights import rename_weights
 
 
 def rotary(x: Tensor, positions: Tensor, base: float) -> Tensor:

@@ -1,16 +1,14 @@
-"""A tiny BERT learns from film reviews by guessing masked words, then from pairs of texts. Built in notebook 11.
+"""Pretrain a tiny BERT on film reviews with masked words, then on pairs of texts. Built in notebook 11.
 
-`scripts/pretrain.py` runs it from the command line, and goes on where it was stopped.
+`scripts/pretrain.py` runs this from the command line, and resumes a run that was stopped.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from string import ascii_lowercase, digits
-from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -23,9 +21,10 @@ from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
 from utils.support.batches import collate, device_of, evaluation_mode, model_ids
+from utils.support.characters import CJK_RANGES, in_ranges
 from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.tokenization import CJK_RANGES, WordPieceTokenizer, drop_surrogates, in_ranges, pre_tokenize
-from utils.training import Evaluation, History, make_optimizer, summarize, summed, train_epoch
+from utils.tokenization import WordPieceTokenizer, drop_surrogates, pre_tokenize
+from utils.training import Evaluation, History, loss_sums, make_optimizer, summarize, train_epoch
 
 TINY = {
     "vocab_size": 2000,
@@ -38,8 +37,8 @@ TINY = {
     "hidden_dropout_prob": 0.0,  # no text comes often enough for dropout
     "attention_probs_dropout_prob": 0.0,
 }
-MOST_PIECES = 10**6  # the library takes memory for all of them at once
-ASKED = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
+MAX_VOCAB_SIZE = 10**6  # the library takes memory for all of them at once
+EVAL_MASKING_RATE = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
 WINDOW = 8192  # rows shuffled among themselves, so that a run's first batches need its first texts only
 TEMPERATURE = 0.05  # divides cosines before softmax, as for the embedded checkpoint
 
@@ -54,15 +53,15 @@ def train_vocabulary(
     alphabet: str = ascii_lowercase + digits,
     characters: int = 100,
 ) -> WordPieceTokenizer:
-    """A tokenizer of up to `size` pieces, learned by the library `tokenizers`, whose merges are those of notebook 01.
+    """Learn a tokenizer of up to `size` pieces with the library `tokenizers`, whose merges are those of notebook 01.
 
-    The letters within words, `alphabet`, are handed to it as special tokens: it would number them by chance otherwise,
-    and of two merges that are as frequent it takes the one of the lower number. So many `characters` are kept.
+    The pieces for letters inside a word, `alphabet`, are passed as special tokens. Otherwise their order, and with it
+    the choice between equally frequent merges, would be nondeterministic. At most `characters` characters are kept.
     """
     if isinstance(texts, (str, Sequence)):
         check_texts(texts)
     first = [*SPECIAL_TOKENS, *(f"##{letter}" for letter in alphabet)]
-    check_size("size", size, minimum=len(first), maximum=MOST_PIECES)
+    check_size("size", size, minimum=len(first), maximum=MAX_VOCAB_SIZE)
     fast = BertWordPieceTokenizer(lowercase=lowercase)
     options = {"special_tokens": first, "limit_alphabet": characters, "show_progress": False}
     fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)
@@ -71,10 +70,11 @@ def train_vocabulary(
 
 
 def learn_vocabulary(texts: Callable[[], Iterable[str]], size: int, lowercase: bool = True) -> WordPieceTokenizer:
-    """A tokenizer for texts in any script, which are gone through twice: `texts()` begins anew.
+    """Learn a tokenizer for texts in any script; `texts()` starts a pass over them, and there are two passes.
 
-    Characters that come once are left out, and the rarest, too, where all would fill over two thirds of it: a word
-    with one of them is [UNK]. A Chinese character is a word of its own, and "lower case" drops accents, as in BERT.
+    Characters that occur once are left out, and also the rarest ones, if all of them would fill over two thirds of the
+    vocabulary: a word that contains one becomes [UNK]. As in BERT, a Chinese character is a word, and lowercasing drops
+    accents.
     """
     fast, counts = BertWordPieceTokenizer(lowercase=lowercase), Counter()
     for text in texts():
@@ -94,9 +94,9 @@ def learn_vocabulary(texts: Callable[[], Iterable[str]], size: int, lowercase: b
 
 
 def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) -> Tensor:
-    """Texts as rows of ids without padding, (N, length): [CLS] and [SEP] around text that runs on from row to row.
+    """Return texts as rows of ids (N, length) without padding: [CLS], text that continues in the next row, [SEP].
 
-    A [SEP] also stands between two texts. What fills no row at the end is left out; ValueError if that is all.
+    A [SEP] also separates two texts. The incomplete row at the end is dropped. ValueError if there is no complete row.
     """
     check_texts(texts)
     fast = BertWordPieceTokenizer(tokenizer.vocab, lowercase=tokenizer.lowercase)
@@ -110,39 +110,12 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
 
 
-def write_rows(texts: Iterable[str], tokenizer: WordPieceTokenizer, length: int, file: BinaryIO) -> Tensor:
-    """What `fill_rows` gives for a stream of texts, (N, length), in an open file on the disk and not in memory.
-
-    A million characters are taken at a time, and what fills no row at the end of these is left out.
-    """
-    for chunk in chunks(texts):
-        with suppress(ValueError):  # too little for a row
-            file.write(fill_rows(chunk, tokenizer, length).int().numpy().tobytes())
-    file.flush()
-    if not (size := file.tell()):
-        raise ValueError(f"the texts fill no row of {length} tokens: use more, or shorter rows")
-    return torch.from_numpy(np.memmap(file, np.int32, "r+", shape=(size // 4 // length, length)))
-
-
-def chunks(texts: Iterable[str], size: int = 1_000_000) -> Iterator[list[str]]:
-    """Lists of texts that have about so many characters together."""
-    chunk, length = [], 0
-    for text in texts:
-        chunk.append(text)
-        length += len(text)
-        if length >= size:
-            yield chunk
-            chunk, length = [], 0
-    if chunk:
-        yield chunk
-
-
 # Words
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides a run's weights, beside model and texts. `steps` is the length of the whole schedule."""
+    """What decides a run's weights, apart from model and texts. `steps` is the length of the complete schedule."""
 
     steps: int = 12_000
     batch_size: int = 32  # rows
@@ -158,7 +131,7 @@ class Settings:
 
 
 def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
-    """Batches of row numbers without end, each epoch's in another order, shuffled within windows."""
+    """Yield batches of row indices without end, each epoch in another order, shuffled within windows."""
     for epoch in count(1000 * settings.seed):
         generator = torch.Generator().manual_seed(epoch)
         windows = torch.arange(total).split(WINDOW)
@@ -167,9 +140,9 @@ def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
 
 
 def masked_batches(rows: Tensor, tokenizer, settings: Settings, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of rows (N, S) with words hidden, and their labels, (B, S) each, without end, from a step on.
+    """Yield batches of rows with words masked, and their labels, (B, S) each, without end, from a step on.
 
-    What is drawn depends on seed and step alone, so that a run that was cut off can go on as if nothing had happened.
+    Random numbers depend only on seed and step, so an interrupted run can resume as if it had never stopped.
     """
     batches = islice(endless_batches(len(rows), settings), start, None)
     for step, batch in enumerate(batches, start):
@@ -179,32 +152,33 @@ def masked_batches(rows: Tensor, tokenizer, settings: Settings, start: int = 0) 
         yield mask_tokens(rows[batch].long(), tokenizer, settings.probability, generator)
 
 
-def guess_words(model: nn.Module, hidden: Tensor, labels: Tensor) -> Tensor:
-    """Guess the words that labels (B, S) ask for; summed loss, right guesses and number of them, (3,)."""
+def masked_lm_loss(model: nn.Module, hidden: Tensor, labels: Tensor) -> Tensor:
+    """Return the `loss_sums` of a model's predictions at the selected positions of labels (B, S), (3,)."""
     hidden, labels = hidden.to(device_of(model)), labels.to(device_of(model))
-    asked = labels != -100
-    return summed(model(hidden, where=asked), labels[asked])
+    selected = labels != -100
+    return loss_sums(model(hidden, where=selected), labels[selected])
 
 
 @torch.no_grad()
 def evaluate_masked(model: TransformerForMaskedLM, tokenizer, rows: Tensor, seed: int = 0) -> Evaluation:
-    """Loss and share of right guesses at one word in seven or so of rows (N, S) of ids, in evaluation mode.
+    """Return loss and accuracy on a masked part of rows (N, S) of ids, in evaluation mode.
 
-    ValueError for rows without a word.
+    Masks 15 % of the words, whatever the model was trained with. ValueError for rows without a word.
     """
-    hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(seed))
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(seed))
     total = torch.zeros(3)
     with evaluation_mode(model):
         for ids, wanted in zip(hidden.split(64), labels.to(device_of(model)).split(64), strict=True):
             logits = model(ids.to(device_of(model)), where=wanted != -100)
-            total += summed(logits, wanted[wanted != -100]).cpu()
+            total += loss_sums(logits, wanted[wanted != -100]).cpu()
     return summarize(total)
 
 
-class NeighbourGuess:
-    """Guesses a hidden word from the words left and right of it, by counting: what a model has to beat.
+class NeighbourCounts:
+    """A baseline that counts: it predicts a masked word from its left and right neighbours.
 
-    The counts of both together count most; where they are few those of each neighbour alone, then those of the word.
+    Counts of both neighbours together weigh most. Where they are few, counts of each neighbour alone take over, and
+    then the word's frequency.
     """
 
     ALONE, TOGETHER = 20, 5  # how many counts what stands behind them weighs
@@ -219,24 +193,24 @@ class NeighbourGuess:
 
     @staticmethod
     def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
-        """Shares of counts (…, V) to which the expected shares were added, as if counted `weight` times."""
+        """Return counts (…, V) as shares, with the expected shares added as if counted `weight` times."""
         return (counts + weight * expected) / (counts.sum(axis=-1, keepdims=True) + weight)
 
     def count(self, given: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, csr_array]:
-        """What is given, each once and sorted (K,), and how often each word goes with it (K + 1, V), last nothing."""
+        """Return the distinct contexts (K,), sorted, and each word's count with each, (K + 1, V); the last row is 0."""
         known, rows = np.unique(given, return_inverse=True)
         counts = (np.ones(len(word), np.float32), (rows, word))
         return known, csr_array(counts, shape=(len(known) + 1, self.size))
 
     @staticmethod
     def look_up(known: np.ndarray, counts: csr_array, given: np.ndarray) -> np.ndarray:
-        """How often each word went with what is given (N,), by `count`'s result: (N, V), 0 for what it never saw."""
+        """Return each word's count with the given contexts (N,), from the result of `count`: (N, V), 0 if new."""
         rows = np.searchsorted(known, given)
         seen = np.append(known, -1)[rows] == given
         return counts[np.where(seen, rows, len(known))].toarray()
 
     def probabilities(self, hidden: Tensor, where: Tensor) -> Tensor:
-        """Ids with words hidden (B, S) to probabilities (N, V) of the words where `where` (B, S) is True."""
+        """Return probabilities (N, V) of the words where `where` is True, from ids (B, S) with words masked."""
         left, right = (hidden.roll(shift, dims=1)[where].numpy() for shift in (1, -1))
         after, before = (
             self.smooth(self.look_up(*counts, given), self.word, self.ALONE)
@@ -249,15 +223,15 @@ class NeighbourGuess:
 
 
 @torch.no_grad()
-def beside_counts(
+def compare_with_counts(
     model: TransformerForMaskedLM, tokenizer, rows: Tensor, counted: Tensor, seed: int = 0
 ) -> dict[str, Evaluation]:
-    """Loss and share of right guesses where [MASK] stands in rows (N, S): of the model, and of two that count.
+    """Return loss and accuracy at [MASK] in rows (N, S) of a model, and of two baselines that count in other rows.
 
-    They count in other rows: how often each word comes, and what stands between each two neighbours.
+    One baseline knows the frequency of each word, the other also the words between each pair of neighbours.
     """
-    guess, totals = NeighbourGuess(counted, model.config.vocab_size), {}
-    hidden, labels = mask_tokens(rows, tokenizer, ASKED, torch.Generator().manual_seed(seed))
+    guess, totals = NeighbourCounts(counted, model.config.vocab_size), {}
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(seed))
     with evaluation_mode(model):
         size = max(1, 2000 // rows.size(1))  # rows at a time, since counts are (N, V)
         for ids, wanted in zip(hidden.split(size), labels.split(size), strict=True):
@@ -269,65 +243,65 @@ def beside_counts(
             scores["both neighbours, counted"] = guess.probabilities(ids, where).log()
             scores["frequencies, counted"] = torch.from_numpy(guess.word).log().expand(int(where.sum()), -1)
             for name, each in scores.items():
-                totals[name] = totals.get(name, 0) + summed(each, wanted[where])
+                totals[name] = totals.get(name, 0) + loss_sums(each, wanted[where])
     return {name: summarize(sums) for name, sums in totals.items()}
 
 
 # Pairs of texts
 
 
-def find_partners(encoder: nn.Module, pairs: Sequence[tuple[list[int], list[int]]]) -> Tensor:
-    """Let each first text find its second among all of the batch; summed loss, right partners and number, (3,).
+def contrastive_loss(encoder: nn.Module, pairs: Sequence[tuple[list[int], list[int]]]) -> Tensor:
+    """Return the `loss_sums` of matching each first text with its second among all second texts of the batch, (3,).
 
-    Henderson et al. 2017: the other pairs' second texts are the wrong answers.
+    Henderson et al. 2017: the second texts of the other pairs are the wrong answers.
     """
     first, second = (mean_vectors(encoder, rows) for rows in zip(*pairs, strict=True))
     scores = first @ second.T / TEMPERATURE  # (B, B)
-    return summed(scores, torch.arange(len(pairs), device=scores.device))
+    return loss_sums(scores, torch.arange(len(pairs), device=scores.device))
 
 
 def mean_vectors(encoder: nn.Module, rows: Sequence[list[int]]) -> Tensor:
-    """Rows of ids to unit vectors (B, H): the mean of each text's tokens."""
+    """Return one unit vector per row of ids, (B, H): the normalized mean of its token vectors."""
     batch = collate(rows, device_of(encoder))
     states = encoder(**batch).last_hidden_state
     return F.normalize(mean_pooling(states, batch["attention_mask"]), dim=-1)
 
 
-def contrast(
+def train_contrastive(
     encoder: TransformerEncoder, tokenizer, texts: Sequence[str] | Sequence[tuple[str, str]], batch_size: int = 32
 ) -> History:
-    """Train an encoder, in place, on texts or on pairs of texts, each once and in their order; the loss of each step.
+    """Train an encoder in place on texts or on pairs of texts, each once and in order; return the loss of each step.
 
-    A text of a pair has to find the other one. A text alone has to find itself, read a second time with other numbers
-    dropped (Gao et al. 2021, SimCSE), so ValueError where nothing is dropped. Texts are cut to the model's positions.
-    The learning rate grows with the root of the batch, since larger ones leave fewer steps.
+    The two texts of a pair have to match. A single text has to match itself, read again with other dropout (Gao et al.
+    2021, SimCSE), so ValueError if the encoder has no dropout. Texts are truncated to the model's positions. The
+    learning rate grows with the square root of the batch size, since larger batches leave fewer steps.
     """
     check_size("batch_size", batch_size, minimum=2)
     alone = all(isinstance(text, str) for text in texts)
-    if alone and not drops(encoder):
+    if alone and not has_dropout(encoder):
         kinds = "hidden_dropout_prob and attention_probs_dropout_prob"
         raise ValueError(
             f"without dropout a text read twice is the same: build the encoder with {kinds} of 0.1, or pass pairs"
         )
-    sides = [texts, texts] if alone else as_sides(texts)
+    sides = [texts, texts] if alone else split_pairs(texts)
     pairs = [*zip(*(model_ids(side, encoder, tokenizer) for side in sides), strict=True)]
     batches = [pairs[start : start + batch_size] for start in range(0, len(pairs), batch_size)]
     optimizer, schedule = make_optimizer(encoder, 2e-4 * batch_size**0.5, len(batches))
-    history, loss = History(), partial(find_partners, encoder)
+    history, loss = History(), partial(contrastive_loss, encoder)
     train_epoch(encoder, batches, loss, optimizer, schedule, history, disable=True)
     encoder.eval()
     return history
 
 
-def as_sides(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """The first and the second texts of pairs; TypeError for what is no pair of strings."""
+def split_pairs(pairs: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Return the first and the second texts of pairs. TypeError for anything but pairs of strings."""
     for number, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or [type(text) for text in pair] != [str, str]:
             raise TypeError(f"text {number} is {pair!r:.80}: pass texts, or pairs of two texts, not both")
     return [[*side] for side in zip(*pairs, strict=True)]
 
 
-def drops(encoder: nn.Module) -> bool:
-    """Whether an encoder in training drops anything."""
+def has_dropout(encoder: nn.Module) -> bool:
+    """Return whether an encoder uses dropout in training."""
     config = encoder.config
     return config.hidden_dropout_prob > 0 or config.attention_probs_dropout_prob > 0

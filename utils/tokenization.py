@@ -1,4 +1,4 @@
-"""WordPiece tokenization in pure Python, id for id BERT's official tokenizer. Built in notebook 01."""
+"""WordPiece tokenization in pure Python, with the ids of BERT's official tokenizer. Built in notebook 01."""
 
 import re
 import unicodedata
@@ -7,56 +7,23 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from utils.support.characters import CJK_RANGES, character_category, in_ranges
 from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
 from utils.support.vocabulary import read_vocabulary
 
 MAX_CHARACTERS_PER_WORD = 100
-# The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that
-# later versions brought lie in these ranges, and there it sees no category at all ...
-# fmt: off
-LATER_CHARACTERS = (
-    (0x5C8, 0x5C9), (0x61D, 0x61D), (0x7FD, 0x7FD), (0x890, 0x8E2), (0x9FD, 0x9FE), (0xA76, 0xA76), (0xAFA, 0xAFF),
-    (0xB53, 0xB55), (0xC04, 0xC3C), (0xC77, 0xC77), (0xC84, 0xC84), (0xD00, 0xD00), (0xD3B, 0xD3C), (0xD81, 0xD81),
-    (0xEBA, 0xEBA), (0xECE, 0xECE), (0x180F, 0x1886), (0x1ABF, 0x1AF0), (0x1B4E, 0x1B4F), (0x1B7D, 0x1B7F),
-    (0x1DF6, 0x1DFB), (0x2E43, 0x2E63), (0xA82C, 0xA82C), (0xA8C5, 0xA8C5), (0xA8FF, 0xA8FF), (0xA9BD, 0xA9BD),
-    (0x10D24, 0x10F89), (0x11070, 0x11074), (0x110C2, 0x110CD), (0x111CF, 0x111CF), (0x1123E, 0x11241),
-    (0x1133B, 0x1133B), (0x113BB, 0x1145E), (0x11660, 0x1166C), (0x116B9, 0x116B9), (0x1182F, 0x11FFF),
-    (0x12FF1, 0x1612F), (0x16D6D, 0x16F4F), (0x16FE2, 0x16FE4), (0x1CF00, 0x1D128), (0x1D25B, 0x1D25C),
-    (0x1E000, 0x1E6F5), (0x1E944, 0x1E95F),
-)
-# ... and these four have changed category since.
-EARLIER_CATEGORY = {"\u166d": "Po", "\u1734": "Mn", "\U000111c9": "Po", "\U0001171e": "Mn"}
-
-CJK_RANGES = (  # the sixth starts 256 characters late in the official tokenizer, so it does here
-    (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
-    (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F),
-)
-# fmt: on
-
-
-def in_ranges(character: str, ranges: tuple) -> bool:
-    """Whether the character's code point lies in one of the (first, last) ranges."""
-    return any(first <= ord(character) <= last for first, last in ranges)
-
-
-@cache
-def character_category(character: str) -> str:
-    """Unicode general category such as "Ll" or "Mn", as of Unicode 8.0; "Cn" (not assigned) for later characters."""
-    if in_ranges(character, LATER_CHARACTERS):
-        return "Cn"
-    return EARLIER_CATEGORY.get(character) or unicodedata.category(character)
 
 
 @cache
 def is_punctuation(character: str) -> bool:
-    """Whether BERT splits here: at Unicode punctuation and at the ASCII signs that Unicode calls symbols."""
+    """Return whether BERT splits here: at Unicode punctuation, and at ASCII characters that Unicode calls symbols."""
     return character in "$+<=>^`|~" or character_category(character).startswith("P")
 
 
 @cache
 def clean_character(character: str) -> str:
-    """One character after cleaning: blank for white space, "" for control characters, spaces around a CJK ideograph."""
+    """Return a cleaned character: a space for white space, "" for control characters, spaces around a CJK ideograph."""
     if character in "\t\n\r":
         return " "
     if character == "\ufffd" or character_category(character) in ("Cc", "Cf", "Co", "Cs"):
@@ -67,18 +34,18 @@ def clean_character(character: str) -> str:
 
 
 def split_special_tokens(text: str) -> list[str]:
-    """The text in parts, special tokens such as [MASK] parts of their own. TypeError if it is no string."""
+    """Split a text at special tokens such as [MASK], and keep these as parts. TypeError for anything but a string."""
     check_string(text)
     return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
 
 
 def drop_surrogates(text: str) -> str:
-    """The text without halves of a surrogate pair, which are no characters and which no other library takes."""
+    """Return the text without lone surrogates, which no other library accepts."""
     return text.encode("utf-8", "ignore").decode("utf-8")
 
 
 def normalize(text: str, lowercase: bool = True) -> str:
-    """Clean the text; with `lowercase` also strip accents and lower the case, character by character."""
+    """Clean the text; with `lowercase` also strip accents and lowercase it, character by character."""
     text = "".join(clean_character(character) for character in text)
     if not lowercase:
         return text
@@ -87,12 +54,12 @@ def normalize(text: str, lowercase: bool = True) -> str:
 
 
 def pre_tokenize(text: str) -> list[str]:
-    """Split into words at white space, each punctuation character a word of its own."""
+    """Split a text into words at white space; each punctuation character is a word."""
     return "".join(f" {character} " if is_punctuation(character) else character for character in text).split()
 
 
 def word_pieces(word: str, vocab: dict[str, int]) -> list[str]:
-    """Greedy longest match from the left; the whole word is [UNK] if some rest matches nothing."""
+    """Split a word into the longest matching pieces from the left; a word with an unmatched rest becomes [UNK]."""
     if len(word) > MAX_CHARACTERS_PER_WORD:
         return ["[UNK]"]
     pieces, start = [], 0
@@ -108,7 +75,7 @@ def word_pieces(word: str, vocab: dict[str, int]) -> list[str]:
 
 
 def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
-    """Cut the longer of two id lists until both together hold at most `budget`, as the official tokenizer does."""
+    """Truncate the longer of two id lists until both have at most `budget` ids, as the official tokenizer does."""
     if len(first) + len(second) <= budget:
         return first, second
     shorter = min(len(first), len(second), budget // 2)  # the shorter text keeps all, or half of the budget
@@ -118,12 +85,12 @@ def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
 
 
 def join_pieces(tokens: list[str]) -> str:
-    """Tokens back to readable text: word pieces joined, and . , ? ! set close to the word before."""
+    """Join tokens to readable text, without spaces inside words and before . , ? !"""
     return re.sub(r" (?=[.,?!](?: |$))", "", " ".join(tokens).replace(" ##", ""))
 
 
 def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
-    """Rows of (first, second) segment ids, padded to the longest: input_ids, token_type_ids, attention_mask (B, S)."""
+    """Pad rows of (first, second) segment ids to the longest row: input_ids, token_type_ids, attention_mask (B, S)."""
     S = max(len(first) + len(second) for first, second in rows)
     batch = {"input_ids": [], "token_type_ids": [], "attention_mask": []}
     for first, second in rows:
@@ -140,18 +107,18 @@ class WordPieceTokenizer:
     word_pieces = staticmethod(word_pieces)
 
     def __init__(self, vocab: dict[str, int], lowercase: bool = True):
-        """`vocab` maps token to id; ValueError where a special token is missing or two tokens share an id."""
+        """Take a dict of tokens and ids. ValueError if a special token is missing or two tokens share an id."""
         check_vocabulary(vocab)
         self.vocab, self.lowercase = vocab, lowercase
         self.tokens = {token_id: token for token, token_id in vocab.items()}
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
-        """Take vocabulary and case from a checkpoint: the embedded one, a local folder or a name on the Hub."""
+        """Load vocabulary and casing from a checkpoint: the embedded one, a local folder or a name on the Hub."""
         return cls(*read_vocabulary(load_tokenizer(checkpoint)))
 
     def tokenize(self, text: str) -> list[str]:
-        """Text to word pieces; special tokens written in the text stay whole. TypeError if it is no string."""
+        """Split a text into word pieces, with special tokens intact. TypeError for anything but a string."""
         tokens = []
         for part in split_special_tokens(text):
             words = [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part, self.lowercase))
@@ -159,11 +126,11 @@ class WordPieceTokenizer:
         return tokens
 
     def ids_of(self, text: str) -> list[int]:
-        """The ids of a text's tokens, and no others."""
+        """Return the ids of a text's tokens, without special tokens around them."""
         return [self.vocab[token] for token in self.tokenize(text)]
 
     def segments(self, text: str, pair: str | None, max_length: int | None = None) -> tuple[list, list]:
-        """Ids of [CLS] text [SEP] and of pair [SEP] ([] without a pair), together at most `max_length`."""
+        """Return the ids of [CLS] text [SEP] and of pair [SEP] ([] without a pair), together at most `max_length`."""
         first = self.ids_of(text)
         second = [] if pair is None else self.ids_of(pair)
         if max_length is not None:
@@ -174,23 +141,23 @@ class WordPieceTokenizer:
         return [cls_id, *first, sep_id], [] if pair is None else [*second, sep_id]
 
     def encode(self, text: str, pair: str | None = None, add_special_tokens: bool = True) -> list[int]:
-        """Text, or a pair of texts, to ids; "" gives [CLS] [SEP]."""
+        """Return the ids of a text or of a pair of texts; "" gives [CLS] [SEP]."""
         if add_special_tokens:
             first, second = self.segments(text, pair)
             return first + second
         return self.ids_of(text) + ([] if pair is None else self.ids_of(pair))
 
     def decode(self, ids) -> str:
-        """Ids (a list or a tensor) back to text; ValueError for an id without a token."""
+        """Return the text of ids (a list or a tensor). ValueError for an id without a token."""
         ids = [int(token_id) for token_id in ids]
         if unknown := [token_id for token_id in ids if token_id not in self.tokens]:
             raise ValueError(f"id {unknown[0]} is outside the vocabulary of {len(self.tokens)} tokens")
         return join_pieces([self.tokens[token_id] for token_id in ids])
 
     def __call__(self, texts, pairs=None, max_length: int | None = None) -> dict[str, Tensor]:
-        """A batch padded to its longest row: input_ids, token_type_ids, attention_mask, each (B, S).
+        """Return a batch padded to its longest row: input_ids, token_type_ids, attention_mask, each (B, S).
 
-        `texts` is a string or a list of strings, `pairs` likewise; `max_length` cuts each row to so many ids.
+        `texts` is a string or a list of strings, and so is `pairs`; `max_length` truncates each row.
         """
         rows = [self.segments(text, pair, max_length) for text, pair in as_pairs(texts, pairs)]
         return pad_batch(rows, self.vocab["[PAD]"])

@@ -1,6 +1,6 @@
-"""A training loop that keeps the best epoch, and what it is judged by: evaluation and prediction. Built in notebook 08.
+"""Train, evaluate and apply a classifier, keeping the weights of its best epoch. Built in notebook 08.
 
-`scripts/fine_tune.py` runs this loop from the command line, in as many processes as there are GPUs.
+`scripts/fine_tune.py` runs this loop from the command line, in one process per GPU.
 """
 
 import math
@@ -32,7 +32,7 @@ class Evaluation(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """The likeliest class and the probability of every class, a row for each text, on the CPU."""
+    """The most likely class of each text and the probabilities of all classes, on the CPU."""
 
     labels: Tensor  # (N,)
     probabilities: Tensor  # (N, num_labels), rows sum to 1
@@ -40,7 +40,7 @@ class Predictions(NamedTuple):
 
 @dataclass
 class History:
-    """What a run of `fine_tune` saw: the loss of each step, both parts after each epoch, and how it ended."""
+    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended."""
 
     step_losses: list[float] = field(default_factory=list)
     train: list[Evaluation] = field(default_factory=list)  # as it learns: dropout on, weights moving
@@ -49,7 +49,10 @@ class History:
     ended: str = "finished"  # or "early stopping", "interrupted"
 
     def record(self, train: Evaluation, validation: Evaluation) -> bool:
-        """Add an epoch; True if it is the best so far: higher accuracy, or the same with a lower loss."""
+        """Add an epoch; return True if it is the best so far.
+
+        The best epoch has the highest accuracy, and the lowest loss among epochs with the same accuracy.
+        """
         self.train.append(train)
         self.validation.append(validation)
         scores = [(epoch.accuracy, -epoch.loss) for epoch in self.validation]
@@ -74,11 +77,12 @@ def fine_tune(
     max_length: int | None = None,
     quiet: bool = False,
 ) -> History:
-    """Train a classifier's weights that require gradients, in place, and keep those of the epoch best on `validation`.
+    """Train a classifier in place, and keep the weights of the epoch with the best result on `validation`.
 
-    AdamW with warm-up and linear decay (Devlin et al. 2019, appendix A.2; rate, batch size and epochs from the ranges
-    of A.3). Texts are cut to `max_length` tokens, and to the model's positions. ValueError for input that does not fit;
-    how it ends, and its other errors, as in `fit`.
+    Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
+    A.2; learning rate, batch size and epochs from the ranges of A.3). Texts are truncated to `max_length` tokens, and
+    to the model's positions. ValueError for texts or labels that do not fit the model; other errors and the end as in
+    `fit`.
     """
     rows, labels = encode(model, tokenizer, train, max_length)
     held_out = encode(model, tokenizer, validation, max_length)
@@ -86,7 +90,7 @@ def fine_tune(
     return fit(
         model,
         plan_batches(rows, epochs, batch_size, seed),
-        loss=lambda batch: classify(model, rows, labels, batch),
+        loss=lambda batch: classification_loss(model, rows, labels, batch),
         validate=lambda: evaluate_rows(model, *held_out),
         learning_rate=learning_rate,
         patience=patience,
@@ -104,11 +108,11 @@ def fit(
     patience: int = 2,
     quiet: bool = False,
 ) -> History:
-    """Train on the batches of each epoch in `plan`, and keep the weights of the epoch that `validate` finds best.
+    """Train on the batches of each epoch in `plan`, and keep the weights of the epoch with the best `validate` result.
 
-    `patience` epochs without progress end it. Ctrl-C ends it and keeps the best epoch, or, before the first validation,
-    what there is. FloatingPointError for a loss that is not finite, with the weights of the best epoch put back, or
-    those it came with. `loss` as in `train_epoch`.
+    Stops early after `patience` epochs without improvement. Ctrl-C stops it, too, and keeps the best epoch, or the
+    current weights if there was no validation yet. Raises FloatingPointError if a loss is not finite, after restoring
+    the weights of the best epoch, or the initial ones. `loss` as in `train_epoch`.
     """
     history = History()
     optimizer, schedule = make_optimizer(model, learning_rate, steps=sum(len(batches) for batches in plan))
@@ -144,10 +148,10 @@ def train_epoch(
     history: History,
     **progress,
 ) -> Evaluation:
-    """Take a step on every batch, and add its loss to `history`; return the means over all of them.
+    """Take a step on every batch, append its loss to `history`, and return the means over all batches.
 
-    `loss` takes a batch to what `summed` returns, (3,); `progress` goes to the progress bar. FloatingPointError, before
-    the weights have moved, for a loss that is not finite.
+    `loss` maps a batch to the three sums of `loss_sums`; `progress` holds options of the progress bar. Raises
+    FloatingPointError before a step if its loss is not finite.
     """
     model.train()
     total = torch.zeros(3)
@@ -166,34 +170,34 @@ def train_epoch(
     return summarize(total)
 
 
-def classify(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
-    """Classify the rows of ids with these indices; summed loss, right answers and number of them, (3,)."""
+def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
+    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,)."""
     logits = model(**collate([rows[index] for index in batch], device_of(model)))
-    return summed(logits, labels[batch].to(logits.device))
+    return loss_sums(logits, labels[batch].to(logits.device))
 
 
-def summed(logits: Tensor, labels: Tensor) -> Tensor:
-    """Summed cross-entropy, number of right answers and number of examples, (3,)."""
+def loss_sums(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the sum of cross-entropies, the number of correct predictions, and the number of examples, (3,)."""
     right = logits.argmax(dim=-1) == labels
     loss = F.cross_entropy(logits.float(), labels, reduction="sum")
     return torch.stack([loss, right.sum(), torch.ones_like(right).sum()])
 
 
 def summarize(sums: Tensor) -> Evaluation:
-    """What `summed` gathered, divided by the number of examples."""
+    """Turn the sums of `loss_sums` into means."""
     loss, right, total = sums.tolist()
     return Evaluation(loss / total, right / total, round(total))
 
 
 def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: int) -> list[list[list[int]]]:
-    """Every epoch's batches of row indices; ValueError for sizes that leave nothing to do."""
+    """Return the batches of row indices for each epoch. ValueError for zero epochs or an empty batch."""
     check_size("epochs", epochs, maximum=10_000)
     check_size("batch_size", batch_size)
     return [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 
 
 def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
-    """AdamW on the weights that require gradients, and its schedule; biases and LayerNorm are not decayed."""
+    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed."""
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     if not trained or not 0 < learning_rate < math.inf:
         given = f"learning_rate={learning_rate} and {len(trained)} weights that require gradients"
@@ -206,7 +210,7 @@ def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
 
 
 def rate_factor(step: int, steps: int) -> float:
-    """Share of the learning rate at a step (from 0): rising over the first tenth, then falling to 0 at the end."""
+    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0."""
     warmup = max(1, round(WARMUP * steps))
     return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
@@ -217,21 +221,21 @@ def rate_factor(step: int, steps: int) -> float:
 def evaluate(
     model: nn.Module, tokenizer, examples: Examples, *, batch_size: int = 64, max_length: int | None = None
 ) -> Evaluation:
-    """Loss and accuracy on examples, in evaluation mode; texts are cut as in `fine_tune`."""
+    """Return loss and accuracy on examples, in evaluation mode; texts are truncated as in `fine_tune`."""
     return evaluate_rows(model, *encode(model, tokenizer, examples, max_length), batch_size)
 
 
 def predict(
     model: nn.Module, tokenizer, texts: Sequence[str], *, batch_size: int = 64, max_length: int | None = None
 ) -> Predictions:
-    """Classify a list of texts of any length, in evaluation mode; each is cut to `max_length` and to the positions."""
+    """Classify texts in evaluation mode; each is truncated to `max_length` tokens, and to the model's positions."""
     rows = model_ids(texts, model, tokenizer, max_length)
     probabilities = compute_logits(model, rows, batch_size).softmax(dim=-1)
     return Predictions(probabilities.argmax(dim=-1), probabilities)
 
 
 def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | None) -> tuple[list[list[int]], Tensor]:
-    """Rows of ids and labels (N,) of examples; ValueError unless each label is one of the model's classes."""
+    """Return the rows of ids and the labels (N,) of examples. ValueError unless the model has each label."""
     if not isinstance(examples, Examples):
         raise TypeError(f"examples must be Examples(texts, labels), got {type(examples).__name__}")
     check_labels(examples.labels, model.config.num_labels)
@@ -240,13 +244,13 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
 
 
 def evaluate_rows(model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64) -> Evaluation:
-    """Loss and accuracy on rows of ids, in evaluation mode."""
-    return summarize(summed(compute_logits(model, rows, batch_size), labels))
+    """Return loss and accuracy on rows of ids, in evaluation mode."""
+    return summarize(loss_sums(compute_logits(model, rows, batch_size), labels))
 
 
 @torch.no_grad()
 def compute_logits(model: nn.Module, rows: list[list[int]], batch_size: int) -> Tensor:
-    """Logits (N, num_labels) of rows of ids on the CPU, in the rows' order, in evaluation mode."""
+    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode."""
     logits = torch.empty(len(rows), model.config.num_labels)
     with evaluation_mode(model):
         for batch in sorted_batches(rows, batch_size):

@@ -1,4 +1,4 @@
-"""The names of weights: Hugging Face's, and ours. Built in notebook 06."""
+"""Translate Hugging Face's names of weights into ours. Built in notebook 06."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,21 +10,11 @@ from utils.support.checks import check_finite_weights, check_fit, check_tied
 from utils.support.saving import SavedModel
 from utils.support.weight_names import HEADS, RENAMES
 
-MODERN_RENAMES = {  # of ModernBERT
-    "embeddings.tok_embeddings": "word_embeddings",
-    "embeddings.norm": "embedding_norm",
-    "attn_norm": "attention_norm",
-    "attn.Wqkv": "attention.query_key_value",
-    "attn.Wo": "attention.output",
-    "mlp_norm": "feed_forward_norm",
-    "mlp.Wi": "feed_forward.intermediate",
-    "mlp.Wo": "feed_forward.output",
-}
 LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # where no head of ours reads it
 
 
 def rename_weight(name: str) -> str | None:
-    """Our name for one of a `BertModel`'s weights, such as layers.0.attention.query.weight; None for its pooler's."""
+    """Return our name for a weight of a `BertModel`, such as layers.0.attention.query.weight; None for its pooler's."""
     if not is_encoder_weight(name):
         return None
     for theirs, ours in RENAMES.items():
@@ -35,9 +25,9 @@ def rename_weight(name: str) -> str | None:
 def rename_weights(
     state_dict: Mapping[str, Tensor], wanted: Mapping[str, Tensor], rename: Callable[[str], str | None] = rename_weight
 ) -> dict[str, Tensor]:
-    """Official weights under our names; ValueError unless they fit the wanted ones exactly, tied ones equal.
+    """Return official weights under our names. ValueError unless they fit the wanted ones exactly, tied ones equal.
 
-    `rename` gives our name for one of theirs, None for a weight that nobody wants.
+    `rename` maps an official name to ours, or to None for a weight that our model does not have.
     """
     found = {}
     for name, weight in state_dict.items():
@@ -49,18 +39,8 @@ def rename_weights(
     return found
 
 
-def rename_modern_weight(name: str) -> str | None:
-    """Our name for one of a `ModernBertModel`'s weights, with or without a head; None for those of the head."""
-    name = name.removeprefix("model.")
-    if not name.startswith(("embeddings.", "layers.", "final_norm.")):
-        return None
-    for theirs, ours in MODERN_RENAMES.items():
-        name = name.replace(theirs, ours)
-    return name
-
-
 def rename_headed_weight(name: str, architecture: str) -> str | None:
-    """Our name for a weight of a model of transformers' with a head; None for what ours does without."""
+    """Return our name for a weight of a transformers model with a head; None if our model has no such weight."""
     name = canonical_name(name)
     for theirs, ours in HEADS[architecture].items():
         if name.startswith(canonical_name(theirs)):
@@ -71,7 +51,7 @@ def rename_headed_weight(name: str, architecture: str) -> str | None:
 
 
 def rename_decoder_weight(name: str) -> str | None:
-    """Our name for one of `BertLMHeadModel`'s, such as head.bias for cls.predictions.bias; None for its buffers."""
+    """Return our name for a weight of `BertLMHeadModel`, such as head.bias; None for its buffers."""
     name = rename_headed_weight(name, "BertForMaskedLM")
     return name and name.removeprefix("encoder.").replace("crossattention", "cross_attention")
 
@@ -80,6 +60,6 @@ class HeadedModel(SavedModel):
     """A model with a head on the encoder, which loads the weights of a transformers model with the same head."""
 
     def load_bert_weights(self, state_dict: Mapping[str, Tensor]) -> None:
-        """Copy the weights of the transformers model; ValueError lists those that do not fit."""
+        """Copy the weights of the transformers model. ValueError lists those that do not fit."""
         rename = partial(rename_headed_weight, architecture=self.architecture)
         self.load_state_dict(rename_weights(state_dict, self.state_dict(), rename))

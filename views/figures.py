@@ -13,13 +13,11 @@ from string import Template
 import torch
 from torch import Tensor
 
+from utils.support.characters import CJK_RANGES, EARLIER_CATEGORY, LATER_CHARACTERS
 from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
 from utils.support.colours import css
 from utils.support.vocabulary import read_vocabulary
 from utils.tokenization import (
-    CJK_RANGES,
-    EARLIER_CATEGORY,
-    LATER_CHARACTERS,
     MAX_CHARACTERS_PER_WORD,
     WordPieceTokenizer,
     normalize,

@@ -13,7 +13,7 @@ from exercises.parts import DRAWING
 from tests.helpers import ROOT
 from utils.encoder import TransformerEncoder
 from utils.support.datasets import imdb_reviews
-from utils.token_labels import KINDS, passages
+from utils.support.formatting import KINDS, opening_passages
 from utils.tokenization import WordPieceTokenizer
 
 IAN = "I called Ian. I got his answering machine."
@@ -209,7 +209,7 @@ def test_06_vectors_of_flies_are_most_similar(tokenizer, encoder):
 
 
 def test_15_punctuation_counts():
-    texts = passages(imdb_reviews("train"))[:1500]
+    texts = opening_passages(imdb_reviews("train"))[:1500]
     commas, stops = (
         sum(label in KINDS[kind] for text in texts for label in text.labels) for kind in ("comma", "full stop")
     )

@@ -11,6 +11,7 @@ from tests.helpers import ROOT
 SUPPORT = (
     *("checks", "files", "checkpoint", "weight_names", "vocabulary", "saving", "batches"),
     *("tables", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook", "onnx"),
+    *("scores", "formatting", "rows", "characters", "vectors"),
 )
 ORDER = (
     *(f"support.{name}" for name in SUPPORT),

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM, pipeline
 from tests.helpers import SMALL, TINY, filled, names, ragged_batch, shaken, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
-from utils.pretraining import NeighbourGuess, evaluate_masked, fill_rows, train_vocabulary
+from utils.pretraining import NeighbourCounts, evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
@@ -383,7 +383,7 @@ def test_a_model_is_judged_by_its_guesses():
 
 def test_neighbours_guess_what_they_have_seen():
     """Tokens 5 to 8; 5 _ 7 is filled by 6 three times and by 8 once."""
-    guess = NeighbourGuess(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
+    guess = NeighbourCounts(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
     hole, where = torch.tensor([[5, 4, 7]]), torch.tensor([[False, True, False]])
     shares = guess.probabilities(hole, where)[0]
     assert shares.sum().item() == pytest.approx(1)
@@ -394,14 +394,14 @@ def test_neighbours_guess_what_they_have_seen():
 
 def test_without_known_neighbours_the_words_own_share_is_left():
     rows = torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]])
-    guess = NeighbourGuess(rows, 9)
+    guess = NeighbourCounts(rows, 9)
     hole, where = torch.tensor([[4, 4, 4]]), torch.tensor([[False, True, False]])  # both are hidden too
     torch.testing.assert_close(guess.probabilities(hole, where)[0], torch.from_numpy(guess.word))
 
 
 def test_one_known_neighbour_counts():
     """After 5 comes 6, before 7 comes 8: whoever sees only one of them says so."""
-    guess = NeighbourGuess(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
+    guess = NeighbourCounts(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
     where = torch.tensor([[False, True, False]] * 2)
     shares = guess.probabilities(torch.tensor([[5, 4, 4], [4, 4, 7]]), where)
     assert shares.argmax(dim=1).tolist() == [6, 8]
@@ -410,7 +410,7 @@ def test_one_known_neighbour_counts():
 
 def test_the_size_of_the_vocabulary_is_passed_and_not_guessed():
     """A pair of low ids looks like a single id of a large vocabulary."""
-    guess = NeighbourGuess(torch.tensor([[0, 7, 3]]), 50)
+    guess = NeighbourCounts(torch.tensor([[0, 7, 3]]), 50)
     shares = guess.probabilities(torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2))
     assert shares.shape == (2, 50)
     assert shares[0].argmax() == 7
@@ -441,7 +441,7 @@ def test_counts_of_what_was_seen_give_what_whole_tables_give():
     hidden = torch.randint(0, 16, (30, 9), generator=generator)  # with tokens and pairs that were never seen
     where = torch.zeros(30, 9, dtype=torch.bool)
     where[:, 1:-1] = True
-    found = NeighbourGuess(rows, 16).probabilities(hidden, where)
+    found = NeighbourCounts(rows, 16).probabilities(hidden, where)
     torch.testing.assert_close(found, dense_guess(rows, 16, hidden, where), rtol=1e-9, atol=1e-12)
 
 
@@ -450,7 +450,7 @@ def test_a_large_vocabulary_takes_little_memory():
     rows = torch.randint(0, 30522, (200, 64), generator=torch.Generator().manual_seed(0))
     tracemalloc.start()
     try:
-        shares = NeighbourGuess(rows, 30522).probabilities(rows[:1], torch.arange(64)[None] == 5)
+        shares = NeighbourCounts(rows, 30522).probabilities(rows[:1], torch.arange(64)[None] == 5)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -26,7 +26,8 @@ from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, l
 from utils.packing import encode_packed
 from utils.support.notebook import largest_difference
 from utils.support.onnx import quiet_exporter
-from utils.weights import rename_modern_weight, rename_weights
+from utils.support.weight_names import rename_modern_weight
+from utils.weights import rename_weights
 from views import head_view, model_view
 
 GLOBAL, LOCAL = "full_attention", "sliding_attention"

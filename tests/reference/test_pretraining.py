@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -26,15 +27,15 @@ from utils.masked_lm import TransformerForMaskedLM
 from utils.pretraining import (
     TEMPERATURE,
     Settings,
-    contrast,
+    contrastive_loss,
     endless_batches,
     fill_rows,
-    find_partners,
     learn_vocabulary,
+    train_contrastive,
     train_vocabulary,
-    write_rows,
 )
 from utils.support import files
+from utils.support.rows import write_rows
 from utils.support.tables import read_texts
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20
@@ -264,7 +265,7 @@ def test_partners_find_each_other():
     encoder = TransformerEncoder(BertConfig(**TINY))
     words = [*tiny_tokenizer().vocab]
     pairs = [(words[5 + number % 20], words[25 + number % 20]) for number in range(2000)]
-    history = contrast(encoder, tiny_tokenizer(), pairs, batch_size=20)
+    history = train_contrastive(encoder, tiny_tokenizer(), pairs, batch_size=20)
     assert len(history.step_losses) == 100
     assert history.step_losses[0] > 2.5
     assert history.step_losses[-1] < 1.5
@@ -276,7 +277,7 @@ def test_a_text_alone_finds_itself_through_dropout():
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY | DROPOUT | {"initializer_range": 0.2}))
     texts = [f"{one} {other}" for one in "abcde" for other in "fghij"] * 80
-    history = contrast(encoder, tiny_tokenizer(), texts, batch_size=25)
+    history = train_contrastive(encoder, tiny_tokenizer(), texts, batch_size=25)
     first, last = (sum(part) / 10 for part in (history.step_losses[:10], history.step_losses[-10:]))
     assert len(history.step_losses) == 80
     assert first > 1.5
@@ -287,7 +288,7 @@ def test_a_text_alone_finds_itself_through_dropout():
 def test_without_dropout_a_text_alone_has_nothing_to_find():
     none = dict.fromkeys(DROPOUT, 0.0)
     with pytest.raises(ValueError, match="without dropout a text read twice is the same: build the encoder with"):
-        contrast(TransformerEncoder(BertConfig(**TINY | none)), tiny_tokenizer(), ["a", "b"])
+        train_contrastive(TransformerEncoder(BertConfig(**TINY | none)), tiny_tokenizer(), ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -302,14 +303,14 @@ def test_without_dropout_a_text_alone_has_nothing_to_find():
 )
 def test_texts_that_cannot_be_contrasted(texts, error, words):
     with pytest.raises(error, match=words):
-        contrast(TransformerEncoder(BertConfig(**TINY | DROPOUT)), tiny_tokenizer(), texts)
+        train_contrastive(TransformerEncoder(BertConfig(**TINY | DROPOUT)), tiny_tokenizer(), texts)
 
 
 def test_the_loss_of_pairs_is_that_of_finding_the_partner():
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY)).eval()
     rows = [([2, 5, 3], [2, 6, 7, 3]), ([2, 8, 9, 3], [2, 10, 3]), ([2, 11, 3], [2, 12, 3])]
-    loss, right, total = find_partners(encoder, rows)
+    loss, right, total = contrastive_loss(encoder, rows)
     means = [[encoder(torch.tensor([ids])).last_hidden_state[0].mean(dim=0) for ids in pair] for pair in rows]
     first, second = (F.normalize(torch.stack(side), dim=-1) for side in zip(*means, strict=True))
     scores = first @ second.T / TEMPERATURE
@@ -414,11 +415,12 @@ def test_rare_characters_are_no_part_of_a_vocabulary():
 
 def test_rows_on_the_disk_are_those_in_memory(tmp_path):
     tokenizer = train_vocabulary(TEXTS, 80)
+    fill = partial(fill_rows, tokenizer=tokenizer, length=16)
     with (tmp_path / "rows").open("w+b") as file:
-        rows = write_rows(iter(TEXTS), tokenizer, 16, file)
+        rows = write_rows(iter(TEXTS), fill, 16, file)
     assert torch.equal(rows, fill_rows(TEXTS, tokenizer, 16).int())
     with (tmp_path / "few").open("w+b") as file, pytest.raises(ValueError, match="fill no row of 16 tokens"):
-        write_rows(iter(["a film"]), tokenizer, 16, file)
+        write_rows(iter(["a film"]), fill, 16, file)
 
 
 def own_command(folder: Path, data: list[Path], monkeypatch, *options: str) -> None:

@@ -12,29 +12,29 @@ from tests.helpers import TINY, names, tiny_tokenizer
 from utils.lora import LoRA, add_lora, merge_lora
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.support.datasets import imdb_reviews
+from utils.support.formatting import (
+    FORMATS,
+    KINDS,
+    PairCounts,
+    capitalized_names,
+    opening_passages,
+    restore_formatting,
+    score_kind,
+    score_names,
+    strip_formatting,
+)
 from utils.support.notebook import largest_difference
+from utils.support.scores import score_classes, score_spans, spans
 from utils.token_labels import (
     IGNORED,
-    KINDS,
-    LABELS,
-    PairCounts,
     TransformerForTokenClassification,
     align,
     align_parts,
-    count_spans,
     evaluate_tokens,
     join_parts,
-    label_tokens,
-    passages,
     predict_labels,
-    put_back,
-    score,
-    score_classes,
-    score_names,
-    spans,
-    take_away,
+    token_classification_loss,
 )
-from utils.token_labels import names as find_names
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fit, plan_batches
 
@@ -87,7 +87,7 @@ def test_the_loss_that_is_trained_is_the_official_one():
     inputs = {"input_ids": torch.tensor([[2, 9, 11, 3], [2, 30, 3, 0]])}
     inputs["attention_mask"] = (inputs["input_ids"] > 0).long()
     labels = torch.tensor([rows[0][1], [*rows[1][1], IGNORED]])
-    loss, _, total = label_tokens(ours, rows, [0, 1])
+    loss, _, total = token_classification_loss(ours, rows, [0, 1])
     assert total == 2
     assert largest_difference(loss / total, official(**inputs, labels=labels).loss) <= 1e-5
 
@@ -103,7 +103,7 @@ def test_it_is_saved_and_read_by_pipeline(tmp_path):
     model = TransformerForTokenClassification.from_checkpoint(DEFAULT_CHECKPOINT, num_labels=8)
     torch.nn.init.normal_(model.classifier.weight, std=0.5)
     tokenizer = WordPieceTokenizer.from_checkpoint()
-    model.save(tmp_path / "marks", labels=LABELS)
+    model.save(tmp_path / "marks", labels=FORMATS)
     assert names(tmp_path / "marks") == ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt"]
     words = ["we", "met", "robert", "de", "niro", "in", "paris"]
     again = TransformerForTokenClassification.from_checkpoint(tmp_path / "marks")
@@ -111,7 +111,7 @@ def test_it_is_saved_and_read_by_pipeline(tmp_path):
     assert predict_labels(model, tokenizer, [words]) == [found]
     answers = pipeline("token-classification", str(tmp_path / "marks"), ignore_labels=[])(" ".join(words))
     said = [answer["entity"] for answer in answers if not answer["word"].startswith("##")]
-    assert said == [LABELS[label] for label in found]
+    assert said == [FORMATS[label] for label in found]
     assert len(set(said)) > 1
 
 
@@ -130,7 +130,7 @@ def test_a_label_stands_at_the_first_piece(tokenizer):
 
 
 def test_both_tokenizers_give_the_same():
-    texts = passages(imdb_reviews("test")[:200])
+    texts = opening_passages(imdb_reviews("test")[:200])
     ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()
     assert all(align(*text, ours) == align(*text, official) for text in texts)
 
@@ -156,9 +156,9 @@ def test_a_label_too_few(tokenizer):
 
 def test_what_is_taken_away_is_put_back():
     text = "Is it good? Yes, said Kurosawa. I don't know, sir."
-    words, labels = take_away(text)
+    words, labels = strip_formatting(text)
     assert " ".join(words) == "is it good yes said kurosawa i don't know sir"
-    assert put_back(words, labels) == text
+    assert restore_formatting(words, labels) == text
 
 
 @pytest.mark.parametrize(
@@ -173,14 +173,14 @@ def test_what_is_taken_away_is_put_back():
     ],
 )
 def test_single_words(text, words, label):
-    found = take_away(text)
+    found = strip_formatting(text)
     assert found.words == words
-    assert [LABELS[number] for number in found.labels] == [label] * len(words)
+    assert [FORMATS[number] for number in found.labels] == [label] * len(words)
 
 
 def test_passages_are_whole_sentences_of_the_beginning():
-    found = passages(["One two three. Four five six seven eight! Nine ten.", "Too short."], most=9)
-    assert found == [take_away("One two three. Four five six seven eight!")]
+    found = opening_passages(["One two three. Four five six seven eight! Nine ten.", "Too short."], max_words=9)
+    assert found == [strip_formatting("One two three. Four five six seven eight!")]
 
 
 # Scores
@@ -188,23 +188,23 @@ def test_passages_are_whole_sentences_of_the_beginning():
 
 def test_scores_leave_out_what_gives_itself_away():
     truth, answers = [[4, 0, 5, 4, 2]], [[4, 4, 5, 0, 2]]
-    capital = score(truth, answers, KINDS["capital"])
+    capital = score_kind(truth, answers, KINDS["capital"])
     assert capital == (1, 2, 2)
     assert (capital.precision, capital.recall, capital.f1) == (0.5, 0.5, 0.5)
-    assert score(truth, answers, KINDS["comma"]) == (1, 1, 1)
-    assert score(truth, answers, KINDS["full stop"]) == (0, 0, 0)
-    assert score(truth, answers, KINDS["full stop"]).f1 == 0
+    assert score_kind(truth, answers, KINDS["comma"]) == (1, 1, 1)
+    assert score_kind(truth, answers, KINDS["full stop"]) == (0, 0, 0)
+    assert score_kind(truth, answers, KINDS["full stop"]).f1 == 0
 
 
 def test_names_are_runs_of_capitals():
-    assert find_names([4, 4, 4, 0, 5, 4, 0, 4]) == {("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))}
-    assert find_names([0, 0]) == find_names([]) == set()
+    assert capitalized_names([4, 4, 4, 0, 5, 4, 0, 4]) == {("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))}
+    assert capitalized_names([0, 0]) == capitalized_names([]) == set()
 
 
 def test_a_name_counts_only_whole():
     truth, answers = [[0, 4, 4, 4, 0, 4, 4, 0, 4]], [[0, 0, 4, 4, 0, 4, 4, 0, 4]]
     assert score_names(truth, answers) == (2, 3, 3)
-    assert score_names(truth, answers, least=2) == (1, 2, 2)
+    assert score_names(truth, answers, min_words=2) == (1, 2, 2)
 
 
 SEQEVAL = json.loads((Path(__file__).parent / "seqeval.json").read_text("utf-8"))
@@ -220,8 +220,8 @@ def test_whole_spans_are_scored_as_by_seqeval(kind):
         [{span for span in spans(labels) if kind in (span[0], "micro avg")} for labels in SEQEVAL[side]]
         for side in ("truth", "answers")
     ]
-    found = count_spans(*sides)
-    assert [found.precision, found.recall, found.f1, found.there] == pytest.approx(SEQEVAL["scores"][kind])
+    found = score_spans(*sides)
+    assert [found.precision, found.recall, found.f1, found.gold] == pytest.approx(SEQEVAL["scores"][kind])
     assert 0.1 < found.f1 < 0.9
 
 
@@ -272,7 +272,9 @@ def test_a_word_that_fills_no_row(tokenizer):
 
 
 def test_counts_know_pairs_then_words_then_nothing():
-    rival = PairCounts([take_away("Mr. Smith said so, twice."), take_away("so it is"), take_away("so it was")])
+    rival = PairCounts(
+        [strip_formatting("Mr. Smith said so, twice."), strip_formatting("so it is"), strip_formatting("so it was")]
+    )
     assert rival.predict(["mr", "smith", "so", "twice", "so", "unheard"]) == [6, 4, 1, 2, 0, 0]
 
 
@@ -288,7 +290,11 @@ def test_it_learns():
     plan = plan_batches([ids for ids, _ in rows], 10, 8, 0)
     settings = {"learning_rate": 1e-2, "quiet": True}
     history = fit(
-        model, plan, lambda batch: label_tokens(model, rows, batch), lambda: evaluate_tokens(model, rows), **settings
+        model,
+        plan,
+        lambda batch: token_classification_loss(model, rows, batch),
+        lambda: evaluate_tokens(model, rows),
+        **settings,
     )
     assert history.validation[0].total == 40
     assert predict_labels(model, tokenizer, [text[0] for text in texts[:2]]) == [[1, 0, 1], [0, 0]]

@@ -14,9 +14,10 @@ from transformers import BertConfig
 
 from tests.helpers import CASED
 from tests.texts import SPECIAL, WORDS, generated_strings, in_words, mismatches, telling_characters
+from utils.support.characters import in_ranges
 from utils.support.checkpoint import load_tokenizer
 from utils.support.vocabulary import write_vocabulary
-from utils.tokenization import WordPieceTokenizer, in_ranges, normalize, truncate
+from utils.tokenization import WordPieceTokenizer, normalize, truncate
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 

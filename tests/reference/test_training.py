@@ -12,7 +12,7 @@ import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import SENTIMENTS, Examples
-from utils.training import History, classify, encode, evaluate, fine_tune, make_optimizer, rate_factor
+from utils.training import History, classification_loss, encode, evaluate, fine_tune, make_optimizer, rate_factor
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
 SMALL |= {"vocab_size": 30522, "max_position_embeddings": 24}
@@ -40,9 +40,9 @@ def stop_after(monkeypatch, steps: int, error: BaseException) -> None:
         if len(count) == steps:
             raise error
         count.append(arguments)
-        return classify(*arguments)
+        return classification_loss(*arguments)
 
-    monkeypatch.setattr(training, "classify", counting)
+    monkeypatch.setattr(training, "classification_loss", counting)
 
 
 def test_it_learns_and_keeps_the_best_epoch(tokenizer):
@@ -129,10 +129,10 @@ def test_a_loss_that_is_not_finite_stops_it(tokenizer, monkeypatch, good_steps):
 
     def spoiled(*arguments):
         calls.append(arguments)
-        loss, right, total = classify(*arguments)
+        loss, right, total = classification_loss(*arguments)
         return torch.stack([loss * (float("nan") if len(calls) > good_steps else 1), right, total])
 
-    monkeypatch.setattr(training, "classify", spoiled)
+    monkeypatch.setattr(training, "classification_loss", spoiled)
     message = rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: train again with a lower"
     with pytest.raises(FloatingPointError, match=message):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
@@ -217,12 +217,12 @@ def test_the_average_of_all_processes_gradients_is_that_of_the_whole_batch(token
     """Shares of unequal size among them; a mean of the processes' mean losses would differ."""
     model = new_model(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     (rows, labels), batch = encode(model, tokenizer, TRAIN, None), [3, 8, 1, 30, 17]
-    whole = classify(model, rows, labels, batch)
+    whole = classification_loss(model, rows, labels, batch)
     wanted = torch.autograd.grad(whole[0] / whole[2], model.parameters())
     members = [SimpleNamespace(process_index=rank, num_processes=size) for rank in range(size)]
     shares = [processes.share(batch, member) for member in members]
     assert sorted(index for part in shares for index in part) == sorted(batch)
-    sums = [classify(model, rows, labels, part) for part in shares]
+    sums = [classification_loss(model, rows, labels, part) for part in shares]
     averaged = [torch.zeros_like(gradient) for gradient in wanted]
     for member, own in zip(members, sums, strict=True):
         member.reduce = lambda values, how: torch.stack(sums).detach().sum(dim=0)

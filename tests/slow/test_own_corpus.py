@@ -125,10 +125,13 @@ def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
 MEMORY = """\
 import resource, sys, tempfile
 from pathlib import Path
+from functools import partial
+from utils.pretraining import fill_rows, learn_vocabulary
+from utils.support.rows import write_rows
 from utils.support.tables import read_texts
-from utils.pretraining import learn_vocabulary, write_rows
 tokenizer = learn_vocabulary(lambda: read_texts([sys.argv[1]]), 2000)
-rows = write_rows(read_texts([sys.argv[1]]), tokenizer, 64, tempfile.TemporaryFile(dir=sys.argv[2]))
+fill = partial(fill_rows, tokenizer=tokenizer, length=64)
+rows = write_rows(read_texts([sys.argv[1]]), fill, 64, tempfile.TemporaryFile(dir=sys.argv[2]))
 print(len(rows), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

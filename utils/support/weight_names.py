@@ -13,6 +13,16 @@ RENAMES = {
     "output.dense": "feed_forward.output",
     "output.LayerNorm": "feed_forward_norm",
 }
+MODERN_RENAMES = {  # of ModernBERT
+    "embeddings.tok_embeddings": "word_embeddings",
+    "embeddings.norm": "embedding_norm",
+    "attn_norm": "attention_norm",
+    "attn.Wqkv": "attention.query_key_value",
+    "attn.Wo": "attention.output",
+    "mlp_norm": "feed_forward_norm",
+    "mlp.Wi": "feed_forward.intermediate",
+    "mlp.Wo": "feed_forward.output",
+}
 # the weights of transformers' heads; the last two are stored twice, and are tied
 HEADS = {
     "BertForSequenceClassification": {"bert.pooler.dense": "pooler", "classifier": "classifier"},
@@ -40,3 +50,13 @@ def official_headed_name(name: str, architecture: str) -> str:
         return f"bert.{official_name(name.removeprefix('encoder.'))}"
     theirs, ours = next(pair for pair in HEADS[architecture].items() if name.startswith(pair[1]))
     return name.replace(ours, theirs)
+
+
+def rename_modern_weight(name: str) -> str | None:
+    """Return our name for a weight of a `ModernBertModel`, with or without a head; None for the head's own weights."""
+    name = name.removeprefix("model.")
+    if not name.startswith(("embeddings.", "layers.", "final_norm.")):
+        return None
+    for theirs, ours in MODERN_RENAMES.items():
+        name = name.replace(theirs, ours)
+    return name

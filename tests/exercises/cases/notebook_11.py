@@ -8,10 +8,10 @@ from torch.nn import functional as F
 
 def hide(ids, special, mask_id, words, probability):
     draw, fate = torch.rand(ids.shape), torch.rand(ids.shape)
-    asked = (draw < probability) & ~torch.isin(ids, special)
-    hidden = torch.where(asked & (fate < 0.8), mask_id, ids)
+    selected = (draw < probability) & ~torch.isin(ids, special)
+    hidden = torch.where(selected & (fate < 0.8), mask_id, ids)
     random = words[torch.randint(len(words), ids.shape)]
-    return torch.where(asked & (fate > 0.9), random, hidden), torch.where(asked, ids, -100)
+    return torch.where(selected & (fate > 0.9), random, hidden), torch.where(selected, ids, -100)
 
 
 def hide_in_numpy(ids, special, mask_id, words, probability):
@@ -108,12 +108,12 @@ def hide_chosen(choose, share_fate=None):
     """The right fates for places that `choose` picks, of a mask of words and a probability; or one fate a line."""
 
     def hide_so(ids, special, mask_id, words, probability):
-        asked = choose(~torch.isin(ids, special), probability)
+        selected = choose(~torch.isin(ids, special), probability)
         size = [1 if dim == share_fate else length for dim, length in enumerate(ids.shape)]
         fate = torch.rand(size).expand(ids.shape)
-        hidden = torch.where(asked & (fate < 0.8), mask_id, ids)
+        hidden = torch.where(selected & (fate < 0.8), mask_id, ids)
         random = words[torch.randint(len(words), ids.shape)]
-        return torch.where(asked & (fate > 0.9), random, hidden), torch.where(asked, ids, -100)
+        return torch.where(selected & (fate > 0.9), random, hidden), torch.where(selected, ids, -100)
 
     return hide_so
 
@@ -134,11 +134,11 @@ def in_each_row(pick):
     """Of each row's words those at the places that `pick` draws from their number and how many are wanted."""
 
     def choose(words, probability):
-        asked = torch.zeros_like(words)
-        for row, places in zip(asked, words, strict=True):
+        selected = torch.zeros_like(words)
+        for row, places in zip(selected, words, strict=True):
             places = places.nonzero()[:, 0]
             row[places[pick(len(places), round(probability * len(places)))]] = True
-        return asked
+        return selected
 
     return choose
 
@@ -153,22 +153,22 @@ def every_few(words, probability):
 
 
 def hide_kinds(ids, special, mask_id, words, probability):
-    asked = (torch.rand(100) < probability)[ids]
-    return hide_chosen(lambda real, _: asked & real)(ids, special, mask_id, words, probability)
+    selected = (torch.rand(100) < probability)[ids]
+    return hide_chosen(lambda real, _: selected & real)(ids, special, mask_id, words, probability)
 
 
 def hide_with_one_draw(ids, special, mask_id, words, probability):
     draw = torch.rand(ids.shape)  # decides both, and is scaled for the second
-    asked = (draw < probability) & ~torch.isin(ids, special)
-    hidden = torch.where(asked & (draw < 0.8 * probability), mask_id, ids)
+    selected = (draw < probability) & ~torch.isin(ids, special)
+    hidden = torch.where(selected & (draw < 0.8 * probability), mask_id, ids)
     random = words[torch.randint(len(words), ids.shape)]
-    return torch.where(asked & (draw > 0.9 * probability), random, hidden), torch.where(asked, ids, -100)
+    return torch.where(selected & (draw > 0.9 * probability), random, hidden), torch.where(selected, ids, -100)
 
 
 def hide_with_one_draw_unscaled(ids, special, mask_id, words, probability):
     draw = torch.rand(ids.shape)
-    asked = (draw < probability) & ~torch.isin(ids, special)
-    return torch.where(asked & (draw < 0.8), mask_id, ids), torch.where(asked, ids, -100)
+    selected = (draw < probability) & ~torch.isin(ids, special)
+    return torch.where(selected & (draw < 0.8), mask_id, ids), torch.where(selected, ids, -100)
 
 
 def label_masks_alone(ids, special, mask_id, words, probability):
@@ -382,12 +382,12 @@ WRONG = {
         (hide_with_one_word, "same few"),
         (lambda i, s, m, words, p: hide(i, s, m, words[:-1], p), "never come as the random word"),
         (hide_with_any_id, "none of `words`"),
-        (hide_twice_as_many, "are asked for"),
+        (hide_twice_as_many, "are selected"),
         (hide_by_seed, "anew"),
         (hide_in_place, "clone"),
         (label_all, "-100"),
         (label_hidden, "before it was hidden"),
-        (disturb, "not asked for has changed"),
+        (disturb, "not selected has changed"),
         (hide_in_one_half, "columns"),
         (hide_chosen(whole_rows), "Whole rows"),
         (hide_chosen(whole_columns), "columns"),
@@ -398,7 +398,7 @@ WRONG = {
         (hide_chosen(coins, share_fate=0), "of a column share one fate"),
         (hide_with_one_draw_unscaled, "show [MASK]"),
         (label_masks_alone, "Only what shows [MASK] has a label"),
-        (lambda i, s, m, w, p: hide(i, s, m, w, 0.15), "asked for"),
+        (lambda i, s, m, w, p: hide(i, s, m, w, 0.15), "selected"),
         (hide_with_a_word_for_each((True, False)), "row or a column"),
         (hide_with_a_word_for_each((False, True)), "one for each place"),
         (hide_with_other_rows, "none of `words`"),

@@ -1,0 +1,116 @@
+"""Labels for free: remove capitals and punctuation from texts, restore them from a label per word, and score that."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from utils.support.scores import Score, score_spans, spans
+
+# how a word stands in its text: with a small or a capital letter, and with which mark behind it
+FORMATS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
+MARKS = {"": "", ",": ",", ".": ".", "!": ".", "?": "?"}  # an exclamation mark ends a sentence, as a full stop does
+KINDS = {  # what is looked for, and the labels that have it
+    "capital": (4, 5, 6, 7),
+    "comma": (1, 5),
+    "full stop": (2, 6),
+    "question mark": (3, 7),
+}
+
+
+class TaggedText(NamedTuple):
+    """The words of a text, with a label for each."""
+
+    words: list[str]
+    labels: list[int]
+
+
+def strip_formatting(text: str) -> TaggedText:
+    """Return the words of a text without capitals and punctuation, and the index in `FORMATS` of each word's format."""
+    words, labels = [], []
+    for written in text.split():
+        word = written.strip(string.punctuation)
+        if not word:
+            continue  # a dash that stands alone
+        behind = written[written.rindex(word) + len(word) :]
+        mark = next((MARKS[character] for character in behind if character in MARKS), "")
+        words.append(word.lower())
+        labels.append(FORMATS.index(("Word" if word[0].isupper() else "word") + mark))
+    return TaggedText(words, labels)
+
+
+def restore_formatting(words: Sequence[str], labels: Sequence[int]) -> str:
+    """Return a text of words with the capitals and punctuation of their labels: the inverse of `strip_formatting`."""
+    marked = []
+    for word, label in zip(words, labels, strict=True):
+        name = FORMATS[label]
+        marked.append((word[:1].upper() + word[1:] if name[0] == "W" else word) + name[4:])
+    return " ".join(marked)
+
+
+def opening_passages(reviews: Sequence[str], min_words: int = 8, max_words: int = 40) -> list[TaggedText]:
+    """Return the first sentences of each review, up to `max_words` words; skip those with fewer than `min_words`."""
+    found = []
+    for review in reviews:
+        words = []
+        for sentence in re.split(r"(?<=[.!?])\s+", review):
+            if len(words) + len(sentence.split()) > max_words:
+                break
+            words += sentence.split()
+        labelled = strip_formatting(" ".join(words))
+        if len(labelled.words) >= min_words:
+            found.append(labelled)
+    return found
+
+
+def score_kind(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], kind: Sequence[int]) -> Score:
+    """Score the labels of one kind, without each text's first capital or last punctuation mark.
+
+    Nearly every text begins with a capital and ends with a mark, so those say nothing about the model.
+    """
+    counts = Counter()
+    for wanted, given in zip(truth, answers, strict=True):
+        part = slice(1, None) if set(kind) == set(KINDS["capital"]) else slice(None, -1)
+        for label, answer in zip(wanted[part], given[part], strict=True):
+            counts["right"] += label in kind and answer in kind
+            counts["found"] += answer in kind
+            counts["there"] += label in kind
+    return Score(counts["right"], counts["found"], counts["there"])
+
+
+def capitalized_names(labels: Sequence[int]) -> set[tuple[str, int, int]]:
+    """Return the spans of capitalized words without a mark between them, as `spans` does.
+
+    The first word of a text never belongs to a name, because it is always capitalized.
+    """
+    capital = [place > 0 and label in KINDS["capital"] for place, label in enumerate(labels)]
+    marks = ["I-name" if FORMATS[label] == "Word" else "E-name" for label in labels]
+    return spans([mark if is_name else "O" for mark, is_name in zip(marks, capital, strict=True)])
+
+
+def score_names(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], min_words: int = 1) -> Score:
+    """Score complete names of at least `min_words` words."""
+    sides = [
+        [{run for run in capitalized_names(labels) if run[2] - run[1] >= min_words} for labels in side]
+        for side in (truth, answers)
+    ]
+    return score_spans(*sides)
+
+
+class PairCounts:
+    """A baseline that counts: a word's most frequent label before its next word, or of the word if the pair is new."""
+
+    def __init__(self, texts: Sequence[TaggedText]):
+        """Count in tagged texts."""
+        self.pairs, self.words = {}, {}
+        for words, labels in texts:
+            for word, following, label in zip(words, [*words[1:], None], labels, strict=True):
+                self.pairs.setdefault((word, following), Counter())[label] += 1
+                self.words.setdefault(word, Counter())[label] += 1
+
+    def predict(self, words: Sequence[str]) -> list[int]:
+        """Return a label for each word; 0 for a word that was never counted."""
+        pairs = zip(words, [*words[1:], None], strict=True)
+        counts = [self.pairs.get(pair) or self.words.get(pair[0]) or Counter([0]) for pair in pairs]
+        return [count.most_common(1)[0][0] for count in counts]
