@@ -28,7 +28,7 @@ def attention() -> MultiHeadAttention:
     return MultiHeadAttention(BertConfig(**SMALL)).eval()
 
 
-def test_the_formula_on_numbers_that_fit_on_a_napkin():
+def test_attention_equals_a_calculation_by_hand():
     query, key = torch.tensor([[2.0, 0.0, 0.0, 0.0]]), torch.eye(4)[:2]
     value = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
     weights = torch.tensor([[2.0, 0.0]]).div(2).softmax(-1)  # a score of 2, divided by √4
@@ -39,7 +39,7 @@ def test_the_formula_on_numbers_that_fit_on_a_napkin():
 
 
 @pytest.mark.parametrize("mask", [None, MASK[:, None, :]])
-def test_the_formula_is_that_of_torch(hidden_states, mask):
+def test_attention_equals_that_of_torch(hidden_states, mask):
     query, key, value = hidden_states, hidden_states.flip(1), hidden_states + 1
     context, weights = scaled_dot_product_attention(query, key, value, mask)
     wanted = F.scaled_dot_product_attention(query, key, value, None if mask is None else mask.bool())
@@ -48,7 +48,7 @@ def test_the_formula_is_that_of_torch(hidden_states, mask):
     assert torch.allclose(weights.sum(-1), torch.ones(2, 4))
 
 
-def test_other_queries_than_keys(hidden_states):
+def test_attention_takes_other_queries_than_keys(hidden_states):
     context, weights = scaled_dot_product_attention(
         hidden_states[:, :1], hidden_states, hidden_states[..., :3], torch.tensor([1, 1, 1, 0])
     )
@@ -56,7 +56,7 @@ def test_other_queries_than_keys(hidden_states):
     assert not weights[..., 3].any()
 
 
-def test_causal_and_boolean_masks_fit(hidden_states):
+def test_attention_takes_causal_and_boolean_masks(hidden_states):
     causal = torch.ones(4, 4).tril()
     _, weights = scaled_dot_product_attention(hidden_states, hidden_states, hidden_states, causal)
     assert torch.equal(weights.triu(1), torch.zeros(2, 4, 4))
@@ -64,7 +64,7 @@ def test_causal_and_boolean_masks_fit(hidden_states):
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
-def test_one_head_is_a_slice_of_all_heads(attention, hidden_states, mask):
+def test_head_equals_a_slice_of_all_heads(attention, hidden_states, mask):
     for index in range(attention.num_heads):
         head, rows = AttentionHead(8, 4), slice(4 * index, 4 * index + 4)
         for name in ("query", "key", "value"):
@@ -77,7 +77,7 @@ def test_one_head_is_a_slice_of_all_heads(attention, hidden_states, mask):
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
-def test_the_fused_kernel_does_the_same_sum(attention, hidden_states, mask):
+def test_fused_attention_equals_the_formula(attention, hidden_states, mask):
     fused, nothing = attention(hidden_states, mask)
     eager, weights = attention(hidden_states, mask, output_attentions=True)
     assert nothing is None
@@ -85,7 +85,7 @@ def test_the_fused_kernel_does_the_same_sum(attention, hidden_states, mask):
     assert torch.allclose(fused, eager, atol=1e-6)
 
 
-def test_the_mask_of_a_batch_hides_keys_from_every_head_and_query():
+def test_batch_mask_hides_keys_from_every_head_and_query():
     extended = extend_attention_mask(MASK, 2, 4)
     assert extended.shape == (2, 1, 1, 4)
     assert extended.dtype == torch.bool
@@ -93,7 +93,7 @@ def test_the_mask_of_a_batch_hides_keys_from_every_head_and_query():
 
 
 @pytest.mark.parametrize("output_attentions", [False, True])
-def test_dropout_in_training_only_and_right_on_average(attention, hidden_states, output_attentions):
+def test_attention_dropout_keeps_the_mean_in_training(attention, hidden_states, output_attentions):
     attention.dropout_p = 0.5
     copies = hidden_states[:1].expand(4000, 4, 8)
     with torch.no_grad():
@@ -104,12 +104,12 @@ def test_dropout_in_training_only_and_right_on_average(attention, hidden_states,
     assert torch.allclose(trained.mean(0), evaluated[0], atol=0.03)
 
 
-def test_the_weights_returned_are_those_before_dropout(attention, hidden_states):
+def test_attention_weights_are_those_before_dropout(attention, hidden_states):
     attention.dropout_p = 1.0
     output, weights = attention.train()(hidden_states, output_attentions=True)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 2, 4))
     assert torch.allclose(output, attention.output.bias.expand(2, 4, 8)), "no weight reaches a value"
 
 
-def test_the_probability_of_dropout_is_the_configurations():
+def test_attention_dropout_follows_the_configuration():
     assert MultiHeadAttention(BertConfig(**SMALL, attention_probs_dropout_prob=0.25)).dropout_p == 0.25

@@ -34,7 +34,7 @@ def tiny() -> TransformerForSequenceClassification:
 
 
 @pytest.mark.parametrize("num_labels", [2, 3, 7])
-def test_logits_and_loss_equal_the_official_ones(num_labels):
+def test_classifier_equals_the_official_model(num_labels):
     official, ours = official_and_ours(num_labels=num_labels)
     batch, labels = batch_with_padding(), torch.tensor([0, 1, num_labels - 1, 0])
     expected = official(**batch, labels=labels)
@@ -44,7 +44,7 @@ def test_logits_and_loss_equal_the_official_ones(num_labels):
     assert largest_difference(F.cross_entropy(logits, labels), expected.loss) <= 1e-5
 
 
-def test_gradients_equal_the_official_ones():
+def test_classifier_gradients_equal_the_official_ones():
     official, ours = official_and_ours()
     batch, labels = batch_with_padding(), torch.tensor([0, 1, 1, 0])
     official(**batch, labels=labels).loss.backward()
@@ -54,7 +54,7 @@ def test_gradients_equal_the_official_ones():
     assert largest_difference(*word_grads) <= 1e-5
 
 
-def test_pretrained_body_equals_the_official_one(tokenizer, reference):
+def test_pretrained_classifier_equals_the_official_one(tokenizer, reference):
     torch.manual_seed(0)
     ours = TransformerForSequenceClassification.from_checkpoint(DEFAULT_CHECKPOINT, num_labels=3)
     official = BertForSequenceClassification(ours.config)
@@ -70,37 +70,37 @@ def test_pretrained_body_equals_the_official_one(tokenizer, reference):
 
 
 @pytest.mark.parametrize(("own", "used"), [(None, 0.4), (0.0, 0.0), (0.2, 0.2)])
-def test_dropout_before_the_head(own, used):
+def test_classifier_takes_dropout_of_its_own(own, used):
     config = BertConfig(**TINY, hidden_dropout_prob=0.4, classifier_dropout=own)
     assert TransformerForSequenceClassification(config).dropout.p == used
 
 
 @pytest.mark.parametrize("num_labels", [0, 1])
-def test_too_few_classes(num_labels):
+def test_classifier_refuses_too_few_classes(num_labels):
     with pytest.raises(ValueError, match=rf"num_labels={num_labels} must be a whole number of 2 or more"):
         TransformerForSequenceClassification(BertConfig(**TINY, num_labels=num_labels))
 
 
-def test_config_is_not_changed():
+def test_classifier_leaves_the_configuration_unchanged():
     config = BertConfig(**TINY)
     before = config.to_dict()
     TransformerForSequenceClassification(config)
     assert config.to_dict() == before
 
 
-def test_an_encoder_without_a_head(tiny):
+def test_classifier_refuses_an_encoder_without_head(tiny):
     weights = {name: w for name, w in official_and_ours()[0].state_dict().items() if "classifier" not in name}
     with pytest.raises(ValueError, match=r"missing: classifier\.bias, classifier\.weight"):
         tiny.load_bert_weights(weights)
 
 
-def test_head_with_another_number_of_labels(tiny):
+def test_from_checkpoint_refuses_another_number_of_labels(tiny):
     other = official_and_ours(num_labels=3)[0]
     with pytest.raises(ValueError, match=r"mis-shaped: classifier\.bias \(3,\) for \(2,\), classifier.weight"):
         tiny.load_bert_weights(other.state_dict())
 
 
-def test_weights_that_do_not_fit(tiny):
+def test_classifier_refuses_weights_that_do_not_fit(tiny):
     weights = official_and_ours()[0].state_dict()
     del weights["bert.pooler.dense.bias"]
     with pytest.raises(ValueError, match=r"missing: pooler.bias"):
@@ -109,6 +109,6 @@ def test_weights_that_do_not_fit(tiny):
         tiny.load_bert_weights(official_and_ours()[0].state_dict() | {"surplus": torch.zeros(1)})
 
 
-def test_id_buffers_of_old_checkpoints_are_left_out(tiny):
+def test_classifier_ignores_buffers_of_old_checkpoints(tiny):
     weights = official_and_ours()[0].state_dict()
     tiny.load_bert_weights(weights | {"bert.embeddings.position_ids": torch.arange(16)[None]})

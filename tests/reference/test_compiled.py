@@ -87,28 +87,28 @@ def assert_exports(model, case: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "case"), MODELS)
-def test_one_graph(family, case):
+def test_model_compiles_to_one_graph(family, case):
     assert_compiles(new_model(family), case)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("family", "case"), MODELS)
-def test_an_exported_program_takes_any_length(family, case):
+def test_exported_program_takes_any_length(family, case):
     assert_exports(new_model(family), case)
 
 
 @pytest.mark.parametrize(("family", "case"), MODELS[-2:])
-def test_nothing_breaks_a_graph(family, case):
+def test_dynamo_explains_no_graph_break(family, case):
     tensors, options = inputs(case, PADDED)
     explained = torch._dynamo.explain(new_model(family))(**tensors, **options)
     assert (explained.graph_count, explained.graph_break_count) == (1, 0), explained.break_reasons
 
 
-def test_the_pretrained_encoder_in_one_graph(encoder):
+def test_pretrained_encoder_compiles_to_one_graph(encoder):
     assert_compiles(encoder, "everything")
 
 
-def test_one_head_compiles_with_its_mask():
+def test_head_compiles_with_its_mask():
     head, states, mask = AttentionHead(8, 4), torch.randn(2, 3, 8), torch.tensor([[1, 1, 1], [1, 0, 0]])
     assert_same(torch.compile(head, fullgraph=True, backend="eager")(states, mask), head(states, mask))
 
@@ -157,13 +157,13 @@ def reads(call, **batch) -> list[str]:
 
 @pytest.mark.parametrize("lengths", [PADDED, FULL], ids=["padded", "full"])
 @pytest.mark.parametrize("case", ["no mask", "mask", "everything"])
-def test_a_pass_reads_from_the_device_once(case, lengths):
+def test_forward_pass_reads_from_the_device_once(case, lengths):
     config = BertConfig(**SMALL | {"num_hidden_layers": 12})
     tensors, options = inputs(case, lengths)
     assert reads(TransformerEncoder(config).eval(), **tensors, **options) == ["tolist"]
 
 
-def test_every_way_of_reading_is_counted():
+def test_counter_sees_every_way_of_reading():
     x = torch.tensor([1, 0, 1])
     ways = [x.tolist, x.sum().item, x.nonzero, x.all().__bool__, x.numpy, x.cpu]
     ways += [lambda: x[x != 0], lambda: torch.where(x), lambda: x.masked_select(x != 0), lambda: torch.equal(x, x)]

@@ -81,7 +81,7 @@ def until_end(texts: torch.Tensor) -> list[list[int]]:
 @BOTH
 @pytest.mark.parametrize("seed", range(10))
 @torch.no_grad()
-def test_logits_and_weights_are_the_official_ones(seed, precision):
+def test_encoder_decoder_equals_the_official_model(seed, precision):
     torch.manual_seed(seed)
     sizes, tolerance = random_sizes(seed), TOLERANCES[precision]
     official = official_pair(sizes, sizes | {"num_hidden_layers": 1 + seed % 3, "vocab_size": 25}).to(precision)
@@ -102,7 +102,7 @@ def test_logits_and_weights_are_the_official_ones(seed, precision):
 @pytest.mark.parametrize("across", [True, False])
 @pytest.mark.parametrize("seed", range(10))
 @torch.no_grad()
-def test_the_decoder_alone_is_bert_lm_head_model(seed, across, precision):
+def test_decoder_alone_equals_bert_lm_head_model(seed, across, precision):
     """As the second half of a pair, and as a decoder-only model."""
     torch.manual_seed(seed)
     config, tolerance = (BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across), TOLERANCES[precision])
@@ -127,7 +127,7 @@ def test_the_decoder_alone_is_bert_lm_head_model(seed, across, precision):
 
 
 @torch.no_grad()
-def test_our_weights_fit_the_official_model_strictly():
+def test_decoder_weights_fit_the_official_model():
     """The way back: a model of ours, random as it starts, gives the official one its weights."""
     torch.manual_seed(0)
     official = official_pair(SMALL, SMALL)
@@ -147,7 +147,7 @@ def test_our_weights_fit_the_official_model_strictly():
     assert worst(ours(**batch)[real], official(**batch).logits[real]) <= 1e-5
 
 
-def test_tied_weights_are_one():
+def test_decoder_counts_tied_weights_once():
     """As many weights as the official decoder has, which counts its tied ones once."""
     official = official_pair(SMALL, SMALL)
     ours = our_pair(official)
@@ -157,7 +157,7 @@ def test_tied_weights_are_one():
 
 @pytest.mark.parametrize("num_beams", [1, 4])
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))])
-def test_texts_are_the_official_ones_token_for_token(seed, num_beams):
+def test_generate_equals_the_official_texts(seed, num_beams):
     """With a cache and without; the end token is made likely enough that some texts end before the limit."""
     official = official_writer(seed)
     ours = our_pair(official)
@@ -181,7 +181,7 @@ def official_writer(seed: int) -> EncoderDecoderModel:
 
 
 @pytest.mark.long
-def test_the_texts_compared_are_of_many_lengths_and_beams_find_others():
+def test_compared_texts_differ_in_length_and_by_beams():
     """The control of the test above: texts that all ran to the limit, or that greedy search found, would show less."""
     lengths, differ = set(), 0
     for seed in range(20):
@@ -194,7 +194,7 @@ def test_the_texts_compared_are_of_many_lengths_and_beams_find_others():
     assert differ >= 5  # of 20
 
 
-def test_padding_changes_no_text():
+def test_padding_does_not_change_generated_texts():
     ours = our_pair(official_writer(1))
     batch = ragged_batch(LENGTHS, 20)  # padding behind: before a text it would move it to later positions
     together = ours.generate(batch["input_ids"], batch["attention_mask"], max_length=10, num_beams=3)
@@ -210,7 +210,7 @@ def pair() -> EncoderDecoder:
 
 
 @torch.no_grad()
-def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
+def test_cache_gives_the_same_logits_for_new_tokens_only(pair):
     batch, cache = two_texts(20), pair.decoder.new_cache()
     states = pair.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
     source, text = (states, batch["attention_mask"]), batch["decoder_input_ids"]
@@ -227,14 +227,14 @@ def test_a_cache_computes_new_tokens_only_and_gives_the_same_logits(pair):
 @torch.no_grad()
 @pytest.mark.parametrize("num_beams", [1, 3])
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
-def test_weights_that_are_no_numbers_write_nothing(part, num_beams):
+def test_generate_refuses_weights_that_are_not_finite(part, num_beams):
     model = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
     getattr(model, part).layers[1].feed_forward.output.bias[3] = torch.nan
     with pytest.raises(ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"):
         model.generate(IDS, max_length=6, num_beams=num_beams)
 
 
-def test_a_cache_can_be_reordered():
+def test_cache_can_be_reordered():
     cache = LayerCache()
     assert len(cache) == 0
     key, value = torch.randn(2, 1, 1, 3, 4)[:, :, 0]
@@ -245,7 +245,7 @@ def test_a_cache_can_be_reordered():
 
 
 @torch.no_grad()
-def test_no_token_sees_ahead(pair):
+def test_decoder_tokens_do_not_see_ahead(pair):
     batch = two_texts(20)
     states = pair.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
     text = batch["decoder_input_ids"].clamp(min=3)
@@ -256,7 +256,7 @@ def test_no_token_sees_ahead(pair):
     assert (before[:, 3:] - after[:, 3:]).abs().amax(dim=-1).min() > 1e-4
 
 
-def test_the_causal_mask_hides_padding_and_what_comes_later():
+def test_causal_mask_hides_padding_and_later_tokens():
     mask = causal_mask(torch.ones(2, 3).long(), torch.tensor([[1, 1, 0], [0, 1, 1]]))
     assert mask.shape == (2, 1, 3, 3)
     assert mask[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, True]]
@@ -266,7 +266,7 @@ def test_the_causal_mask_hides_padding_and_what_comes_later():
 
 
 @torch.no_grad()
-def test_padding_before_a_text_changes_nothing_behind_it_but_positions(pair):
+def test_padding_before_a_text_only_shifts_its_positions(pair):
     """A query at padding sees itself, so that no row of weights is empty and none of its NaN spreads."""
     ids, mask = torch.tensor([[0, 0, 5, 6, 7]]), torch.tensor([[0, 0, 1, 1, 1]])
     states = torch.randn(1, 4, 8)
@@ -277,7 +277,7 @@ def test_padding_before_a_text_changes_nothing_behind_it_but_positions(pair):
 
 
 @torch.no_grad()
-def test_generating_leaves_dropout_as_it_was(pair):
+def test_generate_restores_training_mode(pair):
     model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)).train()
     ids = torch.tensor([[3, 4, 5]])
     texts = [model.generate(ids, max_length=9).tolist() for _ in range(5)]
@@ -286,7 +286,7 @@ def test_generating_leaves_dropout_as_it_was(pair):
 
 
 @pytest.mark.long
-def test_one_graph(pair):
+def test_decoder_compiles_to_one_graph(pair):
     batch = two_texts(20)
     torch._dynamo.reset()
     compiled = torch.compile(pair, fullgraph=True, backend="eager")
@@ -331,7 +331,7 @@ NO_SOURCE = "encoder_hidden_states=None, but this decoder looks at a source: pas
         ({"input_ids": torch.ones(1, 11).long(), "encoder_hidden_states": STATES}, "only 10 positions"),
     ],
 )
-def test_bad_input_to_the_decoder(pair, given, words):
+def test_decoder_refuses_bad_input(pair, given, words):
     with pytest.raises(ValueError) as caught:
         pair.decoder(**given)
     assert words in str(caught.value)
@@ -350,7 +350,7 @@ def test_bad_input_to_the_decoder(pair, given, words):
         ({"input_ids": torch.ones(1, 0).long()}, "input_ids must be (B, S), got (1, 0)"),
     ],
 )
-def test_bad_input_to_generate(pair, given, words):
+def test_generate_refuses_bad_input(pair, given, words):
     with pytest.raises(ValueError) as caught:
         pair.generate(**{"input_ids": IDS, "max_length": 8} | given)
     assert words in str(caught.value)
@@ -359,7 +359,7 @@ def test_bad_input_to_generate(pair, given, words):
 @pytest.mark.parametrize(
     ("name", "token_id"), [("eos_token_id", [1, 2]), *product(("bos_token_id", "eos_token_id"), (None, -1, 30))]
 )
-def test_texts_need_a_start_and_an_end(name, token_id):
+def test_generate_needs_a_start_and_an_end_token(name, token_id):
     model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {name: token_id}))
     words = f"{name}={token_id!r} must be a whole number from 0 to 29"
     with pytest.raises(ValueError) as caught:
@@ -377,19 +377,19 @@ def test_texts_need_a_start_and_an_end(name, token_id):
         ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not built here'),
     ],
 )
-def test_configurations_that_make_no_pair(encoder, decoder, words):
+def test_encoder_decoder_refuses_unfit_configurations(encoder, decoder, words):
     with pytest.raises(ValueError, match=words):
         EncoderDecoder(BertConfig(**SMALL | encoder), BertConfig(**SMALL | decoder))
 
 
-def test_a_decoder_of_another_width_cannot_read_the_encoder():
+def test_encoder_decoder_refuses_another_width():
     words = "hidden_size is 8 in the encoder, 12 in the decoder: use one"
     with pytest.raises(ValueError, match=words):
         EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {"hidden_size": 12}))
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_a_source_that_is_no_number(value):
+def test_decoder_refuses_sources_that_are_not_finite(value):
     decoder = TransformerDecoder(BertConfig(**SMALL, **READS))
     states = STATES.clone()
     states[0, 1, 2] = value
@@ -397,14 +397,14 @@ def test_a_source_that_is_no_number(value):
         decoder(IDS, None, states)
 
 
-def test_a_decoder_without_cross_attention_takes_no_source():
+def test_decoder_alone_refuses_a_source():
     decoder = TransformerDecoder(BertConfig(**SMALL, **WRITES))
     with pytest.raises(ValueError, match="this decoder does not use a source: leave it out"):
         decoder(IDS, None, STATES)
 
 
 @pytest.mark.parametrize("damage", ["missing", "unexpected", "mis-shaped", "untied", "untied bias", "NaN"])
-def test_weights_fit_or_are_refused(pair, damage):
+def test_encoder_decoder_refuses_damaged_weights(pair, damage):
     weights = official_pair(SMALL, SMALL).state_dict()
     name = "decoder.bert.encoder.layer.1.crossattention.self.key.weight"
     if damage == "missing":

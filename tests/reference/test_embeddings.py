@@ -17,7 +17,7 @@ def embeddings() -> Embeddings:
     return shaken(Embeddings(BertConfig(**SMALL)))
 
 
-def test_word_position_and_token_type_are_added_then_normalised(embeddings):
+def test_embeddings_are_added_then_normalized(embeddings):
     types = torch.tensor([[0, 1, 1]])
     found = embeddings(IDS, types)
     tables = (embeddings.word_embeddings, embeddings.token_type_embeddings, embeddings.position_embeddings)
@@ -27,12 +27,12 @@ def test_word_position_and_token_type_are_added_then_normalised(embeddings):
     assert torch.allclose(found, embeddings.layer_norm(word + token_type + position), atol=1e-6)
 
 
-def test_without_token_types_all_are_zero(embeddings):
+def test_embeddings_default_to_token_type_0(embeddings):
     assert torch.equal(embeddings(IDS), embeddings(IDS, torch.zeros_like(IDS)))
     assert not torch.allclose(embeddings(IDS), embeddings(IDS, torch.ones_like(IDS)))
 
 
-def test_padding_has_a_vector_of_zeros_that_is_never_trained():
+def test_padding_embedding_is_zero_and_never_trained():
     config = BertConfig(**SMALL, pad_token_id=3)
     embeddings = TransformerEncoder(config).embeddings
     (embeddings(torch.tensor([[5, 3]])) * torch.randn(1, 2, 8)).sum().backward()
@@ -43,19 +43,19 @@ def test_padding_has_a_vector_of_zeros_that_is_never_trained():
     assert table.grad[5].any()
 
 
-def test_dropout_follows_the_configuration():
+def test_embedding_dropout_follows_the_configuration():
     embeddings = Embeddings(BertConfig(**SMALL, hidden_dropout_prob=1.0))
     assert not embeddings.train()(IDS).any()
     assert embeddings.eval()(IDS).any()
 
 
-def test_more_tokens_than_positions(embeddings):
+def test_embeddings_refuse_more_tokens_than_positions(embeddings):
     assert embeddings(torch.ones(1, 10, dtype=torch.long)).shape == (1, 10, 8)
     with pytest.raises(ValueError, match="11 tokens, but only 10 positions"):
         embeddings(torch.ones(1, 11, dtype=torch.long))
 
 
-def test_shapes_are_checked_here_too(embeddings):
+def test_embeddings_check_shapes(embeddings):
     with pytest.raises(ValueError, match=r"input_ids must be \(B, S\), got \(3,\)"):
         embeddings(IDS[0])
     with pytest.raises(ValueError, match=r"token_type_ids must have the shape \(1, 3\) of the input"):

@@ -124,12 +124,12 @@ def last_hidden_state(encoder, **batch) -> torch.Tensor:
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @pytest.mark.parametrize("name", ["single sentence", "sentence pair", "padded batch"])
-def test_pretrained(models, batches, name, dtype):
+def test_pretrained_encoder_equals_the_official_one(models, batches, name, dtype):
     assert_parity(*models[dtype], batches[name], TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "-".join(map(str, size)))
-def test_random_configurations(size):
+def test_random_encoders_equal_the_official_ones(size):
     ours, official = random_models(size)
     S = min(ours.config.max_position_embeddings, 40)
     padded = ragged_batch([S, S // 2, 1], ours.config.vocab_size)
@@ -142,7 +142,7 @@ def test_random_configurations(size):
 
 
 @pytest.mark.parametrize("name", ["single sentence", "sentence pair", "padded batch"])
-def test_gradients(encoder, reference, batches, name):
+def test_encoder_gradients_equal_the_official_ones(encoder, reference, batches, name):
     batch, weights = batches[name], dict(reference.named_parameters())
     weights = {name: weight for name, weight in weights.items() if "pooler" not in name}
     real = batch["attention_mask"].bool()
@@ -163,7 +163,7 @@ def test_gradients(encoder, reference, batches, name):
             assert error <= 1e-5, f"{name}: relative difference {error:.1e}"
 
 
-def test_bfloat16(encoder, batches):
+def test_encoder_works_in_bfloat16(encoder, batches):
     batch, halved = batches["padded batch"], copy.deepcopy(encoder).bfloat16()
     real = batch["attention_mask"].bool()
     exact = last_hidden_state(encoder, **batch)[real]
@@ -173,7 +173,7 @@ def test_bfloat16(encoder, batches):
         assert torch.cosine_similarity(coarse[real].float(), exact, dim=-1).min() > 0.99
 
 
-def test_padding_changes_nothing(encoder, tokenizer):
+def test_padding_does_not_change_hidden_states(encoder, tokenizer):
     alone = tokenizer("time flies like an arrow")
     beside = tokenizer(["time flies like an arrow", "the bark of a palm tree is very rough, said the man"])
     S = alone["input_ids"].size(1)
@@ -181,7 +181,7 @@ def test_padding_changes_nothing(encoder, tokenizer):
     assert difference.abs().max() <= 1e-5
 
 
-def test_a_mask_that_hides_nothing_reaches_no_layer(small):
+def test_mask_of_ones_reaches_no_layer(small):
     seen, ids = [], torch.tensor([[5, 6, 7], [8, 9, 1]])
     hooks = [layer.register_forward_pre_hook(lambda _, args: seen.append(args[1])) for layer in small.layers]
     mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
@@ -201,7 +201,7 @@ def precise(small) -> TransformerEncoder:
 
 @settings(max_examples=60)
 @given(ids=IDS, filler=IDS)
-def test_what_stands_at_padding_never_reaches_real_tokens(precise, ids, filler):
+def test_padding_never_reaches_real_tokens(precise, ids, filler):
     S, rows = len(ids), [ids + filler, ids + [0] * len(filler)]
     mask = torch.tensor([[1] * S + [0] * len(filler)] * 2)
     padded = last_hidden_state(precise, input_ids=torch.tensor(rows), attention_mask=mask)[:, :S]
@@ -212,7 +212,7 @@ def test_what_stands_at_padding_never_reaches_real_tokens(precise, ids, filler):
 
 @settings(max_examples=60)
 @given(rows=st.lists(IDS, min_size=2, max_size=5), data=st.data())
-def test_neither_batch_nor_its_order_matters(precise, rows, data):
+def test_encoder_is_independent_of_batch_and_order(precise, rows, data):
     order = data.draw(st.permutations(range(len(rows))))
     batch = collate(rows)
     states = last_hidden_state(precise, **batch)
@@ -234,7 +234,7 @@ def without_positions(precise) -> TransformerEncoder:
 
 @settings(max_examples=60)
 @given(ids=IDS, data=st.data())
-def test_without_positions_a_permutation_passes_through(without_positions, ids, data):
+def test_encoder_without_positions_commutes_with_permutation(without_positions, ids, data):
     order = data.draw(st.permutations(range(len(ids))))
     input_ids = torch.tensor([ids])
     states = last_hidden_state(without_positions, input_ids=input_ids)
@@ -242,12 +242,12 @@ def test_without_positions_a_permutation_passes_through(without_positions, ids, 
     assert (states[:, order] - permuted).abs().max() <= 1e-11
 
 
-def test_nothing_is_returned_unasked(small):
+def test_encoder_returns_states_only_on_request(small):
     output = small(torch.ones(1, 3, dtype=torch.long))
     assert (output.hidden_states, output.attentions, output.queries, output.keys) == (None,) * 4
 
 
-def test_the_caller_keeps_what_it_passed(small):
+def test_encoder_leaves_its_arguments_unchanged(small):
     batch, config = ragged_batch([4, 2]), small.config.to_dict()
     kept = {name: tensor.clone() for name, tensor in batch.items()}
     small(**batch, output_attentions=True, output_hidden_states=True, output_queries_keys=True)
@@ -256,7 +256,7 @@ def test_the_caller_keeps_what_it_passed(small):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_queries_and_keys_make_the_weights(small, norm_first):
+def test_queries_and_keys_give_the_attention_weights(small, norm_first):
     encoder = TransformerEncoder(small.config, norm_first=norm_first).eval()
     encoder.load_state_dict(small.state_dict())
     output = encoder(torch.tensor([[5, 6, 7]]), output_attentions=True, output_queries_keys=True)
@@ -264,7 +264,7 @@ def test_queries_and_keys_make_the_weights(small, norm_first):
         assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
 
 
-def test_pre_layer_norm_is_another_network(small):
+def test_pre_layer_norm_changes_the_network(small):
     pre = TransformerEncoder(small.config, norm_first=True).eval()
     pre.load_state_dict(small.state_dict())
     batch = ragged_batch([4, 2])
@@ -272,7 +272,7 @@ def test_pre_layer_norm_is_another_network(small):
 
 
 @pytest.mark.parametrize("initializer_range", [0.02, 0.3])
-def test_a_new_encoder_starts_as_bert_does(initializer_range):
+def test_new_encoder_is_initialized_as_bert(initializer_range):
     sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
     config = BertConfig(**sizes, vocab_size=99, pad_token_id=7, initializer_range=initializer_range)
     torch.manual_seed(0)
@@ -291,7 +291,7 @@ def test_a_new_encoder_starts_as_bert_does(initializer_range):
             assert abs(drawn.std() - initializer_range) <= 5 * error / 2**0.5, name
 
 
-def test_weights_of_a_normal_distribution_without_a_row_of_padding():
+def test_new_weights_are_normal_except_padding():
     table = torch.nn.Embedding(500, 40)
     initialize(table, std=0.5)
     assert abs(table.weight.std() - 0.5) <= 0.01
@@ -299,7 +299,7 @@ def test_weights_of_a_normal_distribution_without_a_row_of_padding():
     assert abs(share - 0.683) <= 0.02
 
 
-def test_weights_that_do_not_fit(small):
+def test_encoder_refuses_weights_that_do_not_fit(small):
     names = {"embeddings.LayerNorm.weight": torch.ones(9), "encoder.layer.2.output.dense.bias": torch.ones(8)}
     with pytest.raises(ValueError, match=r"missing: embeddings\.layer_norm\.bias, .* and 28 more") as error:
         small.load_bert_weights(names)
@@ -308,7 +308,7 @@ def test_weights_that_do_not_fit(small):
     assert "mis-shaped: embeddings.layer_norm.weight (9,) for (8,)" in message
 
 
-def test_what_is_no_weight_of_the_encoder_is_left_out(small):
+def test_encoder_ignores_weights_of_heads(small):
     official = shaken(BertModel(small.config)).state_dict()
     extra = {"embeddings.position_ids": torch.arange(40)[None], "cls.predictions.bias": torch.ones(30)}
     encoder = TransformerEncoder(small.config)

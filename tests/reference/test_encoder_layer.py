@@ -19,7 +19,7 @@ def hidden_states() -> torch.Tensor:
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("options", [{}, {"norm_first": False}, {"norm_first": True}], ids=str)
-def test_post_and_pre_layer_norm_equal_those_of_torch(hidden_states, options):
+def test_encoder_layer_equals_that_of_torch(hidden_states, options):
     layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL), **options))
     settings = {"activation": "gelu", "layer_norm_eps": 1e-12, "batch_first": True}
     official = nn.TransformerEncoderLayer(8, 2, 16, **settings, **options).eval()
@@ -31,14 +31,14 @@ def test_post_and_pre_layer_norm_equal_those_of_torch(hidden_states, options):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_query_and_key_are_those_that_make_the_weights(hidden_states, norm_first):
+def test_layer_returns_the_query_and_key_of_its_weights(hidden_states, norm_first):
     layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL), norm_first))
     query, key = layer.project(hidden_states)
     _, weights = layer(hidden_states, output_attentions=True)
     assert torch.allclose((query @ key.mT / 2).softmax(-1), weights, atol=1e-6)
 
 
-def test_weights_are_returned_only_when_asked_for(hidden_states):
+def test_layer_returns_weights_only_on_request(hidden_states):
     layer = TransformerEncoderLayer(BertConfig(**SMALL))
     assert layer(hidden_states)[1] is None
     assert layer(hidden_states, output_attentions=True)[1].shape == (2, 2, 4, 4)
@@ -52,7 +52,7 @@ def test_weights_are_returned_only_when_asked_for(hidden_states):
         ("relu", torch.relu),
     ],
 )
-def test_the_activation_is_the_configurations(hidden_states, name, function):
+def test_activation_follows_the_configuration(hidden_states, name, function):
     feed_forward = FeedForward(BertConfig(**SMALL, hidden_act=name))
     wanted = feed_forward.output(function(feed_forward.intermediate(hidden_states)))
     assert torch.allclose(feed_forward(hidden_states), wanted, atol=1e-6)
@@ -60,13 +60,13 @@ def test_the_activation_is_the_configurations(hidden_states, name, function):
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
-def test_dropout_of_one_leaves_the_residual_stream_alone(hidden_states, norm_first):
+def test_dropout_of_1_leaves_the_residual_stream(hidden_states, norm_first):
     layer = shaken(TransformerEncoderLayer(BertConfig(**SMALL, hidden_dropout_prob=1.0), norm_first))
     found, _ = layer.train()(hidden_states)
     wanted = hidden_states if norm_first else layer.feed_forward_norm(layer.attention_norm(hidden_states))
     assert torch.allclose(found, wanted, atol=1e-6)
 
 
-def test_the_epsilon_of_both_layer_norms_is_the_configurations():
+def test_layer_norm_epsilon_follows_the_configuration():
     layer = TransformerEncoderLayer(BertConfig(**SMALL, layer_norm_eps=0.125))
     assert layer.attention_norm.eps == layer.feed_forward_norm.eps == 0.125

@@ -27,7 +27,7 @@ def new_model(**options) -> TransformerForSequenceClassification:
     return model
 
 
-def test_evaluation_counts_every_example(tokenizer):
+def test_evaluate_counts_every_example(tokenizer):
     model = new_model()
     examples = Examples(["a", "b c", "d e f g", "h", "i j", "k", "l m n o p q"], [1, 1, 1, 1, 1, 1, 0])
     labels, probabilities = predict(model, tokenizer, examples.texts)
@@ -38,7 +38,7 @@ def test_evaluation_counts_every_example(tokenizer):
     assert loss == pytest.approx(-probabilities[torch.arange(7), targets].log().mean().item(), abs=1e-6)
 
 
-def test_two_hundred_texts_in_one_call(tokenizer):
+def test_predict_takes_two_hundred_texts(tokenizer):
     model = new_model(num_labels=3).train()
     texts = [f"{'a ' * (number % 17)}b c {number % 20}" for number in range(200)]
     labels, probabilities = predict(model, tokenizer, texts)
@@ -51,7 +51,7 @@ def test_two_hundred_texts_in_one_call(tokenizer):
     assert largest_difference(probabilities[:20], alone) <= 1e-5
 
 
-def test_a_text_longer_than_the_positions_is_cut(tokenizer):
+def test_predict_truncates_to_the_positions(tokenizer):
     model, text = new_model(), "a b " * 100
     whole = predict(model, tokenizer, [text]).probabilities
     assert torch.equal(whole, predict(model, tokenizer, ["a b " * 7]).probabilities)  # 14 + 2 = 16 positions
@@ -68,24 +68,24 @@ def test_a_text_longer_than_the_positions_is_cut(tokenizer):
         ("a", TypeError, "wrap one text in a list"),
     ],
 )
-def test_texts_that_cannot_be_classified(tokenizer, texts, error, message):
+def test_predict_refuses_bad_texts(tokenizer, texts, error, message):
     with pytest.raises(error, match=message):
         predict(new_model(), tokenizer, texts)
 
 
-def test_examples_must_be_examples(tokenizer):
+def test_evaluate_refuses_anything_but_examples(tokenizer):
     with pytest.raises(TypeError, match=r"examples must be Examples\(texts, labels\), got tuple"):
         evaluate(new_model(), tokenizer, (["a"], [1]))
 
 
 @pytest.mark.parametrize("label", [2, -1])
-def test_a_label_that_is_no_class_is_named(tokenizer, label):
+def test_evaluate_refuses_labels_that_are_not_classes(tokenizer, label):
     with pytest.raises(ValueError, match=rf"label {label!r} of text 1 is outside the classes 0 … 1"):
         evaluate(new_model(), tokenizer, Examples(["a", "b"], [0, label]))
 
 
 @pytest.mark.parametrize("label", [0.5, "1"])
-def test_a_label_that_is_no_whole_number_is_named(tokenizer, label):
+def test_evaluate_refuses_labels_that_are_not_integers(tokenizer, label):
     kind = type(label).__name__
     with pytest.raises(
         TypeError, match=rf"labels must be whole numbers, got {kind}: {label!r} of text 1: int\(label\)"
@@ -110,14 +110,14 @@ USES = {
         (51, r"the tokenizer has 51 tokens with ids up to 50, and the model's vocab_size is 50"),
     ],
 )
-def test_a_tokenizer_of_another_model_is_refused(name, size, message, tmp_path, monkeypatch):
+def test_tokenizer_of_another_model_is_refused(name, size, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=message):
         USES[name](new_model(), tiny_tokenizer(size))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_tokenizer_with_a_gap_in_its_ids_is_refused():
+def test_tokenizer_with_a_gap_in_its_ids_is_refused():
     vocab = tiny_tokenizer(50).vocab
     with_gap = WordPieceTokenizer({token: number + (number > 30) for token, number in vocab.items()})
     with pytest.raises(ValueError, match=r"50 tokens with ids up to 50, and the model's vocab_size is 50"):

@@ -66,7 +66,7 @@ def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.
 @pytest.mark.parametrize(
     "shape", [pytest.param(EMBEDDED_SIZE, marks=pytest.mark.long), *(random_shape(seed) for seed in range(10))], ids=str
 )
-def test_logits_loss_and_gradients_are_the_official_ones(shape, dtype, tolerance):
+def test_masked_lm_equals_the_official_model(shape, dtype, tolerance):
     official, ours = both(shape, dtype)
     batch = ragged_batch([10, 3, 7], shape["vocab_size"])
     labels = torch.where(torch.rand(batch["input_ids"].shape) < 0.4, batch["input_ids"], -100)
@@ -84,7 +84,7 @@ def test_logits_loss_and_gradients_are_the_official_ones(shape, dtype, tolerance
         assert largest_difference(weight.grad, gradients[name]) <= tolerance, name
 
 
-def test_the_check_of_gradients_can_fail():
+def test_gradient_check_can_fail():
     official, ours = both(SMALL)
     ids = ragged_batch([10, 3])["input_ids"]
     official(ids, labels=ids).loss.backward()
@@ -93,14 +93,14 @@ def test_the_check_of_gradients_can_fail():
     assert largest_difference(ours.head.layer_norm.weight.grad, by_our_names(official, True)[name]) > 1e-3
 
 
-def test_logits_of_some_places_only():
+def test_masked_lm_returns_logits_of_chosen_positions():
     ours = both(SMALL)[1]
     batch = ragged_batch([10, 3])
     where = torch.rand(batch["input_ids"].shape) < 0.3
     torch.testing.assert_close(ours(**batch, where=where), ours(**batch)[where])
 
 
-def test_no_weight_of_the_decoders_own():
+def test_masked_lm_head_has_no_embedding_matrix():
     model = TransformerForMaskedLM(BertConfig(**TINY))
     V, H = TINY["vocab_size"], TINY["hidden_size"]
     head = sum(weight.numel() for name, weight in model.named_parameters() if not name.startswith("encoder."))
@@ -109,7 +109,7 @@ def test_no_weight_of_the_decoders_own():
         TransformerForMaskedLM(BertConfig(**TINY, tie_word_embeddings=False))
 
 
-def test_tied_weights_stay_tied_through_a_step_saving_and_loading(tmp_path):
+def test_tied_weights_survive_a_step_and_saving(tmp_path):
     model = shaken(TransformerForMaskedLM(BertConfig(**TINY)))
     ids = ragged_batch([10, 7], TINY["vocab_size"])["input_ids"]
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
@@ -129,7 +129,7 @@ def test_tied_weights_stay_tied_through_a_step_saving_and_loading(tmp_path):
             assert (other(ids)[..., 7] != expected[..., 7]).all()
 
 
-def test_a_saved_model_is_a_checkpoint_like_any_other(tmp_path):
+def test_saved_masked_lm_loads_in_transformers(tmp_path):
     model, tokenizer = shaken(TransformerForMaskedLM(BertConfig(**TINY))), tiny_tokenizer()
     folder = str(tmp_path / "saved")
     model.save(folder, tokenizer, dtype=torch.float16)
@@ -146,7 +146,7 @@ def test_a_saved_model_is_a_checkpoint_like_any_other(tmp_path):
     assert fill("a b [MASK]")[0]["token_str"] == best
 
 
-def test_names_of_bert_base_uncased_as_google_converted_it(tmp_path):
+def test_masked_lm_loads_names_of_bert_base_uncased(tmp_path):
     """gamma and beta, a pooler, a next-sentence head, a decoder that repeats the embeddings, buffers."""
     official, ours = both(TINY)
     weights = official.state_dict() | {"cls.seq_relationship.weight": torch.ones(2, 12)}
@@ -160,7 +160,7 @@ def test_names_of_bert_base_uncased_as_google_converted_it(tmp_path):
     assert torch.equal(other(**batch), ours(**batch))
 
 
-def test_weights_that_do_not_fit():
+def test_masked_lm_refuses_weights_that_do_not_fit():
     official, ours = both(TINY)
     weights = official.state_dict()
     with pytest.raises(ValueError, match=r"unexpected: surplus"):
@@ -175,7 +175,7 @@ def test_weights_that_do_not_fit():
 
 
 @pytest.mark.parametrize("checkpoint", [DEFAULT_CHECKPOINT, "classifier"])
-def test_a_checkpoint_without_the_head_says_so(checkpoint, tmp_path):
+def test_masked_lm_refuses_a_checkpoint_without_head(checkpoint, tmp_path):
     if checkpoint == "classifier":
         checkpoint = str(tmp_path / "classifier")
         filled(0.5).save(checkpoint, tiny_tokenizer())
@@ -188,7 +188,7 @@ def test_a_checkpoint_without_the_head_says_so(checkpoint, tmp_path):
 @pytest.mark.parametrize(
     ("value", "dtype"), [(torch.nan, torch.float32), (torch.inf, torch.float32), (1e6, torch.float16)]
 )
-def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value, dtype):
+def test_save_refuses_weights_that_are_not_finite(tmp_path, value, dtype):
     model = TransformerForMaskedLM(BertConfig(**TINY))
     model.save(tmp_path, tiny_tokenizer())
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -199,7 +199,7 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path):
+def test_save_refuses_a_folder_of_something_else(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     with pytest.raises(ValueError, match=r"holds thesis.txt, which is not a file of a model"):
         TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path, tiny_tokenizer())
@@ -238,7 +238,7 @@ def shares(probability: float) -> dict[str, tuple[int, int, float]]:
 
 @pytest.mark.parametrize("probability", [0.15, 0.5])
 @pytest.mark.parametrize("kind", ["asked", "[MASK]", "itself", "another"])
-def test_shares_are_those_of_bert(probability, kind):
+def test_mask_tokens_follows_the_shares_of_bert(probability, kind):
     found, total, wanted = shares(probability)[kind]
     low, high = wilson_interval(found, total)
     margin = (high - low) / 2  # twice the interval: one in 10,000 fails by chance, and the seed is fixed
@@ -246,7 +246,7 @@ def test_shares_are_those_of_bert(probability, kind):
     assert high - low < 0.05  # narrow enough to tell 0.8 from 0.9 and 0.1 from 0
 
 
-def test_special_tokens_and_padding_are_never_touched():
+def test_mask_tokens_never_selects_special_tokens():
     tokenizer = tiny_tokenizer()
     ids = many_ids(tokenizer)
     hidden, labels = mask_tokens(ids, tokenizer, 0.9, torch.Generator().manual_seed(0))
@@ -260,7 +260,7 @@ def test_special_tokens_and_padding_are_never_touched():
     assert set(drawn.tolist()) == set(range(TINY["vocab_size"])) - set(range(len(SPECIAL_TOKENS)))
 
 
-def test_masks_come_from_the_generator_alone():
+def test_mask_tokens_draws_from_the_generator_alone():
     tokenizer = tiny_tokenizer()
     ids = many_ids(tokenizer, 3)
     before, (first, again, other) = ids.clone(), (torch.Generator().manual_seed(seed) for seed in (0, 0, 1))
@@ -273,12 +273,12 @@ def test_masks_come_from_the_generator_alone():
 
 
 @pytest.mark.parametrize("probability", [0, 1, -0.1, 1.5, float("nan"), True, "0.15", None])
-def test_a_probability_outside_0_to_1(probability):
+def test_mask_tokens_refuses_probabilities_outside_0_to_1(probability):
     with pytest.raises(ValueError, match=r"probability=.* must lie between 0 and 1: BERT's is 0\.15"):
         mask_tokens(torch.tensor([[2, 7, 3]]), tiny_tokenizer(), probability)
 
 
-def test_one_word_is_asked_for_where_chance_would_ask_for_none():
+def test_mask_tokens_selects_at_least_one_word():
     """Of a batch of one row, at a probability of 0.02; where chance asks for some, nothing is added."""
     tokenizer = tiny_tokenizer()
     words = [tokenizer.vocab[letter] for letter in "abcdefgh"]
@@ -297,7 +297,7 @@ def test_one_word_is_asked_for_where_chance_would_ask_for_none():
 
 
 @pytest.mark.parametrize("rows", [[[2, 3, 0]], [[2, 1, 3], [2, 4, 3]], torch.empty(0, 4).tolist()], ids=str)
-def test_rows_without_a_word_are_refused(rows):
+def test_mask_tokens_refuses_rows_without_a_word(rows):
     tokenizer, rows = tiny_tokenizer(), torch.tensor(rows).long()
     model = TransformerForMaskedLM(BertConfig(**TINY))
     message = "^no word to ask for among special tokens: use rows of text$"
@@ -312,7 +312,7 @@ def test_rows_without_a_word_are_refused(rows):
 TEXTS = ["a good film, a very good film!", "a bad film.", "Très bien: the filming was good"] * 3
 
 
-def test_a_vocabulary_is_the_same_every_time_and_reads_its_texts():
+def test_train_vocabulary_is_deterministic_and_covers_texts():
     first, *others = (train_vocabulary(TEXTS, 80) for _ in range(5))
     assert all(other.vocab == first.vocab for other in others)
     assert list(first.vocab)[:5] == list(SPECIAL_TOKENS)
@@ -321,7 +321,7 @@ def test_a_vocabulary_is_the_same_every_time_and_reads_its_texts():
     assert "[UNK]" not in first.tokenize(TEXTS[2])
 
 
-def test_rows_hold_the_text_in_order():
+def test_fill_rows_keeps_the_text_in_order():
     tokenizer = train_vocabulary(TEXTS, 80)
     rows = fill_rows(TEXTS, tokenizer, 8)
     cls_id, sep_id = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"]
@@ -332,7 +332,7 @@ def test_rows_hold_the_text_in_order():
     assert torch.equal(fill_rows(TEXTS[:3], tokenizer, 8), rows[: len(fill_rows(TEXTS[:3], tokenizer, 8))])
 
 
-def test_halves_of_a_surrogate_pair_are_left_out_as_our_tokenizer_does():
+def test_fill_rows_drops_lone_surrogates():
     halves = [text.replace("film", "fi\ud800lm\udfff") for text in TEXTS]
     tokenizer = train_vocabulary(halves, 80)
     assert tokenizer.vocab == train_vocabulary(TEXTS, 80).vocab
@@ -350,18 +350,18 @@ def test_halves_of_a_surrogate_pair_are_left_out_as_our_tokenizer_does():
         (["a good film"], 2, "a row takes 0: use more, or shorter rows"),
     ],
 )
-def test_texts_that_fill_no_row(texts, length, message):
+def test_fill_rows_refuses_too_little_text(texts, length, message):
     with pytest.raises((ValueError, TypeError), match=message):
         fill_rows(texts, train_vocabulary(TEXTS, 80), length)
 
 
 @pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 10**9), (["a"], "many")])
-def test_no_vocabulary_of_nothing(texts, size):
+def test_train_vocabulary_refuses_empty_input(texts, size):
     with pytest.raises(ValueError, match=r"pass one text|size=.* must be a whole number from 41 to 1,000,000"):
         train_vocabulary(texts, size)
 
 
-def test_a_model_is_judged_by_its_guesses():
+def test_evaluate_masked_counts_correct_predictions():
     """One that always says the same word is right as often as that word is asked for."""
     tokenizer, model = (tiny_tokenizer(), TransformerForMaskedLM(BertConfig(**TINY | {"max_position_embeddings": 64})))
     rows = many_ids(tokenizer, 70)
@@ -381,7 +381,7 @@ def test_a_model_is_judged_by_its_guesses():
 # The guess of both neighbours
 
 
-def test_neighbours_guess_what_they_have_seen():
+def test_neighbour_counts_predict_seen_words():
     """Tokens 5 to 8; 5 _ 7 is filled by 6 three times and by 8 once."""
     guess = NeighbourCounts(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
     hole, where = torch.tensor([[5, 4, 7]]), torch.tensor([[False, True, False]])
@@ -392,14 +392,14 @@ def test_neighbours_guess_what_they_have_seen():
     assert shares[6].item() == pytest.approx(0.75, abs=0.1)
 
 
-def test_without_known_neighbours_the_words_own_share_is_left():
+def test_neighbour_counts_fall_back_on_frequencies():
     rows = torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]])
     guess = NeighbourCounts(rows, 9)
     hole, where = torch.tensor([[4, 4, 4]]), torch.tensor([[False, True, False]])  # both are hidden too
     torch.testing.assert_close(guess.probabilities(hole, where)[0], torch.from_numpy(guess.word))
 
 
-def test_one_known_neighbour_counts():
+def test_neighbour_counts_use_a_single_known_neighbour():
     """After 5 comes 6, before 7 comes 8: whoever sees only one of them says so."""
     guess = NeighbourCounts(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
     where = torch.tensor([[False, True, False]] * 2)
@@ -408,7 +408,7 @@ def test_one_known_neighbour_counts():
     torch.testing.assert_close(shares.sum(dim=1), torch.ones(2, dtype=torch.double))
 
 
-def test_the_size_of_the_vocabulary_is_passed_and_not_guessed():
+def test_neighbour_counts_take_the_vocabulary_size():
     """A pair of low ids looks like a single id of a large vocabulary."""
     guess = NeighbourCounts(torch.tensor([[0, 7, 3]]), 50)
     shares = guess.probabilities(torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2))
@@ -435,7 +435,7 @@ def dense_guess(rows: torch.Tensor, size: int, hidden: torch.Tensor, where: torc
     return smooth(both, each / each.sum(dim=1, keepdim=True), 5)
 
 
-def test_counts_of_what_was_seen_give_what_whole_tables_give():
+def test_neighbour_counts_equal_those_of_dense_tables():
     generator = torch.Generator().manual_seed(0)
     rows = torch.randint(5, 14, (40, 9), generator=generator)
     hidden = torch.randint(0, 16, (30, 9), generator=generator)  # with tokens and pairs that were never seen
@@ -445,7 +445,7 @@ def test_counts_of_what_was_seen_give_what_whole_tables_give():
     torch.testing.assert_close(found, dense_guess(rows, 16, hidden, where), rtol=1e-9, atol=1e-12)
 
 
-def test_a_large_vocabulary_takes_little_memory():
+def test_neighbour_counts_need_little_memory():
     """A table with a row for each pair of neighbours would take seven gigabytes."""
     rows = torch.randint(0, 30522, (200, 64), generator=torch.Generator().manual_seed(0))
     tracemalloc.start()

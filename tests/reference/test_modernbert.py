@@ -113,7 +113,7 @@ def relative_errors(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tens
 
 
 @PARAMETERS
-def test_states_weights_and_gradients_are_the_official_ones(case):
+def test_modernbert_equals_the_official_model(case):
     ours, official = both(case.config())
     batch = batch_of(case.lengths)
     real = batch["attention_mask"].bool()
@@ -135,7 +135,7 @@ def test_states_weights_and_gradients_are_the_official_ones(case):
 
 
 @PARAMETERS
-def test_in_double_precision(case):
+def test_modernbert_equals_the_official_one_in_double(case):
     """Against the official fused attention: its eager one takes softmax in float32, and gives NaN for far padding."""
     ours, official = (model.double() for model in both(case.config(), attention="sdpa"))
     batch = batch_of(case.lengths)
@@ -152,7 +152,7 @@ def test_in_double_precision(case):
 
 
 @PARAMETERS
-def test_weights_in_double_precision(case):
+def test_modernbert_attention_weights_agree_in_double(case):
     ours, official = (model.double() for model in both(case.config(), std=0.1))
     batch = {"input_ids": batch_of(case.lengths)["input_ids"][:1]}
     with torch.no_grad():
@@ -180,7 +180,7 @@ def precise(small) -> ModernEncoder:
 
 @settings(max_examples=60)
 @given(shift=st.integers(-500, 500), D=st.integers(1, 16).map(lambda half: 2 * half))
-def test_scores_depend_on_distances_only(shift, D):
+def test_rotary_scores_depend_on_distances_only(shift, D):
     query, key = torch.randn(2, 3, 7, D, generator=torch.Generator().manual_seed(D))
     positions = torch.arange(7)
     scores = rotary(query, positions, 100.0) @ rotary(key, positions, 100.0).mT
@@ -188,7 +188,7 @@ def test_scores_depend_on_distances_only(shift, D):
     assert largest_difference(scores, moved) <= 1e-3  # an angle of 500 radians in float32 is off by 3e-5
 
 
-def test_a_turn_keeps_the_length_and_position_0_turns_nothing():
+def test_rotary_keeps_lengths_and_position_0():
     x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
     turned = rotary(x, torch.arange(5), 10_000.0)
     assert largest_difference(turned.norm(dim=-1), x.norm(dim=-1)) <= 1e-6
@@ -198,7 +198,7 @@ def test_a_turn_keeps_the_length_and_position_0_turns_nothing():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
-def test_a_turn_keeps_the_precision(dtype):
+def test_rotary_keeps_the_precision(dtype):
     assert rotary(torch.ones(3, 4, dtype=dtype), torch.arange(3), 10.0).dtype == dtype
 
 
@@ -207,7 +207,7 @@ def test_a_turn_keeps_the_precision(dtype):
 
 @settings(max_examples=80)
 @given(S=st.integers(1, 70), reach=st.integers(1, 40), data=st.data())
-def test_blocks_give_what_the_mask_gives(S, reach, data):
+def test_local_attention_equals_masked_attention(S, reach, data):
     lengths = torch.tensor(data.draw(st.lists(st.integers(1, S), min_size=1, max_size=3)))
     B = len(lengths)
     query, key, value = torch.randn(3, B, 2, S, 4, generator=torch.Generator().manual_seed(S))
@@ -219,7 +219,7 @@ def test_blocks_give_what_the_mask_gives(S, reach, data):
     assert blocks.isfinite().all()
 
 
-def test_a_window_of_4_reaches_2_tokens_to_each_side():
+def test_window_of_4_reaches_2_tokens_to_each_side():
     wanted = [[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 0, 1, 1, 1]]
     assert local_mask(None, 5, 2).int().tolist() == wanted
     padded = local_mask(torch.tensor([1, 0, 0, 0, 0]).bool()[None, None, None], 5, 2)
@@ -233,7 +233,7 @@ def test_a_window_of_4_reaches_2_tokens_to_each_side():
 
 @settings(max_examples=30)
 @given(data=st.data(), length=st.integers(1, 20), padding=st.integers(0, 40))
-def test_what_stands_at_padding_never_reaches_real_tokens(precise, data, length, padding):
+def test_padding_never_reaches_real_tokens(precise, data, length, padding):
     ids = torch.tensor([data.draw(st.lists(st.integers(3, 98), min_size=length, max_size=length))])
     filler = torch.tensor([data.draw(st.lists(st.integers(0, 98), min_size=padding, max_size=padding))])
     with torch.no_grad():
@@ -248,7 +248,7 @@ def test_what_stands_at_padding_never_reaches_real_tokens(precise, data, length,
                 assert largest_difference(padded[mask.bool()], alone[0]) <= (1e-3 if before else 1e-11)
 
 
-def test_bfloat16(small):
+def test_modernbert_works_in_bfloat16(small):
     batch = batch_of((30, 9))
     real = batch["attention_mask"].bool()
     with torch.no_grad():
@@ -258,12 +258,12 @@ def test_bfloat16(small):
     assert F.cosine_similarity(coarse.float(), exact, dim=-1).mean() > 0.95
 
 
-def test_nothing_is_returned_unasked(small):
+def test_modernbert_returns_states_only_on_request(small):
     output = small(torch.ones(1, 3, dtype=torch.long))
     assert (output.hidden_states, output.attentions, output.queries, output.keys) == (None,) * 4
 
 
-def test_the_caller_keeps_what_it_passed(small):
+def test_modernbert_leaves_its_arguments_unchanged(small):
     batch, config = batch_of((5, 2)), small.config.to_dict()
     kept = {name: tensor.clone() for name, tensor in batch.items()}
     small(**batch, **EVERYTHING)
@@ -271,7 +271,7 @@ def test_the_caller_keeps_what_it_passed(small):
     assert small.config.to_dict() == config
 
 
-def test_a_new_encoder_is_random_without_biases():
+def test_new_modernbert_is_random_without_biases():
     torch.manual_seed(0)
     encoder = ModernEncoder(Case("gll", 4, 64, 96, 8, "", "gelu", ()).config())
     assert encoder.training
@@ -282,7 +282,7 @@ def test_a_new_encoder_is_random_without_biases():
 
 @pytest.mark.long
 @pytest.mark.parametrize("asked", [False, True])
-def test_one_graph(small, asked):
+def test_modernbert_compiles_to_one_graph(small, asked):
     torch.compiler.reset()
     compiled, batch = torch.compile(small, fullgraph=True, backend="eager"), batch_of((20, 1, 7))
     with torch.no_grad():
@@ -304,7 +304,7 @@ class LastStates(torch.nn.Module):
 
 
 @pytest.mark.long
-def test_as_onnx(tmp_path):
+def test_modernbert_exports_to_onnx(tmp_path):
     pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
     runtime = pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
     encoder = both(Case("gll", 2, 16, 24, 4, "afn", "gelu", ()).config())[0]
@@ -327,7 +327,7 @@ def test_as_onnx(tmp_path):
 
 
 @pytest.mark.parametrize("view", [head_view, model_view])
-def test_views_show_its_attention(small, view):
+def test_views_show_modernbert_attention(small, view):
     tokens = ["[CLS]", "time", "flies", "[SEP]"]
     attentions = small(torch.tensor([[1, 5, 6, 2]]), output_attentions=True).attentions
     assert "flies" in view(attentions, tokens)._repr_html_()
@@ -344,7 +344,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_from_a_folder_that_transformers_saved(folder):
+def test_modernbert_loads_a_folder_of_transformers(folder):
     encoder = ModernEncoder.from_checkpoint(str(folder))
     assert not encoder.training
     official, batch = ModernBertModel.from_pretrained(folder).eval(), batch_of((9, 4))
@@ -355,7 +355,7 @@ def test_from_a_folder_that_transformers_saved(folder):
 
 
 @pytest.mark.parametrize("kind", [ModernBertForMaskedLM, ModernBertForSequenceClassification])
-def test_of_a_model_with_a_head_the_encoder_is_read(kind, tmp_path):
+def test_modernbert_loads_the_encoder_of_a_headed_model(kind, tmp_path):
     torch.manual_seed(0)
     official = shaken(kind(Case("gl", 2, 16, 24, 4, "", "gelu", ()).config()))
     official.save_pretrained(tmp_path)
@@ -365,18 +365,18 @@ def test_of_a_model_with_a_head_the_encoder_is_read(kind, tmp_path):
         assert largest_difference(encoder(**batch).last_hidden_state, wanted) <= 1e-5
 
 
-def test_a_checkpoint_of_bert_is_refused():
+def test_modernbert_refuses_a_checkpoint_of_bert():
     words = r'model_type="bert", and this series builds "modernbert": use .* TransformerEncoder for a BERT$'
     with pytest.raises(ValueError, match=words):
         ModernEncoder.from_checkpoint(None)
 
 
-def test_a_folder_without_configuration_is_refused(tmp_path):
+def test_modernbert_refuses_a_folder_without_config(tmp_path):
     with pytest.raises(ValueError, match=r"holds no config\.json, so it is not a checkpoint: use a ModernBERT"):
         ModernEncoder.from_checkpoint(str(tmp_path))
 
 
-def test_a_folder_whose_weights_do_not_fit_is_refused(folder, tmp_path):
+def test_modernbert_refuses_weights_that_do_not_fit(folder, tmp_path):
     weights = load_file(folder / "model.safetensors")
     weights["layers.1.mlp.Wi.weight"] = weights["layers.1.mlp.Wi.weight"][1:].clone()
     del weights["layers.2.attn_norm.weight"]
@@ -389,7 +389,7 @@ def test_a_folder_whose_weights_do_not_fit_is_refused(folder, tmp_path):
     assert "mis-shaped: layers.1.feed_forward.intermediate.weight (47, 16) for (48, 16)" in str(error.value)
 
 
-def test_weights_with_nan_are_refused(small):
+def test_modernbert_refuses_weights_with_nan(small):
     weights = {name: weight.clone() for name, weight in both(small.config)[1].state_dict().items()}
     weights["final_norm.weight"][0] = torch.nan
     with pytest.raises(ValueError, match=r"^final_norm\.weight holds NaN or inf"):
@@ -433,18 +433,18 @@ LINEAR = {kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4} for ki
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_not_built_is_refused(config, message):
+def test_modernbert_refuses_unsupported_configurations(config, message):
     with pytest.raises(ValueError, match=message):
         ModernEncoder(config)
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
-def test_vectors_of_an_odd_size_are_not_turned(size):
+def test_rotary_refuses_odd_sizes(size):
     with pytest.raises(ValueError, match=f"^a head of {size} numbers cannot be turned in pairs"):
         rotary(torch.ones(2, size), torch.arange(2), 1e4)
 
 
-def test_a_billion_layers_are_refused_before_a_list_of_them_is_made(folder, tmp_path):
+def test_modernbert_refuses_a_billion_layers_early(folder, tmp_path):
     place = shutil.copytree(folder, tmp_path / "deep")
     settings = json.loads((place / "config.json").read_text("utf-8")) | {"num_hidden_layers": 10**9}
     del settings["layer_types"]
@@ -453,7 +453,7 @@ def test_a_billion_layers_are_refused_before_a_list_of_them_is_made(folder, tmp_
         ModernEncoder.from_checkpoint(place)
 
 
-def test_a_quantized_checkpoint_is_refused(folder, tmp_path):
+def test_modernbert_refuses_a_quantized_checkpoint(folder, tmp_path):
     place = shutil.copytree(folder, tmp_path / "quantized")
     settings = json.loads((place / "config.json").read_text("utf-8"))
     settings["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_8bit": True}
@@ -464,7 +464,7 @@ def test_a_quantized_checkpoint_is_refused(folder, tmp_path):
         ModernEncoder.from_checkpoint(place)
 
 
-def test_bad_input_is_refused_as_by_the_other_encoder(small):
+def test_modernbert_refuses_bad_input_as_the_encoder(small):
     with pytest.raises(ValueError, match="input_ids hold 99, outside 0 … 98"):
         small(torch.tensor([[1, 99]]))
     with pytest.raises(ValueError, match="masks every token of a row"):
@@ -473,19 +473,19 @@ def test_bad_input_is_refused_as_by_the_other_encoder(small):
         small(torch.ones(1, 301, dtype=torch.long))
 
 
-def test_it_is_not_packed_in_silence(small):
+def test_embed_refuses_to_pack_modernbert(small):
     with pytest.raises(TypeError, match=r"^a ModernEncoder cannot be packed: pass a TransformerEncoder, or pad"):
         encode_packed(small, **batch_of((5, 2)))
 
 
-def test_a_gate_of_zeros_lets_nothing_through():
+def test_gate_of_zeros_closes_the_feed_forward_network():
     feed_forward = GatedFeedForward(Case("g", 2, 16, 24, 4, "", "gelu", ()).config())
     with torch.no_grad():
         feed_forward.intermediate.weight[24:] = 0
     assert not feed_forward(torch.randn(2, 3, 16)).any()
 
 
-def test_no_module_is_shared(small):
+def test_modernbert_shares_no_module(small):
     modules = [module for _, module in small.named_modules(remove_duplicate=False)]
     assert len({id(module) for module in modules}) == len(modules)
     assert json.dumps(small.config.to_dict())

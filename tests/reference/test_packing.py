@@ -35,7 +35,7 @@ def precise(small) -> TransformerEncoder:
 
 @settings(max_examples=60)
 @given(lengths=st.lists(st.integers(1, 40), min_size=1, max_size=8))
-def test_packed_is_padded_at_real_tokens_and_zero_elsewhere(precise, lengths):
+def test_packed_equals_padded_and_is_zero_at_padding(precise, lengths):
     batch = ragged_batch(lengths)
     real = batch["attention_mask"].bool()
     with torch.no_grad():
@@ -45,7 +45,7 @@ def test_packed_is_padded_at_real_tokens_and_zero_elsewhere(precise, lengths):
     assert not packed[~real].any()
 
 
-def test_pairs_and_pretrained_weights(encoder, tokenizer):
+def test_packed_equals_padded_for_pretrained_pairs(encoder, tokenizer):
     batch = tokenizer([PAIR[0], "no", PAIR[1]], [PAIR[1], "yes", "no"])
     real = batch["attention_mask"].bool()
     assert batch["token_type_ids"].any()
@@ -55,7 +55,7 @@ def test_pairs_and_pretrained_weights(encoder, tokenizer):
 
 
 @pytest.mark.parametrize("kind", [torch.long, torch.bool, torch.float])
-def test_padding_may_stand_anywhere(small, kind):
+def test_packing_takes_padding_anywhere(small, kind):
     ids, types, _ = ragged_batch([6, 6]).values()
     mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 0, 1, 0, 1, 0]])
     with torch.no_grad():
@@ -64,7 +64,7 @@ def test_padding_may_stand_anywhere(small, kind):
     assert largest_difference(packed[mask.bool()], padded[mask.bool()]) <= 1e-5
 
 
-def test_no_padding_is_computed_and_hooks_run(small):
+def test_packing_skips_padding_and_runs_hooks(small):
     seen = []
     modules = [small.layers[1], small.layers[1].attention, small.layers[1].feed_forward]
     handles = [
@@ -76,11 +76,11 @@ def test_no_padding_is_computed_and_hooks_run(small):
     assert seen == [(1, 18, 24)] * 3
 
 
-def test_texts_of_one_length_that_stand_together_share_a_call():
+def test_packed_texts_of_one_length_share_a_call():
     assert TextBoundaries([9, 2, 2, 5, 2]).groups == [(1, 9), (2, 2), (1, 5), (1, 2)]
 
 
-def test_options_by_name_reach_the_fused_attention():
+def test_packing_passes_keyword_options_to_attention():
     query, key, value = torch.randn(3, 1, 2, 5, 4, generator=torch.Generator().manual_seed(0))
     with TextBoundaries([3, 2]):
         packed = F.scaled_dot_product_attention(query, key, value, scale=3.0)
@@ -91,7 +91,7 @@ def test_options_by_name_reach_the_fused_attention():
     assert torch.allclose(packed, torch.cat(alone, dim=2), atol=1e-6)
 
 
-def test_gradients_are_those_of_the_padded_batch(small):
+def test_packed_gradients_equal_those_of_padding(small):
     batch = ragged_batch([7, 3, 3])
     real = batch["attention_mask"].bool()
     found = []
@@ -102,7 +102,7 @@ def test_gradients_are_those_of_the_padded_batch(small):
     assert torch.allclose(*found, rtol=1e-4, atol=1e-4)
 
 
-def test_dropout_of_attention_is_passed_on(small, monkeypatch):
+def test_packing_passes_attention_dropout_on(small, monkeypatch):
     attention, batch = small.layers[0].attention, ragged_batch([4, 2])
     with torch.no_grad():
         kept = encode_packed(small, **batch)
@@ -111,14 +111,14 @@ def test_dropout_of_attention_is_passed_on(small, monkeypatch):
         assert not torch.allclose(encode_packed(small, **batch), kept)
 
 
-def test_the_mode_ends_with_its_block(small):
+def test_packing_mode_ends_with_its_block(small):
     batch = ragged_batch([4, 2])
     before = small(**batch).last_hidden_state
     encode_packed(small, **batch)
     assert torch.equal(small(**batch).last_hidden_state, before)
 
 
-def test_an_attention_that_is_not_fused_is_refused(small, monkeypatch):
+def test_packing_refuses_attention_that_is_not_fused(small, monkeypatch):
     forward = MultiHeadAttention.forward
     with_weights = lambda self, states, mask, _: forward(self, states, mask, True)  # noqa: E731
     monkeypatch.setattr(MultiHeadAttention, "forward", with_weights)
@@ -131,7 +131,7 @@ def test_an_attention_that_is_not_fused_is_refused(small, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-def test_other_numbers_than_float32(small, dtype):
+def test_packing_takes_other_dtypes(small, dtype):
     batch, other = ragged_batch([4, 2]), copy.deepcopy(small).to(dtype)
     packed = encode_packed(other, **batch)
     assert packed.dtype == dtype
@@ -141,7 +141,7 @@ def test_other_numbers_than_float32(small, dtype):
     assert embed(["a film", "no"], other, tiny_tokenizer(30)).dtype == torch.float32
 
 
-def test_embed_packs_a_batch_of_any_lengths_at_once(small, monkeypatch):
+def test_embed_packs_a_batch_of_any_lengths(small, monkeypatch):
     shapes = []
 
     def watch(encoder, input_ids, **others):

@@ -61,7 +61,7 @@ def weights_of(run: Run) -> torch.Tensor:
     return torch.cat([weight.detach().flatten() for weight in run.model.parameters()]).clone()
 
 
-def test_it_learns(tmp_path):
+def test_pretrain_learns(tmp_path):
     run = new_run(Settings(steps=60, batch_size=8, learning_rate=2e-2, probability=0.3))
     run.learn(60, tmp_path, quiet=True)
     assert run.done == len(run.history.step_losses) == 60
@@ -73,7 +73,7 @@ def test_it_learns(tmp_path):
 
 
 @pytest.mark.parametrize("at", [3, 4, 7])
-def test_a_run_that_stopped_comes_to_the_same_weights(tmp_path, at):
+def test_resumed_run_ends_with_the_same_weights(tmp_path, at):
     whole = new_run()
     whole.learn(8, tmp_path / "whole", quiet=True)
     stopped = new_run()
@@ -89,7 +89,7 @@ def test_a_run_that_stopped_comes_to_the_same_weights(tmp_path, at):
     assert resumed.curve[-1]["loss"] == whole.curve[-1]["loss"]
 
 
-def test_going_on_without_the_optimizer_would_show(tmp_path):
+def test_resuming_without_the_optimizer_changes_weights(tmp_path):
     whole, stopped = new_run(), new_run()
     whole.learn(8, tmp_path / "whole", quiet=True)
     stopped.learn(4, tmp_path, quiet=True)
@@ -102,7 +102,7 @@ def test_going_on_without_the_optimizer_would_show(tmp_path):
     assert not torch.allclose(weights_of(forgetful), weights_of(whole))
 
 
-def test_beside_its_state_lies_a_checkpoint(tmp_path):
+def test_pretrain_saves_a_checkpoint_with_its_state(tmp_path):
     run = new_run()
     run.learn(3, tmp_path, quiet=True)
     loaded = TransformerForMaskedLM.from_checkpoint(str(tmp_path / CHECKPOINT))
@@ -183,13 +183,13 @@ def test_foreign_state_raises(tmp_path, name):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\0" * 100])
-def test_a_state_that_is_not_whole(tmp_path, content):
+def test_resume_refuses_an_incomplete_state(tmp_path, content):
     (tmp_path / STATE_FILE).write_bytes(content)
     with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: fetch or save it again"):
         new_run().resume(tmp_path)
 
 
-def test_a_full_disk_leaves_the_last_round(tmp_path, monkeypatch):
+def test_full_disk_keeps_the_last_round(tmp_path, monkeypatch):
     run = new_run()
     run.learn(3, tmp_path, quiet=True)
     saved = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -204,7 +204,7 @@ def test_a_full_disk_leaves_the_last_round(tmp_path, monkeypatch):
     assert [path.read_bytes() for path in saved] == before
 
 
-def test_a_loss_that_is_not_finite_is_told(tmp_path):
+def test_pretrain_stops_at_a_loss_that_is_not_finite(tmp_path):
     run = new_run(Settings(steps=8, batch_size=4, learning_rate=1e-2))
     run.learn(3, tmp_path, quiet=True)
     with torch.no_grad():
@@ -216,7 +216,7 @@ def test_a_loss_that_is_not_finite_is_told(tmp_path):
     assert resumed.done == 3
 
 
-def test_a_batch_in_which_chance_asks_for_no_word_is_learned_from_too(tmp_path):
+def test_pretrain_learns_from_a_batch_with_one_selected_word(tmp_path):
     run = new_run(Settings(steps=40, batch_size=1, learning_rate=1e-3, probability=0.02))
     run.learn(40, tmp_path, quiet=True)
     assert run.done == 40
@@ -233,19 +233,19 @@ def test_a_batch_in_which_chance_asks_for_no_word_is_learned_from_too(tmp_path):
         ({"seed": -1}, r"seed=-1"),
     ],
 )
-def test_settings_with_which_nothing_can_be_learned(settings, message):
+def test_settings_refuse_values_that_learn_nothing(settings, message):
     with pytest.raises(ValueError, match=message):
         new_run(Settings(**vars(SETTINGS) | settings))
 
 
-def test_a_vocabulary_of_another_model():
+def test_run_refuses_the_vocabulary_of_another_model():
     run = new_run()
     parts = (train_vocabulary(TEXTS, 50), run.rows, run.held_out, SETTINGS, run.accelerator)
     with pytest.raises(ValueError, match=rf"the model's vocab_size is {run.model.config.vocab_size}"):
         Run(run.model, *parts)
 
 
-def test_each_epoch_has_every_row_once_in_another_order(monkeypatch):
+def test_endless_batches_shuffle_each_epoch(monkeypatch):
     monkeypatch.setattr(pretraining, "WINDOW", 6)
     settings = Settings(batch_size=2)
     batches = list(islice(endless_batches(12, settings), 12))
@@ -259,7 +259,7 @@ def test_each_epoch_has_every_row_once_in_another_order(monkeypatch):
 # From words to texts
 
 
-def test_partners_find_each_other():
+def test_train_contrastive_learns_pairs():
     """Each word has another one for a partner, which nobody could know."""
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY))
@@ -272,7 +272,7 @@ def test_partners_find_each_other():
     assert not encoder.training
 
 
-def test_a_text_alone_finds_itself_through_dropout():
+def test_train_contrastive_learns_single_texts():
     """At first a text read twice differs from itself; it learns to differ more from the others."""
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY | DROPOUT | {"initializer_range": 0.2}))
@@ -285,7 +285,7 @@ def test_a_text_alone_finds_itself_through_dropout():
     assert not encoder.training
 
 
-def test_without_dropout_a_text_alone_has_nothing_to_find():
+def test_train_contrastive_needs_dropout_for_single_texts():
     none = dict.fromkeys(DROPOUT, 0.0)
     with pytest.raises(ValueError, match="without dropout a text read twice is the same: build the encoder with"):
         train_contrastive(TransformerEncoder(BertConfig(**TINY | none)), tiny_tokenizer(), ["a", "b"])
@@ -301,12 +301,12 @@ def test_without_dropout_a_text_alone_has_nothing_to_find():
         ([], ValueError, "got an empty list"),
     ],
 )
-def test_texts_that_cannot_be_contrasted(texts, error, words):
+def test_train_contrastive_refuses_bad_texts(texts, error, words):
     with pytest.raises(error, match=words):
         train_contrastive(TransformerEncoder(BertConfig(**TINY | DROPOUT)), tiny_tokenizer(), texts)
 
 
-def test_the_loss_of_pairs_is_that_of_finding_the_partner():
+def test_contrastive_loss_is_the_cross_entropy_of_cosines():
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY)).eval()
     rows = [([2, 5, 3], [2, 6, 7, 3]), ([2, 8, 9, 3], [2, 10, 3]), ([2, 11, 3], [2, 12, 3])]
@@ -336,7 +336,7 @@ def command(folder: Path, texts: list[str], monkeypatch) -> None:
 @unix_only
 @pytest.mark.long
 @pytest.mark.parametrize("end", ["killed", "interrupted", "full"])
-def test_ended_at_any_file_operation_it_comes_to_the_same_weights(tmp_path, monkeypatch, end):
+def test_run_killed_at_any_file_operation_resumes(tmp_path, monkeypatch, end):
     """Each moment in a forked process, and the same command again after it."""
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
     command(tmp_path / "whole", texts, monkeypatch)
@@ -398,7 +398,7 @@ SCRIPTS = {  # a text, whether it is read without capitals and accents, and its 
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_vocabulary_of_any_script(name):
+def test_learn_vocabulary_takes_any_script(name):
     """Twice the same, whole words where they are frequent, and the pieces are those of the library."""
     text, lowercase, words = SCRIPTS[name]
     first, second = (learn_vocabulary(lambda: iter([text] * 30), 150, lowercase) for _ in range(2))
@@ -408,12 +408,12 @@ def test_a_vocabulary_of_any_script(name):
     assert fast.encode(text, add_special_tokens=False).tokens == words
 
 
-def test_rare_characters_are_no_part_of_a_vocabulary():
+def test_learn_vocabulary_drops_rare_characters():
     tokenizer = learn_vocabulary(lambda: iter(["a good film"] * 9 + ["Ω"]), 100)
     assert tokenizer.tokenize("a Ω film") == ["a", "[UNK]", "film"]
 
 
-def test_rows_on_the_disk_are_those_in_memory(tmp_path):
+def test_write_rows_equals_fill_rows(tmp_path):
     tokenizer = train_vocabulary(TEXTS, 80)
     fill = partial(fill_rows, tokenizer=tokenizer, length=16)
     with (tmp_path / "rows").open("w+b") as file:
@@ -438,7 +438,7 @@ def corpus(tmp_path) -> Path:
     return tmp_path / "texts.txt"
 
 
-def test_own_texts_are_learned_judged_and_gone_on_with(tmp_path, corpus, monkeypatch, capsys):
+def test_pretrain_script_learns_own_texts_and_resumes(tmp_path, corpus, monkeypatch, capsys):
     own_command(tmp_path / "whole", [corpus], monkeypatch)
     printed = capsys.readouterr().out
     assert printed.startswith("Some cells of the notebooks need a larger model (num_hidden_layers=1, not 6;")
@@ -455,14 +455,14 @@ def test_own_texts_are_learned_judged_and_gone_on_with(tmp_path, corpus, monkeyp
         own_command(tmp_path / "whole", [corpus], monkeypatch, "--cased", "--vocabulary", "70")
 
 
-def test_the_notebooks_needs_can_be_met():
+def test_pretrain_sizes_meet_the_notebooks_needs():
     config = BertConfig(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
     assert pretrain.requirements(config, "all-MiniLM-L6-v2") == "The notebooks will run on this model."
     assert "its first piece" in pretrain.requirements(config, None)
 
 
 @pytest.mark.parametrize("split", ["\n", "\n\n", "\r\n\r\n"])
-def test_texts_are_lines_or_blocks(tmp_path, split):
+def test_read_texts_takes_lines_or_blocks(tmp_path, split):
     (tmp_path / "a.txt").write_text("\ufeff" + split.join(["one", "two", "three"]) + split, "utf-8", newline="")
     (tmp_path / "b.txt").write_text("four\nfive\n\nsix", "utf-8")
     found = [*read_texts([tmp_path / "a.txt", tmp_path / "b.txt"])]
@@ -513,7 +513,7 @@ def test_invalid_options_end_before_anything_is_written(tmp_path, monkeypatch, o
 
 
 @unix_only
-def test_a_checkpoint_folder_with_notes_is_told_before_training(tmp_path, monkeypatch):
+def test_pretrain_script_refuses_foreign_files_early(tmp_path, monkeypatch):
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
     command(tmp_path, texts, monkeypatch)
     (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
@@ -523,7 +523,7 @@ def test_a_checkpoint_folder_with_notes_is_told_before_training(tmp_path, monkey
 
 
 @pytest.mark.long
-def test_the_command_leaves_a_folder_of_something_else_alone(tmp_path):
+def test_pretrain_script_refuses_a_foreign_folder(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     done = run_pretraining(tmp_path)
     assert done.returncode != 0

@@ -41,7 +41,7 @@ def unit_vectors() -> torch.Tensor:
     return F.normalize(torch.randn(600, 16, generator=torch.Generator().manual_seed(0)), dim=1)
 
 
-def test_embeddings_equal_sentence_transformers(peer, encoder, tokenizer, official_tokenizer):
+def test_embed_equals_sentence_transformers(peer, encoder, tokenizer, official_tokenizer):
     peer.max_seq_length = 512
     texts = TEXTS + reviews().test.texts[:15]
     expected = torch.from_numpy(peer.encode(texts, normalize_embeddings=True))
@@ -52,7 +52,7 @@ def test_embeddings_equal_sentence_transformers(peer, encoder, tokenizer, offici
     assert largest_difference(vectors.norm(dim=1), torch.ones(20)) <= 1e-5
 
 
-def test_a_text_longer_than_the_positions_is_cut(peer, encoder, tokenizer):
+def test_embed_truncates_to_the_positions(peer, encoder, tokenizer):
     peer.max_seq_length = 512
     text = "a film that would not end " * 200
     expected = torch.from_numpy(peer.encode([text], normalize_embeddings=True))
@@ -60,13 +60,13 @@ def test_a_text_longer_than_the_positions_is_cut(peer, encoder, tokenizer):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 7])
-def test_order_and_batches_do_not_matter(encoder, tokenizer, batch_size):
+def test_embed_is_independent_of_order_and_batches(encoder, tokenizer, batch_size):
     together = embed(TEXTS, encoder, tokenizer)
     assert largest_difference(embed(TEXTS, encoder, tokenizer, batch_size), together) <= 1e-5
     assert largest_difference(embed(TEXTS[::-1], encoder, tokenizer).flip(0), together) <= 1e-5
 
 
-def test_dropout_is_off_while_embedding_and_back_on_after(tokenizer):
+def test_embed_turns_dropout_off_and_back_on(tokenizer):
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(hidden_size=24, num_attention_heads=2, num_hidden_layers=1)).train()
     assert torch.equal(embed(["a film"], encoder, tokenizer), embed(["a film"], encoder, tokenizer))
@@ -76,18 +76,18 @@ def test_dropout_is_off_while_embedding_and_back_on_after(tokenizer):
 @pytest.mark.parametrize(
     ("texts", "error"), [([], "got an empty list"), (["a", ""], "text 1 is empty"), (["  "], "text 0 is empty")]
 )
-def test_nothing_to_embed(encoder, tokenizer, texts, error):
+def test_embed_refuses_empty_input(encoder, tokenizer, texts, error):
     with pytest.raises(ValueError, match=error):
         embed(texts, encoder, tokenizer)
 
 
-def test_mean_pooling_leaves_padding_out():
+def test_mean_pooling_ignores_padding():
     states = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [99.0, 99.0]], [[5.0, 6.0], [99.0, 99.0], [99.0, 99.0]]])
     pooled = mean_pooling(states, torch.tensor([[1, 1, 0], [1, 0, 0]]))
     assert torch.equal(pooled, torch.tensor([[2.0, 3.0], [5.0, 6.0]]))
 
 
-def test_bad_masks():
+def test_mean_pooling_refuses_bad_masks():
     states = torch.zeros(2, 3, 4)
     with pytest.raises(ValueError, match=r"masks every token of a row, so there is nothing to average"):
         mean_pooling(states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
@@ -96,13 +96,13 @@ def test_bad_masks():
 
 
 @pytest.mark.parametrize("query", ["Apple", "apple", "who makes the iPhone", "Who makes the iPhone?"])
-def test_apple_comes_first(directory, encoder, tokenizer, query):
+def test_search_finds_apple_first(directory, encoder, tokenizer, query):
     names, vectors = directory
     _, indices = search(embed([query], encoder, tokenizer), vectors, k=3)
     assert names[indices[0, 0]] == "Apple Inc."
 
 
-def test_companies_are_found_by_what_they_do(directory, encoder, tokenizer):
+def test_search_finds_companies_by_what_they_do(directory, encoder, tokenizer):
     names, vectors = directory
     queries, expected = zip(*company_queries(), strict=True)
     _, indices = search(embed(queries, encoder, tokenizer), vectors, k=3)
@@ -114,13 +114,13 @@ def test_companies_are_found_by_what_they_do(directory, encoder, tokenizer):
     assert hits_at_3 >= 0.95 * len(queries)
 
 
-def test_a_company_is_found_by_its_own_name(directory, encoder, tokenizer):
+def test_search_finds_a_company_by_its_name(directory, encoder, tokenizer):
     names, vectors = directory
     _, indices = search(embed(names, encoder, tokenizer), vectors, k=1)
     assert sum(index == number for number, index in enumerate(indices[:, 0].tolist())) >= 0.95 * len(names)
 
 
-def test_exact_search_compares_with_every_vector(unit_vectors):
+def test_search_compares_with_every_vector(unit_vectors):
     scores, indices = search(unit_vectors[:5], unit_vectors, k=4)
     cosines = unit_vectors[:5] @ unit_vectors.T
     assert indices[:, 0].tolist() == [0, 1, 2, 3, 4]
@@ -128,7 +128,7 @@ def test_exact_search_compares_with_every_vector(unit_vectors):
     assert torch.equal(cosines.gather(1, indices), scores)
 
 
-def test_the_graph_finds_nearly_all_and_is_built_alike_each_time(unit_vectors):
+def test_hnsw_index_finds_nearly_all_and_is_deterministic(unit_vectors):
     exact = search(unit_vectors[:50], unit_vectors, k=10)
     found = search_index(unit_vectors[:50], hnsw_index(unit_vectors), k=10)
     hits = (found.indices[:, :, None] == exact.indices[:, None, :]).any(dim=2)
@@ -138,14 +138,14 @@ def test_the_graph_finds_nearly_all_and_is_built_alike_each_time(unit_vectors):
     assert torch.equal(found.indices, again.indices)
 
 
-def test_all_of_a_small_index_can_be_asked_for(unit_vectors):
+def test_search_index_returns_all_of_a_small_index(unit_vectors):
     few = unit_vectors[:7]
     exact, found = search(few, few, k=7), search_index(few, hnsw_index(few), k=7)
     assert torch.equal(exact.indices, found.indices)
 
 
 @pytest.mark.parametrize("k", [0, 8, -1])
-def test_more_neighbours_than_vectors(unit_vectors, k):
+def test_search_refuses_more_neighbours_than_vectors(unit_vectors, k):
     few = unit_vectors[:7]
     with pytest.raises(ValueError, match=rf"k={k}, but there are 7 vectors to search: use k from 1 to 7"):
         search(few, few, k)
@@ -154,14 +154,14 @@ def test_more_neighbours_than_vectors(unit_vectors, k):
 
 
 @pytest.mark.parametrize("wrong", [torch.ones(16), torch.ones(2, 15), torch.ones(1, 2, 16)])
-def test_queries_of_another_width(unit_vectors, wrong):
+def test_search_refuses_queries_of_another_width(unit_vectors, wrong):
     with pytest.raises(ValueError, match=r"queries must be \(Q, 16\) as the vectors are, got"):
         search(wrong, unit_vectors)
     with pytest.raises(ValueError, match=r"queries must be \(Q, 16\) as the vectors are, got"):
         search_index(wrong, hnsw_index(unit_vectors))
 
 
-def test_nothing_to_search(unit_vectors):
+def test_search_refuses_an_empty_index(unit_vectors):
     for build in (hnsw_index, lambda vectors: search(unit_vectors[:1], vectors)):
         with pytest.raises(ValueError, match=r"vectors must be \(N, H\) with one or more, got \(0, 16\)"):
             build(torch.empty(0, 16))
@@ -191,13 +191,13 @@ def run_alone(program: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.long
-def test_importing_search_brings_neither_faiss_nor_an_exporter():
+def test_importing_search_loads_neither_faiss_nor_onnx():
     """Beyond what torch and transformers import themselves."""
     done = run_alone(IMPORTS)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
 
-def test_an_index_without_faiss_says_what_to_install(monkeypatch, unit_vectors):
+def test_hnsw_index_names_the_missing_package(monkeypatch, unit_vectors):
     index = hnsw_index(unit_vectors)
     monkeypatch.setitem(sys.modules, "faiss", None)
     for use in (lambda: hnsw_index(unit_vectors), lambda: search_index(unit_vectors[:1], index)):
@@ -228,7 +228,7 @@ print(refused)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 @pytest.mark.long
-def test_no_setting_of_the_graph_ends_the_process():
+def test_hnsw_index_survives_all_settings():
     """In a process of its own with limited memory: a kernel would be gone with everything in it."""
     done = run_alone(SETTINGS)
     assert (done.returncode, done.stdout.strip()) == (0, str(8 * 5 - 3 * 2)), done.stderr
@@ -245,7 +245,7 @@ def test_no_setting_of_the_graph_ends_the_process():
         ({"pooling_mode": "mean"}, ["Transformer", "Pooling", "Dense", "Normalize"], "Dense"),
     ],
 )
-def test_vectors_that_are_not_means_are_refused(tmp_path, pooling, modules, refused):
+def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, refused):
     BertModel(BertConfig(**TINY)).save_pretrained(tmp_path)
     (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
@@ -265,7 +265,7 @@ def test_vectors_that_are_not_means_are_refused(tmp_path, pooling, modules, refu
                 call()
 
 
-def test_the_pooling_is_fetched_from_the_hub():
+def test_pooling_is_fetched_from_the_hub():
     files = [POOLING, MODULES, "config.json", "model.safetensors", "tokenizer.json"]
     others = ["pytorch_model.bin", "onnx/model.onnx", "openvino/openvino_model.xml"]
     assert [*filter_repo_objects([*files, *others], allow_patterns=FETCHED)] == files

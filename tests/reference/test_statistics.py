@@ -8,7 +8,7 @@ from utils.statistics import bootstrap_interval, t_interval, wilson_interval
 
 
 @pytest.mark.parametrize("total", [1, 2, 10, 29, 263, 1000])
-def test_wilsons_interval_is_scipys(total):
+def test_wilson_interval_equals_scipys(total):
     for right in range(0, total + 1, max(1, total // 10)):
         expected = binomtest(right, total).proportion_ci(confidence_level=0.95, method="wilson")
         assert wilson_interval(right, total) == pytest.approx((expected.low, expected.high), abs=1e-4)
@@ -17,30 +17,30 @@ def test_wilsons_interval_is_scipys(total):
 @pytest.mark.parametrize(
     ("right", "total", "expected"), [(0, 10, (0, 0.2775)), (81, 263, (0.2553, 0.3662)), (1, 29, (0.0061, 0.1718))]
 )
-def test_wilsons_interval_is_the_published_one(right, total, expected):
+def test_wilson_interval_equals_the_published_one(right, total, expected):
     """Newcombe 1998, method 3."""
     assert wilson_interval(right, total) == pytest.approx(expected, abs=1e-4)
 
 
-def test_wilsons_interval_stays_within_0_and_1():
+def test_wilson_interval_stays_within_0_and_1():
     for total in (1, 3, 50):
         assert wilson_interval(0, total)[0] == 0
         assert wilson_interval(total, total)[1] == 1
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 0), (3, 2), (-1, 2)])
-def test_counts_that_are_no_share(right, total):
+def test_wilson_interval_refuses_impossible_counts(right, total):
     with pytest.raises(ValueError, match=rf"{right} right answers of {total}: use 0 to the total"):
         wilson_interval(right, total)
 
 
-def test_a_bootstrap_interval_is_about_the_normal_one():
+def test_bootstrap_interval_is_close_to_the_normal_one():
     low, high = bootstrap_interval(range(100))
     assert low == pytest.approx(49.5 - 1.96 * 2.887, abs=0.5)
     assert high == pytest.approx(49.5 + 1.96 * 2.887, abs=0.5)
 
 
-def test_a_bootstrap_interval_depends_on_the_seed_alone():
+def test_bootstrap_interval_depends_on_the_seed_alone():
     values = np.random.default_rng(0).normal(size=20)
     np.random.seed(1)  # noqa: NPY002 - the global generator must not matter
     first = bootstrap_interval(values)
@@ -49,7 +49,7 @@ def test_a_bootstrap_interval_depends_on_the_seed_alone():
     assert bootstrap_interval(values, seed=1) != first
 
 
-def test_a_bootstrap_interval_covers_the_mean_19_times_in_20():
+def test_bootstrap_interval_covers_the_mean_19_times_in_20():
     """Of 400 samples of 50 values; a share of 0.95 has a standard error of 0.011 there."""
     generator = np.random.default_rng(0)
     samples = generator.normal(3, 2, size=(400, 50))
@@ -59,14 +59,14 @@ def test_a_bootstrap_interval_covers_the_mean_19_times_in_20():
 
 
 @pytest.mark.parametrize("size", [2, 5, 7, 40])
-def test_a_t_interval_is_scipys(size):
+def test_t_interval_equals_scipys(size):
     values = np.random.default_rng(size).normal(3, 2, size=size)
     expected = ttest_1samp(values, 0).confidence_interval(0.95)
     assert t_interval(values) == pytest.approx((expected.low, expected.high))
     assert t_interval([0.5] * size) == (0.5, 0.5)
 
 
-def test_of_few_values_a_t_interval_covers_the_mean_and_a_bootstrap_interval_does_not():
+def test_t_interval_covers_the_mean_of_few_values():
     """Of 1,000 samples of 5 values; a share of 0.95 has a standard error of 0.007 there."""
     samples = np.random.default_rng(0).normal(3, 2, size=(1000, 5))
     for interval, least, most in ((t_interval, 0.93, 0.97), (bootstrap_interval, 0.7, 0.9)):
@@ -76,6 +76,6 @@ def test_of_few_values_a_t_interval_covers_the_mean_and_a_bootstrap_interval_doe
 
 @pytest.mark.parametrize("interval", [bootstrap_interval, t_interval])
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, float("nan")], [1.0, float("inf")], [[1.0, 2.0]]])
-def test_values_without_an_interval(interval, values):
+def test_intervals_refuse_bad_values(interval, values):
     with pytest.raises(ValueError, match=r"values must be at least two finite numbers"):
         interval(values)

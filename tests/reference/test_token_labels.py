@@ -64,7 +64,7 @@ def official_and_ours(**options):
 
 
 @pytest.mark.parametrize("num_labels", [2, 3, 8])
-def test_logits_loss_and_gradients_equal_the_official_ones(num_labels):
+def test_token_classifier_equals_the_official_model(num_labels):
     official, ours = official_and_ours(num_labels=num_labels)
     batch = batch_with_padding()
     labels, real = labels_of(batch, num_labels), batch["attention_mask"].bool()
@@ -81,7 +81,7 @@ def test_logits_loss_and_gradients_equal_the_official_ones(num_labels):
         assert largest_difference(weight.grad, renamed.state_dict()[name]) <= 1e-5, name
 
 
-def test_the_loss_that_is_trained_is_the_official_one():
+def test_token_classification_loss_equals_the_official_one():
     official, ours = official_and_ours(num_labels=8)
     rows = [([2, 9, 11, 3], [IGNORED, 5, IGNORED, IGNORED]), ([2, 30, 3], [IGNORED, 1, IGNORED])]
     inputs = {"input_ids": torch.tensor([[2, 9, 11, 3], [2, 30, 3, 0]])}
@@ -93,12 +93,12 @@ def test_the_loss_that_is_trained_is_the_official_one():
 
 
 @pytest.mark.parametrize("num_labels", [0, 1])
-def test_too_few_classes(num_labels):
+def test_token_classifier_refuses_too_few_classes(num_labels):
     with pytest.raises(ValueError, match=rf"num_labels={num_labels} must be a whole number of 2 or more"):
         TransformerForTokenClassification(BertConfig(**TINY, num_labels=num_labels))
 
 
-def test_it_is_saved_and_read_by_pipeline(tmp_path):
+def test_saved_token_classifier_loads_in_pipeline(tmp_path):
     torch.manual_seed(0)
     model = TransformerForTokenClassification.from_checkpoint(DEFAULT_CHECKPOINT, num_labels=8)
     torch.nn.init.normal_(model.classifier.weight, std=0.5)
@@ -115,7 +115,7 @@ def test_it_is_saved_and_read_by_pipeline(tmp_path):
     assert len(set(said)) > 1
 
 
-def test_an_encoder_has_no_head():
+def test_token_classifier_refuses_an_encoder():
     with pytest.raises(ValueError, match=r"holds no weights of this model's head.*num_labels=2"):
         TransformerForTokenClassification.from_checkpoint()
 
@@ -123,30 +123,30 @@ def test_an_encoder_has_no_head():
 # Labels at pieces
 
 
-def test_a_label_stands_at_the_first_piece(tokenizer):
+def test_align_labels_the_first_piece(tokenizer):
     ids, labels = align(["an", "unaffable", "kurosawa"], [4, 0, 5], tokenizer)
     assert ids == tokenizer.encode("an unaffable kurosawa")
     assert labels == [IGNORED, 4, 0, IGNORED, IGNORED, 5, IGNORED, IGNORED, IGNORED]
 
 
-def test_both_tokenizers_give_the_same():
+def test_align_takes_both_tokenizers():
     texts = opening_passages(imdb_reviews("test")[:200])
     ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()
     assert all(align(*text, ours) == align(*text, official) for text in texts)
 
 
 @pytest.mark.parametrize("word", ["\x96", "\u200b", "", " "])
-def test_no_label_is_lost_with_a_word_of_which_nothing_is_left(tokenizer, word):
+def test_align_keeps_labels_of_words_without_pieces(tokenizer, word):
     ids, labels = align(["a", word, "b"], [1, 2, 3], tokenizer)
     assert [label for label in labels if label != IGNORED] == [1, 2, 3]
     assert len(ids) == len(labels)
 
 
-def test_no_words(tokenizer):
+def test_align_takes_no_words(tokenizer):
     assert align([], [], tokenizer) == (tokenizer.encode(""), [IGNORED, IGNORED])
 
 
-def test_a_label_too_few(tokenizer):
+def test_align_refuses_a_missing_label(tokenizer):
     with pytest.raises(ValueError, match="2 words and 1 labels: pass one label per word"):
         align(["a", "b"], [1], tokenizer)
 
@@ -154,7 +154,7 @@ def test_a_label_too_few(tokenizer):
 # Labels for free
 
 
-def test_what_is_taken_away_is_put_back():
+def test_restore_formatting_inverts_strip_formatting():
     text = "Is it good? Yes, said Kurosawa. I don't know, sir."
     words, labels = strip_formatting(text)
     assert " ".join(words) == "is it good yes said kurosawa i don't know sir"
@@ -172,13 +172,13 @@ def test_what_is_taken_away_is_put_back():
         ("- --", [], None),
     ],
 )
-def test_single_words(text, words, label):
+def test_strip_formatting_labels_single_words(text, words, label):
     found = strip_formatting(text)
     assert found.words == words
     assert [FORMATS[number] for number in found.labels] == [label] * len(words)
 
 
-def test_passages_are_whole_sentences_of_the_beginning():
+def test_opening_passages_are_complete_sentences():
     found = opening_passages(["One two three. Four five six seven eight! Nine ten.", "Too short."], max_words=9)
     assert found == [strip_formatting("One two three. Four five six seven eight!")]
 
@@ -186,7 +186,7 @@ def test_passages_are_whole_sentences_of_the_beginning():
 # Scores
 
 
-def test_scores_leave_out_what_gives_itself_away():
+def test_score_kind_ignores_first_capital_and_last_mark():
     truth, answers = [[4, 0, 5, 4, 2]], [[4, 4, 5, 0, 2]]
     capital = score_kind(truth, answers, KINDS["capital"])
     assert capital == (1, 2, 2)
@@ -196,12 +196,12 @@ def test_scores_leave_out_what_gives_itself_away():
     assert score_kind(truth, answers, KINDS["full stop"]).f1 == 0
 
 
-def test_names_are_runs_of_capitals():
+def test_capitalized_names_are_runs_of_capitals():
     assert capitalized_names([4, 4, 4, 0, 5, 4, 0, 4]) == {("name", *ends) for ends in ((1, 3), (4, 5), (5, 6), (7, 8))}
     assert capitalized_names([0, 0]) == capitalized_names([]) == set()
 
 
-def test_a_name_counts_only_whole():
+def test_score_names_counts_complete_names():
     truth, answers = [[0, 4, 4, 4, 0, 4, 4, 0, 4]], [[0, 0, 4, 4, 0, 4, 4, 0, 4]]
     assert score_names(truth, answers) == (2, 3, 3)
     assert score_names(truth, answers, min_words=2) == (1, 2, 2)
@@ -210,12 +210,12 @@ def test_a_name_counts_only_whole():
 SEQEVAL = json.loads((Path(__file__).parent / "seqeval.json").read_text("utf-8"))
 
 
-def test_spans_are_those_of_seqeval():
+def test_spans_equal_those_of_seqeval():
     assert [spans(labels) for labels in SEQEVAL["truth"]] == [set(map(tuple, found)) for found in SEQEVAL["spans"]]
 
 
 @pytest.mark.parametrize("kind", SEQEVAL["scores"])
-def test_whole_spans_are_scored_as_by_seqeval(kind):
+def test_score_spans_equals_seqeval(kind):
     sides = [
         [{span for span in spans(labels) if kind in (span[0], "micro avg")} for labels in SEQEVAL[side]]
         for side in ("truth", "answers")
@@ -225,7 +225,7 @@ def test_whole_spans_are_scored_as_by_seqeval(kind):
     assert 0.1 < found.f1 < 0.9
 
 
-def test_labels_without_marks_go_on():
+def test_spans_continue_labels_without_prefix():
     assert spans(["PER", "PER", "LOC", "O", "PER", "B-PER"]) == {
         ("PER", 0, 2),
         ("LOC", 2, 3),
@@ -242,21 +242,21 @@ def test_labels_without_marks_go_on():
         ("U-PER U-PER L-PER", {("PER", 0, 1), ("PER", 1, 2), ("PER", 2, 3)}),
     ],
 )
-def test_spans_of_other_schemes(labels, wanted):
+def test_spans_take_other_schemes(labels, wanted):
     assert spans(labels.split()) == wanted
 
 
-def test_a_class_without_a_scheme_keeps_its_name():
+def test_spans_keep_class_names_without_scheme():
     assert spans(["U-Bahn", "U-Bahn", "O", "S-Bahn"], ["O", "S-Bahn", "U-Bahn"]) == {("U-Bahn", 0, 2), ("S-Bahn", 3, 4)}
     assert spans(["U-PER", "U-PER"], ["B-PER", "O", "U-PER"]) == {("PER", 0, 1), ("PER", 1, 2)}
 
 
-def test_each_class_has_its_score():
+def test_score_classes_scores_each_class():
     found = score_classes([["a", "b", "a"]], [["a", "a", "c"]], ["a", "b", "c"])
     assert found == {"a": (1, 2, 2), "b": (0, 0, 1), "c": (0, 1, 0)}
 
 
-def test_a_long_text_is_cut_between_words():
+def test_align_parts_cuts_between_words():
     tokenizer = tiny_tokenizer()
     words, labels = ["a", "b", "zz", "c", "d"], [0, 1, 2, 1, 0]
     rows = align_parts(words, labels, tokenizer, 4)
@@ -266,12 +266,12 @@ def test_a_long_text_is_cut_between_words():
     assert join_parts([[0, 1], [2, 1], [0], [5]], [3, 1]) == [labels, [5]]
 
 
-def test_a_word_that_fills_no_row(tokenizer):
+def test_align_parts_refuses_a_word_longer_than_a_row(tokenizer):
     with pytest.raises(ValueError, match=r"'unaffable' has 3 pieces, and a row takes 2: use a model with more"):
         align_parts(["an", "unaffable"], [0, 0], tokenizer, 4)
 
 
-def test_counts_know_pairs_then_words_then_nothing():
+def test_pair_counts_fall_back_on_words_then_0():
     rival = PairCounts(
         [strip_formatting("Mr. Smith said so, twice."), strip_formatting("so it is"), strip_formatting("so it was")]
     )
@@ -281,7 +281,7 @@ def test_counts_know_pairs_then_words_then_nothing():
 # Training
 
 
-def test_it_learns():
+def test_token_classifier_learns():
     tokenizer = tiny_tokenizer()
     texts = [(["a", "b", "a"], [1, 0, 1]), (["b", "b"], [0, 0])] * 8
     rows = [align(*text, tokenizer) for text in texts]
@@ -300,7 +300,7 @@ def test_it_learns():
     assert predict_labels(model, tokenizer, [text[0] for text in texts[:2]]) == [[1, 0, 1], [0, 0]]
 
 
-def test_lora_begins_as_the_model_and_merges_into_it():
+def test_lora_starts_as_the_model_and_merges_into_it():
     _, model = official_and_ours(num_labels=3)
     batch = batch_with_padding()
     model.double()

@@ -37,16 +37,16 @@ def official_ids(official_tokenizer, text: str, pair: str | None, **options) -> 
 
 
 @pytest.mark.long
-def test_reviews(tokenizer, official_tokenizer, reviews):
+def test_tokenizer_equals_the_official_one_on_reviews(tokenizer, official_tokenizer, reviews):
     assert len(reviews) == 8530
     assert mismatches(tokenizer, official_tokenizer, reviews) == []
 
 
-def test_the_characters_that_tell(tokenizer, official_tokenizer):
+def test_tokenizer_treats_revealing_characters_alike(tokenizer, official_tokenizer):
     assert mismatches(tokenizer, official_tokenizer, in_words(telling_characters())) == []
 
 
-def test_generated_strings(tokenizer, official_tokenizer):
+def test_tokenizer_treats_generated_strings_alike(tokenizer, official_tokenizer):
     texts = generated_strings(5_000)
     assert len({unicodedata.category(character) for text in texts for character in text}) == 29
     assert mismatches(tokenizer, official_tokenizer, texts) == []
@@ -54,13 +54,13 @@ def test_generated_strings(tokenizer, official_tokenizer):
 
 @settings(max_examples=100)
 @given(text=TEXT, pair=st.none() | TEXT)
-def test_any_text_or_pair(tokenizer, official_tokenizer, text, pair):
+def test_tokenizer_treats_any_text_or_pair_alike(tokenizer, official_tokenizer, text, pair):
     assert tokenizer.encode(text, pair) == official_ids(official_tokenizer, text, pair)["input_ids"]
 
 
 @settings(max_examples=50)
 @given(text=TEXT, pair=st.none() | TEXT, max_length=st.integers(3, 20))
-def test_truncation_is_the_official_one(tokenizer, official_tokenizer, text, pair, max_length):
+def test_truncation_equals_the_official_one(tokenizer, official_tokenizer, text, pair, max_length):
     official = official_ids(official_tokenizer, text, pair, truncation=True, max_length=max_length)
     ours = tokenizer(text, pair, max_length=max_length)
     assert ours["input_ids"][0].tolist() == official["input_ids"]
@@ -68,7 +68,7 @@ def test_truncation_is_the_official_one(tokenizer, official_tokenizer, text, pai
 
 
 @pytest.mark.parametrize("text", ["", " ", "X-rays in XXL \ue000", *WORDS, *SPECIAL])
-def test_chosen_texts(tokenizer, official_tokenizer, text):
+def test_tokenizer_treats_chosen_texts_alike(tokenizer, official_tokenizer, text):
     assert mismatches(tokenizer, official_tokenizer, [text]) == []
     ids = tokenizer.encode(text, add_special_tokens=False)
     assert ids == official_tokenizer.encode(text, add_special_tokens=False)
@@ -76,7 +76,7 @@ def test_chosen_texts(tokenizer, official_tokenizer, text):
 
 
 @pytest.mark.parametrize("max_length", [3, 4, 5, 16, 17, 40, None])
-def test_pairs_and_truncation(tokenizer, official_tokenizer, reviews, max_length):
+def test_pairs_are_truncated_as_officially(tokenizer, official_tokenizer, reviews, max_length):
     texts, pairs = [*reviews[:100], "", "a"], ["", *reviews[100:200], "a b c"]
     options = {"truncation": True, "max_length": max_length} if max_length else {}
     for second in (pairs, None):
@@ -86,17 +86,17 @@ def test_pairs_and_truncation(tokenizer, official_tokenizer, reviews, max_length
         assert all(torch.equal(ours[name], official[name]) for name in ours)
 
 
-def test_both_ends_of_a_range_belong_to_it():
+def test_in_ranges_includes_both_ends():
     ranges = ((ord("b"), ord("d")), (ord("f"), ord("f")))
     assert [letter for letter in "abcdefg" if in_ranges(letter, ranges)] == ["b", "c", "d", "f"]
 
 
-def test_the_first_and_the_last_ideograph_of_a_range_stand_alone():
+def test_ideographs_at_both_ends_of_a_range_are_words():
     assert normalize("\u3400\u4dbf") == " \u3400  \u4dbf "
     assert normalize("\u33ff\u4dc0") == "\u33ff\u4dc0"
 
 
-def test_truncate_matches_popping_the_longer():
+def test_truncate_equals_popping_from_the_longer():
     for first in range(8):
         for second in range(8):
             for budget in range(10):
@@ -104,14 +104,14 @@ def test_truncate_matches_popping_the_longer():
                 assert sum(map(len, kept)) == min(budget, first + second)
 
 
-def test_decode(tokenizer, official_tokenizer, reviews):
+def test_decode_equals_the_official_one(tokenizer, official_tokenizer, reviews):
     for text in reviews[:1000]:
         ids = tokenizer.encode(text)
         assert tokenizer.decode(ids) == official_tokenizer.decode(ids)
     assert tokenizer.decode(torch.tensor([2051, 10029, 2066, 2019, 8612])) == "time flies like an arrow"
 
 
-def test_cased_vocabulary(cased):
+def test_cased_tokenizer_equals_the_official_one(cased):
     official, ours = load_tokenizer(cased), WordPieceTokenizer.from_checkpoint(cased)
     assert [ours.tokens[index] for index in range(len(ours.tokens))] == CASED
     assert not ours.lowercase
@@ -120,7 +120,7 @@ def test_cased_vocabulary(cased):
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_the_files_of_a_tokenizer_are_read_by_ours_and_by_the_official_one(tmp_path, lowercase):
+def test_saved_tokenizer_loads_in_ours_and_the_official_one(tmp_path, lowercase):
     vocab = dict(zip(CASED, reversed(range(len(CASED))), strict=True))  # in another order than that of its ids
     write_vocabulary(tmp_path, vocab, lowercase, max_length=6)
     settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": lowercase, "model_max_length": 6}
@@ -132,7 +132,7 @@ def test_the_files_of_a_tokenizer_are_read_by_ours_and_by_the_official_one(tmp_p
     assert official.encode("Ab É") == ours.encode("Ab É")
 
 
-def test_a_vocabulary_is_taken_for_lower_case_unless_said_otherwise():
+def test_tokenizer_lowercases_by_default():
     vocab = {token: index for index, token in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"])}
     ours = WordPieceTokenizer(vocab)
     assert ours.encode("Á [MASK]") == [2, 5, 4, 3]
@@ -143,22 +143,22 @@ def test_a_vocabulary_is_taken_for_lower_case_unless_said_otherwise():
 
 @pytest.mark.parametrize("pair", [None, "", "fruit flies like a banana"])
 @pytest.mark.parametrize("special", [True, False])
-def test_a_pair_in_one_row(tokenizer, official_tokenizer, pair, special):
+def test_encode_takes_a_pair(tokenizer, official_tokenizer, pair, special):
     text = "time flies like an arrow"
     pairs = None if pair is None else [pair]
     official = official_tokenizer([text], pairs, add_special_tokens=special)["input_ids"][0]
     assert tokenizer.encode(text, pair, add_special_tokens=special) == official
 
 
-def test_empty_text_is_the_special_tokens(tokenizer):
+def test_empty_text_gives_special_tokens_only(tokenizer):
     assert tokenizer.tokenize("") == []
     assert tokenizer.decode(tokenizer.encode("")) == "[CLS] [SEP]"
 
 
-def test_half_a_surrogate_pair_is_left_out(tokenizer):
+def test_tokenizer_drops_lone_surrogates(tokenizer):
     """Broken text that the official tokenizer refuses."""
     assert tokenizer.tokenize("fl\ud83dies") == ["flies"]
 
 
-def test_one_text_is_a_batch_of_one(tokenizer):
+def test_tokenizer_makes_a_batch_of_one_text(tokenizer):
     assert torch.equal(tokenizer("Hi")["input_ids"], tokenizer(["Hi"])["input_ids"])

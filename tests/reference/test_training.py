@@ -45,7 +45,7 @@ def stop_after(monkeypatch, steps: int, error: BaseException) -> None:
     monkeypatch.setattr(training, "classification_loss", counting)
 
 
-def test_it_learns_and_keeps_the_best_epoch(tokenizer):
+def test_fine_tune_learns_and_keeps_the_best_epoch(tokenizer):
     model = new_model()
     history = fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"epochs": 6})
     assert history.ended == "finished"
@@ -57,7 +57,7 @@ def test_it_learns_and_keeps_the_best_epoch(tokenizer):
     assert not model.training
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_does_not(tokenizer):
+def test_fine_tune_depends_on_the_seed_alone(tokenizer):
     results = []
     for seed in (0, 0, 1):
         model = new_model()
@@ -67,14 +67,14 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not(tokenizer):
     assert not torch.equal(results[0], results[2])
 
 
-def test_the_official_tokenizer_trains_to_the_same_weights(tokenizer, official_tokenizer):
+def test_fine_tune_takes_the_official_tokenizer(tokenizer, official_tokenizer):
     models = [new_model(), new_model()]
     for model, its_tokenizer in zip(models, (tokenizer, official_tokenizer), strict=True):
         fine_tune(model, its_tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert torch.equal(*map(weights_of, models))
 
 
-def test_a_frozen_body_stays_as_it_was(tokenizer):
+def test_fine_tune_leaves_a_frozen_body_unchanged(tokenizer):
     model = new_model()
     model.encoder.requires_grad_(False)
     body, head = weights_of(model.encoder), weights_of(model.classifier)
@@ -83,7 +83,7 @@ def test_a_frozen_body_stays_as_it_was(tokenizer):
     assert not torch.equal(weights_of(model.classifier), head)
 
 
-def test_early_stopping_puts_the_best_weights_back(tokenizer, monkeypatch):
+def test_early_stopping_restores_the_best_weights(tokenizer, monkeypatch):
     model, kept = new_model(), []
     accuracies = iter([0.5, 0.75, 0.75, 0.5])
 
@@ -97,14 +97,14 @@ def test_early_stopping_puts_the_best_weights_back(tokenizer, monkeypatch):
     assert torch.equal(weights_of(model), kept[1])
 
 
-def test_an_epoch_with_the_same_accuracy_is_better_if_its_loss_is_lower():
+def test_history_breaks_ties_of_accuracy_by_loss():
     history, scores = History(), [(0.5, 0.8), (0.4, 0.8), (0.1, 0.7)]
     records = [history.record(*[training.Evaluation(loss, accuracy, 10)] * 2) for loss, accuracy in scores]
     assert records == [True, True, False]
     assert history.best_epoch == 2
 
 
-def test_an_interrupt_before_the_first_validation_keeps_what_there_is(tokenizer, monkeypatch):
+def test_early_interrupt_keeps_the_current_weights(tokenizer, monkeypatch):
     model = new_model()
     before = weights_of(model)
     stop_after(monkeypatch, 3, KeyboardInterrupt())
@@ -114,7 +114,7 @@ def test_an_interrupt_before_the_first_validation_keeps_what_there_is(tokenizer,
     assert not model.training
 
 
-def test_an_interrupt_later_puts_the_best_weights_back(tokenizer, monkeypatch):
+def test_late_interrupt_restores_the_best_weights(tokenizer, monkeypatch):
     model = new_model()
     stop_after(monkeypatch, 12, KeyboardInterrupt())  # five steps an epoch: in the third
     history = fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
@@ -123,7 +123,7 @@ def test_an_interrupt_later_puts_the_best_weights_back(tokenizer, monkeypatch):
 
 
 @pytest.mark.parametrize("good_steps", [0, 2, 7])
-def test_a_loss_that_is_not_finite_stops_it(tokenizer, monkeypatch, good_steps):
+def test_training_stops_at_a_loss_that_is_not_finite(tokenizer, monkeypatch, good_steps):
     model, calls = new_model(), []
     before = weights_of(model)
 
@@ -141,7 +141,7 @@ def test_a_loss_that_is_not_finite_stops_it(tokenizer, monkeypatch, good_steps):
     assert not model.training
 
 
-def test_a_learning_rate_that_is_far_too_high_stops_it(tokenizer):
+def test_training_stops_at_a_far_too_high_learning_rate(tokenizer):
     model = new_model()
     with pytest.raises(FloatingPointError, match=r"the loss is (nan|inf) at step \d+"):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS | {"learning_rate": 1e20})
@@ -165,7 +165,7 @@ def test_a_learning_rate_that_is_far_too_high_stops_it(tokenizer):
         ({"train": Examples(["a"], [0.5])}, r"labels must be whole numbers, got float: 0.5 of text 0"),
     ],
 )
-def test_bad_input_to_training(tokenizer, change, message):
+def test_fine_tune_refuses_bad_input(tokenizer, change, message):
     model = new_model()
     before = weights_of(model)
     settings = {"train": TRAIN, "validation": VALIDATION} | SETTINGS | change
@@ -174,13 +174,13 @@ def test_bad_input_to_training(tokenizer, change, message):
     assert torch.equal(weights_of(model), before)
 
 
-def test_everything_frozen(tokenizer):
+def test_fine_tune_refuses_a_frozen_model(tokenizer):
     model = new_model().requires_grad_(False)
     with pytest.raises(ValueError, match=r"0 weights that require gradients: .* leave the head trainable"):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
 
 
-def test_the_learning_rate_rises_and_falls():
+def test_learning_rate_rises_and_falls():
     factors = [rate_factor(step, 100) for step in range(101)]
     assert factors[0] == pytest.approx(0.1)
     assert max(factors) == factors[9] == factors[10] == 1
@@ -190,7 +190,7 @@ def test_the_learning_rate_rises_and_falls():
 
 
 @pytest.mark.parametrize("steps", [2, 4, 15, 16, 100, 427])
-def test_the_learning_rate_is_that_of_transformers(steps):
+def test_learning_rate_equals_that_of_transformers(steps):
     """Which begins with a step at a rate of 0; ours leaves that one out, so in the warm-up it is a step ahead."""
     warmup = max(1, round(0.1 * steps))
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
@@ -200,7 +200,7 @@ def test_the_learning_rate_is_that_of_transformers(steps):
         assert rate_factor(step, steps) == pytest.approx(expected, abs=1e-12), step
 
 
-def test_biases_and_norms_are_not_decayed():
+def test_optimizer_does_not_decay_biases_and_norms():
     model = new_model()
     optimizer, _ = make_optimizer(model, 1e-3, steps=10)
     decayed, kept = optimizer.param_groups
@@ -213,7 +213,7 @@ def test_biases_and_norms_are_not_decayed():
 
 
 @pytest.mark.parametrize("size", [2, 3])
-def test_the_average_of_all_processes_gradients_is_that_of_the_whole_batch(tokenizer, size):
+def test_processes_average_to_the_gradient_of_the_batch(tokenizer, size):
     """Shares of unequal size among them; a mean of the processes' mean losses would differ."""
     model = new_model(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     (rows, labels), batch = encode(model, tokenizer, TRAIN, None), [3, 8, 1, 30, 17]
@@ -234,7 +234,7 @@ def test_the_average_of_all_processes_gradients_is_that_of_the_whole_batch(token
     torch.testing.assert_close(averaged, list(wanted), atol=1e-6, rtol=0)
 
 
-def test_examples_too_few_to_share():
+def test_share_refuses_fewer_examples_than_processes():
     member = SimpleNamespace(process_index=0, num_processes=3)
     with pytest.raises(ValueError, match=r"3 processes cannot share 2 examples: use more, or larger batches"):
         processes.share([7, 8], member)
@@ -243,7 +243,7 @@ def test_examples_too_few_to_share():
 # From the command line
 
 
-def test_the_command_line_trains_and_saves(tmp_path, official_tokenizer, monkeypatch, capsys):
+def test_fine_tune_script_trains_and_saves(tmp_path, official_tokenizer, monkeypatch, capsys):
     torch.manual_seed(0)
     BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path / "bert")
     official_tokenizer.save_pretrained(tmp_path / "bert")
