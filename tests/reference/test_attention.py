@@ -1,4 +1,4 @@
-"""Attention used alone, as notebooks 03 and 04 use it: the formula, one head, all heads, masks and dropout."""
+"""Attention alone, as in notebooks 03 and 04: the formula, one head, all heads, masks and dropout."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The classifier equals BertForSequenceClassification, in logits, loss and gradients, and takes its weights."""
+"""The classifier equals BertForSequenceClassification in logits, loss and gradients, and takes its weights."""
 
 import pytest
 import torch

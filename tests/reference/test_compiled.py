@@ -1,4 +1,4 @@
-"""What torch makes of the model: one graph without breaks, a program for any length, and at most one wait a pass."""
+"""Compiled and exported models: one graph without breaks, any length, and at most one wait for the device."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ MODELS = [
 
 
 class Counter:
-    """A backend for torch.compile that keeps the graphs it is given and runs them as they are."""
+    """A backend for torch.compile that keeps its graphs and runs them unchanged."""
 
     def __init__(self):
         self.graphs = []
@@ -35,7 +35,7 @@ class Counter:
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Nothing compiled before, and nothing left behind."""
+    """Reset torch.compile before and after a test."""
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -47,7 +47,7 @@ def new_model(family) -> torch.nn.Module:
 
 
 def inputs(case: str, lengths: list[int]) -> tuple[dict[str, torch.Tensor], dict[str, bool]]:
-    """Tensors and options of one way to call a model on texts of these lengths."""
+    """Return tensors and options for one way to call a model on texts of these lengths."""
     batch = ragged_batch(lengths)
     if case == "no mask":
         return {"input_ids": batch["input_ids"]}, {}
@@ -55,7 +55,7 @@ def inputs(case: str, lengths: list[int]) -> tuple[dict[str, torch.Tensor], dict
 
 
 def assert_same(found, wanted) -> None:
-    """Every tensor of two outputs agrees, and what is None in one is None in the other."""
+    """Check that all tensors of two outputs agree, and that both have None at the same positions."""
     found, wanted = (torch.utils._pytree.tree_leaves(output) for output in (found, wanted))
     assert len(found) == len(wanted)
     for mine, eager in zip(found, wanted, strict=True):
@@ -65,7 +65,7 @@ def assert_same(found, wanted) -> None:
 
 @torch.no_grad()
 def assert_compiles(model, case: str) -> None:
-    """One graph for a full and a padded batch (fullgraph=True raises where it would break), equal to eager."""
+    """Check that a full and a padded batch share one graph (fullgraph=True) and equal eager mode."""
     counter = Counter()
     compiled = torch.compile(model, fullgraph=True, backend=counter)
     for lengths in (FULL, PADDED):
@@ -76,7 +76,7 @@ def assert_compiles(model, case: str) -> None:
 
 @torch.no_grad()
 def assert_exports(model, case: str) -> None:
-    """A program made from one batch gives what the model gives for other numbers of texts and tokens too."""
+    """Check that a program from one batch equals the model for other numbers of texts and tokens."""
     tensors, options = inputs(case, PADDED)
     sizes = {0: torch.export.Dim("B", max=64), 1: torch.export.Dim("S", max=10)}
     shapes = dict.fromkeys(tensors, sizes) | dict.fromkeys(options)
@@ -114,7 +114,7 @@ def test_head_compiles_with_its_mask():
 
 
 class Reads(TorchDispatchMode):
-    """Counts the operations for which a GPU has to be waited for: values, or sizes that depend on values."""
+    """A counter of operations that wait for a GPU: values, or sizes that depend on values."""
 
     def __init__(self):
         super().__init__()
@@ -137,7 +137,7 @@ class Reads(TorchDispatchMode):
 
 
 class Conversions(TorchFunctionMode):
-    """Adds the conversions that on a CPU are no operation of torch's."""
+    """A mode that adds conversions, which are not torch operations on a CPU, to the counts of `Reads`."""
 
     def __init__(self, reads: Reads):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The decoder and the encoder–decoder beside transformers' own: logits, weights of both attentions, texts written."""
+"""Decoder and encoder–decoder equal those of transformers: logits, both kinds of attention weights, texts."""
 
 from itertools import product
 
@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("precision", TOLERANCES)
 
 
 def random_sizes(seed: int) -> dict:
-    """Sizes of a small model, drawn."""
+    """Draw the sizes of a small model."""
     draw = torch.Generator().manual_seed(seed)
 
     def one_of(*choices):
@@ -33,7 +33,7 @@ def random_sizes(seed: int) -> dict:
 
 
 def official_pair(encoder_sizes: dict, decoder_sizes: dict) -> EncoderDecoderModel:
-    """transformers' encoder–decoder with random weights, none of them alike, and attention that returns weights."""
+    """Return transformers' encoder–decoder with distinct random weights and eager attention."""
     configs = BertConfig(**encoder_sizes), BertConfig(**decoder_sizes, **READS)
     config = EncoderDecoderConfig.from_encoder_decoder_configs(*configs)
     config.pad_token_id = PAD
@@ -49,7 +49,7 @@ def our_pair(official: EncoderDecoderModel) -> EncoderDecoder:
 
 
 def padded(lengths: list[int], vocab_size: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random ids and their mask, of four texts: padding behind the first, around the second, before the third."""
+    """Return random ids and their mask, of four texts with padding at different sides."""
     batch, room = ragged_batch(lengths, vocab_size), [max(lengths) - length for length in lengths]
     assert room[3] == 0 < min(room[0], room[1] - 1, room[2])
 
@@ -62,7 +62,7 @@ def padded(lengths: list[int], vocab_size: int) -> tuple[torch.Tensor, torch.Ten
 
 
 def two_texts(vocab_size: int) -> dict[str, torch.Tensor]:
-    """Sources and a text for each, with padding on either side of both."""
+    """Return sources and a text for each, with padding on both sides of both."""
     names = ("input_ids", "attention_mask", "decoder_input_ids", "decoder_attention_mask")
     return dict(zip(names, padded(LENGTHS, vocab_size) + padded([4, 2, 3, 6], vocab_size), strict=True))
 
@@ -73,7 +73,7 @@ def worst(ours: torch.Tensor, theirs: torch.Tensor) -> float:
 
 
 def until_end(texts: torch.Tensor) -> list[list[int]]:
-    """Each text up to its end token: what stands after it differs, since transformers' beams pad with it for pad 0."""
+    """Return each text up to its end token; transformers' beams pad with that token if the pad id is 0."""
     rows = texts.tolist()
     return [row[: row.index(END, 1) + 1] if END in row[1:] else row for row in rows]
 
@@ -103,7 +103,7 @@ def test_encoder_decoder_equals_the_official_model(seed, precision):
 @pytest.mark.parametrize("seed", range(10))
 @torch.no_grad()
 def test_decoder_alone_equals_bert_lm_head_model(seed, across, precision):
-    """As the second half of a pair, and as a decoder-only model."""
+    """The decoder is half of a pair, or a decoder-only model."""
     torch.manual_seed(seed)
     config, tolerance = (BertConfig(**random_sizes(seed), **WRITES, add_cross_attention=across), TOLERANCES[precision])
     config._attn_implementation = "eager"
@@ -128,7 +128,7 @@ def test_decoder_alone_equals_bert_lm_head_model(seed, across, precision):
 
 @torch.no_grad()
 def test_decoder_weights_fit_the_official_model():
-    """The way back: a model of ours, random as it starts, gives the official one its weights."""
+    """Here the official model takes the weights of ours."""
     torch.manual_seed(0)
     official = official_pair(SMALL, SMALL)
     ours = shaken(EncoderDecoder(official.config.encoder, official.config.decoder))
@@ -148,7 +148,7 @@ def test_decoder_weights_fit_the_official_model():
 
 
 def test_decoder_counts_tied_weights_once():
-    """As many weights as the official decoder has, which counts its tied ones once."""
+    """The official decoder counts tied weights once, too."""
     official = official_pair(SMALL, SMALL)
     ours = our_pair(official)
     wanted, found = (sum(weight.numel() for weight in part.decoder.parameters()) for part in (official, ours))
@@ -158,7 +158,7 @@ def test_decoder_counts_tied_weights_once():
 @pytest.mark.parametrize("num_beams", [1, 4])
 @pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))])
 def test_generate_equals_the_official_texts(seed, num_beams):
-    """With a cache and without; the end token is made likely enough that some texts end before the limit."""
+    """With and without a cache; the end token is likely enough that some texts end before the limit."""
     official = official_writer(seed)
     ours = our_pair(official)
     batch = {name: two_texts(20)[name] for name in ("input_ids", "attention_mask")}
@@ -170,7 +170,7 @@ def test_generate_equals_the_official_texts(seed, num_beams):
 
 
 def official_writer(seed: int) -> EncoderDecoderModel:
-    """A random pair that writes other tokens at other places, and may end anywhere."""
+    """Return a random pair that writes different tokens at different positions, and may end anywhere."""
     torch.manual_seed(seed)
     sizes = random_sizes(seed)
     official = official_pair(sizes, sizes)
@@ -182,7 +182,7 @@ def official_writer(seed: int) -> EncoderDecoderModel:
 
 @pytest.mark.long
 def test_compared_texts_differ_in_length_and_by_beams():
-    """The control of the test above: texts that all ran to the limit, or that greedy search found, would show less."""
+    """The control of the test above: if all texts reached the limit, or beams changed none, it would prove less."""
     lengths, differ = set(), 0
     for seed in range(20):
         batch = {name: two_texts(20)[name] for name in ("input_ids", "attention_mask")}
@@ -267,7 +267,7 @@ def test_causal_mask_hides_padding_and_later_tokens():
 
 @torch.no_grad()
 def test_padding_before_a_text_only_shifts_its_positions(pair):
-    """A query at padding sees itself, so that no row of weights is empty and none of its NaN spreads."""
+    """A query at padding attends to itself, so no row of weights is empty and NaN cannot spread."""
     ids, mask = torch.tensor([[0, 0, 5, 6, 7]]), torch.tensor([[0, 0, 1, 1, 1]])
     states = torch.randn(1, 4, 8)
     logits = pair.decoder(ids, mask, states).logits

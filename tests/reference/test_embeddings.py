@@ -1,4 +1,4 @@
-"""Embeddings used alone, as notebook 02 uses them."""
+"""Embeddings alone, as in notebook 02."""
 
 import pytest
 import torch

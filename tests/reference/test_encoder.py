@@ -1,4 +1,4 @@
-"""Every intermediate of our encoder equals the official BertModel's, and what must hold for any batch holds."""
+"""Every intermediate result of our encoder equals that of BertModel, and invariants hold for any batch."""
 
 import copy
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ SIZES = [
 
 
 def random_models(size) -> tuple[TransformerEncoder, BertModel]:
-    """Our encoder and the official one with the same random weights, biases and LayerNorm included."""
+    """Return our encoder and the official one with the same random weights, biases and LayerNorm included."""
     layers, heads, hidden, intermediate, positions, types, vocabulary, activation = size
     config = BertConfig(
         num_hidden_layers=layers,
@@ -65,7 +65,7 @@ def random_models(size) -> tuple[TransformerEncoder, BertModel]:
 
 @contextmanager
 def caught_queries_keys(model: BertModel) -> Iterator[tuple[list, list]]:
-    """The official projections (B, A, S, D) of each layer, caught as they leave their linear maps."""
+    """Return the official projections (B, A, S, D) of each layer, from hooks on their linear maps."""
     queries, keys, hooks = [], [], []
 
     def catch(into: list):
@@ -85,7 +85,7 @@ def caught_queries_keys(model: BertModel) -> Iterator[tuple[list, list]]:
 
 @torch.no_grad()
 def assert_parity(ours: TransformerEncoder, official: BertModel, batch: dict, tolerance: float) -> None:
-    """Hidden states, attention weights, queries and keys agree at every real token; rows at padding mean nothing."""
+    """Check hidden states, attention weights, queries and keys at all real tokens; padding does not count."""
     asked = {"output_attentions": True, "output_hidden_states": True}
     with caught_queries_keys(official) as (queries, keys):
         wanted = official(**batch, **asked)
@@ -105,14 +105,14 @@ def assert_parity(ours: TransformerEncoder, official: BertModel, batch: dict, to
 
 @pytest.fixture(scope="module")
 def models(encoder, reference) -> dict[torch.dtype, tuple[TransformerEncoder, BertModel]]:
-    """The pretrained encoder, ours and the official one, in both precisions."""
+    """Return the pretrained encoder, ours and the official one, in both precisions."""
     doubled = copy.deepcopy(encoder).double(), copy.deepcopy(reference).double()
     return {torch.float32: (encoder, reference), torch.float64: doubled}
 
 
 @pytest.fixture(scope="module")
 def small() -> TransformerEncoder:
-    """Random weights large enough that attention looks at some tokens and not at others."""
+    """Return an encoder whose random weights are large enough for attention to prefer some tokens."""
     torch.manual_seed(0)
     return shaken(TransformerEncoder(BertConfig(**SMALL | {"max_position_embeddings": 40})), std=0.5)
 
@@ -195,7 +195,7 @@ def test_mask_of_ones_reaches_no_layer(small):
 
 @pytest.fixture(scope="module")
 def precise(small) -> TransformerEncoder:
-    """The same in double precision, in which no rounding of a generated batch comes near a mistake."""
+    """Return the same encoder in double precision, where rounding is far smaller than any error."""
     return copy.deepcopy(small).double()
 
 
@@ -226,7 +226,7 @@ def test_encoder_is_independent_of_batch_and_order(precise, rows, data):
 
 @pytest.fixture(scope="module")
 def without_positions(precise) -> TransformerEncoder:
-    """A copy that does not see the order of its tokens."""
+    """Return a copy without position embeddings."""
     encoder = copy.deepcopy(precise)
     torch.nn.init.zeros_(encoder.embeddings.position_embeddings.weight)
     return encoder

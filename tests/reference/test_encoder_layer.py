@@ -1,4 +1,4 @@
-"""One layer used alone, as notebook 05 uses it: the same as torch's own, in both orders of LayerNorm."""
+"""One layer alone, as in notebook 05, equals that of torch in both orders of LayerNorm."""
 
 import pytest
 import torch

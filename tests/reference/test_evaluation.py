@@ -1,4 +1,4 @@
-"""Evaluation counts every example, and prediction classifies texts of any length, with dropout off."""
+"""Evaluation counts every example, and prediction takes texts of any length, without dropout."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The masked-LM head equals the official one, and hides what it should."""
+"""The masked-LM head equals the official one, and masking follows BERT's rule."""
 
 import json
 import tracemalloc
@@ -25,7 +25,7 @@ WORD_EMBEDDINGS = "encoder.embeddings.word_embeddings.weight"
 
 
 def random_shape(seed: int) -> dict:
-    """A small configuration: sizes, activation, LayerNorm's eps, padding and deviation drawn at random."""
+    """Draw a small configuration: sizes, activation, epsilon of LayerNorm, padding id and initializer range."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*choices):
@@ -48,7 +48,7 @@ def random_shape(seed: int) -> dict:
 
 
 def both(shape: dict, dtype=torch.float32) -> tuple[BertForMaskedLM, TransformerForMaskedLM]:
-    """An official model with noise on every weight, and ours with the same."""
+    """Return an official model with noise on every weight, and ours with the same weights."""
     torch.manual_seed(0)
     official = shaken(BertForMaskedLM(BertConfig(**shape)), 0.05)
     ours = TransformerForMaskedLM(official.config).eval()
@@ -57,7 +57,7 @@ def both(shape: dict, dtype=torch.float32) -> tuple[BertForMaskedLM, Transformer
 
 
 def by_our_names(official: BertForMaskedLM, gradients: bool) -> dict[str, torch.Tensor]:
-    """Its parameters, or their gradients, under our names."""
+    """Return the official parameters, or their gradients, under our names."""
     found = {rename_headed_weight(name, "BertForMaskedLM"): weight for name, weight in official.named_parameters()}
     return {name: weight.grad if gradients else weight for name, weight in found.items() if name}
 
@@ -147,7 +147,7 @@ def test_saved_masked_lm_loads_in_transformers(tmp_path):
 
 
 def test_masked_lm_loads_names_of_bert_base_uncased(tmp_path):
-    """gamma and beta, a pooler, a next-sentence head, a decoder that repeats the embeddings, buffers."""
+    """The checkpoint has gamma and beta, a pooler, a next-sentence head, a tied decoder and buffers."""
     official, ours = both(TINY)
     weights = official.state_dict() | {"cls.seq_relationship.weight": torch.ones(2, 12)}
     weights |= {"bert.pooler.dense.bias": torch.ones(12), "bert.embeddings.position_ids": torch.arange(16)[None]}
@@ -210,7 +210,7 @@ def test_save_refuses_a_folder_of_something_else(tmp_path):
 
 
 def many_ids(tokenizer, rows: int = 400) -> torch.Tensor:
-    """Rows of 64 ids of all kinds, special tokens too, the last 8 of each padding."""
+    """Return rows of 64 ids with all kinds of tokens, the last 8 of each row padding."""
     ids = torch.randint(len(tokenizer.vocab), (rows, 64), generator=torch.Generator().manual_seed(1))
     ids[:, 0], ids[:, 55], ids[:, 56:] = (tokenizer.vocab[token] for token in ("[CLS]", "[SEP]", "[PAD]"))
     return ids
@@ -221,7 +221,7 @@ def special_places(ids, tokenizer) -> torch.Tensor:
 
 
 def shares(probability: float) -> dict[str, tuple[int, int, float]]:
-    """Of each kind: how many, of how many, and the share that there should be."""
+    """Return, for each kind, its count, the total, and the expected share."""
     tokenizer = tiny_tokenizer()
     ids = many_ids(tokenizer)
     hidden, labels = mask_tokens(ids, tokenizer, probability, torch.Generator().manual_seed(0))
@@ -279,7 +279,7 @@ def test_mask_tokens_refuses_probabilities_outside_0_to_1(probability):
 
 
 def test_mask_tokens_selects_at_least_one_word():
-    """Of a batch of one row, at a probability of 0.02; where chance asks for some, nothing is added."""
+    """With one row and a probability of 0.02; nothing is added if a word is selected anyway."""
     tokenizer = tiny_tokenizer()
     words = [tokenizer.vocab[letter] for letter in "abcdefgh"]
     ids = torch.tensor([[2, *words, 3, 0, 0]])
@@ -362,7 +362,7 @@ def test_train_vocabulary_refuses_empty_input(texts, size):
 
 
 def test_evaluate_masked_counts_correct_predictions():
-    """One that always says the same word is right as often as that word is asked for."""
+    """A model that always predicts the same word is right as often as that word is selected."""
     tokenizer, model = (tiny_tokenizer(), TransformerForMaskedLM(BertConfig(**TINY | {"max_position_embeddings": 64})))
     rows = many_ids(tokenizer, 70)
     with torch.no_grad():
@@ -382,7 +382,7 @@ def test_evaluate_masked_counts_correct_predictions():
 
 
 def test_neighbour_counts_predict_seen_words():
-    """Tokens 5 to 8; 5 _ 7 is filled by 6 three times and by 8 once."""
+    """The tokens are 5 to 8; 6 fills 5 _ 7 three times, and 8 once."""
     guess = NeighbourCounts(torch.tensor([[5, 6, 7], [5, 6, 7], [5, 6, 7], [5, 8, 7]]), 9)
     hole, where = torch.tensor([[5, 4, 7]]), torch.tensor([[False, True, False]])
     shares = guess.probabilities(hole, where)[0]
@@ -400,7 +400,7 @@ def test_neighbour_counts_fall_back_on_frequencies():
 
 
 def test_neighbour_counts_use_a_single_known_neighbour():
-    """After 5 comes 6, before 7 comes 8: whoever sees only one of them says so."""
+    """6 follows 5, and 8 precedes 7, so one known neighbour decides."""
     guess = NeighbourCounts(torch.tensor([[5, 6, 5], [7, 8, 7]] * 20), 9)
     where = torch.tensor([[False, True, False]] * 2)
     shares = guess.probabilities(torch.tensor([[5, 4, 4], [4, 4, 7]]), where)
@@ -409,7 +409,7 @@ def test_neighbour_counts_use_a_single_known_neighbour():
 
 
 def test_neighbour_counts_take_the_vocabulary_size():
-    """A pair of low ids looks like a single id of a large vocabulary."""
+    """A pair of low ids could be mistaken for one id of a large vocabulary."""
     guess = NeighbourCounts(torch.tensor([[0, 7, 3]]), 50)
     shares = guess.probabilities(torch.tensor([[0, 4, 3], [49, 4, 49]]), torch.tensor([[False, True, False]] * 2))
     assert shares.shape == (2, 50)
@@ -418,7 +418,7 @@ def test_neighbour_counts_take_the_vocabulary_size():
 
 
 def dense_guess(rows: torch.Tensor, size: int, hidden: torch.Tensor, where: torch.Tensor) -> torch.Tensor:
-    """The same by tables with a row for whatever could be given."""
+    """Predict the same from dense tables with a row for each possible context."""
     left, word, right = rows[:, :-2].flatten(), rows[:, 1:-1].flatten(), rows[:, 2:].flatten()
 
     def table(given: torch.Tensor, rows: int) -> torch.Tensor:
@@ -446,7 +446,7 @@ def test_neighbour_counts_equal_those_of_dense_tables():
 
 
 def test_neighbour_counts_need_little_memory():
-    """A table with a row for each pair of neighbours would take seven gigabytes."""
+    """A dense table for pairs of neighbours would take seven gigabytes."""
     rows = torch.randint(0, 30522, (200, 64), generator=torch.Generator().manual_seed(0))
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Our ModernBERT equals the official ModernBertModel, and what is no ModernBERT is refused in words."""
+"""Our ModernBERT equals ModernBertModel, and refuses other models with clear errors."""
 
 import copy
 import json
@@ -48,7 +48,7 @@ class Case(NamedTuple):
     lengths: tuple[int, ...]
 
     def config(self) -> ModernBertConfig:
-        """As transformers has it."""
+        """Return it as transformers has it."""
         return ModernBertConfig(
             vocab_size=99,
             hidden_size=self.hidden,
@@ -82,14 +82,14 @@ PARAMETERS = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(ma
 
 
 def batch_of(lengths: tuple[int, ...]) -> dict[str, torch.Tensor]:
-    """Random ids of these lengths, padded on the right."""
+    """Return random ids of these lengths, padded on the right."""
     mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
     ids = torch.randint(3, 99, mask.shape, generator=torch.Generator().manual_seed(sum(lengths)))
     return {"input_ids": ids * mask, "attention_mask": mask}
 
 
 def both(config: ModernBertConfig, attention: str = "eager", std: float = 0.1):
-    """Our encoder and the official one with the same random weights, biases and norms included."""
+    """Return our encoder and the official one with the same random weights, biases and norms included."""
     torch.manual_seed(0)
     official = shaken(ModernBertModel._from_config(config, attn_implementation=attention), std=std)
     ours = ModernEncoder(config).eval()
@@ -98,7 +98,7 @@ def both(config: ModernBertConfig, attention: str = "eager", std: float = 0.1):
 
 
 def gradients(model, batch: dict[str, torch.Tensor], **options: bool) -> dict[str, torch.Tensor]:
-    """Of all parameters by name, for a random direction of every real token's last hidden state."""
+    """Return gradients of all parameters by name, for a random direction of all real tokens' last hidden states."""
     real = batch["attention_mask"].bool()
     states = model(**batch, **options).last_hidden_state[real]
     direction = torch.randn(states.shape, generator=torch.Generator().manual_seed(0)).to(states)
@@ -108,7 +108,7 @@ def gradients(model, batch: dict[str, torch.Tensor], **options: bool) -> dict[st
 
 
 def relative_errors(found: dict[str, torch.Tensor], wanted: dict[str, torch.Tensor]) -> dict[str, float]:
-    """The norm of each gradient's difference, over the gradient's norm."""
+    """Return the norm of each gradient's difference, divided by the gradient's norm."""
     return {name: ((found[name] - wanted[name]).norm() / wanted[name].norm()).item() for name in found}
 
 
@@ -136,7 +136,7 @@ def test_modernbert_equals_the_official_model(case):
 
 @PARAMETERS
 def test_modernbert_equals_the_official_one_in_double(case):
-    """Against the official fused attention: its eager one takes softmax in float32, and gives NaN for far padding."""
+    """The official fused attention is the reference: eager attention has a float32 softmax, and NaN for far padding."""
     ours, official = (model.double() for model in both(case.config(), attention="sdpa"))
     batch = batch_of(case.lengths)
     real = batch["attention_mask"].bool()
@@ -165,13 +165,13 @@ def test_modernbert_attention_weights_agree_in_double(case):
 
 @pytest.fixture(scope="module")
 def small() -> ModernEncoder:
-    """Three layers, two of them with a window of 4, and weights large enough that attention chooses."""
+    """Return three layers, two with a window of 4, whose weights are large enough for attention to choose."""
     return both(Case("gll", 2, 16, 24, 4, "afn", "gelu", ()).config(), std=0.3)[0]
 
 
 @pytest.fixture(scope="module")
 def precise(small) -> ModernEncoder:
-    """The same in double precision."""
+    """Return the same encoder in double precision."""
     return copy.deepcopy(small).double()
 
 
@@ -293,7 +293,7 @@ def test_modernbert_compiles_to_one_graph(small, asked):
 
 
 class LastStates(torch.nn.Module):
-    """The encoder's last hidden states alone, since ONNX has tensors for outputs."""
+    """The last hidden states alone, since outputs in ONNX are tensors."""
 
     def __init__(self, encoder: ModernEncoder):
         super().__init__()
@@ -338,7 +338,7 @@ def test_views_show_modernbert_attention(small, view):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A ModernBERT that transformers saved."""
+    """Return a folder with a ModernBERT that transformers saved."""
     path = tmp_path_factory.mktemp("modern")
     both(Case("gll", 2, 16, 24, 4, "n", "gelu", ()).config())[1].save_pretrained(path)
     return path
@@ -400,7 +400,7 @@ def test_modernbert_refuses_weights_with_nan(small):
 
 
 def bent(**fields):
-    """A configuration with fields that transformers would not all accept."""
+    """Return a configuration with fields that transformers would not all accept."""
     config = copy.deepcopy(Case("gl", 2, 16, 24, 4, "", "gelu", ()).config())
     for name, value in fields.items():
         object.__setattr__(config, name, value)

@@ -1,4 +1,4 @@
-"""A packed row gives what a padded batch gives, and texts are never mixed in silence."""
+"""A packed row equals a padded batch, and texts never mix silently."""
 
 import copy
 
@@ -21,7 +21,7 @@ PAIR = ("the film was long", "it was never dull")
 
 @pytest.fixture(scope="module")
 def small() -> TransformerEncoder:
-    """Random weights large enough that attention looks at some tokens and not at others."""
+    """Return an encoder whose random weights are large enough for attention to prefer some tokens."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32}
     return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
@@ -29,7 +29,7 @@ def small() -> TransformerEncoder:
 
 @pytest.fixture(scope="module")
 def precise(small) -> TransformerEncoder:
-    """The same in double precision, in which no rounding of a generated batch comes near a mistake."""
+    """Return the same encoder in double precision, where rounding is far smaller than any error."""
     return copy.deepcopy(small).double()
 
 

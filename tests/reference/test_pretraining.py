@@ -1,4 +1,4 @@
-"""Pretraining learns, goes on after a stop as if there had been none, and loses nothing."""
+"""Pretraining learns, resumes after a stop as if there had been none, and loses nothing."""
 
 import errno
 import json
@@ -260,7 +260,7 @@ def test_endless_batches_shuffle_each_epoch(monkeypatch):
 
 
 def test_train_contrastive_learns_pairs():
-    """Each word has another one for a partner, which nobody could know."""
+    """Each word has another word as its partner, which cannot be guessed."""
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY))
     words = [*tiny_tokenizer().vocab]
@@ -273,7 +273,7 @@ def test_train_contrastive_learns_pairs():
 
 
 def test_train_contrastive_learns_single_texts():
-    """At first a text read twice differs from itself; it learns to differ more from the others."""
+    """A text read twice differs from itself at first; training makes it differ more from the others."""
     torch.manual_seed(0)
     encoder = TransformerEncoder(BertConfig(**TINY | DROPOUT | {"initializer_range": 0.2}))
     texts = [f"{one} {other}" for one in "abcde" for other in "fghij"] * 80
@@ -324,7 +324,7 @@ STEPS = [(os, "fsync"), (Path, "replace"), (Path, "rename"), (Path, "unlink"), (
 
 
 def command(folder: Path, texts: list[str], monkeypatch) -> None:
-    """The program with two rounds of two steps, on these texts, with a model of a few weights."""
+    """Run the program for two rounds of two steps, on these texts and with a tiny model."""
     monkeypatch.setattr(pretrain, "ROUND", 2)
     monkeypatch.setattr(pretrain, "imdb_reviews", lambda part: texts)
     monkeypatch.setattr(pretrain, "TINY", TINY | {"vocab_size": len(train_vocabulary(texts, 80).vocab)})
@@ -337,7 +337,7 @@ def command(folder: Path, texts: list[str], monkeypatch) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("end", ["killed", "interrupted", "full"])
 def test_run_killed_at_any_file_operation_resumes(tmp_path, monkeypatch, end):
-    """Each moment in a forked process, and the same command again after it."""
+    """Each kill happens in a forked process, and the same command runs again after it."""
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
     command(tmp_path / "whole", texts, monkeypatch)
     wanted = load_file(tmp_path / "whole" / STATE_FILE)
@@ -360,7 +360,7 @@ def test_run_killed_at_any_file_operation_resumes(tmp_path, monkeypatch, end):
 
 
 def until_moment(moment: int, end: str, folder: Path, texts: list[str]) -> int:
-    """Run the command, and end it at one of its file operations; 7 if it has fewer."""
+    """Run the command, and end it at one of its file operations; return 7 if it has fewer."""
     counted = []
 
     def counting(real):
@@ -399,7 +399,7 @@ SCRIPTS = {  # a text, whether it is read without capitals and accents, and its 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_learn_vocabulary_takes_any_script(name):
-    """Twice the same, whole words where they are frequent, and the pieces are those of the library."""
+    """Two runs agree, frequent words are single pieces, and all pieces are those of the library."""
     text, lowercase, words = SCRIPTS[name]
     first, second = (learn_vocabulary(lambda: iter([text] * 30), 150, lowercase) for _ in range(2))
     assert first.vocab == second.vocab
@@ -424,7 +424,7 @@ def test_write_rows_equals_fill_rows(tmp_path):
 
 
 def own_command(folder: Path, data: list[Path], monkeypatch, *options: str) -> None:
-    """The program with rounds of two steps on files of one's own."""
+    """Run the program with rounds of two steps on text files."""
     monkeypatch.setattr(pretrain, "ROUND", 2)
     sizes = ["--layers", "1", "--heads", "2", "--hidden", "8", "--positions", "16", "--vocabulary", "80"]
     command = ["pretrain.py", str(folder), "--cpu", *sizes, "--steps", "4", "--batch-size", "4", *options]
@@ -532,7 +532,7 @@ def test_pretrain_script_refuses_a_foreign_folder(tmp_path):
 
 
 def test_lock_excludes_second_run_and_survives_kill(tmp_path, monkeypatch):
-    """The first goes on meanwhile."""
+    """The first run continues meanwhile."""
     corpus, folder = tmp_path / "texts.txt", tmp_path / "run"
     corpus.write_text("\n".join(f"text {number} of a few words" for number in range(100)), "utf-8")
     with at_work_in(folder) as first:

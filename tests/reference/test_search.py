@@ -1,4 +1,4 @@
-"""Embeddings equal sentence-transformers', companies are found by what they do, and bad searches are refused."""
+"""Embeddings equal those of sentence-transformers, search finds companies, and bad input is refused."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def peer():
 
 @pytest.fixture(scope="module")
 def directory(encoder, tokenizer):
-    """The companies' names and vectors."""
+    """Return the companies' names and vectors."""
     listed = companies()
     vectors = embed([f"{company.name}: {company.description}" for company in listed], encoder, tokenizer)
     return [company.name for company in listed], vectors
@@ -185,14 +185,14 @@ print(*(name for name in sorted(new) if name.startswith(("faiss", "onnx", "torch
 
 
 def run_alone(program: str) -> subprocess.CompletedProcess:
-    """A program in a process of its own, its warnings off."""
+    """Run a program in a separate process, without warnings."""
     command = [sys.executable, "-W", "ignore", "-c", program]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.long
 def test_importing_search_loads_neither_faiss_nor_onnx():
-    """Beyond what torch and transformers import themselves."""
+    """Modules that torch and transformers import themselves do not count."""
     done = run_alone(IMPORTS)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
 
@@ -229,7 +229,7 @@ print(refused)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
 @pytest.mark.long
 def test_hnsw_index_survives_all_settings():
-    """In a process of its own with limited memory: a kernel would be gone with everything in it."""
+    """A separate process with limited memory keeps a crash away from the tests."""
     done = run_alone(SETTINGS)
     assert (done.returncode, done.stdout.strip()) == (0, str(8 * 5 - 3 * 2)), done.stderr
 

@@ -1,4 +1,4 @@
-"""Intervals equal scipy's, cover what they should, and refuse what has none."""
+"""Intervals equal those of scipy, cover what they should, and refuse values without an interval."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_bootstrap_interval_depends_on_the_seed_alone():
 
 
 def test_bootstrap_interval_covers_the_mean_19_times_in_20():
-    """Of 400 samples of 50 values; a share of 0.95 has a standard error of 0.011 there."""
+    """For 400 samples of 50 values, a share of 0.95 has a standard error of 0.011."""
     generator = np.random.default_rng(0)
     samples = generator.normal(3, 2, size=(400, 50))
     intervals = [bootstrap_interval(sample, seed=number, samples=500) for number, sample in enumerate(samples)]
@@ -67,7 +67,7 @@ def test_t_interval_equals_scipys(size):
 
 
 def test_t_interval_covers_the_mean_of_few_values():
-    """Of 1,000 samples of 5 values; a share of 0.95 has a standard error of 0.007 there."""
+    """A bootstrap interval does not; for 1,000 samples of 5, a share of 0.95 has a standard error of 0.007."""
     samples = np.random.default_rng(0).normal(3, 2, size=(1000, 5))
     for interval, least, most in ((t_interval, 0.93, 0.97), (bootstrap_interval, 0.7, 0.9)):
         covered = sum(low <= 3 <= high for low, high in map(interval, samples)) / len(samples)

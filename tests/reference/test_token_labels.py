@@ -1,4 +1,4 @@
-"""Labels for tokens equal BertForTokenClassification's, stand at first pieces, and are read by transformers."""
+"""Token labels equal those of BertForTokenClassification, and transformers reads what we save."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def batch_with_padding() -> dict[str, torch.Tensor]:
 
 
 def labels_of(batch, num_labels: int) -> torch.Tensor:
-    """Random labels, and -100 at padding, at the first token and at every third."""
+    """Return random labels, with -100 at padding, at the first token and at every third."""
     generator = torch.Generator().manual_seed(2)
     labels = torch.randint(0, num_labels, batch["input_ids"].shape, generator=generator)
     labels[:, 0], labels[:, ::3] = IGNORED, IGNORED

