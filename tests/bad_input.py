@@ -455,7 +455,7 @@ CONFIGS = [
     ("add_cross_attention", True, "add_cross_attention=True is not built here: use False"),
     ("position_embedding_type", "relative_key", "position_embedding_type='relative_key' is not built here"),
     ("pruned_heads", {"0": [1]}, "is not built here: use {}"),
-    ("model_type", "roberta", 'model_type="roberta", and this series builds "bert"'),
+    ("model_type", "roberta", 'model_type="roberta", which is not supported here'),
     ("quantization_config", {"bits": 8}, "quantized weights (quantization_config): save the model as float32"),
     ("hidden_size", 24, "weights do not fit the configuration; mis-shaped"),
     ("num_hidden_layers", 3, "missing: layers.2"),
@@ -464,7 +464,7 @@ CONFIGS = [
 BROKEN_JSON = [
     ("an empty file", b"", "config.json cannot be read"),
     ("half a file", b'{"model_type": "be', "config.json cannot be read"),
-    ("a list", b"[]", 'model_type="None", and this series builds "bert"'),
+    ("a list", b"[]", 'model_type="None", which is not supported here'),
     ("bytes that are no UTF-8", b"\xff\xfe{", "config.json cannot be read"),
 ]
 SAID_OF_A_PROGRAM = [
@@ -497,9 +497,9 @@ SETTINGS = [
     *((f"`{name}: {value!r}`, which says how a program used it", loads(alter("config.json", **{name: value})))
       for name, value in SAID_OF_A_PROGRAM),
     ("a folder without config.json", lambda folder: (folder / "config.json").unlink() or load(folder),
-     ValueError, "holds no config.json, so it is not a checkpoint"),
+     ValueError, "is not a checkpoint, because it has no config.json"),
     ("a name that is neither a folder nor on the Hub", lambda folder: load(folder / "nowhere"),
-     OSError, "is no local folder and could not be fetched"),
+     OSError, "is not a local folder and could not be downloaded"),
 ]
 
 WEIGHTS = [
@@ -529,13 +529,13 @@ WEIGHTS = [
     ("pickled weights only", pickled_weights,
      ValueError, "only pickled weights (pytorch_model.bin), which can run code"),
     ("no weights", lambda folder: (folder / "model.safetensors").unlink() or load(folder),
-     ValueError, "holds no weights"),
+     ValueError, "has no weights"),
     ("an index that names a pickled file, a bomb", pickled_shard,
-     ValueError, "names 'pytorch_model.bin', which is no safetensors file"),
+     ValueError, "names 'pytorch_model.bin', which is not a safetensors file"),
     ("an index that leads out of the folder", lambda folder: load(shard(folder, f"../{folder.name}-1.safetensors")),
-     ValueError, "which is no safetensors file beside it"),
+     ValueError, "which is not a safetensors file in its folder"),
     ("an index with an absolute path", lambda folder: load(shard(folder, f"{folder}-2.safetensors")),
-     ValueError, "which is no safetensors file beside it"),
+     ValueError, "which is not a safetensors file in its folder"),
     ("the Hub's cache, with its links", hub_cache),
     ("two shards", loads(lambda folder: load(shard(folder, "a.safetensors", "b.safetensors")))),
     ("a classifier in two shards", loads(lambda folder: classify(shard(folder, "a.safetensors", "b.safetensors")))),
@@ -561,9 +561,9 @@ TOKENIZER = [
     ("a special token added", alter("tokenizer_config.json", additional_special_tokens=["<new>"]),
      ValueError, "has 51 tokens with ids up to 50"),
     ("a token of the vocabulary made special", alter("tokenizer_config.json", additional_special_tokens=["17"]),
-     ValueError, "other special tokens than BERT's, "),
-    ("another mask token", alter("tokenizer_config.json", mask_token="17"), ValueError, "other special tokens than"),
-    ("another padding token", alter("special_tokens_map.json", pad_token="a"), ValueError, "other special tokens"),
+     ValueError, "special tokens that BERT does not have, "),
+    ("another mask token", alter("tokenizer_config.json", mask_token="17"), ValueError, "special tokens that BERT"),
+    ("another padding token", alter("special_tokens_map.json", pad_token="a"), ValueError, "special tokens that BERT"),
     ("a tokenizer that strips no accents", alter("tokenizer_config.json", strip_accents=False),
      ValueError, "a normalizer that is not supported"),
     ("a tokenizer that leaves Chinese whole", alter("tokenizer_config.json", tokenize_chinese_chars=False),

@@ -46,7 +46,7 @@ def test_a_bit_flipped_in_the_header_of_the_weights_is_noticed(folder):
 @pytest.mark.parametrize("damage", [b"", b'{"model_type": "be', b"\xff\xfe{", b'["bert"]'])
 def test_a_damaged_configuration_is_named(folder, damage):
     (folder / "config.json").write_bytes(damage)
-    with pytest.raises(ValueError, match=r"config\.json .*: fetch or save it again|of the family model_type=\"None\""):
+    with pytest.raises(ValueError, match=r"config\.json .*: download or save it again|has model_type=\"None\""):
         TransformerEncoder.from_checkpoint(str(folder))
 
 

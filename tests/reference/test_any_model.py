@@ -478,7 +478,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--model", "no_such_folder"], "no_such_folder"),
         ([TEXT, "--model", "unknown"], "model type `brontosaurus`"),
         ([TEXT, "--model", "broken"], "not a valid JSON file"),
-        ([TEXT, "--model", "pointer"], "pointer cannot be read: Error while deserializing header"),
+        ([TEXT, "--model", "pointer"], "pointer cannot be read (Error while deserializing header"),
         ([TEXT, "--model", "bert"], "take both from one checkpoint"),  # a folder without a tokenizer
         ([TEXT, "--model", "vit"], "a vit reads no tokens of a vocabulary"),
         ([TEXT, "--model", "t5"], "pass what it writes with --pair"),

@@ -114,12 +114,12 @@ def test_checkpoints_with_heads_load(tmp_path, family):
 def test_another_family(tmp_path):
     RobertaConfig().save_pretrained(tmp_path)
     for load in (load_config, load_reference_model, load_tokenizer, TransformerEncoder.from_checkpoint):
-        with pytest.raises(ValueError, match=r'model_type="roberta", and this series builds "bert"'):
+        with pytest.raises(ValueError, match=r'model_type="roberta", which is not supported here'):
             load(str(tmp_path))
 
 
 def test_folder_without_config(tmp_path):
-    with pytest.raises(ValueError, match=r"holds no config.json.*all-MiniLM-L6-v2"):
+    with pytest.raises(ValueError, match=r"has no config.json.*all-MiniLM-L6-v2"):
         load_config(str(tmp_path))
 
 
@@ -139,7 +139,7 @@ def test_a_folder_around_a_checkpoint(tmp_path, files, remedy):
         content = {"pooling_mode": "mean"} if family is None else {"model_type": family}
         (tmp_path / name / "config.json").write_text(json.dumps(content))
     for load in (load_config, lambda folder: load_official(folder, AutoModel)):
-        with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} .*so it is not a checkpoint: {remedy}$"):
+        with pytest.raises(ValueError, match=rf"{re.escape(str(tmp_path))} .*is not a checkpoint, .*: {remedy}$"):
             load(tmp_path)
 
 
@@ -153,7 +153,7 @@ def test_an_adapter_is_merged_first(tmp_path):
 def test_unknown_name_or_no_network(name, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
-        OSError, match=r"no local folder and could not be fetched .*all-MiniLM-L6-v2.* or a local folder"
+        OSError, match=r"not a local folder and could not be downloaded .*all-MiniLM-L6-v2.* or a local folder"
     ):
         load_config(name)
 
@@ -190,14 +190,14 @@ def test_pickled_weights_only(folder):
 
 def test_no_weights_at_all(folder):
     (folder / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match="holds no weights"):
+    with pytest.raises(ValueError, match="has no weights"):
         load_reference_model(folder)
 
 
 def test_truncated_weights(folder):
     content = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"cannot be read: Error while deserializing header"):
+    with pytest.raises(ValueError, match=r"cannot be read \(Error while deserializing header"):
         load_reference_model(folder)
 
 
@@ -237,11 +237,11 @@ OFFICIAL = {
     "a layer too many": (settings(num_hidden_layers=1), "unexpected: encoder.layer.1.attention.output.LayerNorm.bi"),
     "a pointer of git-lfs": (
         lambda folder: (folder / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n"),
-        "cannot be read: Error while deserializing header",
+        "cannot be read (Error while deserializing header",
     ),
     "4 bits": (
         settings(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
-        "cannot be read: ",
+        "cannot be read (",
     ),
     "code that is not run": (
         settings(model_type="new", auto_map={"AutoConfig": "code.Config", "AutoModel": "code.Model"}),
@@ -377,7 +377,7 @@ def test_the_case_is_the_normalizers(folder, lowercase, strip_accents):
 def test_a_config_that_ends_too_early_or_was_altered(folder, content):
     (folder / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(
-        ValueError, match=r"config\.json cannot be read .*: fetch or save it again|of the family model_type=\"None\""
+        ValueError, match=r"config\.json cannot be read .*: download or save it again|has model_type=\"None\""
     ):
         load_config(folder)
 
@@ -392,5 +392,5 @@ def test_a_tokenizer_is_compared_by_what_it_does(folder, change):
     else:
         parts["model"][change] = 1000
     backend = Tokenizer.from_str(json.dumps(parts))
-    with pytest.raises(ValueError, match=r"the tokenizer gives \d+ ids for 'a+.*, but BERT's gives \d+ or others"):
+    with pytest.raises(ValueError, match=r"the tokenizer gives other ids for 'a+.*than BERT's tokenizer"):
         read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=backend))

@@ -96,7 +96,7 @@ READS = {"is_decoder": True, "add_cross_attention": True}
     ids=lambda model: type(model).__name__,
 )
 def test_what_is_no_model_of_the_series_is_no_file(model, tmp_path):
-    message = rf"^a {type(model).__name__} cannot be exported: pass a TransformerEncoder, or a model on one$"
+    message = rf"^a {type(model).__name__} cannot be exported: pass a TransformerEncoder, or a model that has one$"
     with pytest.raises(TypeError, match=message):
         export_onnx(model, tmp_path / "model.onnx")
     assert names(tmp_path) == []
@@ -104,7 +104,7 @@ def test_what_is_no_model_of_the_series_is_no_file(model, tmp_path):
 
 def test_a_classifier_gives_logits_only(tmp_path):
     model = TransformerForSequenceClassification(BertConfig(**SMALL))
-    message = r"returns logits alone, without output_queries_keys: export its \.encoder$"
+    message = r"returns only logits, without output_queries_keys: export its \.encoder$"
     with pytest.raises(ValueError, match=message):
         export_onnx(model, tmp_path / "model.onnx", output_queries_keys=True)
 
@@ -114,7 +114,7 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     path.write_text("an older one")
     monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: b"a model")
     monkeypatch.setattr("utils.support.files.os.fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a place that you may write"):
+    with pytest.raises(OSError, match=r"could not be saved \(disk full\): choose a writable folder"):
         export_onnx(small, path)
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
 
@@ -122,7 +122,7 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
 def test_a_place_that_cannot_be_written_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
     (tmp_path / "file").write_text("mine")
-    message = r"encoder\.onnx could not be saved \(.*file.*\): choose a place that you may write"
+    message = r"encoder\.onnx could not be saved \(.*file.*\): choose a writable folder"
     with pytest.raises(OSError, match=message):
         export_onnx(small, tmp_path / "file" / "encoder.onnx")
     assert names(tmp_path) == ["file"]
@@ -226,9 +226,9 @@ def test_a_file_takes_numbers_and_masks_as_its_model_does(masked_lm, kind):
 @pytest.mark.parametrize(
     ("dtype", "message"),
     [
-        (torch.float64, r"is torch.float64, and a file holds float32: export model\.float\(\)$"),
-        (torch.bfloat16, r"is torch.bfloat16, and a file holds float32: export model\.float\(\)$"),
-        (torch.float16, r"is torch.float16, and a file holds float32: export model\.float\(\)$"),
+        (torch.float64, r"is torch.float64, but only float32 can be exported: export model\.float\(\)$"),
+        (torch.bfloat16, r"is torch.bfloat16, but only float32 can be exported: export model\.float\(\)$"),
+        (torch.float16, r"is torch.float16, but only float32 can be exported: export model\.float\(\)$"),
     ],
     ids=str,
 )
@@ -267,7 +267,7 @@ def test_a_note_that_is_no_number_is_refused(masked_lm, tmp_path, note):
         if note is None:
             del model.metadata_props[0]
 
-    with pytest.raises(ValueError, match=r"changed\.onnx does not say what its model takes: write it again"):
+    with pytest.raises(ValueError, match=r"changed\.onnx does not contain the sizes of its model: write it again"):
         OnnxModel(rewritten(masked_lm[1], tmp_path, change))
 
 
@@ -280,7 +280,7 @@ def test_a_file_that_leaves_its_numbers_in_another_is_refused(masked_lm, tmp_pat
     model = onnx.load_from_string(masked_lm[1].read_bytes())
     options = {"save_as_external_data": True, "location": "numbers.bin", "size_threshold": 0}
     onnx.save_model(model, "several.onnx", **options)
-    with pytest.raises(ValueError, match=r"several\.onnx leaves its numbers in another file: write it again"):
+    with pytest.raises(ValueError, match=r"several\.onnx stores its weights in another file: write it again"):
         use(tmp_path / "several.onnx")
     assert names(tmp_path) == ["numbers.bin", "several.onnx"]
 
@@ -294,7 +294,7 @@ def test_a_model_of_one_position_is_no_file(tmp_path):
 @pytest.mark.long
 def test_a_file_that_does_not_say_what_its_model_takes_is_refused(masked_lm, tmp_path):
     path = rewritten(masked_lm[1], tmp_path, lambda model: model.ClearField("metadata_props"))
-    message = r"changed\.onnx does not say what its model takes: write it again with export_onnx$"
+    message = r"changed\.onnx does not contain the sizes of its model: write it again with export_onnx$"
     with pytest.raises(ValueError, match=message):
         OnnxModel(path)
 
@@ -356,6 +356,6 @@ def test_what_is_no_file_of_onnx(use, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"notes\.onnx"):
         use(path)
     path.write_text("These are notes.")
-    with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): fetch or save it again$"):
+    with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): download or save it again$"):
         use(path)
     assert names(tmp_path) == ["notes.onnx"]

@@ -178,7 +178,7 @@ def test_checkpoint_without_head_gets_new_head(tmp_path, own, run):
         (["--seed", -1], "--seed=-1 must be a whole number from 0"),
         *((["--learning-rate", rate], f"--learning-rate={rate} must lie between 0 and 1") for rate in (0.0, "nan")),
         (["--data", "nowhere.csv"], "there is no file nowhere.csv"),
-        (["--checkpoint", "no/model/here"], '"no/model/here" is no local folder'),
+        (["--checkpoint", "no/model/here"], '"no/model/here" is not a local folder'),
     ],
 )  # fmt: skip
 def test_invalid_options_end_with_message(refused, options, words):
@@ -202,7 +202,7 @@ def test_foreign_save_folder_raises_before_training(tmp_path, own, refused, monk
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "notes.txt").write_text("mine")
     common = ["--data", own, "--checkpoint", folder, "--save"]
-    assert "holds notes.txt, which is not a file of a model" in refused(*common, tmp_path / "thesis")
+    assert "contains notes.txt, which is not a file of a model" in refused(*common, tmp_path / "thesis")
     assert "could not be saved" in refused(*common, own / "below")
     assert names(tmp_path) == ["model", "own.csv", "thesis"]
 
@@ -260,12 +260,12 @@ def test_data_report(tmp_path, tiny, run, rows, fact):
 
 def test_saving_is_tested_before_training(tmp_path, own, tiny, refused, monkeypatch):
     def broken(*arguments):
-        raise ValueError("a file cannot hold the token 'a'")
+        raise ValueError("the token 'a' cannot be stored")
 
     monkeypatch.setattr("utils.support.saving.write_vocabulary", broken)
     monkeypatch.setattr(fine_tune, "fit", lambda *arguments, **options: pytest.fail("it was trained"))
     common = ["--data", own, "--checkpoint", tiny, "--save", tmp_path / "saved"]
-    assert "a file cannot hold the token 'a'" in refused(*common)
+    assert "the token 'a' cannot be stored" in refused(*common)
     assert names(tmp_path) == ["bert", "own.csv"]
 
 

@@ -82,7 +82,9 @@ def head(content: bytes) -> bytes:
 def test_a_hub_that_answers_errors_or_nonsense(hub, answer, reason):
     hub.answer = answer
     started = time.perf_counter()
-    with pytest.raises(OSError, match=rf'"someone/bert" is no local folder .*({reason}).*use the embedded checkpoint='):
+    with pytest.raises(
+        OSError, match=rf'"someone/bert" is not a local folder .*({reason}).*use the embedded checkpoint='
+    ):
         checkpoint.load_config("someone/bert")
     assert time.perf_counter() - started < 20
 
@@ -91,7 +93,7 @@ def test_a_hub_that_is_silent_is_not_waited_for_without_end(hub, monkeypatch):
     hub.answer = b"nothing"
     monkeypatch.setattr(checkpoint, "HUB_SECONDS", 1)
     started = time.perf_counter()
-    with pytest.raises(OSError, match=r"could not be fetched \(.*timed out.*use the embedded checkpoint="):
+    with pytest.raises(OSError, match=r"could not be downloaded \(.*timed out.*use the embedded checkpoint="):
         checkpoint.load_config("someone/bert")
     assert time.perf_counter() - started < 20
 

@@ -180,7 +180,7 @@ def test_masked_lm_refuses_a_checkpoint_without_head(checkpoint, tmp_path):
         checkpoint = str(tmp_path / "classifier")
         filled(0.5).save(checkpoint, tiny_tokenizer())
     with pytest.raises(
-        ValueError, match=r"holds no weights of this model's head \(cls.predictions.*: use one .* BertForMaskedLM"
+        ValueError, match=r"has no weights for this model's head \(cls.predictions.*: use one .* BertForMaskedLM"
     ):
         TransformerForMaskedLM.from_checkpoint(checkpoint)
 
@@ -201,7 +201,7 @@ def test_save_refuses_weights_that_are_not_finite(tmp_path, value, dtype):
 
 def test_save_refuses_a_folder_of_something_else(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    with pytest.raises(ValueError, match=r"holds thesis.txt, which is not a file of a model"):
+    with pytest.raises(ValueError, match=r"contains thesis.txt, which is not a file of a model"):
         TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path, tiny_tokenizer())
     assert names(tmp_path) == ["thesis.txt"]
 

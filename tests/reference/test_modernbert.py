@@ -366,13 +366,13 @@ def test_modernbert_loads_the_encoder_of_a_headed_model(kind, tmp_path):
 
 
 def test_modernbert_refuses_a_checkpoint_of_bert():
-    words = r'model_type="bert", and this series builds "modernbert": use .* TransformerEncoder for a BERT$'
+    words = r'model_type="bert", which is not supported here, but "modernbert" is: use .* TransformerEncoder'
     with pytest.raises(ValueError, match=words):
         ModernEncoder.from_checkpoint(None)
 
 
 def test_modernbert_refuses_a_folder_without_config(tmp_path):
-    with pytest.raises(ValueError, match=r"holds no config\.json, so it is not a checkpoint: use a ModernBERT"):
+    with pytest.raises(ValueError, match=r"has no config\.json: use a ModernBERT"):
         ModernEncoder.from_checkpoint(str(tmp_path))
 
 

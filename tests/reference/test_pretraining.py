@@ -133,7 +133,7 @@ def without(facts: dict, name: str) -> dict:
 
 
 FOREIGN = {
-    "no facts": (lambda facts: None, lambda tensors: tensors, r"cannot be read .*: fetch or save it again"),
+    "no facts": (lambda facts: None, lambda tensors: tensors, r"cannot be read .*: download or save it again"),
     "facts in a list": (lambda facts: [facts], lambda tensors: tensors, r"the number of losses differs"),
     "no losses": (lambda facts: without(facts, "losses"), lambda tensors: tensors, r"the number of losses differs"),
     "a loss less": (
@@ -185,7 +185,7 @@ def test_foreign_state_raises(tmp_path, name):
 @pytest.mark.parametrize("content", [b"", b"{}", b"\0" * 100])
 def test_resume_refuses_an_incomplete_state(tmp_path, content):
     (tmp_path / STATE_FILE).write_bytes(content)
-    with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: fetch or save it again"):
+    with pytest.raises(ValueError, match=r"training\.safetensors cannot be read .*: download or save it again"):
         new_run().resume(tmp_path)
 
 
@@ -199,7 +199,9 @@ def test_full_disk_keeps_the_last_round(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(OSError, match=r"could not be saved .*No space left.*: choose a place .* with room for it"):
+    with pytest.raises(
+        OSError, match=r"could not be saved .*No space left.*: choose a writable folder on a disk with it"
+    ):
         run.learn(6, tmp_path, quiet=True)
     assert [path.read_bytes() for path in saved] == before
 
@@ -517,7 +519,7 @@ def test_pretrain_script_refuses_foreign_files_early(tmp_path, monkeypatch):
     texts = [f"{text} {number}" for number, text in enumerate(TEXTS * 2)]
     command(tmp_path, texts, monkeypatch)
     (tmp_path / CHECKPOINT / "notes.txt").write_text("mine")
-    with pytest.raises(SystemExit, match=r"holds notes.txt, which is not a file of a model"):
+    with pytest.raises(SystemExit, match=r"contains notes.txt, which is not a file of a model"):
         command(tmp_path, texts, monkeypatch)
     assert names(tmp_path) == [".run.lock", CHECKPOINT, STATE_FILE]
 

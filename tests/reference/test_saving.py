@@ -197,7 +197,7 @@ def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        (None, r"made from a configuration, which has no vocabulary: pass tokenizer="),
+        (None, r"made from a configuration has no vocabulary: pass tokenizer="),
         (40, r"40 tokens with ids up to 39, .* is 50"),
         (51, r"51 tokens with ids up to 50, .* is 50"),
         ("official", r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"),
@@ -235,7 +235,7 @@ def test_a_token_of_white_space_is_saved(tmp_path, token):
 
 def test_a_vocabulary_that_comes_back_changed_is_refused(tmp_path):
     vocab = tiny_tokenizer().vocab | {"last": 60}  # no line of vocab.txt for the ids before
-    with pytest.raises(ValueError, match=r"a file cannot hold the token 'last'"):
+    with pytest.raises(ValueError, match=r"the token 'last' cannot be stored"):
         write_vocabulary(tmp_path, vocab, True, 16)
 
 
@@ -260,7 +260,7 @@ def test_a_saved_classifier_comes_back_whole_or_with_a_new_head(tmp_path):
 @pytest.mark.parametrize("head", ["encoder", "masked LM"])
 def test_without_a_head_the_error_says_how_to_get_one(tmp_path, head):
     FOREIGN[f"a{'n' * (head == 'encoder')} {head}"](tmp_path)
-    words = r"holds no weights of this model's head \(classifier…\): num_labels=2 asks for a new, untrained one"
+    words = r"has no weights for this model's head \(classifier…\): num_labels=2 asks for a new, untrained one"
     with pytest.raises(ValueError, match=words):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     assert TransformerForSequenceClassification.from_checkpoint(tmp_path, num_labels=2).config.num_labels == 2
@@ -348,7 +348,7 @@ def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path, found):
     folder.mkdir()
     FOREIGN[found](folder)
     before = everything(tmp_path)
-    with pytest.raises(ValueError, match=r"model holds .*: save into a new folder"):
+    with pytest.raises(ValueError, match=r"model contains .*: save into a new folder"):
         filled(2.0).save(folder, tiny_tokenizer())
     assert everything(tmp_path) == before
 
@@ -362,7 +362,7 @@ def test_a_folder_that_somebody_fills_meanwhile_is_not_replaced(tmp_path, monkey
         real(file)
 
     monkeypatch.setattr(os, "fsync", fill_meanwhile)
-    with pytest.raises(ValueError, match=r"model holds thesis.txt, which is not a file of a model"):
+    with pytest.raises(ValueError, match=r"model contains thesis.txt, which is not a file of a model"):
         filled(2.0).save(tmp_path / "model", tiny_tokenizer())
     assert (tmp_path / "model" / "thesis.txt").read_text() == "mine"
     assert names(tmp_path) == ["model"]
@@ -426,7 +426,7 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
 
 
 def test_no_folder(tmp_path):
-    with pytest.raises(OSError, match=r"nowhere\" is no local folder and could not be fetched"):
+    with pytest.raises(OSError, match=r"nowhere\" is not a local folder and could not be downloaded"):
         TransformerForSequenceClassification.from_checkpoint(tmp_path / "nowhere")
 
 
@@ -435,10 +435,10 @@ def test_a_half_written_folder(tmp_path, name):
     filled(1.0).save(tmp_path, tiny_tokenizer())
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=rf"{name} cannot be read \(.*\): (fetch or save it|save the model) again"):
+    with pytest.raises(ValueError, match=rf"{name} cannot be read \(.*\): (download or save it|save the model) again"):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     (tmp_path / name).unlink()
-    with pytest.raises(ValueError, match=r"holds no (config.json, so it is not a checkpoint|weights): "):
+    with pytest.raises(ValueError, match=r"has no (config.json|weights): "):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
@@ -447,7 +447,7 @@ def test_a_folder_whose_parts_disagree(tmp_path):
     config = tmp_path / "config.json"
     settings = json.loads(config.read_text())
     config.write_text(json.dumps(settings | {"model_type": "gpt2"}))
-    with pytest.raises(ValueError, match=r'model_type="gpt2", and this series builds "bert"'):
+    with pytest.raises(ValueError, match=r'model_type="gpt2", which is not supported here'):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     config.write_text(json.dumps(settings | {"num_hidden_layers": 3}))
     with pytest.raises(ValueError, match=r"missing: encoder.layers.2"):
@@ -530,7 +530,7 @@ def test_save_that_fails_leaves_what_was_there(tmp_path, trouble, writer, there)
     if there:
         write_first(writer, tmp_path / "saved")
     before = everything(tmp_path)
-    words = r"saved.* could not be saved.*\(.*\): (choose|use) .* that you may write, on a disk with room for it"
+    words = r"saved.* could not be saved.*\(.*\): choose a writable folder on a disk with enough space"
     expected = pytest.raises(KeyboardInterrupt) if "interrupt" in trouble else pytest.raises(OSError, match=words)
     with expected, TROUBLE[trouble]():
         WRITERS[writer](tmp_path / "saved")

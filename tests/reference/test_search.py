@@ -261,7 +261,7 @@ def test_embed_refuses_other_pooling_than_the_mean(tmp_path, pooling, modules, r
         if refused is None:
             call()
         else:
-            with pytest.raises(ValueError, match=rf"are not means of its tokens' vectors .*: {refused}\): use a check"):
+            with pytest.raises(ValueError, match=rf"does not average its token vectors .*: {refused}\): use a check"):
                 call()
 
 

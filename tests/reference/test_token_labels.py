@@ -116,7 +116,7 @@ def test_saved_token_classifier_loads_in_pipeline(tmp_path):
 
 
 def test_token_classifier_refuses_an_encoder():
-    with pytest.raises(ValueError, match=r"holds no weights of this model's head.*num_labels=2"):
+    with pytest.raises(ValueError, match=r"has no weights for this model's head.*num_labels=2"):
         TransformerForTokenClassification.from_checkpoint()
 
 

@@ -45,7 +45,7 @@ def test_where_a_run_is_at_work_no_other_program_starts(tmp_path, launch):
     tuning = [sys.executable, *launch, *tuning, "--save", str(folder)]
     going_on = pretraining_command(folder, "--steps", "4", launch=launch)
     words = {
-        "holds .run.lock, which is not a file of a model": tuning,
+        "contains .run.lock, which is not a file of a model": tuning,
         "run: wait for it to finish, stop it, or": going_on,
     }
     with at_work_in(folder):

@@ -1,4 +1,4 @@
-"""How texts reach a model: as rows of ids, in padded batches of similar length, with dropout off. Used from 08 on."""
+"""Turn texts into ids and padded batches of similar length. Used from 08 on."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from utils.support.checks import check_max_length, check_texts, check_tokenizer
 
 
 def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
-    """Each text as ids from [CLS] to [SEP], cut to `max_length` ids, by our tokenizer or an official one."""
+    """Return each text as ids from [CLS] to [SEP], cut to `max_length`, by our tokenizer or an official one."""
     check_texts(texts)
     check_max_length(max_length, special=2, text=1)
     if hasattr(tokenizer, "segments"):  # a WordPieceTokenizer
@@ -20,7 +20,7 @@ def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int
 
 
 def model_ids(texts: Sequence[str], model: nn.Module, tokenizer, max_length: int | None = None) -> list[list[int]]:
-    """Each text as ids for a model: cut to `max_length`, and never longer than the model has positions.
+    """Return each text as ids, cut to `max_length` and to the number of positions of the model.
 
     ValueError for a `max_length` without room for a word, and for a tokenizer of another model.
     """
@@ -30,15 +30,15 @@ def model_ids(texts: Sequence[str], model: nn.Module, tokenizer, max_length: int
 
 
 def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """Rows of ids as one padded batch on a device: input_ids, token_type_ids, attention_mask, each (B, S)."""
+    """Return rows of ids as a padded batch: input_ids, token_type_ids and attention_mask, each (B, S)."""
     S = max(map(len, rows))
-    ids = torch.tensor([row + [0] * (S - len(row)) for row in rows], device=device)  # any id can pad: the mask hides it
+    ids = torch.tensor([row + [0] * (S - len(row)) for row in rows], device=device)  # any id works: it is masked
     mask = torch.tensor([[1] * len(row) + [0] * (S - len(row)) for row in rows], device=device)
     return {"input_ids": ids, "token_type_ids": torch.zeros_like(ids), "attention_mask": mask}
 
 
 def sorted_batches(rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25) -> Iterator[list[int]]:
-    """Indices of the rows, longest first, up to `batch_size` at a time; at most `max_padding` of a row is padding."""
+    """Yield batches of row indices, longest rows first; at most `max_padding` of a row becomes padding."""
     if batch_size < 1:
         raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")
     batch = []
@@ -52,9 +52,9 @@ def sorted_batches(rows: Sequence[list[int]], batch_size: int, max_padding: floa
 
 
 def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> list[list[int]]:
-    """Every index once, in batches of about the same size whose rows have similar lengths, in random order.
+    """Return each row index once, in batches of about the same size and of rows of similar length, in random order.
 
-    Lengths are jittered by up to four tokens before sorting, so that another seed also mixes other rows.
+    Lengths are jittered by up to four tokens before sorting, so another seed also combines other rows.
     """
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor([len(row) for row in rows]) + 4 * torch.rand(len(rows), generator=generator)
@@ -64,7 +64,7 @@ def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> l
 
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Dropout off inside; every module's own mode is as before afterwards."""
+    """Turn dropout off in the block, and restore the mode of every module after it."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -75,5 +75,5 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 
 def device_of(model: nn.Module) -> torch.device:
-    """Where the model's weights are."""
+    """Return the device of the model's weights."""
     return next(model.parameters()).device

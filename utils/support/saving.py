@@ -30,26 +30,27 @@ MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or repla
 
 
 class SavedModel(nn.Module):
-    """A model on the encoder that is saved as a checkpoint, and comes back from one."""
+    """Base class of models with an encoder and a head, which can be saved as checkpoints and loaded from them."""
 
     architecture: str  # the class of transformers that has the same weights
-    without_head = "use one that was saved with it"  # the remedy for a checkpoint that has none
-    checkpoint: str | None = None  # where its vocabulary is, once it came from there
+    without_head = "use one that was saved with it"  # the remedy for a checkpoint without a head
+    checkpoint: str | None = None  # the folder that it was loaded from, which has its vocabulary
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None, num_labels: int | None = None):
         """Return the saved model in evaluation mode; with `num_labels`, its last layer is new and untrained.
 
-        Encoder and pooler, if the checkpoint has one, are the checkpoint's in either case. That of the embedded one is
-        itself an untrained draw (notebook 08). ValueError for a checkpoint without a last layer, and no `num_labels`.
+        The encoder, and the pooler if there is one, come from the checkpoint in either case. The pooler of the embedded
+        checkpoint was never trained (notebook 08). ValueError for a checkpoint without a last layer, unless
+        `num_labels` is given.
         """
         config, weights = read_checkpoint(checkpoint)
         heads = {canonical_name(theirs): ours for theirs, ours in HEADS[cls.architecture].items()}
         pretrained = {canonical_name(name) for name in HEADS[cls.architecture] if name.startswith("bert.")}
-        if num_labels is not None:  # what the configuration says of its classes goes with the old layer
+        if num_labels is not None:  # the configuration describes the classes of the old layer
             config.id2label, config.num_labels, config.problem_type = None, num_labels, None
         elif not any(name.startswith(tuple(heads.keys() - pretrained)) for name in weights):
-            missing = f"{config.name_or_path} holds no weights of this model's head ({min(heads.keys() - pretrained)}…)"
+            missing = f"{config.name_or_path} has no weights for this model's head ({min(heads.keys() - pretrained)}…)"
             raise ValueError(f"{missing}: {cls.without_head}")
         model = cls(config)
         if num_labels is None:
@@ -77,15 +78,15 @@ class SavedModel(nn.Module):
     ) -> None:
         """Write configuration, weights and vocabulary for every `from_checkpoint`, and for transformers.
 
-        `tokenizer` is by default that of the checkpoint which the model came from, `labels` name the classes. Replaces
-        an earlier save atomically; `dry_run` tries everything, and leaves the folder as it was. OSError where it cannot
-        be written, and for anything else than a folder, a symbolic link included. ValueError for a folder that holds
-        anything else than a model of the same kind, for a tokenizer or labels that do not fit the model, for weights
-        with NaN or inf, and for a vocabulary that could not be read again.
+        `tokenizer` defaults to that of the model's checkpoint; `labels` name the classes. Replaces an earlier save
+        atomically; `dry_run` tries everything, and leaves the folder unchanged. OSError if it cannot be written, and
+        for anything but a folder, such as a symbolic link. ValueError for a folder with anything but a model of the
+        same kind, for a tokenizer or labels that do not fit the model, for weights with NaN or inf, and for a
+        vocabulary that could not be read again.
         """
         folder = check_place(folder, "a folder")
         if tokenizer is None and self.checkpoint is None:
-            raise ValueError("this model was made from a configuration, which has no vocabulary: pass tokenizer=")
+            raise ValueError("a model made from a configuration has no vocabulary: pass tokenizer=")
         vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
         check_vocabulary_size(vocab, self.config.vocab_size)
         weights = {
@@ -98,20 +99,20 @@ class SavedModel(nn.Module):
         with atomic_folder(folder, MODEL_FILES, find_problem, dry_run=dry_run) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
-            # safetensors lets nobody but its owner read it
+            # safetensors makes it readable for its owner only
             (draft / WEIGHTS).chmod((draft / CONFIG).stat().st_mode)
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
 
     @classmethod
     def check_folder(cls, folder: str | Path) -> None:
-        """Raise the error of `save` for a place that holds anything else than a model of this kind."""
+        """Raise the error of `save` for a folder with anything but a model of this kind."""
         check_content(check_place(folder, "a folder"), partial(foreign_content, architecture=cls.architecture))
 
 
 def foreign_content(folder: Path, architecture: str) -> str:
-    """Return what a folder holds that is not a saved model of this architecture, as the end of an error message, or "".
+    """Return why a folder is not a saved model of this architecture, as the end of an error message, or "".
 
-    Only regular files of such a model are not foreign.
+    It must be empty or contain only regular files of such a model.
     """
     try:
         with os.scandir(folder) as entries:
@@ -121,16 +122,16 @@ def foreign_content(folder: Path, architecture: str) -> str:
     remedy = "save into a new folder"
     for entry in found:
         if entry.name not in MODEL_FILES or not entry.is_file(follow_symlinks=False):
-            return f"holds {entry.name}, which is not a file of a model: {remedy}"
+            return f"contains {entry.name}, which is not a file of a model: {remedy}"
     try:
         kinds = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"] if found else [architecture]
     except (OSError, ValueError, KeyError, TypeError):
         kinds = None
-    return "" if kinds == [architecture] else f"holds {found[0].name}, and not a saved {architecture}: {remedy}"
+    return "" if kinds == [architecture] else f"contains {found[0].name}, but not a saved {architecture}: {remedy}"
 
 
 def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
-    """The configuration as it is saved: without a program's settings, and with the names of its classes, if given."""
+    """Return the configuration to save: without a program's settings, and with the names of the classes, if given."""
     settings = {name: value for name, value in config.to_dict().items() if name not in NOT_THE_MODELS}
     settings["architectures"] = [architecture]
     if labels is not None:

@@ -1,4 +1,4 @@
-"""Read the vocabulary of an official tokenizer, and write one as files."""
+"""Read the vocabulary of a tokenizer, and write it to files."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     if hasattr(tokenizer, "segments"):  # a WordPieceTokenizer
         return tokenizer.vocab, tokenizer.lowercase
     if not hasattr(tokenizer, "backend_tokenizer"):
-        raise ValueError(f"a {type(tokenizer).__name__} does not do what BERT's tokenizer does: {REMEDY}")
+        raise ValueError(f"a {type(tokenizer).__name__} is not a BERT tokenizer: {REMEDY}")
     settings = json.loads(tokenizer.backend_tokenizer.to_str())
     for part, wanted in TOKENIZER_PARTS.items():
         found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
@@ -43,7 +43,8 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
         raise ValueError(f"the tokenizer has a normalizer that is not supported, {normalizer}: {REMEDY}")
     others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
     if others:
-        raise ValueError(f"the tokenizer has other special tokens than BERT's, {sorted(others)}: use one with its five")
+        problem = f"the tokenizer has special tokens that BERT does not have, {sorted(others)}"
+        raise ValueError(f"{problem}: use one with BERT's five")
     vocab, lowercase = tokenizer.get_vocab(), normalizer["lowercase"]
     check_vocabulary(vocab)
     bert = BertWordPieceTokenizer(vocab, lowercase=lowercase)
@@ -51,8 +52,7 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
         pairs = None if pair is None else [pair]
         [found] = tokenizer([text], pairs, padding=False, truncation=False, verbose=False)["input_ids"]
         if (wanted := bert.encode(text, pair).ids) != found:
-            both = f"gives {len(found)} ids for {text!r:.40}, but BERT's gives {len(wanted)} or others"
-            raise ValueError(f"the tokenizer {both}: {REMEDY}")
+            raise ValueError(f"the tokenizer gives other ids for {text!r:.40} than BERT's tokenizer: {REMEDY}")
     return vocab, lowercase
 
 
@@ -67,4 +67,4 @@ def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, ma
         BertWordPieceTokenizer(dict(vocab), lowercase=lowercase).save(str(folder / "tokenizer.json"))
     found = load_official_tokenizer(folder).get_vocab()
     if lost := [token for token in vocab if found.get(token) != vocab[token]]:
-        raise ValueError(f"a file cannot hold the token {lost[0]!r}: leave it out of the vocabulary")
+        raise ValueError(f"the token {lost[0]!r} cannot be stored in a file: leave it out of the vocabulary")

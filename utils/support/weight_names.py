@@ -23,7 +23,7 @@ MODERN_RENAMES = {  # of ModernBERT
     "mlp.Wi": "feed_forward.intermediate",
     "mlp.Wo": "feed_forward.output",
 }
-# the weights of transformers' heads; the last two are stored twice, and are tied
+# the weights of transformers' heads; the last two are tied, and stored a second time
 HEADS = {
     "BertForSequenceClassification": {"bert.pooler.dense": "pooler", "classifier": "classifier"},
     "BertForTokenClassification": {"classifier": "classifier"},
