@@ -1,7 +1,7 @@
-"""How well the classifier of notebook 08 does, beside simpler models and transformers' own Trainer.
+"""Compare the classifier of notebook 08 with simpler models and transformers' own Trainer.
 
 `python -m benchmarks.classifier` writes benchmarks/classifier.md. Finished runs are kept in benchmarks/classifier.json,
-so that a benchmark that was cut off goes on where it stopped; with other settings, versions or machine it starts anew.
+so an interrupted benchmark resumes; with other settings, versions or another machine it starts over.
 """
 
 import json
@@ -43,22 +43,21 @@ Written by `python -m benchmarks.classifier`; do not edit by hand.
 
 - Machine: {device}
 - Versions: {versions}
-- Data: {train} sentences to learn from, {validation} to choose on, {test} to report; about half of each are positive
+- Data: {train} sentences for training, {validation} for validation, {test} for testing; about half of each are positive
 - Fine-tuning: {settings}, warm-up over a tenth of the steps, then linear decay; the best epoch is kept
 - Seeds: {seeds} (head, order of the sentences, dropout)
 
 {table}
 
-The accuracy is the mean over the seeds. Its interval is bootstrapped over the test sentences: how far it could have
-come out otherwise with other sentences. Whatever there is to choose (the epoch, the regularization) was chosen on the
-validation part.
+The accuracy is the mean over the seeds. Its interval is bootstrapped over the test sentences: how much it could vary
+with other sentences. The epoch and the regularization were selected on the validation part.
 
 Our loop minus the Trainer, on the same sentences: {difference:+.1%} (95 % interval {low:+.1%} … {high:+.1%}).
 """
 
 
 def run_ours(parts: Reviews, seed: int) -> np.ndarray:
-    """Fine-tune our classifier; whether each test sentence is right."""
+    """Fine-tune our classifier, and return whether each test sentence is right."""
     torch.manual_seed(seed)
     model, tokenizer = TransformerForSequenceClassification.from_checkpoint(num_labels=2), load_tokenizer()
     model.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -67,13 +66,13 @@ def run_ours(parts: Reviews, seed: int) -> np.ndarray:
 
 
 def trainer_data(examples: Examples, tokenizer) -> list[dict]:
-    """Examples as the Trainer wants them: a dictionary of ids and label each."""
+    """Return examples as the Trainer needs them: dictionaries with ids and label."""
     rows = token_ids(examples.texts, tokenizer, 512)
     return [{"input_ids": row, "labels": label} for row, label in zip(rows, examples.labels, strict=True)]
 
 
 def run_trainer(parts: Reviews, seed: int) -> np.ndarray:
-    """The same budget with transformers' model and Trainer; whether each test sentence is right."""
+    """Fine-tune transformers' model with its Trainer and the same budget; return whether each sentence is right."""
     transformers.set_seed(seed)
     tokenizer = load_tokenizer()
     data = [trainer_data(examples, tokenizer) for examples in parts]
@@ -109,13 +108,13 @@ def run_trainer(parts: Reviews, seed: int) -> np.ndarray:
             compute_metrics=lambda found: {"accuracy": (found[0].argmax(axis=1) == found[1]).mean()},
         )
         trainer.train()
-        trainer.args.train_sampling_strategy = "sequential"  # else the test sentences come back in another order too
+        trainer.args.train_sampling_strategy = "sequential"  # otherwise the test sentences would be reordered too
         return trainer.predict(data[2]).predictions.argmax(axis=1) == np.array(parts.test.labels)
 
 
 @torch.no_grad()
 def frozen_features(texts: list[str], encoder, tokenizer) -> tuple[np.ndarray, np.ndarray]:
-    """The pretrained encoder's [CLS] vector and its mean over the tokens, (N, H) each."""
+    """Return the pretrained encoder's [CLS] vectors and means over the tokens, (N, H) each."""
     rows = token_ids(texts, tokenizer, 512)
     cls, mean = (np.empty((len(rows), encoder.config.hidden_size), np.float32) for _ in range(2))
     for numbers in sorted_batches(rows, 64):
@@ -126,21 +125,21 @@ def frozen_features(texts: list[str], encoder, tokenizer) -> tuple[np.ndarray, n
 
 
 def run_frozen(parts: Reviews, kind: int) -> np.ndarray:
-    """Logistic regression on frozen [CLS] (kind 0) or mean (kind 1) vectors."""
+    """Fit a logistic regression on frozen [CLS] (kind 0) or mean (kind 1) vectors."""
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), load_tokenizer()
     features = [frozen_features(examples.texts, encoder, tokenizer)[kind] for examples in parts]
     return logistic_regression(features, parts, scale=[0.0001, 0.001, 0.01, 0.1, 1], steps=[StandardScaler()])
 
 
 def run_tfidf(parts: Reviews) -> np.ndarray:
-    """Logistic regression on weighted counts of words and word pairs."""
+    """Fit a logistic regression on TF-IDF of words and word pairs."""
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
     features = [words.fit_transform(parts.train.texts), *(words.transform(part.texts) for part in parts[1:])]
     return logistic_regression(features, parts, scale=[0.3, 1, 3, 10, 30], steps=[])
 
 
 def logistic_regression(features: list, parts: Reviews, scale: list[float], steps: list) -> np.ndarray:
-    """Fit on train, with the regularization that is best on validation; whether each test sentence is right."""
+    """Fit with the best regularization on validation, and return whether each test sentence is right."""
     train, validation, test = features
     models = [make_pipeline(*steps, LogisticRegression(C=C, max_iter=2000)) for C in scale]
     for model in models:
@@ -150,7 +149,7 @@ def logistic_regression(features: list, parts: Reviews, scale: list[float], step
 
 
 def plan(parts: Reviews) -> dict[str, dict[int, callable]]:
-    """The runs of each method by seed; what has deterministic runs once."""
+    """Return the runs of each method by seed; deterministic methods have one."""
     return {
         TFIDF: {0: lambda: run_tfidf(parts)},
         FROZEN_CLS: {0: lambda: run_frozen(parts, 0)},
@@ -161,21 +160,21 @@ def plan(parts: Reviews) -> dict[str, dict[int, callable]]:
 
 
 def circumstances() -> dict:
-    """Machine, versions and settings: what results must share to stand in one table."""
+    """Return machine, versions and settings, which all results of a table must share."""
     settings = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in SETTINGS.items())
     device = device_name("cuda" if torch.cuda.is_available() else "cpu")
     return {"device": device, "versions": versions(PACKAGES), "settings": settings}
 
 
 def load_results() -> dict:
-    """The finished runs under the present circumstances."""
+    """Return the finished runs under the present circumstances."""
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     here = circumstances()
     return results if results.get("circumstances") == here else {"circumstances": here, "runs": {}}
 
 
 def run_all(results: dict) -> None:
-    """Do what is not done yet, noting each run as soon as it ends."""
+    """Run what is missing, saving each run as soon as it ends."""
     parts = reviews()
     for method, runs in plan(parts).items():
         for seed, run in runs.items():
@@ -189,13 +188,13 @@ def run_all(results: dict) -> None:
 
 
 def right_answers(results: dict, method: str) -> np.ndarray:
-    """(seeds, N): whether each test sentence was right, in each run of a method."""
+    """Return (seeds, N), whether each test sentence was right in each run of a method."""
     runs = [run for name, run in results["runs"].items() if name.startswith(f"{method} | ")]
     return np.array([[int(x) for x in right] for right in runs])
 
 
 def table(results: dict) -> str:
-    """One line a method: mean accuracy, its interval, every seed."""
+    """Return a row for each method: mean accuracy, its interval, every seed."""
     rows = [["method", "test accuracy", "95 % interval", "each seed"]]
     for method in plan(reviews()):
         right = right_answers(results, method)
@@ -207,7 +206,7 @@ def table(results: dict) -> str:
 
 
 def report(results: dict) -> str:
-    """The Markdown file."""
+    """Return the report as Markdown."""
     here = results["circumstances"]
     difference = (right_answers(results, OURS) - right_answers(results, TRAINER)).mean(axis=0)
     low, high = bootstrap_interval(difference.tolist())
@@ -223,13 +222,13 @@ def report(results: dict) -> str:
 
 
 def main() -> None:
-    """Run what is missing and write the report."""
+    """Run what is missing, and write the report."""
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     results = load_results()
     run_all(results)
     REPORT.write_text(report(results), "utf-8")
-    print(f"wrote {REPORT.name}")
+    print(f"Wrote {REPORT.name}.")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Seconds until explorer.html has drawn the answer to a sentence of one's own. Writes benchmarks/explorer.md.
+"""Measure how long explorer.html takes to draw your own sentence, and write benchmarks/explorer.md.
 
     python -m benchmarks.explorer [site]
 
-Times are read inside the page, from the request until the answer is painted; the best of five. *First* includes
-fetching the model from a server on this machine, unpacking and starting it; *after* is each next sentence, of 7, 11 and
-27 tokens. Chromium without a GPU. Without a folder with a built site, the page is built first.
+Times are measured inside the page, from the request until the result is painted; the best of five. *First* includes
+fetching the model from a server on this machine, unpacking and starting it; *after* is each further sentence, of 7, 11
+and 27 tokens. Chromium without a GPU. If no folder with a built site is passed, the page is built first.
 """
 
 import sys
@@ -27,7 +27,7 @@ SENTENCES = (
     "the bark of a palm tree is very rough",
     "the animal didn't cross the street because it was too tired and it wanted to sleep all day long, as every day",
 )
-# A sentence is asked for; seconds until it is computed, in the encoder and in all, and until it is painted
+# submit a sentence; return the seconds in the encoder, until it is drawn, and until it is painted
 ASK = """(text) => new Promise((done) => {
   const status = by("status"), start = performance.now(), since = () => (performance.now() - start) / 1000;
   by("first").value = text;
@@ -44,7 +44,7 @@ ASK = """(text) => new Promise((done) => {
 
 
 def measure(browser: Browser, address: str) -> list[list[str]]:
-    """A row of the table for each sentence; the first of them in a page that has not asked for the model yet."""
+    """Return a row of the table for each sentence; the first one includes loading the model."""
     rounds = []
     for _ in range(ROUNDS):
         page = browser.new_page(viewport={"width": 1300, "height": 900})
@@ -54,15 +54,15 @@ def measure(browser: Browser, address: str) -> list[list[str]]:
         rounds.append([page.evaluate(ASK, sentence) for sentence in SENTENCES])
         page.close()
     rows = []
-    for number, times in enumerate(zip(*rounds, strict=True)):
+    for index, times in enumerate(zip(*rounds, strict=True)):
         best = {name: min(time[name] for time in times) for name in times[0]}
         seconds = [f"{best[name]:.2f} s" for name in ("encoder", "drawn", "painted")]
-        rows.append(["after" if number else "first", str(best["tokens"]), *seconds])
+        rows.append(["after" if index else "first", str(best["tokens"]), *seconds])
     return rows
 
 
 def main() -> None:
-    """Measure, print and write the report."""
+    """Measure, and print and write the report."""
     with tempfile.TemporaryDirectory() as folder:
         site = Path(sys.argv[1] if len(sys.argv) > 1 else folder)
         if not (site / "explorer.html").exists():

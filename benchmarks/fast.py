@@ -1,4 +1,4 @@
-"""Ways to be fast that need preparation: compiled, or ONNX files run by onnxruntime. Peers get the same."""
+"""Time fast ways that need preparation, for us and peers alike: torch.compile, and ONNX files in onnxruntime."""
 
 import logging
 import tempfile
@@ -24,29 +24,29 @@ PACKED, COMPILED = f"{OURS}, packed", f"{OURS}, compiled"
 ONNX, STORED = f"{OURS}, ONNX", f"{OURS}, ONNX, stored in 8 bits"
 MULTIPLIED = f"{OURS}, ONNX, multiplied in 8 bits"
 PEER_COMPILED, PEER_ONNX = "transformers, sdpa, compiled", "transformers, ONNX"
-ROUNDED = (STORED, MULTIPLIED)  # whose results are not to 1e-4 those of the others
-SHAPES = {(8, 128): 15, (1, 8): 40, (1, 512): 15}  # B, S and rounds
+ROUNDED = (STORED, MULTIPLIED)  # their results do not agree with the others to within 1e-4
+SHAPES = {(8, 128): 15, (1, 8): 40, (1, 512): 15}  # (B, S): rounds
 NAME, MIXED_ROUNDS = "prepared", 15
 
 
 class LastHiddenState(nn.Module):
-    """An official model that returns its last hidden state alone."""
+    """An official model that returns only its last hidden state."""
 
     def __init__(self, model: BertModel):
         super().__init__()
         self.model = model
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Three times (B, S) to (B, S, H)."""
+        """Map three inputs (B, S) to the last hidden state (B, S, H)."""
         return self.model(input_ids, attention_mask, token_type_ids).last_hidden_state
 
 
 def write_files(encoder: TransformerEncoder, official: BertModel, folder: Path) -> dict[str, OnnxModel]:
-    """Our encoder in three files and the official model in one, opened."""
+    """Export our encoder to three files and the official model to one, and open them."""
     from onnxruntime.quantization import quantize_dynamic
 
     logging.getLogger().setLevel(logging.ERROR)  # quantize_dynamic recommends a step for other models
-    paths = {name: folder / f"{number}.onnx" for number, name in enumerate((ONNX, STORED, MULTIPLIED, PEER_ONNX))}
+    paths = {name: folder / f"{index}.onnx" for index, name in enumerate((ONNX, STORED, MULTIPLIED, PEER_ONNX))}
     export_onnx(encoder, paths[ONNX])
     quantize_onnx(paths[ONNX], paths[STORED])
     quantize_dynamic(paths[ONNX], paths[MULTIPLIED])
@@ -57,7 +57,7 @@ def write_files(encoder: TransformerEncoder, official: BertModel, folder: Path) 
 
 
 def prepared_works(device: str) -> Iterator[Work]:
-    """Forward passes at BERT-base's size with random weights, by what a user would prepare; the CPU alone."""
+    """Yield prepared forward passes at BERT-base's size with random weights, on the CPU only."""
     if device != "cpu":
         return
     encoder, official = random_bert(device, torch.float32)
@@ -81,7 +81,7 @@ def prepared_works(device: str) -> Iterator[Work]:
 def contestants(
     encoder: TransformerEncoder, official: BertModel, files: dict[str, OnnxModel], batch: Batch
 ) -> dict[str, Callable[[], object]]:
-    """All ways on one batch, once those that should agree do; compiled for this batch's shape."""
+    """Return all ways on one batch, compiled for its shape, after checking that the exact ones agree."""
     torch.compiler.reset()
     modules = {
         OURS: encoder,

@@ -1,4 +1,4 @@
-"""Page faults and seconds of a forward pass by how memory is asked for, each in a process of its own, in turn."""
+"""Measure page faults and time of a forward pass for three memory settings, each in its own process, in turn."""
 
 import json
 import os
@@ -44,7 +44,7 @@ print(json.dumps([faults / {PASSES}, statistics.median(seconds)]))
 
 
 def measure() -> dict[str, dict[str, list[list[float]]]] | None:
-    """Of each contestant and setting, faults a pass and seconds, round by round; None where the system is not Linux."""
+    """Return faults per pass and seconds of each contestant and setting, by round; None unless on Linux."""
     if sys.platform != "linux":
         return None
     found = {name: {setting: [] for setting in SETTINGS} for name in (OURS, TORCH)}
@@ -60,7 +60,7 @@ def measure() -> dict[str, dict[str, list[list[float]]]] | None:
 
 
 def rows(found: dict[str, dict[str, list[list[float]]]]) -> list[list[str]]:
-    """The table: medians of the rounds, and each setting's time over the same contestant's as it comes."""
+    """Return the table: medians over the rounds, and each setting's time relative to the default setting."""
     lines = [["", "memory", "page faults a pass", "seconds", "over as it comes"]]
     for name, results in found.items():
         usual = [seconds for _, seconds in results["as it comes"]]

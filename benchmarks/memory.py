@@ -1,4 +1,4 @@
-"""Peak memory of a forward pass against the number of tokens, each in a process of its own."""
+"""Measure peak memory of a forward pass for different numbers of tokens, each in its own process."""
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
@@ -14,11 +14,11 @@ from utils.encoder import TransformerEncoder
 LENGTHS = (128, 256, 512, 1024, 2048, 4096)
 WITH_WEIGHTS = f"{OURS}, attention weights asked for"
 CONTESTANTS = (OURS, WITH_WEIGHTS, SDPA, EAGER)
-LAYERS = 2  # of BERT-base's size: what one layer needs is freed before the next
+LAYERS = 2  # of BERT-base's size; each layer frees its memory before the next
 
 
 def peak_memory(name: str, length: int, device: str) -> float:
-    """Megabytes that a forward pass of one text adds to what was in use before; Linux and CUDA can tell."""
+    """Return the megabytes that a forward pass of one text adds to those in use, on Linux or CUDA."""
     config = BertConfig(num_hidden_layers=LAYERS, max_position_embeddings=length)
     options = {"output_attentions": True} if name == WITH_WEIGHTS else {}
     if name in (OURS, WITH_WEIGHTS):
@@ -29,14 +29,14 @@ def peak_memory(name: str, length: int, device: str) -> float:
     model.eval().to(device)
     ids = torch.zeros(1, length, dtype=torch.long, device=device)
     with torch.inference_mode():
-        model(ids[:, :8])  # what is allocated once
-        before = start_watching(device)
+        model(ids[:, :8])  # one-time allocations
+        before = reset_peak(device)
         model(ids, **options)
-    return (highest(device) - before) / 1e6
+    return (peak(device) - before) / 1e6
 
 
-def start_watching(device: str) -> int:
-    """Bytes in use now; from here on the highest number is kept."""
+def reset_peak(device: str) -> int:
+    """Reset the peak memory, and return the bytes in use."""
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         return torch.cuda.memory_allocated()
@@ -44,19 +44,19 @@ def start_watching(device: str) -> int:
     return status("VmRSS")
 
 
-def highest(device: str) -> int:
-    """The highest number of bytes in use since `start_watching`."""
+def peak(device: str) -> int:
+    """Return the highest number of bytes in use since `reset_peak`."""
     return torch.cuda.max_memory_allocated() if device == "cuda" else status("VmHWM")
 
 
 def status(field: str) -> int:
-    """A field of the process's status, in bytes."""
+    """Return a field of the process's status, in bytes."""
     lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 
 def measure(device: str) -> dict[str, list[float]] | None:
-    """Megabytes of each contestant at each length; None where the system does not tell."""
+    """Return the megabytes of each contestant at each length; None if the system does not report memory."""
     if device == "cpu" and not Path("/proc/self/clear_refs").exists():
         return None
     found = {}

@@ -1,4 +1,4 @@
-"""What a reader could use instead of this repository's encoder, each with the same weights, and the limit of them all.
+"""Alternatives to this repository's encoder with the same weights, and the lower limit of their time.
 
 Every peer is a function of a batch (input_ids, attention_mask and token_type_ids, (B, S) each) that returns the last
 hidden state (B, S, H).
@@ -22,7 +22,7 @@ IN_PLACE = f"{OURS}, GELU in place"
 
 
 class LoopOverHeads(nn.Module):
-    """The textbook's attention: every head a module of its own, one after another, joined by the output projection."""
+    """Textbook attention: each head is a module, computed one after another and joined by the output projection."""
 
     def __init__(self, attention: nn.Module):
         super().__init__()
@@ -38,13 +38,13 @@ class LoopOverHeads(nn.Module):
         self.output = attention.output
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, _) -> tuple[Tensor, None]:
-        """hidden_states (B, S, H) to the same shape; no weights are returned."""
+        """Map hidden_states (B, S, H) to the same shape, without returning attention weights."""
         contexts = [head(hidden_states, attention_mask)[0] for head in self.heads]
         return self.output(torch.cat(contexts, dim=-1)), None
 
 
 def loop_over_heads(encoder: TransformerEncoder) -> TransformerEncoder:
-    """A copy of the encoder with the textbook's attention."""
+    """Return a copy of the encoder with textbook attention."""
     copy = deepcopy(encoder)
     for layer in copy.layers:
         layer.attention = LoopOverHeads(layer.attention)
@@ -52,15 +52,15 @@ def loop_over_heads(encoder: TransformerEncoder) -> TransformerEncoder:
 
 
 class InPlaceGELU(nn.Module):
-    """GELU that writes over its input: no memory to ask for, but a hook that kept the input finds it altered."""
+    """GELU that overwrites its input: it allocates no memory, but changes inputs that a hook has kept."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape, without gradients."""
+        """Apply GELU in place to a tensor of any shape, without gradients."""
         return torch.ops.aten.gelu_(x)
 
 
 def gelu_in_place(encoder: TransformerEncoder) -> TransformerEncoder:
-    """A copy of the encoder whose feed-forward networks activate in place."""
+    """Return a copy of the encoder whose feed-forward networks apply GELU in place."""
     copy = deepcopy(encoder)
     for layer in copy.layers:
         layer.feed_forward.activation = InPlaceGELU()
@@ -68,7 +68,7 @@ def gelu_in_place(encoder: TransformerEncoder) -> TransformerEncoder:
 
 
 class TorchEncoder(nn.Module):
-    """torch.nn.TransformerEncoder behind our embeddings; its fast path skips padding."""
+    """Our embeddings followed by torch.nn.TransformerEncoder, whose fast path skips padding."""
 
     def __init__(self, encoder: TransformerEncoder):
         super().__init__()
@@ -82,13 +82,13 @@ class TorchEncoder(nn.Module):
             theirs.load_state_dict(torch_names(ours.state_dict()))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """A batch to its last hidden state."""
+        """Map a batch to its last hidden state (B, S, H)."""
         padding = None if attention_mask.all() else attention_mask == 0
         return self.stack(self.embeddings(input_ids, token_type_ids), src_key_padding_mask=padding)
 
 
 def torch_names(weights: Batch) -> Batch:
-    """A layer's weights under the names of nn.TransformerEncoderLayer, which stacks query, key and value."""
+    """Rename a layer's weights for nn.TransformerEncoderLayer, which stacks query, key and value."""
     renamed = {
         "self_attn.out_proj": "attention.output",
         "linear1": "feed_forward.intermediate",
@@ -105,7 +105,7 @@ def torch_names(weights: Batch) -> Batch:
 
 
 def random_bert(device: str, dtype: torch.dtype) -> tuple[TransformerEncoder, BertModel]:
-    """An encoder of BERT-base's size with random weights, on a device, and the official model they came from."""
+    """Return an encoder of BERT-base's size with random weights, and the official model with the same weights."""
     torch.manual_seed(0)
     config = BertConfig()
     config._attn_implementation = "eager"
@@ -118,8 +118,8 @@ def random_bert(device: str, dtype: torch.dtype) -> tuple[TransformerEncoder, Be
 def forward_contestants(
     encoder: TransformerEncoder, official: BertModel, batch: Batch
 ) -> dict[str, Callable[[], Tensor]]:
-    """Ours, the peers and the limit on one batch, once all of them agree on its real tokens."""
-    sdpa = deepcopy(official)  # with its config, which the next line changes
+    """Return ours, the peers and the limit on one batch, after checking that they agree on its real tokens."""
+    sdpa = deepcopy(official)  # including its config, which the next line changes
     sdpa.set_attn_implementation("sdpa")
     device = batch["input_ids"].device
     models = {
@@ -138,7 +138,7 @@ def forward_contestants(
 
 
 def runner(model: nn.Module, batch: dict[str, Tensor]) -> Callable[[], Tensor]:
-    """A model's forward pass of a batch, to its last hidden state."""
+    """Return a function that computes the last hidden state of a batch."""
 
     @torch.inference_mode()
     def run() -> Tensor:
@@ -149,7 +149,7 @@ def runner(model: nn.Module, batch: dict[str, Tensor]) -> Callable[[], Tensor]:
 
 
 def require_agreement(contestants: dict[str, Callable[[], Tensor]], attention_mask: Tensor) -> None:
-    """AssertionError unless all of them return the same at real tokens."""
+    """Raise AssertionError unless all contestants agree at real tokens."""
     real = attention_mask.bool()
     ours = contestants[OURS]()[real]
     tolerance = 1e-4 if ours.dtype == torch.float32 else 0.2
@@ -159,10 +159,10 @@ def require_agreement(contestants: dict[str, Callable[[], Tensor]], attention_ma
 
 
 def matrix_products(encoder: TransformerEncoder, lengths: list[int]) -> Callable[[], None]:
-    """The encoder's matrix products on the real tokens of a batch, and nothing else: no encoder can need less.
+    """Return a function that computes only the encoder's matrix products on real tokens, which no encoder can avoid.
 
-    The products with weights take all tokens of the batch at once; those between tokens take text by text, or all texts
-    at once where they have one length.
+    Products with weights use all tokens of the batch together; products between tokens go text by text, or use all
+    texts together if they have the same length.
     """
     config = encoder.config
     H, A = config.hidden_size, config.num_attention_heads

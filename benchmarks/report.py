@@ -1,4 +1,4 @@
-"""What every report has: where it was measured, and tables."""
+"""Parts of every report: machine, versions and Markdown tables."""
 
 import importlib.metadata
 import os
@@ -9,7 +9,7 @@ import torch
 
 
 def processor() -> str:
-    """The processor's name, its number of cores and the system."""
+    """Return the processor's name, its number of cores and the system."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text("utf-8").splitlines() if information.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -17,19 +17,19 @@ def processor() -> str:
 
 
 def device_name(device: str) -> str:
-    """The GPU's name, or the processor's with the number of threads that torch uses."""
+    """Return the GPU's name, or the processor's with torch's number of threads."""
     if device == "cuda":
         return torch.cuda.get_device_name()
     return f"{processor()}, {torch.get_num_threads()} threads"
 
 
 def versions(packages: tuple[str, ...]) -> str:
-    """Python's version and those of some packages, in a line."""
+    """Return the versions of Python and some packages in one line."""
     found = [f"{package} {importlib.metadata.version(package)}" for package in packages]
     return ", ".join([f"Python {platform.python_version()}", *found])
 
 
 def markdown(rows: list[list[str]]) -> str:
-    """A table, headings first."""
+    """Return a Markdown table; the first row holds the headings."""
     lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

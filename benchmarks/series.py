@@ -1,4 +1,4 @@
-"""Seconds that a reader or a runner waits for: the series under nbval, and importing `utils` and `exercises`."""
+"""Measure the seconds that the series takes under nbval, and that importing `utils` and `exercises` takes."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 ROOT = Path(__file__).resolve().parents[1]
-LONGEST = "notebooks/08_classifier.ipynb"
+SLOWEST = "notebooks/08_classifier.ipynb"
 TRAINING = {  # the cells that train
     "08_classifier": ("fine-tuning",),
     "11_pretraining": ("pretraining-037", "pretraining-069", "pretraining-090", "pretraining-111", "pretraining-113"),
@@ -22,14 +22,14 @@ IMPORTED = (*(f"utils.{name}" for name in MODULES.split()), "views", "exercises"
 
 
 def series_seconds() -> dict[str, float]:
-    """Seconds of the series with its solutions under nbval, two at a time, and of the cells that train, one by one.
+    """Return the seconds of all notebooks and solutions under nbval, two at a time, and of each training cell.
 
     SystemExit if a cell fails.
     """
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
     started = time.perf_counter()
     done = subprocess.run(
-        [*command, "--nbval", "--durations=0", LONGEST, "notebooks"],
+        [*command, "--nbval", "--durations=0", SLOWEST, "notebooks"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -48,19 +48,19 @@ def series_seconds() -> dict[str, float]:
 
 
 def training_cells(name: str, ids: tuple[str, ...]) -> list[int]:
-    """The numbers that nbval gives some of a notebook's cells, which counts those of code."""
+    """Return nbval's numbers of cells: their indices among the code cells."""
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
     code = [cell.id for cell in notebook.cells if cell.cell_type == "code"]
     return [code.index(cell_id) for cell_id in ids]
 
 
 def import_seconds(rounds: int = 3) -> dict[str, float]:
-    """Seconds to import modules in a new Python that has torch and what we take of transformers."""
+    """Return the seconds to import modules in a new Python that has imported torch and transformers."""
     before = "import time, torch; from transformers import AutoTokenizer, BertConfig, BertModel; "
     found = {}
     for name in (*IMPORTED, "all"):
-        wanted = ", ".join(IMPORTED) if name == "all" else name
-        program = f"{before}start = time.perf_counter(); import {wanted}; print(time.perf_counter() - start)"
+        modules = ", ".join(IMPORTED) if name == "all" else name
+        program = f"{before}start = time.perf_counter(); import {modules}; print(time.perf_counter() - start)"
         command = [sys.executable, "-c", program]
         runs = [
             float(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)

@@ -1,4 +1,4 @@
-"""How much of a machine's speed a forward pass reaches: its products' operations, beside one large matrix product."""
+"""Measure how much of a machine's speed a forward pass reaches, compared with one large matrix product."""
 
 import statistics
 
@@ -16,7 +16,7 @@ PRODUCT = "one large product"
 
 
 def measure(device: str) -> dict:
-    """Seconds of BERT-base's forward pass, ours and the peers', and of the large product; and operations of each."""
+    """Measure seconds and operations of BERT-base's forward pass, ours and the peers', and of the large product."""
     encoder, official = random_bert(device, DTYPES[device])
     ids = torch.randint(1000, encoder.config.vocab_size, SHAPES[device])
     batch = collate(ids.tolist(), device)
@@ -26,7 +26,7 @@ def measure(device: str) -> dict:
     B, S = SHAPES[device]
     name = f"forward, {B} × {S}, {str(DTYPES[device]).removeprefix('torch.')}"
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:
-        # with the attention weights, whose products the counter knows on any device
+        # returning attention weights, because the counter knows these products on any device
         encoder(**batch, output_attentions=True)
     operations = dict.fromkeys(contestants, counter.get_total_flops()) | {PRODUCT: 2 * SIZES[device] ** 3}
     seconds = take_turns(Work(name, contestants, 15), device)
@@ -34,12 +34,12 @@ def measure(device: str) -> dict:
 
 
 def rows(found: dict) -> list[list[str]]:
-    """The table: operations a second, and their share of the large product's in the same round."""
+    """Return the table: operations per second, and their share of the large product's in the same round."""
     lines = [["", "operations a second", "share of the large product's", "quartiles"]]
     for name, seconds in found["seconds"].items():
         speeds = [found["operations"][name] / each for each in seconds]
-        most = [found["operations"][PRODUCT] / each for each in found["seconds"][PRODUCT]]
-        low, share, high = quartiles([mine / best for mine, best in zip(speeds, most, strict=True)])
+        best = [found["operations"][PRODUCT] / each for each in found["seconds"][PRODUCT]]
+        low, share, high = quartiles([mine / other for mine, other in zip(speeds, best, strict=True)])
         a_second = f"{statistics.median(speeds) / 1e12:.3g} · 10¹²"
         lines.append([name, a_second, f"{share:.2f}", f"{low:.2f} … {high:.2f}"])
     return lines

@@ -1,11 +1,11 @@
-"""Speed and memory beside what a reader could use instead. Writes benchmarks/results.md and its plots.
+"""Compare speed and memory with the alternatives, and write benchmarks/results.md with its plots.
 
     python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer share memory
                                                   faults imports series]
 
-Contestants take turns in one process; a ratio is the median over the rounds of ours divided by theirs. What was
-measured is kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on
-another machine it starts anew. On a GPU the files are called results-cuda.
+Contestants take turns in one process; a ratio is the median over the rounds of our time divided by theirs. Results are
+kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on another machine
+the benchmark starts over. On a GPU the files are called results-cuda.
 """
 
 import argparse
@@ -48,7 +48,7 @@ SECTIONS = (*WORKS, "share", "memory", "faults", "imports", "series")
 IN_BOTH = ("forward", "embed")  # on a GPU in float32 and in bfloat16
 FASTEST = "the fastest peer"
 BEST = "our best way"
-# work (by how its name begins), which of ours, measured against, and the ratio not to exceed; None for no aim
+# beginning of the work's name, contestant of ours, the one it is compared with, maximum ratio (None for no aim)
 TARGETS = [
     ("forward, 8 × 128", OURS, FASTEST, 1.03),
     ("forward, 8 × 128", OURS, LIMIT, 1.10),
@@ -88,12 +88,12 @@ def measure(sections: list[str], device: str, results: dict, save) -> None:
 
 
 def milliseconds(seconds: float) -> str:
-    """Three digits are as many as a noisy machine gives."""
+    """Write seconds as milliseconds with three digits, since a noisy machine does not give more."""
     return f"{1000 * seconds:.0f} ms" if seconds >= 0.1 else f"{1000 * seconds:.3g} ms"
 
 
 def summary(results: dict) -> str:
-    """A line for each aim: the ratio measured, and whether it is met."""
+    """Return a row for each aim: the measured ratio, and whether it meets the aim."""
     rows = [["work", "the time of", "divided by that of", "ratio", "quartiles", "aim", ""]]
     for start, mine, against, aim in TARGETS:
         for name, seconds in results["works"].items():
@@ -109,7 +109,7 @@ def summary(results: dict) -> str:
 
 
 def verdict(low: float, ratio: float, aim: float | None) -> str:
-    """Whether an aim is met; open where the ratio misses it and a quarter of the rounds did not."""
+    """Return whether an aim is met; it is open if the ratio misses it, but a quarter of the rounds met it."""
     if aim is None:
         return ""
     low, ratio, aim = (round(value, 2) for value in (low, ratio, aim))
@@ -117,7 +117,7 @@ def verdict(low: float, ratio: float, aim: float | None) -> str:
 
 
 def limits(results: dict) -> str:
-    """The aims that are seconds."""
+    """Return the results for the aims in seconds."""
     lines = []
     if found := results.get("imports"):
         each = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found.items())
@@ -135,7 +135,7 @@ def limits(results: dict) -> str:
 
 
 def table(seconds: dict[str, list[float]]) -> str:
-    """Contestants from the fastest to the slowest: our time over theirs, then their own."""
+    """Return contestants from fastest to slowest: the ratio of our time to theirs, and their own time."""
     rows = [["", "ours ÷ theirs", "median", "quartiles"]]
     for name in sorted(seconds, key=lambda name: statistics.median(seconds[name])):
         low, median, high = quartiles(seconds[name])
@@ -146,7 +146,7 @@ def table(seconds: dict[str, list[float]]) -> str:
 
 
 def memory_table(found: dict[str, list[float]]) -> str:
-    """Megabytes by length, and how often they double when the length does."""
+    """Return megabytes by length, and their growth when the length doubles."""
     rows = [["tokens", *map(str, memory.LENGTHS), "growth from 2048 to 4096"]]
     for name, values in found.items():
         rows.append([name, *(f"{value:.0f} MB" for value in values), f"× {values[-1] / values[-2]:.1f}"])
@@ -154,7 +154,7 @@ def memory_table(found: dict[str, list[float]]) -> str:
 
 
 def draw_speed(results: dict, path: Path) -> None:
-    """How long each contestant takes, relative to ours: right of the line it is slower than ours."""
+    """Plot each contestant's time relative to ours; those to the right of the line are slower."""
     set_style()
     works = results["works"]
     figure, axes = plt.subplots(
@@ -181,7 +181,7 @@ def draw_speed(results: dict, path: Path) -> None:
 
 
 def draw_memory(found: dict[str, list[float]], path: Path) -> None:
-    """Peak memory against length: a straight line of slope 1 doubles with the length, of slope 2 quadruples."""
+    """Plot peak memory against length, where slope 1 doubles with the length and slope 2 quadruples."""
     set_style()
     figure, ax = plt.subplots(figsize=(6.4, 4))
     for name, values in found.items():
@@ -198,9 +198,9 @@ def draw_memory(found: dict[str, list[float]], path: Path) -> None:
 
 
 def report(results: dict, stem: str) -> str:
-    """The Markdown file; its plots are drawn beside it."""
-    parts = ["# Speed and memory beside the peers", "Written by `python -m benchmarks.speed`, not by hand."]
-    parts.append(f"{results['device']}; {results['versions']}; float32 unless said otherwise")
+    """Return the report as Markdown, and draw its plots in the same folder."""
+    parts = ["# Speed and memory compared with the peers", "Written by `python -m benchmarks.speed`, not by hand."]
+    parts.append(f"{results['device']}; {results['versions']}; float32 unless noted otherwise")
     if results["works"]:
         draw_speed(results, FOLDER / f"{stem}.png")
         parts += [
@@ -226,59 +226,59 @@ def report(results: dict, stem: str) -> str:
 
 
 RATIO_NOTE = (
-    "A ratio below 1 means that we are faster. It is the median over the rounds, in which all take turns, and stands "
-    "with their quartiles. An aim that it misses is open if at least a quarter of the rounds met it."
+    "A ratio below 1 means that we are faster. It is the median over the rounds, in which all take turns, and is given "
+    "with its quartiles. An aim that it misses is open if at least a quarter of the rounds met it."
 )
 NOTE = (
-    f"“{LIMIT.capitalize()}” is what no encoder can do without: its products, on the real tokens of the batch, with "
-    "nothing between them. Forward passes have BERT-base's size and random weights, the same in all contestants, whose "
+    f"“{LIMIT.capitalize()}” is a lower limit for any encoder: only the products, on the real tokens of the batch. "
+    "Forward passes have BERT-base's size and random weights, the same in all contestants, whose "
     "results on one batch are first checked to agree; the rest uses the embedded checkpoint. For texts of mixed "
-    "length, “this repository” is `encode_packed` (`utils.packing`), by which `embed` keeps padding "
-    "out of the layers."
+    "length, “this repository” is `encode_packed` (`utils.packing`), which `embed` uses to keep "
+    "padding out of the layers."
 )
 TRIED = (
     "Tried for the forward pass, without a gain beyond the noise: query, key and value in one product, the "
-    "feed-forward network in chunks of tokens, and GELU in place, as the fast path of torch.nn.TransformerEncoder has "
-    "it, by which whoever keeps the widened vectors with a hook would find them altered. For mixed lengths, torch's "
-    "jagged tensors run through our layers as they are. `predict` takes padded batches of similar length: packing them "
-    "is no sooner beyond the noise. All but the first two are in the tables."
+    "feed-forward network in chunks of tokens, and GELU in place, as in the fast path of torch.nn.TransformerEncoder, "
+    "which changes activations that a hook has kept. For mixed lengths, torch's jagged tensors run through our layers "
+    "unchanged. `predict` uses padded batches of similar length: packing them is not measurably faster. All but the "
+    "first two are in the tables."
 )
 TOKENIZER_NOTE = (
-    "The gap is that between Python, which takes a step for each character and each piece, and compiled Rust. The Rust "
-    "tokenizer also notes where each piece stands in the text, which ours leaves out."
+    "The gap is the one between Python, which takes a step for each character and each piece, and compiled Rust. The "
+    "Rust tokenizer also records the position of each piece in the text, which ours does not."
 )
 SHARE_NOTE = (
     "Operations are those of the model's matrix products, counted by torch. The large product is of two square "
     f"matrices, {share.SIZES['cpu']:,} wide on a processor and {share.SIZES['cuda']:,} on a GPU: about as fast as the "
-    "machine goes. All take turns."
+    "machine can be. All take turns."
 )
 MEMORY_NOTE = (
-    f"What it adds to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, in a process of its "
-    f"own. “{EAGER}” computes the attention weights whether or not anybody asks for them."
+    f"Memory in addition to the weights, for one text and {memory.LAYERS} layers of BERT-base's size, each in its own "
+    f"process. “{EAGER}” always computes the attention weights."
 )
 
 
 PREPARED_NOTE = (
-    "“Prepared” works let everybody do once what takes long: `torch.compile` for the very shape, or a file in ONNX for "
-    "onnxruntime, ours and transformers' written by the same exporter. “Stored in 8 bits” is `quantize_onnx`, "
+    "“Prepared” works allow slow preparation that is not timed: `torch.compile` for the exact shape, or an ONNX file "
+    "for onnxruntime, with the same exporter for ours and transformers'. “Stored in 8 bits” is `quantize_onnx`, "
     "“multiplied in 8 bits” onnxruntime's `quantize_dynamic`; their results are rounded, so neither counts as our best "
     "way. The ONNX backend of sentence-transformers is not among the peers: it needs optimum-onnx, whose release "
-    "0.1.0 cannot be imported beside transformers 5.23."
+    "0.1.0 cannot be imported with transformers 5.23."
 )
 FAULTS_NOTE = (
-    "Each in a process of its own, in turn: a page fault is a page of memory that the system hands out fresh. “Large "
-    f"pages” is {faults.LARGE_PAGES}=1, which the notebooks and the tables of times above have, peers included; “glibc "
+    "Each in its own process, in turn. A page fault is a page of memory that the system newly allocates. “Large pages” "
+    f"is {faults.LARGE_PAGES}=1, which the notebooks and all contestants of the tables above use; “glibc "
     "keeps memory” is MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_ at a gigabyte."
 )
 
 
 def main() -> None:
-    """Measure what was asked for, and write the report of all that is known."""
+    """Measure the requested sections, and write the report of all results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}; else all")
+    parser.add_argument("sections", nargs="*", metavar="section", help=f"{', '.join(SECTIONS)}; all by default")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
-    os.environ.setdefault(faults.LARGE_PAGES, "1")  # for everybody, as the notebooks have it
+    os.environ.setdefault(faults.LARGE_PAGES, "1")  # for all contestants, as in the notebooks
     if unknown := set(options.sections) - set(SECTIONS):
         parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
     stem = "results" if options.device == "cpu" else "results-cuda"

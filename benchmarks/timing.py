@@ -12,7 +12,7 @@ OURS, LIMIT = "this repository", "matrix products alone"
 
 
 class Work(NamedTuple):
-    """Something to do, and who does it: functions by name, ours among them, and maybe the limit."""
+    """A task with the functions that do it, by name: ours, the peers', and optionally the limit."""
 
     name: str
     contestants: dict[str, Callable[[], object]]
@@ -28,36 +28,36 @@ class Quartiles(NamedTuple):
 
 
 def take_turns(work: Work, device: str) -> dict[str, list[float]]:
-    """Seconds of each contestant in each round, after a round that warms up and does not count."""
+    """Return the seconds of each contestant in each round, after a warm-up round."""
     seconds = {name: [] for name in work.contestants}
     names = list(work.contestants)
-    for number in tqdm(range(work.rounds + 1), desc=work.name, unit="round"):
-        for name in names if number % 2 else reversed(names):  # nobody is always the one after the slowest
+    for turn in tqdm(range(work.rounds + 1), desc=work.name, unit="round"):
+        for name in names if turn % 2 else reversed(names):  # alternating, so that nothing always follows the slowest
             started = time.perf_counter()
             work.contestants[name]()
             if device == "cuda":
                 torch.cuda.synchronize()
-            if number:
+            if turn:
                 seconds[name].append(time.perf_counter() - started)
     return seconds
 
 
 def quartiles(values: list[float]) -> Quartiles:
-    """Of two values or more."""
+    """Return the quartiles of two or more values."""
     return Quartiles(*statistics.quantiles(values, n=4, method="inclusive"))
 
 
 def ratios(seconds: dict[str, list[float]], name: str, ours: str = OURS) -> list[float]:
-    """The time of ours, or of one of ours, over a contestant's, round by round: below 1, ours is faster."""
+    """Return our time divided by a contestant's, round by round; below 1, ours is faster."""
     return [mine / theirs for mine, theirs in zip(seconds[ours], seconds[name], strict=True)]
 
 
 def fastest_of(seconds: dict[str, list[float]], counts: Callable[[str], bool]) -> str:
-    """The one with the smallest median among the contestants that count."""
+    """Return the contestant with the smallest median among those that count."""
     return min(filter(counts, seconds), key=lambda name: statistics.median(seconds[name]))
 
 
 def over_fastest(seconds: dict[str, list[float]]) -> tuple[str, float]:
-    """The peer that is fastest by its median, and the median of our time over its."""
+    """Return the peer with the smallest median, and the median ratio of our time to its."""
     fastest = fastest_of(seconds, lambda name: not name.startswith(OURS) and name != LIMIT)
     return fastest, statistics.median(ratios(seconds, fastest))

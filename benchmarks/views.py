@@ -1,4 +1,4 @@
-"""Size and speed of the attention views beside bertviz's own, on the same inputs. Writes benchmarks/views.md.
+"""Compare size and speed of the attention views with bertviz's own, and write benchmarks/views.md.
 
     python -m benchmarks.views
 
@@ -42,27 +42,27 @@ HEADINGS = [
 SHORT_PAIR = ("I called Ian.", "I got his answering machine.")
 LONG_PAIR = ("time flies like an arrow " * 6, "fruit flies like a banana " * 6 + "today")  # 64 tokens
 LONGEST_PAIR = ("time flies like an arrow " * 20, "fruit flies like a banana " * 19 + "today and")  # 200 tokens
-# What is compared: a view, a pair, and how often the encoder's six layers are drawn, one after the other
+# the view, the pair, and how often the encoder's six layers are repeated
 CASES = [
     *((view, SHORT_PAIR, 1) for view in ("head_view", "model_view", "neuron_view")),
-    ("model_view", LONG_PAIR, 2),  # as many as BERT-base has
+    ("model_view", LONG_PAIR, 2),  # as many layers as BERT-base has
     *((view, LONGEST_PAIR, 1) for view in ("head_view", "neuron_view")),
 ]
 PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 
 
 class AsBertviz:
-    """Our encoder in the shape of the model that bertviz's neuron view calls."""
+    """Our encoder with the interface of the model that bertviz's neuron view calls."""
 
     def __init__(self, encoder: TransformerEncoder):
         self.encoder = encoder
 
     def eval(self) -> None:
-        """Dropout off."""
+        """Switch dropout off."""
         self.encoder.eval()
 
     def __call__(self, input_ids, token_type_ids=None) -> tuple:
-        """Last hidden state, and a dictionary of attention, queries and keys for each layer."""
+        """Return the last hidden state, and a dictionary of attention, queries and keys for each layer."""
         with torch.no_grad():
             output = self.encoder(
                 input_ids, token_type_ids=token_type_ids, output_attentions=True, output_queries_keys=True
@@ -85,7 +85,7 @@ class Comparison(NamedTuple):
 
 
 def comparisons() -> Iterator[Comparison]:
-    """Each case, by the pretrained encoder."""
+    """Yield all cases, drawn with the pretrained encoder."""
     tokenizer, encoder = load_tokenizer(), TransformerEncoder.from_checkpoint().eval()
     for name, pair, times in CASES:
         batch = tokenizer(*pair, return_tensors="pt")
@@ -104,14 +104,14 @@ def comparisons() -> Iterator[Comparison]:
 
 
 def libraries() -> str:
-    """What bertviz's pages ask for, in one script: d3, and our stand-ins for jQuery and require.js."""
-    stand_ins = (FOLDER / "page.js").read_text("utf-8").partition("// Numbers travel")[0]
+    """Return the script that bertviz's pages request: d3, and our replacements of jQuery and require.js."""
+    replacements = (FOLDER / "page.js").read_text("utf-8").partition("// Numbers travel")[0]
     ready = "window.require = window.requirejs; require.config = () => {};"
-    return "\n".join([package_text("mpld3", "js/d3.v5.min.js"), stand_ins, ready])
+    return "\n".join([package_text("mpld3", "js/d3.v5.min.js"), replacements, ready])
 
 
 def open_page(browser: Browser) -> Page:
-    """A page of a 1300-pixel window, whose requests for libraries are answered."""
+    """Open a page in a 1300-pixel window that answers requests for libraries."""
     page = browser.new_page(viewport={"width": 1300, "height": 900})
     script = libraries()
     page.route("https://**/*", lambda route: route.fulfill(body=script, content_type="text/javascript"))
@@ -119,7 +119,7 @@ def open_page(browser: Browser) -> Page:
 
 
 def seconds_to_painted(browser: Browser, text: str, folder: Path, repeats: int = 3) -> tuple[float, int]:
-    """From opening the page until it is painted, the best of some repeats; and its nodes."""
+    """Return the seconds until a page is painted, the best of some repeats, and its number of nodes."""
     path = folder / "page.html"
     path.write_text(text if "<!doctype" in text else f"<!doctype html><meta charset=utf-8>{text}", "utf-8")
     times = []
@@ -137,7 +137,7 @@ def seconds_to_painted(browser: Browser, text: str, folder: Path, repeats: int =
 
 
 def measure(browser: Browser) -> list[list[str]]:
-    """A row of the table for each comparison."""
+    """Return a row of the table for each comparison."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for comparison in comparisons():
@@ -153,7 +153,7 @@ def measure(browser: Browser) -> list[list[str]]:
 
 
 def report(rows: list[list[str]], where: str) -> str:
-    """The table in Markdown, with a header."""
+    """Return the report as Markdown."""
     notes = __doc__.partition("\n\n    ")[2].partition("\n\n")[2].replace("\n", " ").strip()
     title = "# Attention views compared with bertviz's own"
     sizes = "The input is layers × heads × tokens of a sentence pair, of the pretrained encoder."
@@ -161,8 +161,8 @@ def report(rows: list[list[str]], where: str) -> str:
 
 
 def main() -> None:
-    """Measure, print and write the report."""
-    warnings.simplefilter("ignore", ResourceWarning)  # bertviz closes no file
+    """Measure, and print and write the report."""
+    warnings.simplefilter("ignore", ResourceWarning)  # bertviz leaves files open
     with open_browser("--disable-gpu") as browser:
         where = f"{processor()}; {versions(PACKAGES)}, Chromium {browser.version}"
         text = report(measure(browser), where)

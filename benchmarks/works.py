@@ -1,4 +1,4 @@
-"""The works that contestants are timed at: forward passes, embedding, predicting, fine-tuning and tokenizing."""
+"""The tasks that are timed: forward passes, embedding, predicting, fine-tuning and tokenizing."""
 
 import logging
 import tempfile
@@ -27,14 +27,14 @@ TRAINER, SENTENCE_TRANSFORMERS = "transformers, Trainer's defaults", "sentence-t
 SORTED, UNSORTED = "transformers, sorted by length", "transformers, as they come"
 PADDED = "transformers, padded to 128"
 OFFICIAL_TOKENIZER = "transformers (Rust)"
-SHAPES = {(8, 128): 15, (1, 8): 60, (1, 16): 60, (1, 512): 15}  # B, S and rounds
+SHAPES = {(8, 128): 15, (1, 8): 60, (1, 16): 60, (1, 512): 15}  # (B, S): rounds
 MIXED = "forward, 32 reviews of mixed length"
 WITH_PADDING, SIMILAR = f"{OURS}, padded", f"{OURS}, padded batches of similar length"
 JAGGED = f"{OURS}, torch's jagged tensors"
 
 
 def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
-    """Forward passes at BERT-base's size, with random weights that all contestants share."""
+    """Yield forward passes at BERT-base's size, with random weights that all contestants share."""
     encoder, official = random_bert(device, dtype)
     generator = torch.Generator().manual_seed(0)
     for (B, S), rounds in SHAPES.items():
@@ -45,7 +45,7 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
     batch = collate(rows, device)
     groups = [collate(group, device) for group in in_batches(rows)]
     contestants = forward_contestants(encoder, official, batch)
-    del contestants[IN_PLACE]  # which is about something else
+    del contestants[IN_PLACE]  # not related to padding
     ours = {
         OURS: lambda: forward_packed(encoder, batch),
         JAGGED: lambda: forward_jagged(encoder, batch),
@@ -58,13 +58,13 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
 
 @torch.inference_mode()
 def forward_packed(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Tensor:
-    """What `embed` does with texts of different lengths."""
+    """Encode texts of different lengths as `embed` does."""
     return encode_packed(encoder, **batch)
 
 
 @torch.inference_mode()
 def forward_jagged(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Tensor:
-    """The same with a tensor whose rows have different lengths, torch's own way to leave padding out."""
+    """Encode texts of different lengths with torch's jagged tensors, which need no padding."""
     hidden_states, lengths = encoder.embeddings(batch["input_ids"]), batch["attention_mask"].sum(dim=1)
     texts = [row[:length] for row, length in zip(hidden_states, lengths.tolist(), strict=True)]
     jagged = torch.nested.nested_tensor(texts, layout=torch.jagged)
@@ -75,13 +75,13 @@ def forward_jagged(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Ten
 
 @torch.inference_mode()
 def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]]) -> None:
-    """What `predict` does with texts of different lengths: padded batches of similar length."""
+    """Encode texts of different lengths as `predict` does, in padded batches of similar length."""
     for batch in groups:
         encoder(**batch)
 
 
 def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
-    """256 reviews to vectors with the embedded checkpoint; the same tokenizer and batches of 32 for all."""
+    """Yield embedding 256 reviews with the embedded checkpoint, with the same tokenizer and batches of 32 for all."""
     texts, tokenizer = list(reviews().train.texts[:256]), load_tokenizer()
     encoder = TransformerEncoder.from_checkpoint().to(device, dtype)
     folder = load_reference_model().name_or_path
@@ -104,13 +104,13 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
 
 
 def in_batches(rows: list[list[int]], **options) -> list[list[list[int]]]:
-    """The rows up to 32 at a time, longest first, with the options of `sorted_batches`."""
+    """Return the rows in batches of up to 32, longest first, with the options of `sorted_batches`."""
     return [[rows[number] for number in numbers] for numbers in sorted_batches(rows, 32, **options)]
 
 
 @torch.inference_mode()
 def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, padding: bool | str) -> None:
-    """What most people write: batches in the order given, and the mean of the real tokens."""
+    """Embed texts the usual way: batches in the given order, and the mean of the real tokens."""
     for start in range(0, len(texts), 32):
         options = {"truncation": True, "max_length": 128, "return_tensors": "pt"}
         batch = tokenizer(texts[start : start + 32], padding=padding, **options).to(model.device)
@@ -118,7 +118,7 @@ def embed_with_transformers(texts: list[str], model: BertModel, tokenizer, paddi
 
 
 def predict_works(device: str) -> Iterator[Work]:
-    """1,024 reviews, tokenized before, to the embedded checkpoint's logits: how `predict` does it, and packed."""
+    """Yield predicting 1,024 tokenized reviews with the embedded checkpoint, as `predict` does and packed."""
     model = TransformerForSequenceClassification.from_checkpoint(num_labels=2).to(device)
     rows = token_ids(reviews().train.texts[:1024], load_tokenizer(), 512)
     contestants = {OURS: lambda: compute_logits(model, rows, 64)}
@@ -133,7 +133,7 @@ def predict_works(device: str) -> Iterator[Work]:
 
 @torch.inference_mode()
 def packed_logits(model: TransformerForSequenceClassification, rows: list[list[int]], size: int) -> Tensor:
-    """`compute_logits` with batches in any order of length, packed."""
+    """Compute logits as `compute_logits` does, with packed batches."""
     logits = torch.empty(len(rows), model.config.num_labels)
     for numbers in sorted_batches(rows, size, max_padding=1):
         batch = collate([rows[number] for number in numbers], model.classifier.weight.device)
@@ -157,7 +157,7 @@ def fine_tuning_works(device: str) -> Iterator[Work]:
 
 
 def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: Examples) -> None:
-    """An epoch with Trainer's defaults for everything but the batch size, which is ours."""
+    """Train an epoch with Trainer's defaults, except for the batch size, which is ours."""
     data = trainer_data(train, tokenizer)
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
@@ -174,7 +174,7 @@ def train_with_trainer(model: BertForSequenceClassification, tokenizer, train: E
 
 
 def tokenizer_works(_device: str) -> Iterator[Work]:
-    """2,000 reviews to ids."""
+    """Yield tokenizing 2,000 reviews."""
     ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()
     texts = list(reviews().train.texts[:2000])
     contestants: dict[str, Callable] = {

@@ -1,4 +1,4 @@
-"""Build explorer.html: one sentence through the encoder, with its numbers, and the model for any other beside it."""
+"""Build explorer.html: the encoder's numbers for one sentence, and the model for any other sentence next to it."""
 
 import base64
 import gzip
@@ -27,7 +27,7 @@ from views.figures import pack, splitting_rules, vocabulary_lines
 from views.page import json_for_html, own_text
 
 PARTS = Path(__file__).parent
-SHARED = ("tokenizer.js", "shares.js")  # with figures
+SHARED = ("tokenizer.js", "shares.js")  # also used by figures
 PROGRAM = (
     *(
         "model.js",
@@ -43,8 +43,8 @@ PROGRAM = (
     ),
     *("tour.js", "address.js", "explorer.js"),
 )
-ASSETS = "_static/explorer"  # of the page, in the site
-START = "index.html"  # of the site, where it has no page for a notebook
+ASSETS = "_static/explorer"  # folder of the page's files in the site
+START = "index.html"  # linked if the site has no page for a notebook
 FILES = {
     "program": "ort.mjs",
     "runtime": "ort.wasm.gzip",
@@ -57,14 +57,14 @@ RUNTIME = Package(
     "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ==",
 )
 SENTENCE = "time flies like an arrow"  # of exercises/encoder.svg
-EXAMPLES = (  # for a reader to start with, of the series
+EXAMPLES = (  # sentences from the series to start with
     ("fruit flies like a banana", ""),
     ("the bark of a palm tree is very rough", ""),
     ("I called Ian.", "I got his answering machine."),
 )
-# To compare with SENTENCE at its end: one that means the same in other words, and the control, which shares its words
+# Compared with SENTENCE at the end: a paraphrase, and a control that shares its words
 ENDING = ("the years go by fast", "fruit flies like a banana")
-# A sentence to keep, the next and the control, with what to follow: three questions of notebook 07
+# A sentence to keep, the next one, a control, and what to follow: three questions of notebook 07
 PAIRS = (
     {
         "change": "tired or wide? Control: hungry",
@@ -88,11 +88,11 @@ PAIRS = (
         "follow": {"word": "sees", "key": "i", "layer": 0, "head": 5},
     },
 )
-SHOWN = {"layer": 0, "head": 2}  # at first: each token looks at the one before it
+SHOWN = {"layer": 0, "head": 2}  # initially: each token looks at the previous one
 TOUR = {"layer": 2, "head": 11}  # "flies" looks at "time", and a little at [CLS]
-LIMITS = {"tokens": 48, "characters": 2000}  # of a reader's text
+LIMITS = {"tokens": 48, "characters": 2000}  # of a typed text
 OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions", "lengths", "active", "embedded")
-IN_HALF = "embedded"  # of the saved sentence, in half the room, as the page's model holds the table of words
+IN_FLOAT16 = "embedded"  # output of the saved sentence that is stored as float16, like the table of words in the model
 SIZES = {
     "V": "vocab_size",
     "H": "hidden_size",
@@ -100,29 +100,29 @@ SIZES = {
     "A": "num_attention_heads",
     "I": "intermediate_size",
 }
-# Nothing is fetched but the page's own files; its worker, a blob, is bound by the same
+# The page may fetch its own files only; this also applies to its worker, a blob
 POLICY = (
     "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{program}'; "
     "worker-src blob:; img-src data:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
 )
 
 
-class Stations(nn.Module):
-    """The encoder with what comes out of each of its parts, `OUTPUTS`, layers first."""
+class EncoderParts(nn.Module):
+    """The encoder with the outputs of all its parts, `OUTPUTS`, layers first."""
 
     def __init__(self, encoder: TransformerEncoder):
         super().__init__()
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor):
-        """Three times (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S).
+        """Map three inputs (B, S) to (L + 1, B, S, H), (L, B, S, H), three times (L, B, A, S, D), (L, B, A, S, S).
 
-        And (L, 4, B, S), the length of each token's vector, of what attention adds to it, of the vector between
-        and of what the feed-forward network adds; (L, B, S), the share of its units above zero; and (2, B, S, H), the
-        rows for word and position that, with that of the token type, add up to what becomes the embedding.
+        The other outputs are (L, 4, B, S), the lengths of each token's vector, of attention's update, of the vector
+        between and of the feed-forward network's update; (L, B, S), the fraction of its units above zero; and
+        (2, B, S, H), the word and position rows, which together with the token-type row are summed for the embedding.
         """
-        asked = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
-        output = self.encoder(input_ids, attention_mask, token_type_ids, **asked)
+        options = {"output_attentions": True, "output_hidden_states": True, "output_queries_keys": True}
+        output = self.encoder(input_ids, attention_mask, token_type_ids, **options)
         attended, values, lengths, active = [], [], [], []
         for layer, states in zip(self.encoder.layers, output.hidden_states[:-1], strict=True):
             added, _ = layer.attention(states, attention_mask, output_attentions=True)
@@ -142,35 +142,35 @@ class Stations(nn.Module):
 
 
 def in_float16(name: str, values: np.ndarray) -> tuple[list, list]:
-    """A matrix in half the room: the tensor that holds it and the node that makes float32 of it, under its name."""
+    """Return a float16 tensor of a matrix, and the node that casts it to float32 under the matrix's name."""
     half = numpy_helper.from_array(values.astype(np.float16), f"{name}_16")
     return [half], [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
 
 
 def export(encoder: TransformerEncoder) -> bytes:
-    """The encoder for the page: ONNX with the outputs of `Stations`, its large matrices in half the room."""
-    model = onnx.load_from_string(onnx_bytes(Stations(encoder), encoder.config, OUTPUTS))
+    """Export the encoder to ONNX for the page, with the outputs of `EncoderParts` and float16 matrices."""
+    model = onnx.load_from_string(onnx_bytes(EncoderParts(encoder), encoder.config, OUTPUTS))
     replace_matrices(model.graph, in_float16)
     onnx.checker.check_model(model)
     return model.SerializeToString()
 
 
 def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
-    """The page's first sentence: texts, tokens, ids, token types, and its numbers, packed."""
+    """Return the page's first sentence: texts, tokens, ids, token types, and all outputs, packed."""
     batch = tokenizer(SENTENCE)
     ids, types = batch["input_ids"], batch["token_type_ids"]
     with torch.inference_mode():
-        outputs = Stations(encoder)(ids, batch["attention_mask"], types)
+        outputs = EncoderParts(encoder)(ids, batch["attention_mask"], types)
     tensors = dict(zip(OUTPUTS, outputs, strict=True))
-    half = {IN_HALF: pack(tensors.pop(IN_HALF), "<f2")}
+    half = {IN_FLOAT16: pack(tensors.pop(IN_FLOAT16), "<f2")}
     numbers = {name: pack(tensor) for name, tensor in tensors.items()}
     tokens = [tokenizer.tokens[token_id] for token_id in ids[0].tolist()]
     lists = {"tokens": tokens, "ids": ids[0].tolist(), "types": types[0].tolist()}
     return {"texts": [SENTENCE, ""], "numbers": numbers, "half": half} | lists
 
 
-def compared(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
-    """A text that SENTENCE is compared with at the page's end: its tokens, its vector, and the shares of its cosine."""
+def compare_with_sentence(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
+    """Compare a text with SENTENCE, for the end of the page: its tokens, vector and shares of the cosine."""
     batches = tokenizer(SENTENCE), tokenizer(text)
     with torch.inference_mode():
         states, others = (encoder(**batch).last_hidden_state[0] for batch in batches)
@@ -180,7 +180,7 @@ def compared(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokeniz
 
 
 def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runtime: Path) -> dict[str, bytes]:
-    """What the page fetches, by name: the model and its runtime, packed, since not every server packs."""
+    """Return the files that the page fetches; model and runtime are compressed, since not every server does that."""
     wasm = read_member(runtime, "dist/ort-wasm-simd-threaded.wasm")
     return {
         FILES["program"]: read_member(runtime, "dist/ort.wasm.bundle.min.mjs"),
@@ -191,7 +191,7 @@ def make_files(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, runti
 
 
 def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files: Mapping[str, bytes]) -> str:
-    """What the page's program reads, as JSON that no script tag can end."""
+    """Return the data of the page's program as JSON that is safe inside a script tag."""
     data = {
         "sizes": {letter: getattr(encoder.config, field) for letter, field in SIZES.items()},
         "shown": SHOWN,
@@ -203,17 +203,17 @@ def make_data(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer, files:
         "saved": saved_sentence(encoder, tokenizer),
         "types": pack(encoder.embeddings.token_type_embeddings.weight.detach(), "<f2"),
         "pairs": PAIRS,
-        "ending": [compared(text, encoder, tokenizer) for text in ENDING],
+        "ending": [compare_with_sentence(text, encoder, tokenizer) for text in ENDING],
     }
     return json_for_html(data)
 
 
 def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
-    """The page as one file; `size` is that of what it fetches, `pages` says where notebooks' pages are, by number."""
+    """Return the page; `size` is the total size of the files it fetches, `pages` maps notebook numbers to pages."""
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     shared = [own_text(f"draggable/{name}") for name in SHARED]
     commented = "\n".join([*shared, *(read[name] for name in PROGRAM)])
-    # the page is fetched often, and read here
+    # comments and indentation are for readers of the source, not for each visitor
     program, worker = (
         re.sub(r"^ *//.*\n|^ +|(?<=[;{,]) // [^\"'`\n]*$", "", text, flags=re.MULTILINE)
         for text in (commented, read["worker.js"])
@@ -231,16 +231,16 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
         "megabytes": f"{size / 1e6:.0f}",
     }
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], START), read["page.html"])
-    return re.sub(r"%([a-z]+)%", lambda place: inserted[place[1]], page)
+    return re.sub(r"%([a-z]+)%", lambda placeholder: inserted[placeholder[1]], page)
 
 
 def fingerprint(text: str) -> str:
-    """The hash by which a page's policy knows a script or a style in it."""
+    """Return the hash by which the page's policy allows a script or style."""
     return base64.b64encode(sha256(text.encode()).digest()).decode()
 
 
 def build(site: Path, cache: Path, pages: Mapping[str, str]) -> None:
-    """Write explorer.html and its files into a site; errors of `fetch` where the runtime is not to be had."""
+    """Write explorer.html and its files into a site; raises the errors of `fetch` if the runtime is unavailable."""
     runtime = fetch(RUNTIME, cache)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
     files = make_files(encoder, tokenizer, runtime)

@@ -1,4 +1,4 @@
-"""Packages of npm's, for what a page or a test runs in the browser: fetched once, as published, or not at all."""
+"""Fetch npm packages for pages and tests that run in a browser, once, and verify their published hashes."""
 
 import base64
 import shutil
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Package(NamedTuple):
-    """A package in one version, with the SHA-512 that its registry publishes."""
+    """An npm package with its version and the SHA-512 that the registry publishes."""
 
     name: str
     version: str
@@ -18,9 +18,9 @@ class Package(NamedTuple):
 
 
 def fetch(package: Package, folder: Path) -> Path:
-    """A package as the registry has it that npm is set up for; it is kept in the folder, and asked for once.
+    """Return the package's archive from the folder, downloading it from npm's registry on first use.
 
-    FileNotFoundError without npm, OSError if npm cannot get the package, ValueError if it is not the published one.
+    FileNotFoundError without npm, OSError if npm cannot download the package, ValueError if its hash is wrong.
     """
     path = folder / f"{package.name}-{package.version}.tgz"
     if not path.exists():
@@ -31,7 +31,7 @@ def fetch(package: Package, folder: Path) -> Path:
 
 
 def download(package: Package, folder: Path) -> None:
-    """Let npm write the package's file into the folder."""
+    """Let npm write the package's archive into the folder."""
     npm = shutil.which("npm")
     if npm is None:
         raise FileNotFoundError("npm is not installed")
@@ -40,15 +40,15 @@ def download(package: Package, folder: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode:
         reason = done.stderr.strip().partition("\n")[0] or "no reason given"
-        raise OSError(f"npm cannot get {package.name} {package.version} ({reason})")
+        raise OSError(f"npm cannot download {package.name} {package.version} ({reason})")
 
 
 def digest(content: bytes) -> str:
-    """The SHA-512 of a file as npm's registries write it."""
+    """Return the SHA-512 of a file as npm's registries write it."""
     return base64.b64encode(sha512(content).digest()).decode()
 
 
 def read_member(tarball: Path, name: str) -> bytes:
-    """One file of a package."""
+    """Return a file of a package."""
     with tarfile.open(tarball) as archive:
         return archive.extractfile(f"package/{name}").read()

@@ -1,9 +1,9 @@
-"""What pretraining is worth to a classifier of notebook 11, with 100, 500 and 3,000 labelled sentences.
+"""Measure how much pretraining helps a classifier with 100, 500 and 3,000 labelled sentences, for notebook 11.
 
-`python -m records.labels` writes utils/data/labels.json, which notebook 11 draws, and goes on where it stopped.
-Test accuracies, each for several draws of the labelled sentences: words that are counted; mean vectors of a frozen
-encoder under a logistic regression; and all parameters fine-tuned, from the same mean vectors. The encoder is the tiny
-BERT, pretrained or random, and, frozen only, the series' own checkpoint. The validation part chooses the learning rate.
+`python -m records.labels` writes utils/data/labels.json, which notebook 11 plots, and resumes an interrupted run.
+It contains test accuracies for several samples of the labelled sentences: of word counts; of a logistic regression on
+mean vectors of a frozen encoder; and of fine-tuning all parameters on the same mean vectors. The encoder is the tiny
+BERT, pretrained or random, and, only frozen, the series' own checkpoint. The validation part selects the learning rate.
 """
 
 import json
@@ -30,14 +30,14 @@ RESULTS, MODEL = DATA / "labels.json", str(DATA / "tiny_bert")
 SIZES, STARTS = (100, 500, 3000), ("pretrained", "random")
 EPOCHS = {100: 15, 500: 6, 3000: 2}  # of fine-tuning, by the number of labelled sentences
 RATES = {100: (1e-4, 3e-4, 1e-3, 3e-3), 500: (1e-4, 3e-4, 1e-3, 3e-3), 3000: (3e-4, 1e-3)}
-BATCH, JUDGES = 16, 500  # sentences; how many of the validation part choose a rate
+BATCH, JUDGES = 16, 500  # sentences of a batch; sentences of the validation part that select a rate
 DRAWS = 3  # of labelled sentences, each with its own random parameters
-RUNS = {100: 3, 500: 3, 3000: 2}  # of these are fine-tuned
-INVERSE_PENALTIES = (0.001, 0.01, 0.1, 1.0)  # of which a logistic regression chooses by cross-validation
+RUNS = {100: 3, 500: 3, 3000: 2}  # draws that are fine-tuned
+INVERSE_PENALTIES = (0.001, 0.01, 0.1, 1.0)  # candidates for the cross-validation of a logistic regression
 
 
 class MeanClassifier(nn.Module):
-    """An encoder and a linear layer on the mean of its token vectors: no token has to be trained to sum up the text."""
+    """An encoder with a linear layer on the mean of its token vectors, so no token must learn to summarize the text."""
 
     def __init__(self, encoder: TransformerEncoder, config):
         super().__init__()
@@ -45,19 +45,19 @@ class MeanClassifier(nn.Module):
         self.classifier = nn.Linear(config.hidden_size, 2)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor | None = None):
-        """input_ids, attention_mask and token_type_ids (B, S) to logits (B, 2)."""
+        """Map input_ids, attention_mask and token_type_ids (B, S) to logits (B, 2)."""
         states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         return self.classifier(mean_pooling(states, attention_mask))
 
 
 def draw(examples: Examples, count: int, seed: int) -> Examples:
-    """So many labelled sentences, others for each seed."""
+    """Return `count` labelled sentences, different for each seed."""
     order = torch.randperm(len(examples), generator=torch.Generator().manual_seed(seed))[:count].tolist()
-    return Examples([examples.texts[place] for place in order], [examples.labels[place] for place in order])
+    return Examples([examples.texts[index] for index in order], [examples.labels[index] for index in order])
 
 
 def starting_encoder(start: str, seed: int) -> TransformerEncoder:
-    """The tiny BERT's encoder, pretrained or with random parameters of a seed; or the series' checkpoint, "large"."""
+    """Return the tiny BERT's encoder, "pretrained" or "random", or the series' checkpoint, "large"."""
     if start == "large":
         return TransformerEncoder.from_checkpoint()
     pretrained = TransformerForMaskedLM.from_checkpoint(MODEL)
@@ -65,35 +65,35 @@ def starting_encoder(start: str, seed: int) -> TransformerEncoder:
     return (pretrained if start == "pretrained" else TransformerForMaskedLM(pretrained.config)).encoder
 
 
-def counted_words(count: int, seed: int) -> float:
-    """Test accuracy of a logistic regression on words weighted by how rare they are."""
+def score_word_counts(count: int, seed: int) -> float:
+    """Return the test accuracy of a logistic regression on TF-IDF vectors."""
     train, test = draw(reviews().train, count, seed), reviews().test
-    rival = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(max_iter=2000))
-    return rival.fit(train.texts, train.labels).score(test.texts, test.labels)
+    baseline = make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(max_iter=2000))
+    return baseline.fit(train.texts, train.labels).score(test.texts, test.labels)
 
 
 @cache
 def mean_vectors(start: str, seed: int, count: int) -> tuple[Tensor, Tensor]:
-    """Mean vectors of so many labelled sentences and of the test sentences, by an encoder that stays as it is."""
+    """Return a frozen encoder's mean vectors of `count` labelled sentences and of the test sentences."""
     encoder, parts = starting_encoder(start, seed), reviews()
     tokenizer = load_tokenizer() if start == "large" else load_tokenizer(MODEL)
     train, test = (embed(part.texts, encoder, tokenizer) for part in (draw(parts.train, count, seed), parts.test))
     return train, test
 
 
-def frozen(start: str, count: int, seed: int, most: int = max(SIZES)) -> float:
-    """Test accuracy of a logistic regression on mean vectors of an encoder that stays as it is.
+def score_frozen(start: str, count: int, seed: int, embedded: int = max(SIZES)) -> float:
+    """Return the test accuracy of a logistic regression on a frozen encoder's mean vectors.
 
-    A smaller draw is the beginning of a larger one of the same seed, so `most` sentences are embedded once.
+    A smaller sample is the beginning of a larger one with the same seed, so `embedded` sentences are embedded once.
     """
-    parts, (known, asked) = reviews(), mean_vectors(start, seed, most)
+    parts, (train, test) = reviews(), mean_vectors(start, seed, embedded)
     choice = GridSearchCV(LogisticRegression(max_iter=2000), {"C": INVERSE_PENALTIES})
-    reader = make_pipeline(StandardScaler(), choice)
-    return reader.fit(known[:count], draw(parts.train, count, seed).labels).score(asked, parts.test.labels)
+    model = make_pipeline(StandardScaler(), choice)
+    return model.fit(train[:count], draw(parts.train, count, seed).labels).score(test, parts.test.labels)
 
 
-def fine_tuned(start: str, count: int, rate: float, seed: int) -> tuple[float, float]:
-    """Train all parameters at one learning rate; accuracy on the validation part and on the test part."""
+def score_fine_tuned(start: str, count: int, rate: float, seed: int) -> tuple[float, float]:
+    """Train all parameters at one learning rate, and return the accuracies on the validation and test parts."""
     parts, tokenizer = reviews(), load_tokenizer(MODEL)
     encoder = starting_encoder(start, seed)
     model = MeanClassifier(encoder, encoder.config)
@@ -115,24 +115,24 @@ def fine_tuned(start: str, count: int, rate: float, seed: int) -> tuple[float, f
 
 
 def plan() -> dict[str, Callable[[], object]]:
-    """Every part by its name, what takes longest last."""
+    """Return every measurement by name, the slowest last."""
     found = {}
     for seed in range(DRAWS):
         for count in SIZES:
-            found[f"counted words {count} {seed}"] = partial(counted_words, count, seed)
+            found[f"counted words {count} {seed}"] = partial(score_word_counts, count, seed)
             for start in (*STARTS, "large"):
-                found[f"frozen {start} {count} {seed}"] = partial(frozen, start, count, seed)
+                found[f"frozen {start} {count} {seed}"] = partial(score_frozen, start, count, seed)
     for count, seeds in RUNS.items():
         for seed in range(seeds):
             for start in STARTS:
                 for rate in RATES[count]:
                     name = f"fine-tuned {start} {count} {rate:g} {seed}"
-                    found[name] = partial(fine_tuned, start, count, rate, seed)
+                    found[name] = partial(score_fine_tuned, start, count, rate, seed)
     return found
 
 
 def main() -> None:
-    """Measure what is not measured yet."""
+    """Run the measurements that are missing from the results."""
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     results |= {"command": "python -m records.labels", "epochs": EPOCHS, "batch_size": BATCH}
     runs = results.setdefault("runs", {})

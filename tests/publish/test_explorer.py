@@ -21,7 +21,7 @@ PACKAGE = npm.Package("a-package", "1.0.0", "")
 
 def stations(encoder, batch) -> dict[str, torch.Tensor]:
     with torch.inference_mode():
-        outputs = explorer.Stations(encoder)(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
+        outputs = explorer.EncoderParts(encoder)(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])
     return dict(zip(explorer.OUTPUTS, outputs, strict=True))
 
 
@@ -83,7 +83,7 @@ def test_npm_package_must_match_its_published_hash(tmp_path):
     ("program", "reason"),
     [
         (None, "npm is not installed"),
-        ("/bin/npm", "npm cannot get onnxruntime-web 1.30.0 (npm error network is unreachable)"),
+        ("/bin/npm", "npm cannot download onnxruntime-web 1.30.0 (npm error network is unreachable)"),
     ],
 )
 def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program, reason):

@@ -42,7 +42,7 @@ def model(site) -> bytes:
 
 def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer, model):
     """On 40 review sentences and two pairs; that it moves at all tells that the file is the smaller one."""
-    session, stations = (InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.Stations(encoder))
+    session, stations = (InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.EncoderParts(encoder))
     worst = dict.fromkeys(explorer.OUTPUTS, 0.0)
     for texts in [*((sentence,) for sentence in reviews().test.texts[:40]), *PAIRS]:
         batch = tokenizer(*texts)
