@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -120,6 +121,11 @@ def skip_or_fail(reason: str) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def enable_ctrl_c():
+    """Let Ctrl-C interrupt this process, which a shell disables in the background; return the previous handler."""
+    return signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def has_locale(name: str) -> bool:

@@ -13,14 +13,14 @@ from utils.support.checks import is_integer
 from views.any_model import has_two_sides
 from views.inputs import (
     DIGITS,
-    WAYS,
+    USAGE,
     Panel,
     check_indices,
-    check_size_of,
+    check_page_size,
     describe,
-    in_ten_thousandths,
     read_panel,
-    row_of,
+    to_ten_thousandths,
+    token_index,
 )
 from views.models import name_of, read_heads, read_two_sides, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
@@ -79,7 +79,7 @@ def head_view(
         width=max(HEAD_VIEW.width, 26 * read.A),  # a tile per head
         layer=None if layer is None else int(layer),
         heads=check_indices("heads", heads, read.A),
-        token=row_of(token, next(iter(read.panels.values())).left_tokens),
+        token=token_index(token, next(iter(read.panels.values())).left_tokens),
     )
 
 
@@ -136,8 +136,8 @@ def neuron_view(
     tokens = heads_read.tokens
     panel = {
         "attn": encode_with_mask(heads_read.weights, heads_read.hidden),
-        "queries": in_ten_thousandths(heads_read.queries),
-        "keys": in_ten_thousandths(heads_read.keys),
+        "queries": to_ten_thousandths(heads_read.queries),
+        "keys": to_ten_thousandths(heads_read.keys),
         "left_text": tokens,
         "right_text": tokens,
     }
@@ -150,7 +150,7 @@ def neuron_view(
         bidirectional=True,
         layer=layer,
         head=head,
-        token=row_of(token, tokens),
+        token=token_index(token, tokens),
     )
 
 
@@ -162,8 +162,8 @@ def encode_with_mask(weights: Tensor, hidden: Tensor | None) -> list:
     if hidden is None:
         hidden = (weights == 0).all(dim=1, keepdim=True).expand_as(weights)
     if not hidden.any():
-        return in_ten_thousandths(weights)
-    check_size_of(weights)
+        return to_ten_thousandths(weights)
+    check_page_size(weights)
     return (weights.double() * 10**DIGITS).round().masked_fill(hidden & (weights == 0), -0.0).tolist()
 
 
@@ -195,7 +195,7 @@ def read_arguments(
     named = {argument: value for argument, value in named.items() if value is not None}
     start, source = None, unwrap(positional[0])
     if named and any(value is not None for value in positional):
-        raise TypeError(f"the attentions of an encoder–decoder model cannot be combined with other arguments: {WAYS}")
+        raise TypeError(f"the attentions of an encoder–decoder model cannot be combined with other arguments: {USAGE}")
     if named:
         panels = read_named_attentions(named, prettify_tokens)
     elif isinstance(source, nn.Module):
@@ -224,13 +224,15 @@ def read_attentions(
 ) -> tuple[dict[str, Panel], int | None]:
     """Read attentions to one sequence of tokens: their panel, and the index of sentence B's first token."""
     if sentence_b is not None:
-        raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {WAYS}")
+        raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {USAGE}")
     panel = read_panel(attention, tokens, tokens, prettify_tokens=prettify_tokens)
     S = len(panel.left_tokens)
+    if isinstance(start, Tensor) and start.dim() == 0:
+        start = start.item()
     if start is not None and (not is_integer(start) or not 0 < start < S):
         raise ValueError(
-            f"sentence_b_start={start!r} does not leave both sentences some of the {S} tokens: use 1 to {S - 1}, the "
-            "index of the first token after the first [SEP]"
+            f"sentence_b_start must be an integer from 1 to {S - 1}, the index of the first token after the first "
+            f"[SEP], got {start!r:.80}"
         )
     return {"all": panel}, None if start is None else int(start)
 
@@ -243,7 +245,7 @@ def read_named_attentions(named: dict[str, Sequence], prettify_tokens: bool) -> 
             texts = (named.get(f"{side}_tokens") for side in (left, right))
             panels[kind] = read_panel(named[argument], *texts, argument=argument, prettify_tokens=prettify_tokens)
     if not panels:
-        raise TypeError(f"{', '.join(named)} without an attention: {WAYS}")
+        raise TypeError(f"{', '.join(named)} without an attention: {USAGE}")
     return panels
 
 
@@ -266,7 +268,7 @@ def draw_input(kind: Kind, read: ViewInput, drawn_heads: list[int], **params) ->
     """Draw these heads of the input; `params` are the parameters of this kind of view."""
     panels = {
         name: {
-            "attn": in_ten_thousandths(panel.weights[read.layers][:, drawn_heads]),
+            "attn": to_ten_thousandths(panel.weights[read.layers][:, drawn_heads]),
             "left_text": panel.left_tokens,
             "right_text": panel.right_tokens,
         }

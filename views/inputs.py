@@ -1,4 +1,4 @@
-"""The attentions that a view is given, checked and packed."""
+"""Check the attentions passed to a view, and convert them for the page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -9,20 +9,20 @@ from torch import Tensor
 
 from utils.support.checks import is_integer
 
-DIGITS = 4  # after the decimal point, in what a view draws
-MOST_NUMBERS = 20_000_000  # weights on a page, which then takes about 120 MB
+DIGITS = 4  # after the decimal point in the data of a page
+MAX_NUMBERS = 20_000_000  # per page: about 120 MB
 NO_WEIGHTS = (
     "call the model with output_attentions=True; a transformers model returns weights only with the attention "
     'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
 )
-WAYS = (
+USAGE = (
     "pass (encoder, tokenizer, sentence_a, sentence_b=None), or (attention, tokens, sentence_b_start=None), or the "
     "named attentions and tokens of an encoder–decoder model"
 )
 
 
 class Panel(NamedTuple):
-    """One attention ready to draw: a choice of the view's attention drop-down."""
+    """One attention to draw: an entry of the view's attention drop-down."""
 
     weights: Tensor  # (L, A, S, T)
     left_tokens: list[str]  # S, which attend
@@ -39,14 +39,14 @@ def read_panel(
 ) -> Panel:
     """Check an attention, one tensor (1, A, S, T) per layer, with the S tokens that attend and the T attended to.
 
-    ValueError or TypeError, naming the `argument`, if the weights cannot be drawn or the tokens do not fit them.
+    ValueError or TypeError, naming the `argument`, for weights that cannot be drawn or tokens that do not fit.
     """
     weights = stack_layers(attention, argument)
     texts = []
     for tokens, size in ((left_tokens, weights.size(2)), (right_tokens, weights.size(3))):
         if isinstance(tokens, str) or not isinstance(tokens, Iterable):
             raise TypeError(
-                f"tokens must be a list, the {size} tokens of {argument}, got {type(tokens).__name__}: {WAYS}"
+                f"tokens must be a list, the {size} tokens of {argument}, got {type(tokens).__name__}: {USAGE}"
             )
         text = [prettify(str(token)) if prettify_tokens else str(token) for token in tokens]
         if len(text) != size:
@@ -61,12 +61,12 @@ def read_panel(
 def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Tensor:
     """Stack one tensor (1, A, S, T) per layer, on any device and in any precision, to (L, A, S, T) float64.
 
-    ValueError or TypeError, naming the `argument`, for other shapes and for what cannot be attention weights.
+    ValueError or TypeError, naming the `argument`, for other shapes and for values that are not attention weights.
     """
-    if attention is None:  # as a model returns it that was not asked
+    if attention is None:  # as a model returns it without output_attentions=True
         attention = ()
     if isinstance(attention, str) or not isinstance(attention, Iterable):
-        raise TypeError(f"{argument} must be one tensor per layer, got {type(attention).__name__}: {WAYS}")
+        raise TypeError(f"{argument} must be one tensor per layer, got {type(attention).__name__}: {USAGE}")
     if isinstance(attention, Mapping):
         raise TypeError(f"{argument} is the whole output of a model: pass its attentions, output.attentions")
     layers = list(attention)
@@ -80,13 +80,13 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
     try:
         layers = [torch.as_tensor(layer) for layer in layers]
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"{argument} must be one tensor per layer ({error}): {WAYS}") from error
+        raise TypeError(f"{argument} must be one tensor per layer ({error}): {USAGE}") from error
     first = tuple(layers[0].shape)
     for index, layer in enumerate(layers):
         if layer.dim() != 4 or layer.shape != first or not layer.numel():
             raise ValueError(
-                f"layer {index} of {argument} has the shape {tuple(layer.shape)}, layer 0 {first}: pass one tensor "
-                "(1, heads, tokens, tokens) per layer, all alike"
+                f"layer {index} of {argument} has the shape {tuple(layer.shape)}, layer 0 has {first}: pass one tensor "
+                "(1, heads, tokens, tokens) per layer, all of the same shape"
             )
     if first[0] != 1:
         raise ValueError(
@@ -98,19 +98,19 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
         raise ValueError(f"{argument} holds nan or inf: look for a row of the attention mask that is all 0")
     if weights.min() < 0 or weights.max() > 1.001:  # half precision rounds
         raise ValueError(
-            f"{argument} holds numbers from {weights.min():.2f} to {weights.max():.2f}, and weights lie between 0 and "
-            "1: pass what softmax gives, of a model after model.eval()"
+            f"{argument} holds numbers from {weights.min():.2f} to {weights.max():.2f}, but weights are between 0 and "
+            "1: pass the output of softmax, from a model after model.eval()"
         )
     return weights
 
 
 def prettify(token: str) -> str:
-    """Remove the marks that byte-pair and SentencePiece vocabularies put at word boundaries (as bertviz does)."""
+    """Remove the marks for word boundaries in byte-pair and SentencePiece tokens, as bertviz does."""
     return token.replace("Ġ", " ").replace("▁", " ").replace("</w>", "")
 
 
 def check_indices(argument: str, indices: int | Iterable[int] | None, count: int) -> list[int]:
-    """Return the indices, or all where they are None; ValueError for an index that does not exist, or for none."""
+    """Return the indices, or all for None; ValueError for an index out of range, or for an empty list."""
     if indices is None:
         return list(range(count))
     indices = [indices] if isinstance(indices, (Integral, str)) else list(indices)
@@ -118,39 +118,39 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
         if not is_integer(index) or not 0 <= index < count:
             raise ValueError(f"{argument} names {index!r}, but there are {count}: use 0 to {count - 1}")
     if not indices:
-        raise ValueError(f"{argument}=[] names none of the {count}: leave it out for all")
+        raise ValueError(f"{argument}=[] is empty: leave it out for all {count}")
     return [int(index) for index in indices]
 
 
-def row_of(token: str | int | None, tokens: Sequence[str]) -> int | None:
-    """Find the row that a photograph points at: a word's first place, None for one that this text does not have."""
+def token_index(token: str | int | None, tokens: Sequence[str]) -> int | None:
+    """Return the index of the token that a screenshot points at; None for a word that is not in the text."""
     if isinstance(token, str):
         return tokens.index(token) if token in tokens else None
     return None if token is None else check_indices("token", [token], len(tokens))[0]
 
 
-def in_ten_thousandths(values: Tensor) -> list:
-    """Turn (L, A, S, …) into lists of whole ten-thousandths, which take half the room; page.js divides them again."""
-    check_size_of(values)
+def to_ten_thousandths(values: Tensor) -> list:
+    """Convert (L, A, S, …) to lists of integers, in units of 1/10,000; half the size, and page.js divides them."""
+    check_page_size(values)
     return (values.detach().cpu().double() * 10**DIGITS).round().long().tolist()
 
 
-def check_size_of(values: Tensor) -> None:
-    """Raise ValueError for so many numbers that no browser would show the page."""
-    if values.numel() > MOST_NUMBERS:
+def check_page_size(values: Tensor) -> None:
+    """Raise ValueError for more numbers than a browser can show."""
+    if values.numel() > MAX_NUMBERS:
         sizes = " × ".join(str(size) for size in values.shape)
         raise ValueError(
             f"a view of {sizes} numbers (layers × heads × tokens × tokens) is more than a browser can hold "
-            f"({MOST_NUMBERS:,}): shorten the text, or pass include_layers=[…] where a view has it"
+            f"({MAX_NUMBERS:,}): shorten the text, or pass include_layers=[…] to head_view or model_view"
         )
 
 
 def describe(name: str | None, layers: int, heads: int, texts: Iterable[list[str]]) -> str:
-    """Tell a reader who cannot see the view the model's name, if known, its sizes and the beginning of each text."""
-    told = {}  # one text may stand on both sides
+    """Describe a view for screen readers: the model's name, if known, its sizes and the beginning of each text."""
+    beginnings = {}  # each text once, even if it is on both sides
     for tokens in texts:
         text = " ".join(tokens)
         beginning = text if len(text) <= 60 else f"{text[:60]}…"
-        told[text] = f"{len(tokens)} tokens, “{beginning}”"
-    sizes = f"{layers} layers × {heads} heads on {'; '.join(told.values())}"
+        beginnings[text] = f"{len(tokens)} tokens, “{beginning}”"
+    sizes = f"{layers} layers × {heads} heads on {'; '.join(beginnings.values())}"
     return f"{name}, {sizes}" if name else sizes

@@ -1,4 +1,4 @@
-"""What a view reads from a model and its text: tokens, queries, keys and attention weights."""
+"""Read tokens, queries, keys and attention weights from a model and its text."""
 
 import itertools
 from collections.abc import Iterator
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 JOINERS = "\u200c\u200d"
-WRAPPERS = {  # what holds a model, and where
+WRAPPERS = {  # class that contains a model: where the model is
     "SentenceTransformer": "model[0].auto_model, with model.tokenizer",
     "PeftModel": "model.merge_and_unload()",
 }
 
 
 class Text(NamedTuple):
-    """A text or pair as a model reads it: S tokens to show, what is passed to the model, what belongs together."""
+    """A tokenized text or pair: S tokens to show, the input of the model, and the words that the tokens belong to."""
 
     tokens: list[str]
     inputs: dict[str, Tensor]
     sentence_b_start: int | None
-    words: list[int]  # for each token the number of its word; a special token is one of its own
+    words: list[int]  # index of each token's word; a special token counts as a word
 
 
 class Heads(NamedTuple):
-    """What a model made of a text or pair: S tokens, where sentence B starts, and what each head computed."""
+    """The attention of a model on a text or pair of S tokens, for each of L layers and A heads."""
 
     tokens: list[str]
     sentence_b_start: int | None
-    queries: Tensor | None  # (L, A, S, D); None where only the weights were asked for
+    queries: Tensor | None  # (L, A, S, D); None if only the weights are read
     keys: Tensor | None  # (L, A, S, D)
     weights: Tensor  # (L, A, S, S)
     hidden: Tensor | None  # (L, A, S, S), True where a mask hides a token; None as above
 
 
 def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, neurons: bool = True) -> Heads:
-    """Let a model of the series or of transformers read a text or pair, and keep what each head computes.
+    """Run a model of the series or of transformers on a text or pair, and return what each head computes.
 
-    ValueError or TypeError for a model or tokenizer that a view cannot read, and a text that the model cannot take.
+    ValueError or TypeError for a model or tokenizer that is not supported, and for a text that the model cannot read.
     """
     check_model(model)
     if has_two_sides(model):
@@ -58,50 +58,50 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
             "model.get_decoder(); head_view and model_view take the whole model"
         )
     if isinstance(sentence_a, Tensor):
-        text = as_patches(model, sentence_a)
+        text = image_patches(model, sentence_a)
     else:
-        text = check_some_tokens("sentence_a", tokenize_for_view(model, tokenizer, sentence_a, sentence_b))
+        text = require_tokens("sentence_a", tokenize_for_view(model, tokenizer, sentence_a, sentence_b))
     hidden = None
-    with reading(model):
+    with inference(model):
         inputs = {name: tensor.to(device_of(model)) for name, tensor in text.inputs.items()}
         if isinstance(model, TransformerEncoder):
             queries, keys, weights = read_encoder(model, inputs)
-        elif is_ours(model):
-            queries, keys, weights = read_ours(model, inputs)
+        elif is_series_model(model):
+            queries, keys, weights = read_series_model(model, inputs)
         elif neurons:
             queries, keys, weights, hidden = read_neurons(model, inputs)
         else:
             queries, keys, weights = None, None, read_weights(model, inputs)["all"]
     tokens = text.tokens
     if isinstance(sentence_a, Tensor):
-        tokens = before_patches(model, weights.size(-1) - len(tokens)) + tokens
+        tokens = tokens_before_patches(model, weights.size(-1) - len(tokens)) + tokens
     return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden)
 
 
 def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list]:
-    """Return the attentions and tokens of an encoder–decoder, under the names by which a view is given them."""
+    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments."""
     if target is None:
-        raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second, too, as sentence_b")
+        raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second as sentence_b")
     read, written = (
-        check_some_tokens(name, tokenize_for_view(model, tokenizer, text, None, is_target=name == "sentence_b"))
+        require_tokens(name, tokenize_for_view(model, tokenizer, text, None, is_target=name == "sentence_b"))
         for name, text in (("sentence_a", source), ("sentence_b", target))
     )
     inputs = read.inputs | {"decoder_input_ids": written.inputs["input_ids"]}
-    with reading(model):
+    with inference(model):
         given = read_weights(model, {name: ids.to(device_of(model)) for name, ids in inputs.items()})
     sides = {f"{kind}_attention": weights.split(1) for kind, weights in given.items()}
     return sides | {"encoder_tokens": read.tokens, "decoder_tokens": written.tokens}
 
 
 @contextmanager
-def reading(model) -> Iterator[None]:
-    """Put a model in evaluation mode, without gradients; afterwards it is as it was."""
+def inference(model) -> Iterator[None]:
+    """Evaluation mode without gradients; the mode is restored afterwards."""
     with evaluation_mode(model), torch.no_grad():
         yield
 
 
 def name_of(model: nn.Module) -> str:
-    """Return the name of the checkpoint, or of its folder, that the model came from; "" if it came from none."""
+    """Return the name of the model's checkpoint or of its folder; an empty string if it has none."""
     return Path(getattr(model.config, "name_or_path", "") or "").name
 
 
@@ -113,19 +113,19 @@ def unwrap(model):
 
 
 def check_model(model) -> None:
-    """Raise ValueError for what is no model of this series and none of transformers."""
+    """Raise ValueError unless the model is from this series or from transformers."""
     for kind in type(model).__mro__:
         if kind.__name__ in WRAPPERS:
-            raise ValueError(f"a {kind.__name__} holds the model that a view reads: pass {WRAPPERS[kind.__name__]}")
-    if not is_official(model) and not is_ours(model):
+            raise ValueError(f"a {kind.__name__} contains the model to draw: pass {WRAPPERS[kind.__name__]}")
+    if not is_official(model) and not is_series_model(model):
         raise ValueError(
-            f"a view cannot read a {type(model).__name__}: pass a model of this series or of transformers (of ours "
-            "with a task head, its .encoder); head_view and model_view take the attentions of any model"
+            f"views do not support a {type(model).__name__}: pass a model of this series or of transformers (for a "
+            "model of this series with a head, its .encoder); head_view and model_view draw attentions of any model"
         )
 
 
-def is_ours(model) -> bool:
-    """Whether a model's layers have the attention of this series, as those of its notebooks have."""
+def is_series_model(model) -> bool:
+    """Return whether all layers of a model have the attention of this series."""
     layers = getattr(model, "layers", None)
     return isinstance(layers, nn.ModuleList) and all(
         isinstance(getattr(layer, "attention", None), MultiHeadAttention) for layer in layers
@@ -133,103 +133,103 @@ def is_ours(model) -> bool:
 
 
 def tokenize_for_view(model, tokenizer, sentence_a: str, sentence_b: str | None, *, is_target: bool = False) -> Text:
-    """Turn a text or pair into tokens and ids (1, S), by our tokenizer or by any of transformers'."""
+    """Convert a text or pair to tokens and ids (1, S), with our tokenizer or one of transformers."""
     if is_official(model):
-        check_vocabulary(tokenizer, rows_of(model))
+        check_vocabulary(tokenizer, embedding_count(model))
     else:
         check_tokenizer(tokenizer, model.config.vocab_size)
     texts = {"sentence_a": sentence_a}
     if sentence_b is not None:
         texts["sentence_b"] = sentence_b
     for name, text in texts.items():
-        if not isinstance(text, str):  # a list would be tokenized as a batch, of which a view shows the first alone
-            raise ValueError(f"{name} must be one string, got {text!r:.60}: a view shows one text or one pair")
+        if not isinstance(text, str):  # a list would be tokenized as a batch
+            raise ValueError(f"{name} must be one string, got {text!r:.60}: a view shows one text or pair")
     if hasattr(tokenizer, "convert_ids_to_tokens"):
         given = {"text_target": sentence_a} if is_target else {"text": sentence_a, "text_pair": sentence_b}
         batch = tokenizer(**given, return_tensors="pt", return_token_type_ids=True)
         tokens = readable_tokens(tokenizer, batch)
         if is_official(model):
-            check_rows(tokens, batch["input_ids"][0].tolist(), rows_of(model))
+            check_token_ids(tokens, batch["input_ids"][0].tolist(), embedding_count(model))
     else:
         batch = tokenizer(sentence_a, sentence_b)
         tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
     if 0 < (longest := positions_of(model)) < len(tokens):
         raise ValueError(
-            f"the text has {len(tokens)} tokens and the model {longest} positions "
+            f"the text has {len(tokens)} tokens, but the model has {longest} positions "
             "(max_position_embeddings): shorten the text"
         )
-    start = None if sentence_b is None else start_of_b(tokenizer, batch, sentence_b)
-    return Text(tokens, accepted(model, batch), start, words_of(tokens, batch))
+    start = None if sentence_b is None else find_sentence_b(tokenizer, batch, sentence_b)
+    return Text(tokens, accepted(model, batch), start, word_indices(tokens, batch))
 
 
-def check_some_tokens(name: str, text: Text) -> Text:
-    """Return a text; ValueError for an empty one, of which a tokenizer without special tokens makes nothing."""
+def require_tokens(name: str, text: Text) -> Text:
+    """Return the text; ValueError if it has no token, as an empty text without special tokens."""
     if not text.tokens:
-        raise ValueError(f"{name} has no token: pass a text with a word or more")
+        raise ValueError(f"{name} has no token: pass a text of at least one word")
     return text
 
 
 def positions_of(model) -> int:
-    """Return how many tokens a model has positions for, 0 where there is no limit."""
-    for name, module in model.named_modules():  # RoBERTa and its like leave out those up to the padding's id
+    """Return the maximum number of tokens of a model, 0 if there is no limit."""
+    for name, module in model.named_modules():  # RoBERTa reserves the positions up to the padding id
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
             return module.num_embeddings - module.padding_idx - 1
     return getattr(model.config, "max_position_embeddings", None) or 0
 
 
-def rows_of(model: "PreTrainedModel") -> int:
-    """Return how many tokens a model has embeddings for; ValueError for one that reads no ids."""
+def embedding_count(model: "PreTrainedModel") -> int:
+    """Return the number of token embeddings; ValueError if the model reads no token ids."""
     if "input_ids" in takes(model):
         with suppress(AttributeError, NotImplementedError):
             return model.get_input_embeddings().num_embeddings
     raise ValueError(
-        f"a {family_of(model)} reads no tokens of a vocabulary (its input is {model.main_input_name}): of an image "
-        "model pass its pixel_values in the place of the text"
+        f"a {family_of(model)} reads no token ids (its input is {model.main_input_name}): for an image model, pass "
+        "its pixel_values instead of the text"
     )
 
 
 def check_vocabulary(tokenizer, rows: int) -> None:
-    """Refuse a tokenizer whose ids do not fill a model's embeddings, but for spare rows and for tokens added later."""
+    """Raise ValueError if a tokenizer does not fit the embeddings; unused rows and added tokens are allowed."""
     vocab = vocabulary_of(tokenizer)
     added = tokenizer.get_added_vocab() if hasattr(tokenizer, "get_added_vocab") else {}
     last = max(vocab.values(), default=-1)
     own = max((token_id for token, token_id in vocab.items() if token not in added), default=-1)
     if own >= rows or (last < rows and not has_rows_for(last + 1, rows, multiple=1)):
         raise ValueError(
-            f"the tokenizer has ids up to {last}, and the model {rows} rows of embeddings: take both from one "
+            f"the tokenizer has ids up to {last}, but the model has {rows} token embeddings: load both from the same "
             "checkpoint"
         )
 
 
-def check_rows(tokens: list[str], ids: list[int], rows: int) -> None:
-    """Refuse a text with a token that the model has no embedding for."""
+def check_token_ids(tokens: list[str], ids: list[int], rows: int) -> None:
+    """Raise ValueError for a token without an embedding."""
     for token, token_id in zip(tokens, ids, strict=True):
         if not 0 <= token_id < rows:
             raise ValueError(
-                f"the token {token!r} has the id {token_id}, and the model {rows} rows of embeddings: add rows for new "
-                "tokens with model.resize_token_embeddings(len(tokenizer)), and train them"
+                f"the token {token!r} has the id {token_id}, but the model has {rows} token embeddings: add embeddings "
+                "with model.resize_token_embeddings(len(tokenizer)), and train them"
             )
 
 
-def start_of_b(tokenizer, batch, sentence_b: str) -> int:
-    """Return the index of the second sentence's first token; ValueError for a sentence without a token."""
+def find_sentence_b(tokenizer, batch, sentence_b: str) -> int:
+    """Return the index of the first token of sentence B; ValueError if it has no token."""
     if getattr(batch, "is_fast", False):
         sides = batch.sequence_ids(0)
         if 1 in sides:
             return sides.index(1)
     elif (batch["token_type_ids"] == 1).any():
         return int((batch["token_type_ids"][0] == 1).nonzero()[0])
-    else:  # a tokenizer in Python, of a model without token types
+    else:  # a slow tokenizer of a model without token types
         ids = batch["input_ids"][0].tolist()
         own = tokenizer(sentence_b, add_special_tokens=False)["input_ids"]
         starts = [start for start in range(len(ids)) if own and ids[start : start + len(own)] == own]
         if starts:
             return starts[-1]
-    raise ValueError(f"sentence_b={sentence_b!r:.60} has no token: pass a text with a word or more")
+    raise ValueError(f"sentence_b={sentence_b!r:.60} has no token: pass a text of at least one word")
 
 
-def words_of(tokens: list[str], batch) -> list[int]:
-    """Number the words that tokens belong to, as a fast tokenizer knows them, or by the ## of WordPiece."""
+def word_indices(tokens: list[str], batch) -> list[int]:
+    """Return the index of each token's word, from a fast tokenizer, or from the ## of WordPiece."""
     if getattr(batch, "is_fast", False):
         known = list(zip(batch.sequence_ids(0), batch.word_ids(0), strict=True))
         begins = [word == (None, None) or word != before for before, word in zip([None, *known], known, strict=False)]
@@ -239,23 +239,23 @@ def words_of(tokens: list[str], batch) -> list[int]:
 
 
 def readable_tokens(tokenizer, batch) -> list[str]:
-    """Return the tokens of a transformers tokenizer; those that hold bytes are shown as their part of the text.
+    """Return the tokens of a transformers tokenizer as text, also those that are bytes.
 
-    Where one character takes several tokens, each shows it with its number: 🙂·1, 🙂·2.
+    If a character takes several tokens, each shows the character and its own position: 🙂·1, 🙂·2.
     """
     ids = batch["input_ids"][0].tolist()
     backend = getattr(tokenizer, "backend_tokenizer", None)
     decoder, splits = (str(getattr(backend, part, "")) for part in ("decoder", "pre_tokenizer"))
     if "ByteLevel" not in decoder and "ByteFallback" not in decoder:
         tokens = [visible(token) for token in tokenizer.convert_ids_to_tokens(ids)]
-        if "ByteLevel" in splits:  # and nothing that decodes its letters for bytes
+        if "ByteLevel" in splits:  # with a decoder that leaves its letters for bytes as they are
             return [prettify(token) for token in tokens]
-        return [token.replace("▁", " ").removesuffix("</w>") for token in tokens]  # Ġ is a letter here, of Maltese
+        return [token.replace("▁", " ").removesuffix("</w>") for token in tokens]  # Ġ stays: it is a letter of Maltese
     shown = [tokenizer.decode([token_id], clean_up_tokenization_spaces=False) for token_id in ids]
     for start in range(len(ids)):
         if "\ufffd" not in shown[start]:
             continue
-        for end in range(start + 2, min(start + 5, len(ids)) + 1):  # a character has four bytes at most
+        for end in range(start + 2, min(start + 5, len(ids)) + 1):  # a character has at most four bytes
             whole = tokenizer.decode(ids[start:end], clean_up_tokenization_spaces=False)
             if "\ufffd" not in whole:
                 shown[start:end] = [f"{whole}·{part}" for part in range(1, end - start + 1)]
@@ -264,9 +264,9 @@ def readable_tokens(tokenizer, batch) -> list[str]:
 
 
 def visible(token: str) -> str:
-    """Write what no reader sees as Python does, such as \\n, and a token of spaces alone as ␣.
+    """Write invisible characters as Python does, such as \\n, and a token of spaces as ␣.
 
-    The joiners inside words of Persian or Hindi stay, since they only shape the letters around them.
+    Joiners inside words, as in Persian or Hindi, stay: they only shape the letters around them.
     """
     if not token.strip(" ▁"):
         return "␣" * len(token)
@@ -277,35 +277,35 @@ def visible(token: str) -> str:
     )
 
 
-def as_patches(model, pixel_values: Tensor) -> Text:
-    """Name the patches of an image by row and column."""
+def image_patches(model, pixel_values: Tensor) -> Text:
+    """Return the patches of an image as tokens named by row and column."""
     side = getattr(model.config, "patch_size", None)
     if getattr(model, "main_input_name", "") != "pixel_values" or not isinstance(side, int):
-        raise ValueError(f"a {family_of(model)} reads no pixels in square patches: pass a text")
+        raise ValueError(f"a {family_of(model)} reads no square patches of an image: pass a text")
     if pixel_values.dim() != 4 or len(pixel_values) != 1:
         raise ValueError(
-            f"the pixel_values have the shape {tuple(pixel_values.shape)}: pass one image, (1, channels, height, width)"
+            f"pixel_values must have the shape (1, channels, height, width), got {tuple(pixel_values.shape)}"
         )
     rows, columns = (size // side for size in pixel_values.shape[-2:])
     patches = [f"{row},{column}" for row in range(rows) for column in range(columns)]
     return Text(patches, {"pixel_values": pixel_values}, None, [*range(len(patches))])
 
 
-def before_patches(model, count: int) -> list[str]:
-    """Name the tokens that an image model puts before its patches: [CLS], and further ones by their number."""
+def tokens_before_patches(model, count: int) -> list[str]:
+    """Return names for the tokens before the patches: [CLS], then their numbers."""
     if count < 0:
-        raise ValueError(f"a {family_of(model)} has fewer places than patches, so no view can name them")
+        raise ValueError(f"a {family_of(model)} has fewer positions than patches, so its tokens cannot be named")
     return ["[CLS]", *(f"[{number}]" for number in range(1, count))] if count else []
 
 
 def read_encoder(encoder: TransformerEncoder, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return queries and keys (L, A, S, D) and weights (L, A, S, S) as our encoder itself gives them."""
+    """Return queries and keys (L, A, S, D) and weights (L, A, S, S) from the output of our encoder."""
     output = encoder(**inputs, output_attentions=True, output_queries_keys=True)
     return torch.cat(output.queries), torch.cat(output.keys), torch.cat(output.attentions)
 
 
-def read_ours(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the same from another model of the series, from what its layers' self-attention is given."""
+def read_series_model(model: nn.Module, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the same from another model of the series, whose self-attention is recorded."""
     found, own = [], [layer.attention for layer in model.layers]
 
     def remembering(attention: MultiHeadAttention):

@@ -7,7 +7,7 @@ from utils.search import shares_of_cosine
 from utils.support.batches import device_of
 from utils.support.checkpoint import check_mean_pooling
 from views.figures import make_figure
-from views.models import Text, check_model, reading, tokenize_for_view, unwrap
+from views.models import Text, check_model, inference, tokenize_for_view, unwrap
 from views.page import View
 
 MAX_TOKENS = 256  # of a text: 65,536 shares on a page
@@ -44,7 +44,7 @@ def read_states(encoder, tokenizer, name: str, text: str) -> tuple[Text, Tensor]
     read = tokenize_for_view(encoder, tokenizer, text, None)
     if len(read.tokens) > MAX_TOKENS:
         raise ValueError(f"{name} has {len(read.tokens)} tokens, but this view draws at most {MAX_TOKENS}: shorten it")
-    with reading(encoder):
+    with inference(encoder):
         output = encoder(**{key: ids.to(device_of(encoder)) for key, ids in read.inputs.items()})
     states = getattr(output, "last_hidden_state", None)
     if states is None:

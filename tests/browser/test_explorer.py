@@ -160,7 +160,7 @@ def test_a_pair_has_numbers_and_a_long_text_no_empty_headings(running):
         (("a" * 2001, ""), "This text has more than 2000 characters: shorten it."),
     ],
 )
-def test_a_text_that_cannot_be_drawn_is_answered_in_words_and_the_last_one_stays(running, texts, said):
+def test_undrawable_text_shows_error_and_keeps_last_view(running, texts, said):
     page, _ = running
     send(page, "good")
     assert send(page, *texts) == said
@@ -200,7 +200,7 @@ def test_no_request_leaves_the_page(running, address, site):
     page.heard.clear()
 
 
-def test_from_a_folder_the_page_shows_its_sentence_and_says_why_it_is_still(page, site, encoder, tokenizer):
+def test_page_from_folder_explains_why_it_is_static(page, site, encoder, tokenizer):
     page.goto((site / "explorer.html").as_uri())
     assert "opened from a folder" in page.locator("#promise").inner_text()
     assert "python -m http.server --bind 127.0.0.1 -d site" in page.locator("#promise").inner_text()

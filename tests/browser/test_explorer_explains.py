@@ -116,7 +116,7 @@ def test_the_parts_tell_their_numbers(page, address, computed):
     expect(page.locator("#spoken")).to_have_text(wanted)
 
 
-def test_the_asked_token_stays_with_the_reader_until_another_is_followed(page, address):
+def test_followed_token_is_kept_until_another_is_chosen(page, address):
     page.goto(address)
     asked = page.locator("#one-row .chosen th")
     page.locator("#weights tbody td").nth(2 * 7 + 5).click()

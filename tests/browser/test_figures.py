@@ -72,7 +72,7 @@ def test_hostile_names_are_shown_and_run_nothing(page, tmp_path, name):
 
 
 @every_figure
-def test_in_a_frame_it_takes_its_height_and_the_picture_beside_it_goes(page, tmp_path, name):
+def test_frame_fits_figure_and_replaces_picture(page, tmp_path, name):
     file = tmp_path / "frame.html"
     file.write_text(f"<!doctype html><meta charset=utf-8>{FIGURES[name].make(NAMES)._repr_html_()}", "utf-8")
     page.goto(file.as_uri())
@@ -116,7 +116,7 @@ def test_merges_are_those_of_the_librarys_trainer(page, tmp_path):
     assert len(pieces) == len(single) + 60
 
 
-def test_a_changed_value_marks_the_rows_that_may_see_it_under_each_mask(page, tmp_path):
+def test_changed_value_marks_rows_that_see_it(page, tmp_path):
     open_figure(page, figures.mask_painter(NAMES, rows=["temps", "vite"]), tmp_path)
     page.get_by_label("value of arrow").fill("14")
     for mask, rows in {"bidirectional": 3, "causal": 1, "padding": 0, "window": 2, "cross": 2}.items():
@@ -163,7 +163,7 @@ def test_where_both_move_the_arrows_turn_and_the_product_stays(page, tmp_path):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_sixteen_long_words_fit_into_the_line_and_a_pin_points_to_its_word(page, tmp_path, width):
+def test_sixteen_long_words_fit_and_pin_points_to_word(page, tmp_path, width):
     page.set_viewport_size({"width": width, "height": 900})
     open_figure(page, figures.rotary_turn(tokens=["Donaudampfschifffahrt", "answering"] * 8), tmp_path)
     assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
@@ -174,7 +174,7 @@ def test_sixteen_long_words_fit_into_the_line_and_a_pin_points_to_its_word(page,
         assert query.input_value() == str(at)
 
 
-def test_long_vectors_begin_with_eight_numbers_and_a_button_shows_the_rest(page, tmp_path):
+def test_long_vectors_show_eight_numbers_and_a_button(page, tmp_path):
     word, position, kind = torch.randn(5, 40, generator=torch.Generator().manual_seed(3)).split([2, 2, 1])
     open_figure(page, figures.sum_and_scale(word, position, kind, NAMES[:2]), tmp_path)
     button = page.get_by_role("button")
@@ -219,7 +219,7 @@ def test_on_a_phone_the_arrow_between_two_averages_is_seen(page, tmp_path):
     assert min(gaps[0]) >= 0
 
 
-def test_the_three_largest_shares_stand_out_until_a_word_is_chosen(page, tmp_path):
+def test_three_largest_shares_are_marked_until_a_choice(page, tmp_path):
     open_figure(page, FIGURES["why_near"].make(NAMES), tmp_path)
     lines = page.locator("line").evaluate_all(
         "(all) => all.map((e) => [Math.abs(e.dataset.value), e.classList.contains('dim')])"

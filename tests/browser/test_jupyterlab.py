@@ -102,7 +102,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
-def test_an_untrusted_notebook_says_what_the_view_shows_and_how_to_trust_it(page, jupyterlab):
+def test_untrusted_notebook_describes_view_and_trust(page, jupyterlab):
     page.goto(jupyterlab("elsewhere"))
     output = page.locator(".jp-OutputArea-output")
     output.get_by_text("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian").wait_for()

@@ -42,9 +42,7 @@ def test_the_views_of_a_converted_notebook_are_drawn_and_answer(page, draw, pair
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
-def test_a_converted_notebook_shows_the_view_of_explore_and_no_dead_boxes(
-    page, encoder, tokenizer, monkeypatch, tmp_path
-):
+def test_converted_notebook_shows_view_without_dead_boxes(page, encoder, tokenizer, monkeypatch, tmp_path):
     """Executed by nbconvert a notebook holds the state of its widgets, whose drawing code it asks the internet for."""
     outputs = []
     monkeypatch.setattr(sys.modules["views.explore"], "display", lambda data, raw: outputs.append(data))

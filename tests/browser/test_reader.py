@@ -133,7 +133,7 @@ def test_the_pointer_tells_no_line_that_is_hidden(page, draw, pair, tmp_path):
     assert said(page) == "" or "layer 5, got → " in said(page)
 
 
-def test_a_token_tells_what_it_takes_most_from_where_one_head_is_shown(page, draw, pair, tmp_path):
+def test_token_shows_its_largest_weights_for_a_single_head(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=5, heads=[5]), tmp_path)
     weights, columns = pair.attention[5, 5, 8].topk(3)
     names = [name_in(pair.tokens, column) for column in columns.tolist()]
@@ -181,7 +181,7 @@ def test_the_neuron_view_tells_every_number_of_the_sum(page, draw, pair, encoder
     assert page.locator("#product").evaluate("(e) => getComputedStyle(e).opacity") == "1"
 
 
-def test_a_token_that_is_hovered_over_shows_its_lines_at_full_weight(page, draw, pair, tmp_path):
+def test_hovered_token_shows_lines_at_full_weight(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=5), tmp_path)
     page.locator("#left > g:last-child > g").nth(8).hover()
     drawn = "(all) => all.map((e) => getComputedStyle(e).strokeOpacity).join(' ')"
@@ -192,7 +192,7 @@ def test_a_token_that_is_hovered_over_shows_its_lines_at_full_weight(page, draw,
     assert reader.close(torch.tensor([float(value) for value in found.split()]), pair.attention[5] / 12)
 
 
-def test_a_tile_shows_its_head_and_dashes_tell_heads_of_one_colour_apart(page, draw, tmp_path):
+def test_tile_shows_head_and_dashes_for_equal_colours(page, draw, tmp_path):
     open_saved(page, draw["head"](), tmp_path)
     page.locator(reader.TILES).nth(10).hover()
     opacities = page.locator(".headAttention").evaluate_all("(all) => all.map((g) => getComputedStyle(g).opacity)")

@@ -147,7 +147,7 @@ def foreign() -> tuple:
 
 
 @pytest.mark.parametrize("name", USES)
-def test_hostile_tokens_of_a_foreign_vocabulary_can_be_read_and_run_nothing(page, foreign, tmp_path, name):
+def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
     draw = {"head": head_view, "model": model_view, "neuron": neuron_view}[name]
     reader.open_saved(page, draw(*foreign, "".join(FOREIGN)), tmp_path)
     if name == "model":
@@ -188,7 +188,7 @@ def test_a_view_with_long_tokens_comes_to_rest(page, hostile, tmp_path, name, wi
 # Many lines
 
 
-def test_a_large_model_view_is_painted_and_an_enlarged_head_is_complete(page, many, tmp_path):
+def test_large_model_view_and_enlarged_head_are_complete(page, many, tmp_path):
     reader.open_saved(page, model_view(*many), tmp_path)
     assert page.locator("*").count() <= 2000
     assert "Lines of less than 0.4 % opacity are left out." in page.locator("#help").text_content()

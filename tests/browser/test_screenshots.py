@@ -35,7 +35,7 @@ def test_a_view_shows_what_is_chosen_and_nothing_to_press(photographed, draw, ki
     assert not tab.locator("#tip").is_visible()
 
 
-def test_a_head_view_points_at_a_token_and_tells_its_largest_weights(photographed, draw, pair):
+def test_head_view_shows_the_largest_weights_of_a_token(photographed, draw, pair):
     row = 3
     tab = photographed(draw["head"](layer=5, heads=[5], token=row))
     most = pair.attentions[5][0, 5, row].max().item()

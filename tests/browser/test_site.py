@@ -227,7 +227,7 @@ def test_a_laptop_shows_lines_of_code_whole(page, site, name):
     assert [length for length in scrolling.evaluate(longest) if length <= 110] == []
 
 
-def test_folded_cells_say_what_they_hold_and_diagrams_follow_the_theme(page, site):
+def test_folded_cells_have_titles_and_diagrams_follow_theme(page, site):
     open_page(page, site / "notebooks" / "02_embeddings.html")
     said = page.locator("details summary .collapsed").all_inner_texts()
     cells = nbformat.read(website.NOTEBOOKS / "02_embeddings.ipynb", as_version=4).cells
@@ -278,7 +278,7 @@ def test_a_page_is_readable_without_javascript(browser, site):
 
 
 @pytest.mark.skipif(BUILT is not None, reason="needs the small site, whose figures are known")
-def test_figures_are_dragged_on_a_page_and_their_pictures_stand_there_without_javascript(page, browser, site):
+def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
     address, chance = site / "notebooks" / "04_views.html", random.Random(0)
     open_page(page, address)
     for name, example in figures.FIGURES.items():
@@ -505,7 +505,7 @@ def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
     assert [page.evaluate(PLACES, above) for above in range(0, 48, 6)] == [1] * 8
 
 
-def test_a_figure_that_can_be_dragged_is_enlarged_on_a_slide_of_its_own(page, tmp_path):
+def test_draggable_figure_is_enlarged_on_its_own_slide(page, tmp_path):
     """Its code and text leave too little room for it."""
     figure = figures.FIGURES["attention_in_the_plane"].make(figures.NAMES)
     data = {"text/html": figure._repr_html_()}

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModel, BertTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
 
 from tests.families import ENCODER, FAMILIES, GROUPED, TWO_SIDES, WIDER, byte_level, sharp_model
-from tests.helpers import data_of
+from tests.helpers import data_of, enable_ctrl_c
 from utils.modernbert import ModernEncoder
 from views import any_model, explore, head_view, model_view, neuron_view
 from views.__main__ import main
@@ -60,7 +60,7 @@ def assert_softmax_of_queries_and_keys(heads, wanted) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_weights_are_the_models_own_and_the_softmax_of_queries_and_keys(family, tokenizer):
+def test_weights_are_softmax_of_queries_and_keys(family, tokenizer):
     model = sharp_model(family, FAMILIES[family])
     heads = read_heads(model, tokenizer, TEXT)
     wanted = own_weights(model, input_ids=ids_of(TEXT))
@@ -72,7 +72,7 @@ def test_the_weights_are_the_models_own_and_the_softmax_of_queries_and_keys(fami
 
 
 @pytest.mark.parametrize("family", REFUSED)
-def test_what_a_neuron_view_cannot_show_is_named_and_its_weights_are_drawn(family, tokenizer):
+def test_unsupported_neuron_views_raise_and_weights_are_drawn(family, tokenizer):
     settings, message = REFUSED[family]
     model = sharp_model(family, settings)
     with pytest.raises(ValueError, match=f"(?s){message}.*head_view and model_view draw it"):
@@ -82,7 +82,7 @@ def test_what_a_neuron_view_cannot_show_is_named_and_its_weights_are_drawn(famil
 
 
 @pytest.mark.parametrize("number", [torch.float, torch.bfloat16, torch.float16, torch.double])
-def test_the_precision_of_a_model_decides_nothing(number, tokenizer):
+def test_views_are_equal_in_any_precision(number, tokenizer):
     """Soft-capping hardly moves the flat weights of a new model, and rounding moves others more."""
     torch.manual_seed(0)
     flat = AutoModel.from_config(AutoConfig.for_model("gemma2", **WIDER)).eval().to(number)
@@ -92,7 +92,7 @@ def test_the_precision_of_a_model_decides_nothing(number, tokenizer):
         neuron_view(sharp_model(family, FAMILIES[family]).to(number), tokenizer, TEXT)
 
 
-def test_another_computation_of_the_weights_is_refused_by_its_size(tokenizer, monkeypatch):
+def test_weights_that_differ_from_softmax_raise(tokenizer, monkeypatch):
     """The model's own weights decide, whatever a layer says that it does."""
     from transformers.models.bert import modeling_bert
 
@@ -112,11 +112,11 @@ def test_another_computation_of_the_weights_is_refused_by_its_size(tokenizer, mo
         ("longformer", ENCODER | {"attention_window": 4}, "a longformer have 8 × 5 positions for 8 × 8 tokens"),
         ("fnet", ENCODER, "a fnet returns no attention weights"),
         ("mamba", {"hidden_size": 32, "num_hidden_layers": 2, "vocab_size": 100}, "a mamba returns no attention"),
-        ("canine", ENCODER, "a canine reads no tokens of a vocabulary"),
-        ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no tokens .* pass its pixel_values"),
+        ("canine", ENCODER, "a canine reads no token ids"),
+        ("vit", ENCODER | {"image_size": 32, "patch_size": 8}, "a vit reads no token ids .* pass its pixel_values"),
     ],
 )
-def test_what_no_view_can_show_is_refused_in_words(family, settings, message, tokenizer):
+def test_models_without_drawable_weights_raise(family, settings, message, tokenizer):
     model = sharp_model(family, settings)
     for draw in (head_view, model_view, neuron_view):
         with pytest.raises(ValueError, match=f"{message}"):
@@ -125,7 +125,7 @@ def test_what_no_view_can_show_is_refused_in_words(family, settings, message, to
 
 @pytest.mark.parametrize("family", TWO_SIDES)
 @pytest.mark.parametrize("draw", [head_view, model_view])
-def test_an_encoder_decoder_shows_three_attentions(family, draw, tokenizer):
+def test_encoder_decoder_has_three_attentions(family, draw, tokenizer):
     model = sharp_model(family, TWO_SIDES[family])
     panels = data_of(draw(model, tokenizer, TEXT, "w1 w2 w3"))["attention"]
     assert list(panels) == ["encoder", "decoder", "cross"]
@@ -161,14 +161,14 @@ def test_an_image_is_read_as_patches():
         assert (panel["attn"] - own_weights(vit, pixel_values=pixels)).abs().max() <= 0.5001e-4
     assert_softmax_of_queries_and_keys(read_heads(vit, None, pixels), own_weights(vit, pixel_values=pixels))
     for wrong in (torch.randn(2, 3, 32, 32), torch.randn(3, 32, 32)):
-        with pytest.raises(ValueError, match=r"pass one image, \(1, channels, height, width\)"):
+        with pytest.raises(ValueError, match=r"must have the shape \(1, channels, height, width\), got"):
             neuron_view(vit, None, wrong)
-    with pytest.raises(ValueError, match="a bert reads no pixels"):
+    with pytest.raises(ValueError, match="a bert reads no square patches"):
         head_view(sharp_model("bert", ENCODER), None, pixels)
 
 
 @pytest.mark.parametrize("family", ["deit", "dinov2_with_registers", "siglip_vision_model"])
-def test_what_stands_before_the_patches_has_names_of_its_own(family):
+def test_tokens_before_patches_are_named(family):
     model = sharp_model(family, ENCODER | {"image_size": 32, "patch_size": 8})
     before = {"deit": ["[CLS]", "[1]"], "siglip_vision_model": []}.get(family, ["[CLS]", "[1]", "[2]", "[3]", "[4]"])
     tokens = read_heads(model, None, torch.randn(1, 3, 32, 32)).tokens
@@ -188,18 +188,17 @@ def state_of(model) -> tuple:
 
 
 @pytest.fixture
-def hears_ctrl_c():
-    """A shell starts what runs in its background deaf to Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def ctrl_c_enabled():
+    before = enable_ctrl_c()
     yield
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.usefixtures("ctrl_c_enabled")
 @pytest.mark.parametrize("implementation", ["eager", any_model.RECORDER])
 @pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("family", ["bert", "llama", "t5"])
-def test_a_model_is_left_as_it_was(family, error, implementation, tokenizer):
+def test_views_leave_the_model_unchanged(family, error, implementation, tokenizer):
     """Also by an interrupt in the middle of a layer, in the first of the two readings or in the second."""
     model = sharp_model(family, (FAMILIES | TWO_SIDES)[family]).train()
     next(model.children()).eval()
@@ -233,7 +232,7 @@ def test_a_model_is_left_as_it_was(family, error, implementation, tokenizer):
     assert torch.is_grad_enabled()
 
 
-def test_a_modern_encoder_of_this_series_is_read_after_rotation(tokenizer):
+def test_modern_encoder_is_read_after_rotation(tokenizer):
     official = sharp_model("modernbert", FAMILIES["modernbert"])
     ours = ModernEncoder(official.config)
     ours.load_weights(official.state_dict())
@@ -243,22 +242,22 @@ def test_a_modern_encoder_of_this_series_is_read_after_rotation(tokenizer):
     assert not any("project" in vars(layer.attention) for layer in ours.layers)
 
 
-def test_a_tokenizer_of_another_model(tokenizer):
+def test_tokenizer_of_another_model_raises(tokenizer):
     small = sharp_model("bert", ENCODER | {"vocab_size": 99})
-    with pytest.raises(ValueError, match="ids up to 99, and the model 99 rows"):
+    with pytest.raises(ValueError, match="ids up to 99, but the model has 99 token embeddings"):
         head_view(small, tokenizer, TEXT)
     few = sharp_model("bert", ENCODER | {"vocab_size": 201})  # as where a folder has no tokenizer's files
-    with pytest.raises(ValueError, match="ids up to 99, and the model 201 rows"):
+    with pytest.raises(ValueError, match="ids up to 99, but the model has 201 token embeddings"):
         head_view(few, tokenizer, TEXT)
     head_view(sharp_model("bert", ENCODER | {"vocab_size": 128}), tokenizer, TEXT)  # rows to spare
     large = sharp_model("bert", ENCODER | {"vocab_size": 2000})
-    with pytest.raises(ValueError, match="ids up to 99, and the model 2000 rows"):
+    with pytest.raises(ValueError, match="ids up to 99, but the model has 2000 token embeddings"):
         head_view(large, tokenizer, TEXT)
     with pytest.raises(TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got list"):
         head_view(large, [], TEXT)
 
 
-def test_an_added_token_needs_a_row_only_where_it_is_read():
+def test_added_token_needs_embedding_only_if_used():
     bytewise = byte_level(["the cat"] * 3)
     model = sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)})
     bytewise.add_special_tokens({"pad_token": "[PAD]"})
@@ -303,7 +302,7 @@ class Spoken(PreTrainedTokenizer):
         return [0] * len(self.build_inputs_with_special_tokens(ids, other))
 
 
-def test_a_tokenizer_in_python_is_read():
+def test_slow_tokenizer_is_read():
     bert = sharp_model("roberta", FAMILIES["roberta"])
     found = read_heads(bert, Spoken(), "w5 w6 w5", "w5 w6")
     assert found.tokens == ["w1", "w5", "w6", "w5", "w1", "w1", "w5", "w6", "w1"]
@@ -315,12 +314,12 @@ def test_a_tokenizer_in_python_is_read():
 
 
 @pytest.mark.parametrize("text", ["", " "])
-def test_a_second_sentence_without_a_token_is_refused(tokenizer, text):
-    with pytest.raises(ValueError, match=r"sentence_b=.* has no token: pass a text with a word or more"):
+def test_empty_sentence_b_raises(tokenizer, text):
+    with pytest.raises(ValueError, match=r"sentence_b=.* has no token: pass a text of at least one word"):
         head_view(sharp_model("bert", ENCODER), tokenizer, TEXT, text)
 
 
-def test_a_letter_of_wordpiece_is_no_mark_of_a_space():
+def test_wordpiece_letter_is_not_a_space_mark():
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Ġ", "##orġ"]
     maltese = BertTokenizer({token: number for number, token in enumerate(tokens)}, do_lower_case=False)
     model = sharp_model("bert", ENCODER | {"vocab_size": 7})
@@ -330,18 +329,18 @@ def test_a_letter_of_wordpiece_is_no_mark_of_a_space():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.compile itself
-def test_a_model_inside_of_another_is_read_or_named(tokenizer):
+def test_wrapped_model_is_read_or_named(tokenizer):
     bert = sharp_model("bert", ENCODER)
     wanted = data_of(head_view(bert, tokenizer, TEXT))["attention"]["all"]["attn"]
     for holder in (torch.nn.DataParallel(bert), torch.compile(bert), torch.compile(torch.nn.DataParallel(bert))):
         assert data_of(head_view(holder, tokenizer, TEXT))["attention"]["all"]["attn"].equal(wanted)
         neuron_view(holder, tokenizer, TEXT)
     whole = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
-    with pytest.raises(ValueError, match=r"a SentenceTransformer holds .*: pass model\[0\]\.auto_model"):
+    with pytest.raises(ValueError, match=r"a SentenceTransformer contains .*: pass model\[0\]\.auto_model"):
         head_view(whole, tokenizer, TEXT)
 
 
-def test_pieces_of_bytes_are_shown_as_text():
+def test_byte_tokens_are_shown_as_text():
     bytewise = byte_level(["the cat sat on the mat"] * 3)
     tokens = readable_tokens(bytewise, bytewise("the café 🙂</script>", return_tensors="pt"))
     assert tokens[0] == "the"
@@ -350,7 +349,7 @@ def test_pieces_of_bytes_are_shown_as_text():
     assert not any("Ã" in token or "Ġ" in token for token in tokens)
 
 
-def test_the_marks_of_a_sentencepiece_vocabulary_and_its_bytes(tokenizer):
+def test_sentencepiece_marks_and_bytes(tokenizer):
     pieces = ["<unk>", "▁", "▁I", "▁call", "ed", ".", *(f"<0x{byte:02X}>" for byte in range(256))]
     plain = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0, byte_fallback=True))
     plain.pre_tokenizer = pre_tokenizers.Metaspace()
@@ -378,11 +377,11 @@ def test_the_marks_of_a_sentencepiece_vocabulary_and_its_bytes(tokenizer):
         ("</script>", "</script>"),
     ],
 )
-def test_what_no_reader_sees_is_written_out(token, shown):
+def test_invisible_characters_are_escaped(token, shown):
     assert visible(token) == shown
 
 
-def test_a_hostile_token_of_another_vocabulary_stays_text():
+def test_hostile_token_of_other_vocabulary_stays_text():
     bytewise = byte_level(["</script><script>alert(1)</script>"] * 50)
     model = sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)})
     view = neuron_view(model, bytewise, "</script><script>alert(1)</script>")
@@ -399,7 +398,7 @@ class Padding(PreTrainedTokenizerFast):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("family", ["bert", "llama", "gpt2"])
-def test_padding_is_masked_as_the_model_masks_it(family, side, tokenizer):
+def test_padding_is_masked_as_in_the_model(family, side, tokenizer):
     padding = Padding(tokenizer_object=tokenizer.backend_tokenizer, unk_token="w0", pad_token="w0", padding_side=side)
     model = sharp_model(family, FAMILIES[family])
     panel = data_of(neuron_view(model, padding, TEXT))["attention"]["all"]
@@ -417,7 +416,7 @@ def test_padding_is_masked_as_the_model_masks_it(family, side, tokenizer):
     assert panel["attn"].signbit().equal((hidden & ~seen_by_none[:, None]).expand(2, 4, 11, 11))
 
 
-def test_a_weight_that_rounds_to_nothing_is_not_called_masked(tokenizer):
+def test_tiny_weight_is_not_marked_as_masked(tokenizer):
     model = sharp_model("bert", ENCODER | {"num_attention_heads": 1})
     with torch.no_grad():
         model.encoder.layer[0].attention.self.query.weight *= 200
@@ -426,7 +425,7 @@ def test_a_weight_that_rounds_to_nothing_is_not_called_masked(tokenizer):
     assert not panel.signbit().any()
 
 
-def test_long_texts_and_none(tokenizer):
+def test_long_and_empty_texts_raise(tokenizer):
     llama = sharp_model("llama", GROUPED)
     long = neuron_view(llama, tokenizer, " ".join([TEXT] * 40))
     assert len(data_of(long)["attention"]["all"]["left_text"]) == 320
@@ -436,7 +435,7 @@ def test_long_texts_and_none(tokenizer):
         )
         model = sharp_model(family, FAMILIES[family] | size)
         head_view(model, tokenizer, " ".join(["w1"] * 16))
-        with pytest.raises(ValueError, match="the text has 17 tokens and the model 16 positions"):
+        with pytest.raises(ValueError, match="the text has 17 tokens, but the model has 16 positions"):
             head_view(model, tokenizer, " ".join(["w1"] * 17))
         with pytest.raises(ValueError, match="sentence_a has no token"):
             neuron_view(model, tokenizer, "")
@@ -479,12 +478,12 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, "--model", "unknown"], "model type `brontosaurus`"),
         ([TEXT, "--model", "broken"], "not a valid JSON file"),
         ([TEXT, "--model", "pointer"], "pointer cannot be read (Error while deserializing header"),
-        ([TEXT, "--model", "bert"], "take both from one checkpoint"),  # a folder without a tokenizer
-        ([TEXT, "--model", "vit"], "a vit reads no tokens of a vocabulary"),
-        ([TEXT, "--model", "t5"], "pass what it writes with --pair"),
+        ([TEXT, "--model", "bert"], "load both from the same checkpoint"),  # a folder without a tokenizer
+        ([TEXT, "--model", "vit"], "a vit reads no token ids"),
+        ([TEXT, "--model", "t5"], "pass the second with --pair"),
         ([TEXT, "--model", "gemma", "--view", "neuron"], "soft-capping bends its scores. head_view and model_view"),
-        ([" ", *of_model], "a text is empty"),
-        ([TEXT, *of_model, "--pair", ""], "a text is empty"),
+        ([" ", *of_model], "must not be empty"),
+        ([TEXT, *of_model, "--pair", ""], "must not be empty"),
         ([TEXT, *of_model, "--layer", "9"], "layer must be one of the layers shown, [0, 1], got 9"),
         ([TEXT, *of_model, "--view", "neuron", "--head", "-1"], "head names -1, but there are 4: use 0 to 3"),
         ([TEXT, *of_model, "--save", "."], ". is a folder, not a file: choose another path"),
@@ -499,7 +498,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_what_a_causal_mask_hides_is_told_from_a_small_weight(tokenizer):
+def test_causal_mask_differs_from_small_weight(tokenizer):
     causal, both_ways = (sharp_model(family, FAMILIES[family]) for family in ("llama", "bert"))
     hidden = data_of(neuron_view(causal, tokenizer, TEXT))["attention"]["all"]["attn"].signbit()
     assert hidden.equal(torch.ones(8, 8).triu(1).bool().expand(2, 4, 8, 8))

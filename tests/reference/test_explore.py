@@ -42,13 +42,13 @@ def drawn(model, *text) -> str:
     return head_view(*model, *text, layer=1, heads=[1]).page
 
 
-def test_it_starts_with_one_head_of_the_sentence(model, explorer):
+def test_explore_starts_with_one_head(model, explorer):
     assert shown(explorer) == drawn(model, "a b")
     assert tokens_and_ids(explorer) == [("[CLS]", "2"), ("a", "5"), ("b", "6"), ("[SEP]", "3")]
     assert explorer.message.value == ""
 
 
-def test_a_sentence_of_its_own_stands_in_the_box_at_first_and_shows_a_head_that_reads_it(encoder, tokenizer):
+def test_explore_starts_with_default_sentence_and_head(encoder, tokenizer):
     explorer = explore(encoder, tokenizer)
     assert explorer.sentence_a.value == SENTENCE
     assert "[UNK]" not in tokenizer.tokenize(SENTENCE)
@@ -69,7 +69,7 @@ def test_typed_sentences_are_drawn(model, explorer):
     assert shown(explorer) == drawn(model, "b c d")
 
 
-def test_a_view_is_chosen_and_stays_as_the_text_changes(model):
+def test_chosen_view_is_kept_for_the_next_text(model):
     explorer = explore(*model, "a b", layer=0, head=2)
     assert shown(explorer) == head_view(*model, "a b", layer=0, heads=[2]).page
     explorer.kind.value = "neuron view"
@@ -80,7 +80,7 @@ def test_a_view_is_chosen_and_stays_as_the_text_changes(model):
     assert shown(explorer) == model_view(*model, "c").page
 
 
-def test_a_view_is_computed_once_when_it_is_asked_for(monkeypatch, model, explorer):
+def test_view_is_computed_once_per_change(monkeypatch, model, explorer):
     asked = []
     monkeypatch.setattr(
         model[0], "forward", lambda *a, **k: asked.append(1) or type(model[0]).forward(model[0], *a, **k)
@@ -90,7 +90,7 @@ def test_a_view_is_computed_once_when_it_is_asked_for(monkeypatch, model, explor
     assert len(asked) == 2
 
 
-def test_it_says_that_it_draws_and_an_old_error_is_gone_at_once(monkeypatch, model, explorer):
+def test_drawing_status_replaces_old_error(monkeypatch, model, explorer):
     explorer.sentence_a.value = ""
     assert "sentence A is empty" in explorer.message.value
     seen = []
@@ -107,12 +107,15 @@ def test_it_says_that_it_draws_and_an_old_error_is_gone_at_once(monkeypatch, mod
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("a " * 15, r"the text has 17 tokens and the model 16 positions \(max_position_embeddings\): shorten the text"),
+        (
+            "a " * 15,
+            r"the text has 17 tokens, but the model has 16 positions \(max_position_embeddings\): shorten the text",
+        ),
         ("", "sentence A is empty: type a word or more"),
         (" \u200b ", "sentence A is empty: type a word or more"),
     ],
 )
-def test_an_error_stands_in_words_and_the_last_view_stays(explorer, typed, words):
+def test_error_is_shown_and_last_view_is_kept(explorer, typed, words):
     before = shown(explorer), explorer.tokens.value
     explorer.sentence_a.value = typed
     assert re.search(
@@ -126,7 +129,7 @@ def test_an_error_stands_in_words_and_the_last_view_stays(explorer, typed, words
     assert shown(explorer) != before[0]
 
 
-def test_an_error_of_any_kind_is_told(monkeypatch, model, explorer):
+def test_any_error_is_shown(monkeypatch, model, explorer):
     def fail(*arguments, **options):
         raise torch.OutOfMemoryError("<b>full</b>")
 
@@ -149,19 +152,19 @@ def test_hostile_text_is_text(encoder, tokenizer):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("a " * 15,), "17 tokens and the model 16 positions"),
+        (("a " * 15,), "17 tokens, but the model has 16 positions"),
         (("",), "sentence A is empty"),
         ((None,), "sentence_a must be one string, got None"),
         (("a", 3), "sentence_b must be one string, got 3"),
     ],
 )
-def test_what_the_caller_brings_is_the_callers_to_mend(model, arguments, message):
+def test_invalid_first_arguments_raise(model, arguments, message):
     with pytest.raises(ValueError, match=message):
         explore(*model, *arguments)
 
 
-def test_another_model_or_tokenizer():
-    with pytest.raises(ValueError, match="a view cannot read a Linear"):
+def test_other_model_or_tokenizer_raises():
+    with pytest.raises(ValueError, match="views do not support a Linear"):
         explore(torch.nn.Linear(2, 2), tiny_tokenizer())
     with pytest.raises(TypeError, match="tokenizer must be a WordPieceTokenizer or transformers' own, got str"):
         explore(TransformerEncoder(BertConfig(**TINY)), "a")
@@ -174,17 +177,17 @@ def test_another_model_or_tokenizer():
         ({"head": "all"}, "head names 'all', but there are 3: use 0 to 2"),
     ],
 )
-def test_a_layer_or_head_that_does_not_exist(model, options, message):
+def test_missing_layer_or_head_raises(model, options, message):
     with pytest.raises(ValueError, match=message):
         explore(*model, "a", **options)
 
 
-def test_every_control_has_a_name_and_layer_and_head_are_chosen_in_the_view_alone(explorer):
+def test_controls_have_names_and_exclude_layer_and_head(explorer):
     controls = [part for part in explorer.box.children if hasattr(part, "description") and part.description]
     assert [control.description for control in controls] == ["Sentence A:", "Sentence B:", "View:"]
 
 
-def test_jupyter_gets_widgets_and_whoever_has_none_the_view_and_a_text(monkeypatch, explorer):
+def test_display_has_widgets_and_a_static_fallback(monkeypatch, explorer):
     shown = []
     module = sys.modules["views.explore"]  # whose name the function has
     monkeypatch.setattr(module, "display", lambda bundle, raw: shown.append(bundle))

@@ -26,7 +26,7 @@ from views import figures
         (([1, 2], [[1, 2]] * 3), {"asking": 3}, "asking=3 must be a whole number from 0 to 2"),
     ],
 )
-def test_attention_in_the_plane_refuses(arguments, options, message):
+def test_invalid_attention_in_the_plane_raises(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         figures.attention_in_the_plane(*arguments, **options)
 
@@ -36,7 +36,7 @@ def joined(page: str) -> str:
     return re.sub(r'" \+\s+"', "", page)
 
 
-def test_what_the_plane_says_of_turning_and_of_making_longer():
+def test_plane_describes_rotation_and_length():
     page = joined(figures.attention_in_the_plane([1, 2], torch.eye(2)).page)
     assert "Turn the query towards a key, and the score of that key grows" in page
     assert "make the query longer, and the largest weight grows" in page
@@ -51,7 +51,7 @@ def test_what_the_plane_says_of_turning_and_of_making_longer():
         assert (longer.diff() > -1e-6).all()
 
 
-def test_what_sharpness_says_of_the_gradient():
+def test_sharpness_describes_the_gradient():
     page = joined(figures.sharpness([1.0, 2.0, 3.0]).page)
     assert "once one token has more than half of the attention, the gradient that is left shrinks" in page
     generator = torch.Generator().manual_seed(0)
@@ -61,7 +61,7 @@ def test_what_sharpness_says_of_the_gradient():
         assert (left[ahead].diff() < 1e-6).all()
 
 
-def test_what_a_wrong_split_gives_head_0():
+def test_wrong_split_gives_head_0_other_numbers():
     """The drawing says: parts of other heads, too, and nothing of the last token."""
     for tokens in range(2, 7):
         for heads in range(2, 7):
@@ -74,7 +74,7 @@ def test_what_a_wrong_split_gives_head_0():
 # graph_walk
 
 
-def test_graph_walk_refuses():
+def test_invalid_graph_walk_raises():
     vectors = torch.eye(12)
     names = [str(number) for number in range(12)]
     index = hnsw_index(vectors, M=2)
@@ -106,7 +106,7 @@ def test_graph_walk_refuses():
         ([1.0, 2.0], {"head_size": 64.0}, "head_size=64.0 must be a whole number"),
     ],
 )
-def test_sharpness_refuses(scores, options, message):
+def test_invalid_sharpness_raises(scores, options, message):
     with pytest.raises(ValueError, match=message):
         figures.sharpness(scores, **options)
 
@@ -132,12 +132,12 @@ def test_long_names_are_drawn():
         ([1.0, 2.0], ["a"], "tokens must be a list of 2 names, got 1"),
     ],
 )
-def test_next_token_refuses(logits, tokens, message):
+def test_invalid_next_token_raises(logits, tokens, message):
     with pytest.raises(ValueError, match=message):
         figures.next_token(logits, tokens)
 
 
-def test_next_token_takes_names_not_one_text():
+def test_next_token_with_string_of_names_raises():
     with pytest.raises(TypeError, match="tokens must be a list of 2 strings, got the string 'ab'"):
         figures.next_token([1.0, 2.0], "ab")
 
@@ -161,7 +161,7 @@ TABLES = {"word": torch.zeros(2, 4), "position": torch.zeros(5, 4), "token_type"
         ({"eps": 0}, "eps=0 must lie between 0 and 1"),
     ],
 )
-def test_sum_and_scale_refuses(changed, message):
+def test_invalid_sum_and_scale_raises(changed, message):
     with pytest.raises(ValueError, match=message):
         figures.sum_and_scale(**TABLES | changed)
 
@@ -182,12 +182,12 @@ def test_sum_and_scale_draws_vectors_of_zeros_at_one_position():
         ("a " * 101, ValueError, "at most 200 characters"),
     ],
 )
-def test_a_text_to_cut_holds_a_word(tokenizer, text, error, message):
+def test_longest_match_without_word_raises(tokenizer, text, error, message):
     with pytest.raises(error, match=message):
         figures.longest_match(tokenizer, text)
 
 
-def test_a_tokenizer_is_one_of_ours_or_of_transformers(official_tokenizer, tokenizer):
+def test_figure_with_other_tokenizer_raises(official_tokenizer, tokenizer):
     with pytest.raises(TypeError, match="WordPieceTokenizer or transformers' own, got dict"):
         figures.longest_match(tokenizer.vocab, "time")
     official = figures.longest_match(official_tokenizer, "unaffable 北京")
@@ -208,7 +208,7 @@ def test_a_special_token_is_a_word(tokenizer):
     ("vocabulary", "message"),
     [({"a": 0, "b": 2}, "2 tokens have ids up to 2: number them"), ({"a\n": 0}, "contains a line break")],
 )
-def test_a_vocabulary_has_a_line_for_each_id(vocabulary, message):
+def test_incomplete_vocabulary_raises(vocabulary, message):
     with pytest.raises(ValueError, match=message):
         figures.vocabulary_lines(vocabulary)
 
@@ -226,7 +226,7 @@ def test_a_vocabulary_has_a_line_for_each_id(vocabulary, message):
         (["flies"], 0, ValueError, "steps=0 must be a whole number from 1 to 60"),
     ],
 )
-def test_merges_need_words(texts, steps, error, message):
+def test_merges_without_words_raise(texts, steps, error, message):
     with pytest.raises(error, match=message):
         figures.merges(texts, steps)
 
@@ -256,23 +256,23 @@ TOKENS = ["time", "flies"]
         ({"mask": "cross"}, "mask='cross' cannot be drawn: pass rows, the tokens that look"),
     ],
 )
-def test_a_mask_painter_refuses(given, message):
+def test_invalid_mask_painter_raises(given, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         figures.mask_painter(**{"tokens": TOKENS, **given})
 
 
 @pytest.mark.parametrize("mask", ["bidirectional", "causal", "padding", "window", "cross"])
-def test_a_mask_painter_begins_with_each_mask(mask):
+def test_mask_painter_starts_with_each_mask(mask):
     view = figures.mask_painter([*TOKENS, "[PAD]"], rows=["le", "temps"], mask=mask)
     assert f'"mask":"{mask}"' in view.page
     assert view.page.startswith("<!doctype html>")
 
 
-def test_a_mask_painter_draws_half_a_character_and_a_long_token():
+def test_mask_painter_draws_surrogates_and_long_tokens():
     assert figures.mask_painter(["\ud800", 99 * "long"]).page.startswith("<!doctype html>")
 
 
-def test_padding_hides_the_padding_or_the_last_token():
+def test_padding_mask_hides_padding_or_last_token():
     assert figures.make_masks(["time", "[PAD]", "[PAD]"])["padding"].tolist() == [[1, 0, 0]] * 3
     assert figures.make_masks(["time", "flies"])["padding"].tolist() == [[1, 0]] * 2
 
@@ -290,13 +290,13 @@ def test_padding_hides_the_padding_or_the_last_token():
         ({"heads": 6, "head_size": 5}, "heads=6 of head_size=5 are 30 numbers per token: this figure draws up to 24"),
     ],
 )
-def test_split_and_merge_refuses(given, message):
+def test_invalid_split_and_merge_raises(given, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         figures.split_and_merge(**{"sequence": 3, "heads": 2, "head_size": 4, **given})
 
 
 @pytest.mark.parametrize("sizes", [(2, 1, 1), (6, 6, 4), (["time", "$x$"], 4, 6)])
-def test_split_and_merge_draws_the_smallest_and_the_largest(sizes):
+def test_split_and_merge_draws_smallest_and_largest(sizes):
     assert figures.split_and_merge(*sizes).page.startswith("<!doctype html>")
 
 
@@ -314,11 +314,11 @@ def test_split_and_merge_draws_the_smallest_and_the_largest(sizes):
         ({"base": 1}, "base=1 must lie between 1 and 1e+09"),
     ],
 )
-def test_rotary_turn_refuses(given, message):
+def test_invalid_rotary_turn_raises(given, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         figures.rotary_turn(**given)
 
 
 @pytest.mark.parametrize("tokens", [None, ["$x$", "\ud800"], [99 * "long"] * 16])
-def test_rotary_turn_draws_any_tokens_and_arrows_of_no_length(tokens):
+def test_rotary_turn_draws_any_tokens_and_zero_vectors(tokens):
     assert figures.rotary_turn((0, 0), (0, 0), tokens, pair=0, pairs=1).page.startswith("<!doctype html>")

@@ -34,7 +34,7 @@ def draw_bars(**options):
 
 
 @pytest.mark.parametrize("draw", [draw_heatmap, draw_curves, draw_bars])
-def test_a_figure_of_its_own_is_shown_and_a_part_of_one_is_not(draw, shown):
+def test_only_own_figures_are_shown(draw, shown):
     draw(title="T", xlabel="X", ylabel="Y")
     ax = shown[0].axes[0]
     assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == ("T", "X", "Y")
@@ -54,7 +54,7 @@ def test_a_figure_of_its_own_is_shown_and_a_part_of_one_is_not(draw, shown):
         (draw_bars, {"limits": 3}),
     ],
 )
-def test_an_option_that_there_is_not_is_refused(draw, misspelled, shown):
+def test_unknown_plot_option_raises(draw, misspelled, shown):
     (name,) = misspelled
     with pytest.raises(TypeError, match=f"'{name}'"):
         draw(**misspelled)
@@ -79,7 +79,7 @@ def test_heatmap_turns_labels_that_would_overlap(shown, columns, rotation):
     assert {label.get_rotation() for label in shown[0].axes[0].get_xticklabels()} == {rotation}
 
 
-def test_heatmap_writes_values_that_can_be_read_on_their_colour(shown):
+def test_heatmap_values_contrast_with_their_colour(shown):
     heatmap([[0.0, 1.0], [float("nan"), 0.2]], WORDS, WORDS, annotate=True)
     texts = {text.get_position(): text for text in shown[0].axes[0].texts}
     assert texts[1, 0].get_text() == "1.00"
@@ -105,7 +105,7 @@ def test_curves_over_given_values(shown):
     assert ax.get_ylim() == (0.5, 4)
 
 
-def test_bars_stand_in_the_given_order_from_the_top(shown):
+def test_bars_keep_their_order_from_the_top(shown):
     draw_bars(log_x=True, limit=50)
     ax = shown[0].axes[0]
     assert [bar.get_width() for bar in ax.patches] == [120, 3]

@@ -18,7 +18,7 @@ from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view
 from views import page as views_page
-from views.inputs import in_ten_thousandths
+from views.inputs import to_ten_thousandths
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "\u2028", "'\"`", "\\", "$x$", "日本", "🙂"]
@@ -45,13 +45,13 @@ def pair(tokenizer, encoder) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
-def test_weights_are_the_models_to_four_digits(draw, pair):
+def test_views_round_weights_to_four_digits(draw, pair):
     panel = data_of(draw(pair.attention, pair.tokens))["attention"]["all"]
     assert panel["left_text"] == panel["right_text"] == pair.tokens
     assert (panel["attn"] - torch.cat(pair.attention)).abs().max() <= HALF_A_DIGIT
 
 
-def test_neuron_view_holds_queries_and_keys_and_the_softmax_of_their_product(encoder, tokenizer, pair):
+def test_neuron_view_has_queries_keys_and_their_softmax(encoder, tokenizer, pair):
     panel = data_of(neuron_view(encoder, tokenizer, *PAIR))["attention"]["all"]
     for name, values in (("attn", pair.attention), ("queries", pair.output.queries), ("keys", pair.output.keys)):
         assert (panel[name] - torch.cat(values)).abs().max() <= HALF_A_DIGIT + 1e-6
@@ -61,9 +61,7 @@ def test_neuron_view_holds_queries_and_keys_and_the_softmax_of_their_product(enc
     assert (exact.softmax(-1) - panel["attn"]).abs().max() <= HALF_A_DIGIT + 1e-6
 
 
-def test_neuron_view_reads_transformers_models_of_any_attention_implementation(
-    encoder, tokenizer, official_tokenizer, reference
-):
+def test_neuron_view_reads_any_attention_implementation(encoder, tokenizer, official_tokenizer, reference):
     ours = data_of(neuron_view(encoder, tokenizer, *PAIR))["attention"]["all"]
     sdpa = BertModel._from_config(copy.deepcopy(reference.config), attn_implementation="sdpa")
     sdpa.load_state_dict(reference.state_dict())
@@ -76,7 +74,7 @@ def test_neuron_view_reads_transformers_models_of_any_attention_implementation(
     assert [module.training for module in sdpa.modules()] == modes
 
 
-def test_views_take_a_transformers_models_attentions(reference, pair):
+def test_views_draw_attentions_of_transformers(reference, pair):
     with torch.no_grad():
         attention = reference(**pair.batch, output_attentions=True).attentions
     for draw in (head_view, model_view):
@@ -86,12 +84,12 @@ def test_views_take_a_transformers_models_attentions(reference, pair):
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 @pytest.mark.parametrize("sentences", [PAIR[:1], PAIR], ids=["text", "pair"])
-def test_a_text_is_drawn_as_its_attentions_are(draw, sentences, encoder, tokenizer, official_tokenizer, reference):
+def test_text_and_its_attentions_give_the_same_view(draw, sentences, encoder, tokenizer, official_tokenizer, reference):
     batch = tokenizer(*sentences)
     with torch.no_grad():
         attention = encoder(**batch, output_attentions=True).attentions
     tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
-    start = int((batch["token_type_ids"] == 0).sum()) if len(sentences) == 2 else None
+    start = (batch["token_type_ids"] == 0).sum() if len(sentences) == 2 else None  # a tensor, as in examples of bertviz
     expected = draw(attention, tokens, start, include_layers=[4, 5], name=DEFAULT_CHECKPOINT).page
     assert draw(encoder, tokenizer, *sentences, include_layers=[4, 5]).page == expected
     official = data_of(draw(reference, official_tokenizer, *sentences))
@@ -100,7 +98,7 @@ def test_a_text_is_drawn_as_its_attentions_are(draw, sentences, encoder, tokeniz
 
 
 @pytest.mark.parametrize("precision", [torch.float16, torch.bfloat16, torch.float64])
-def test_any_precision_and_gradients_are_taken(precision):
+def test_views_accept_any_precision_and_gradients(precision):
     attention = [layer.to(precision).requires_grad_() for layer in random_attention(2, 2, 3)]
     panel = data_of(model_view(attention, ["a", "b", "c"]))["attention"]["all"]
     assert (panel["attn"] - torch.cat(attention).double()).abs().max() <= HALF_A_DIGIT
@@ -109,7 +107,7 @@ def test_any_precision_and_gradients_are_taken(precision):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # bertviz closes no file
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("name", ["head_view", "model_view"])
-def test_the_page_gives_bertviz_what_bertviz_gives_itself(name, pair):
+def test_page_passes_the_parameters_of_bertviz(name, pair):
     """Same keys and values as the parameters in bertviz's own page, but for the names of the parts of a pair."""
     draw, options = {"head_view": (head_view, {"layer": 2, "heads": [0, 3]}), "model_view": (model_view, {})}[name]
     ours = data_of(draw(pair.attention, pair.tokens, include_layers=[1, 2], **options))
@@ -123,7 +121,7 @@ def test_the_page_gives_bertviz_what_bertviz_gives_itself(name, pair):
     assert (panel["attn"] - torch.tensor(theirs["attention"][0]["attn"])).abs().max() <= HALF_A_DIGIT
 
 
-def test_layers_and_heads_are_left_out_in_the_given_order():
+def test_included_layers_and_heads_keep_their_order():
     attention, tokens = random_attention(4, 5, 2), ["a", "b"]
     view = data_of(model_view(attention, tokens, include_layers=[3, 1], include_heads=(4, 0, 2)))
     weights = torch.cat(attention)[[3, 1]][:, [4, 0, 2]]
@@ -182,8 +180,8 @@ def test_parts_of_a_pair_are_not_stored_twice(pair):
     assert with_parts.page.count('<option value="') == 5
 
 
-def test_more_than_a_browser_can_hold_is_refused(monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_NUMBERS", 6 * 2 * 10 * 10 - 1)
+def test_too_large_a_view_raises(monkeypatch):
+    monkeypatch.setattr(inputs, "MAX_NUMBERS", 6 * 2 * 10 * 10 - 1)
     attention, tokens = random_attention(6, 2, 10), ["a"] * 10
     message = r"a view of 6 × 2 × 10 × 10 numbers .*is more than a browser can hold .*include_layers=\[…\]"
     for draw in (head_view, model_view):
@@ -193,8 +191,8 @@ def test_more_than_a_browser_can_hold_is_refused(monkeypatch):
     assert model_view(attention, tokens, include_heads=[1]).page
 
 
-def test_a_neuron_view_of_more_than_a_browser_can_hold_is_refused(monkeypatch):
-    monkeypatch.setattr(inputs, "MOST_NUMBERS", 2 * 3 * 10 * 10 - 1)
+def test_too_large_a_neuron_view_raises(monkeypatch):
+    monkeypatch.setattr(inputs, "MAX_NUMBERS", 2 * 3 * 10 * 10 - 1)
     encoder = TransformerEncoder(BertConfig(**TINY)).eval()
     with pytest.raises(ValueError, match=r"2 × 3 × 10 × 10 numbers .*is more than a browser can hold"):
         neuron_view(encoder, tiny_tokenizer(), "a " * 8)
@@ -218,7 +216,7 @@ def hostile_views(encoder, tokenizer) -> list:
     return [head_view(attention, HOSTILE), model_view(attention, HOSTILE), neuron_view(encoder, Tokenizer(), "")]
 
 
-def test_hostile_tokens_stay_inside_the_data(encoder, tokenizer):
+def test_hostile_tokens_stay_in_the_data(encoder, tokenizer):
     written_out = [token.replace("\u2028", r"\u2028") for token in HOSTILE]  # those that a tokenizer gives
     for view, shown in zip(hostile_views(encoder, tokenizer), [HOSTILE, HOSTILE, written_out], strict=True):
         assert data_of(view)["attention"]["all"]["left_text"] == shown
@@ -245,7 +243,7 @@ def test_pages_fetch_nothing(encoder, tokenizer, pair):
 # Shown and saved
 
 
-def test_a_view_says_what_it_shows_where_it_cannot_be_shown(pair):
+def test_view_describes_itself_without_javascript(pair):
     view = head_view(pair.attention, pair.tokens)
     for text in (repr(view), view._repr_html_()):
         assert "Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian" in text
@@ -253,7 +251,7 @@ def test_a_view_says_what_it_shows_where_it_cannot_be_shown(pair):
     assert view._repr_html_().startswith("<div><iframe ")
 
 
-def test_a_title_names_the_model_where_it_is_known(encoder, tokenizer, reference, pair):
+def test_title_names_a_known_model(encoder, tokenizer, reference, pair):
     views = [
         draw(model, tokenizer, *PAIR) for draw in (head_view, model_view, neuron_view) for model in (encoder, reference)
     ]
@@ -275,28 +273,28 @@ def test_save_writes_a_page_and_returns_its_path(tmp_path, pair):
     assert [file.name for file in tmp_path.iterdir()] == ["view.html"]
 
 
-def test_half_a_character_is_saved_as_a_question_mark(tmp_path):
+def test_lone_surrogate_is_saved_as_question_mark(tmp_path):
     view = head_view(random_attention(1, 1, 2), ["a\ud800", "b"])
     assert "a? b" in view.save(tmp_path / "view.html").read_text("utf-8")
     assert data_of(view)["attention"]["all"]["left_text"] == ["a\ud800", "b"]
 
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
-def test_the_signature_and_the_first_lines_of_help_show_both_ways_to_call_a_view(draw):
+def test_help_shows_both_ways_to_call_a_view(draw):
     both = ["attention_or_encoder", "tokens_or_tokenizer", "start_or_sentence_a", "sentence_b"]
     assert list(inspect.signature(draw).parameters)[:4] == both
     for way in ("(encoder, tokenizer, ", "(attention, tokens, sentence_b_start)"):
         assert f"{draw.__name__}{way}" in inspect.getdoc(draw)[:400]
 
 
-def test_a_telephone_does_not_draw_a_view_for_a_wide_screen(pair):
+def test_page_has_a_viewport_for_phones(pair):
     assert (
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         in head_view(pair.attention, pair.tokens).page
     )
 
 
-def test_save_is_whole_or_nothing(tmp_path, pair):
+def test_save_is_atomic(tmp_path, pair):
     path = tmp_path / "view.html"
     path.write_text("before")
     broken = head_view(pair.attention, pair.tokens)
@@ -329,15 +327,18 @@ BAD = {
     ),
     "no such layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [2]}, r"include_layers names 2.*0 to 1"),
     "negative layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": [-1]}, r"names -1.*0 to 1"),
-    "no layer": ({"attention": GOOD, "tokens": WORDS, "include_layers": []}, r"include_layers=\[\] .*leave it out"),
-    "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, r"=0 .*use 1 to 3"),
-    "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 4}, r"=4 .*use 1 to 3"),
+    "no layer": (
+        {"attention": GOOD, "tokens": WORDS, "include_layers": []},
+        r"include_layers=\[\] is empty: leave it out",
+    ),
+    "empty sentence A": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 0}, "1 to 3.*got 0"),
+    "empty sentence B": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": torch.tensor(4)}, "1 to 3.*got 4"),
     "display mode": (
         {"attention": GOOD, "tokens": WORDS, "display_mode": "blue"},
         r"display_mode must be .*, got .blue",
     ),
-    "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, r"=1.5 .*use 1 to 3"),
-    "a text for the start": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "a"}, r"='a' .*use 1"),
+    "half a token": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": 1.5}, "1 to 3.*got 1.5"),
+    "a text for the start": ({"attention": GOOD, "tokens": WORDS, "sentence_b_start": "a"}, "1 to 3.*got 'a'"),
     "unequal layers": (
         {"encoder_attention": GOOD, "decoder_attention": GOOD[:1], "encoder_tokens": WORDS, "decoder_tokens": WORDS},
         r"'encoder': \(2, 3\), 'decoder': \(1, 3\).*include_layers=range\(1\)",
@@ -356,7 +357,7 @@ BAD = {
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 @pytest.mark.parametrize("case", BAD)
-def test_bad_attention(draw, case):
+def test_invalid_attention_raises(draw, case):
     arguments, message = BAD[case]
     options = dict(arguments)
     given = [options.pop(name, None) for name in ("attention", "tokens", "sentence_b_start")]
@@ -374,7 +375,7 @@ def test_bad_attention(draw, case):
         (model_view, {"include_heads": [0, 7]}, "include_heads names 7.*0 to 2"),
     ],
 )
-def test_layer_or_head_that_does_not_exist(draw, arguments, message):
+def test_layer_or_head_out_of_range_raises(draw, arguments, message):
     with pytest.raises(ValueError, match=message):
         draw(GOOD, WORDS, **arguments)
 
@@ -391,7 +392,7 @@ def test_layer_or_head_that_does_not_exist(draw, arguments, message):
         ({"display_mode": "auto"}, 'display_mode must be "light".*, got .auto.'),
     ],
 )
-def test_bad_input_of_the_neuron_view(encoder, tokenizer, arguments, message):
+def test_invalid_input_of_neuron_view_raises(encoder, tokenizer, arguments, message):
     with pytest.raises(ValueError, match=message):
         neuron_view(encoder, tokenizer, **{"sentence_a": "Hi!"} | arguments)
 
@@ -418,7 +419,7 @@ def encoder_and_tokenizer() -> tuple:
         lambda encoder, tokenizer: ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
     ],
 )
-def test_mixtures_of_attentions_and_texts(draw, given, encoder_and_tokenizer):
+def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
     arguments, options = given(*encoder_and_tokenizer)
     with pytest.raises(TypeError, match=r"pass \(encoder, tokenizer, sentence_a, .*\(attention, tokens, "):
         draw(*arguments, **options)
@@ -433,32 +434,32 @@ def test_mixtures_of_attentions_and_texts(draw, given, encoder_and_tokenizer):
         (("a", 2), "sentence_b must be one string, got 2"),
     ],
 )
-def test_an_encoder_without_its_text(draw, rest, message, encoder_and_tokenizer):
+def test_encoder_without_text_raises(draw, rest, message, encoder_and_tokenizer):
     with pytest.raises(ValueError, match=message):
         draw(*encoder_and_tokenizer, *rest)
 
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 @pytest.mark.parametrize("option", ["html_action", "include_layer", "sentence_b_start"])
-def test_an_option_that_does_not_exist(draw, option):
+def test_unknown_option_raises(draw, option):
     with pytest.raises(TypeError, match=f"{draw.__name__}.*unexpected keyword argument '{option}'"):
         draw(GOOD, WORDS, **{option: 1})
 
 
-def test_another_model_with_a_text():
-    with pytest.raises(ValueError, match="a view cannot read a Linear"):
+def test_unsupported_model_with_text_raises():
+    with pytest.raises(ValueError, match="views do not support a Linear"):
         model_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a")
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (torch.nn.Linear(2, 2), "cannot read a Linear.*of transformers.*head_view"),
-        (BertModel(BertConfig(**TINY)), "ids up to 30521, and the model 50 rows of embeddings"),
+        (torch.nn.Linear(2, 2), "do not support a Linear.*of transformers.*head_view"),
+        (BertModel(BertConfig(**TINY)), "ids up to 30521, but the model has 50 token embeddings"),
         (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: take both from one checkpoint"),
     ],
 )
-def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
+def test_neuron_view_of_unsupported_model_raises(model, message, tokenizer):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         neuron_view(model, tokenizer, "[CLS]")
 
@@ -466,7 +467,7 @@ def test_model_the_neuron_view_cannot_read(model, message, tokenizer):
 CHANGES = tomllib.loads((views_page.FOLDER / "changes.toml").read_text("utf-8"))
 
 
-def test_a_bertviz_that_is_missing():
+def test_missing_bertviz_raises():
     with pytest.raises(ModuleNotFoundError, match="the views need no_such_package: pip install no_such_package"):
         views_page.package_text("no_such_package", "head_view.js")
 
@@ -483,7 +484,7 @@ def test_every_change_has_a_reason_and_changes_something(template):
 @pytest.mark.parametrize(
     ("template", "number"), [(name, number) for name, changes in CHANGES.items() for number in range(len(changes))]
 )
-def test_a_bertviz_that_draws_otherwise_is_refused(monkeypatch, template, number, more):
+def test_changed_bertviz_raises(monkeypatch, template, number, more):
     """Where a text that is to be changed stands once less, or once more."""
     old, times = CHANGES[template][number]["old"], CHANGES[template][number].get("times", 1)
     code = views_page.package_text("bertviz", f"{template}.js")
@@ -494,11 +495,11 @@ def test_a_bertviz_that_draws_otherwise_is_refused(monkeypatch, template, number
         views_page.drawing_code(template)
 
 
-def test_a_bertviz_of_another_kind_is_refused(monkeypatch):
+def test_bertviz_without_expected_text_raises(monkeypatch):
     monkeypatch.setattr(views_page, "package_text", lambda package, file: "import * as d3 from 'd3'")
     with pytest.raises(RuntimeError, match="0 times, not 1"):
         views_page.drawing_code("head_view")
 
 
-def test_pack_keeps_four_digits():
-    assert in_ten_thousandths(torch.tensor([0.12344, 0.12346, -1.5, 1.0])) == [1234, 1235, -15000, 10000]
+def test_ten_thousandths_keep_four_digits():
+    assert to_ten_thousandths(torch.tensor([0.12344, 0.12346, -1.5, 1.0])) == [1234, 1235, -15000, 10000]

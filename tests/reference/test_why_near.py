@@ -32,7 +32,7 @@ def test_the_shares_add_up_to_the_cosine_of_the_means():
 
 
 @pytest.mark.parametrize("official", [False, True])
-def test_a_view_shares_out_what_search_computes(official, encoder, tokenizer, reference, official_tokenizer):
+def test_shares_equal_those_of_search(official, encoder, tokenizer, reference, official_tokenizer):
     vectors = embed(TEXTS, encoder, tokenizer)
     read_by = (reference, official_tokenizer) if official else (encoder, tokenizer)
     for one in range(len(TEXTS)):
@@ -45,7 +45,7 @@ def test_a_view_shares_out_what_search_computes(official, encoder, tokenizer, re
             assert shares.shape == tuple(len(side["tokens"]) for side in pair["sides"])
 
 
-def test_pieces_of_a_word_belong_together(encoder, tokenizer, reference, official_tokenizer):
+def test_tokens_of_a_word_share_an_index(encoder, tokenizer, reference, official_tokenizer):
     for read_by in ((encoder, tokenizer), (reference, official_tokenizer)):
         [pair] = drawn(why_near(*read_by, "an escalator.", "no"))
         side = pair["sides"][0]
@@ -53,7 +53,7 @@ def test_pieces_of_a_word_belong_together(encoder, tokenizer, reference, officia
         assert side["words"] == [0, 1, 2, 2, 2, 3, 4]
 
 
-def test_a_control_takes_the_place_of_the_first_text(encoder, tokenizer):
+def test_control_replaces_the_first_text(encoder, tokenizer):
     both = drawn(why_near(encoder, tokenizer, *TEXTS[:2], control=TEXTS[2]))
     assert both[0] == drawn(why_near(encoder, tokenizer, *TEXTS[:2]))[0]
     assert both[1] == drawn(why_near(encoder, tokenizer, TEXTS[2], TEXTS[1]))[0]
@@ -68,13 +68,13 @@ def test_a_control_takes_the_place_of_the_first_text(encoder, tokenizer):
         (("a b " * 127 + "a b", "b"), "text has 258 tokens, but this view draws at most 256"),
     ],
 )
-def test_texts_that_cannot_be_drawn(texts, message, encoder, tokenizer):
+def test_invalid_texts_raise(texts, message, encoder, tokenizer):
     with pytest.raises(ValueError, match=message):
         why_near(encoder, tokenizer, *texts)
 
 
-def test_models_that_cannot_be_drawn(tokenizer):
-    with pytest.raises(ValueError, match="cannot read a Linear"):
+def test_unsupported_models_raise(tokenizer):
+    with pytest.raises(ValueError, match="do not support a Linear"):
         why_near(torch.nn.Linear(2, 2), tokenizer, "a", "b")
     with pytest.raises(ValueError, match="BertForMaskedLM returns no last_hidden_state"):
         why_near(BertForMaskedLM(BertConfig(**TINY)), tiny_tokenizer(), "a", "b")

@@ -38,7 +38,7 @@ def test_series_on_random_weights(tmp_path, official_tokenizer, pattern):
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_a_folder_is_meant_from_the_root(tmp_path, official_tokenizer):
+def test_checkpoint_path_is_relative_to_the_root(tmp_path, official_tokenizer):
     """As README has it: a relative path, for a program that starts kernels in notebooks/."""
     project = copy_project(tmp_path / "project")
     (project / ".venv").symlink_to(sys.prefix)

@@ -24,7 +24,7 @@ def texts(cell) -> str:
 
 
 @pytest.mark.parametrize("path", BUILDING, ids=lambda path: path.stem)
-def test_run_again_a_cell_prints_the_same(path):
+def test_rerun_cell_prints_the_same(path):
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": path.parent}})
     with client.setup_kernel():

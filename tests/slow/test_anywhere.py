@@ -1,4 +1,4 @@
-"""The set-up cell finds the installed series, whoever runs a notebook from wherever, and fetches nothing."""
+"""The set-up cell finds the installed series from any folder, and downloads nothing."""
 
 import subprocess
 import sys
@@ -16,20 +16,20 @@ WHERE = "import utils\nprint(utils.__file__)"
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch) -> Path:
-    """An empty working folder, and no series to fetch."""
+    """Return an empty working folder, with nothing to download."""
     monkeypatch.setenv("SERIES", "file:///nowhere.zip")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def printed(path: Path) -> tuple[str, str]:
-    """What the set-up cell of an executed notebook printed, and where its series lies."""
+    """Return the output of the set-up cell in an executed notebook, and the path of its series."""
     cells = nbformat.read(path, as_version=4).cells
     return tuple(cell.outputs[0].text.strip() for cell in cells)
 
 
 def execute(path: Path, folder: Path) -> tuple[str, str]:
-    """The same of a notebook that is run in a folder as JupyterLab and nbval do, which is its own."""
+    """Run a notebook in a folder, as JupyterLab and nbval do, and return the same."""
     notebook = nbformat.read(path, as_version=4)
     run(notebook, folder)
     nbformat.write(notebook, path)

@@ -1,6 +1,6 @@
-"""A notebook alone in an empty folder, as Colab opens it: its set-up cell installs the series from a ZIP and goes on.
+"""A single notebook in an empty folder, as on Colab: its set-up cell installs the series from a ZIP file.
 
-The two shortest run from top to bottom; COLAB=all runs every notebook so (`make colab`, in an environment of its own).
+The two shortest notebooks are run; COLAB=all runs every notebook (`make colab`, in an environment of its own).
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.repository import bare_python, pack_project, write_notebook
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 ALL = os.environ.get("COLAB") == "all"
 FULL = SERIES if ALL else [path for path in SERIES if path.name[:2] in ("00", "02")]
-# the project is built by the setuptools that is installed, and nothing is fetched
+# Build the project with the installed setuptools, without downloads.
 OFFLINE = {} if ALL else {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
 
 
@@ -55,12 +55,12 @@ def test_all_files_of_the_series_are_installed(python):
 
 @pytest.mark.parametrize("path", FULL, ids=lambda path: path.stem)
 def test_from_top_to_bottom(path, python, tmp_path):
-    """What is installed once is not asked for again: there is nothing at this address."""
+    """An installed series is not downloaded again: there is nothing at this address."""
     done = run(python, path, tmp_path / "content", "file:///nowhere.zip")
     assert done.returncode == 0, done.stderr[-8000:]
 
 
-def test_an_address_where_nothing_is(tmp_path):
+def test_missing_archive_ends_with_error(tmp_path):
     python = bare_python(tmp_path / "venv")
     probe = write_notebook(tmp_path / "probe.ipynb")
     done = run(python, probe, tmp_path / "content", (tmp_path / "nowhere.zip").as_uri())

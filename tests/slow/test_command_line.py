@@ -1,4 +1,4 @@
-"""The command line, as a reader calls it: training in two processes, and measuring what was saved."""
+"""fine_tune.py in a separate process: training in two processes, and evaluating the saved model."""
 
 import os
 import subprocess
@@ -19,21 +19,21 @@ TRAINING = ["--epochs", "2", "--batch-size", "8", "--learning-rate", "1e-3"]
 
 
 def start(*arguments) -> subprocess.CompletedProcess:
-    """Python, with a time limit."""
+    """Run Python with a time limit."""
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
     variables = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=variables, check=False)
 
 
 def run(*arguments) -> str:
-    """What Python printed."""
+    """Return the output of Python."""
     done = start(*arguments)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
 def refused(*arguments) -> str:
-    """What the program says when it ends at once."""
+    """Return the error with which the program ends."""
     done = start(*PROGRAM, *arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -42,7 +42,7 @@ def refused(*arguments) -> str:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, official_tokenizer):
-    """The folder of a checkpoint and of what one and two processes made of it, and what they printed."""
+    """Return a folder with a checkpoint and two fine-tuned models, by one process and by two, and their output."""
     folder = tmp_path_factory.mktemp("trained")
     config = BertConfig(**TINY | {"vocab_size": 30522, "max_position_embeddings": 24})
     config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
@@ -58,7 +58,7 @@ def weights_of(model) -> torch.Tensor:
 
 
 def test_two_processes_train_to_the_weights_of_one(trained):
-    """Each example once an epoch, gradients averaged, metrics over all: otherwise the weights would differ."""
+    """The weights would differ if an example were repeated, or gradients or metrics were not averaged."""
     folder, alone, together = trained
     assert "Training in 1 process: finished" in alone
     assert "Training in 2 processes: finished" in together
@@ -85,7 +85,7 @@ def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
 
 
 def test_your_own_csv_with_three_classes(trained, tmp_path):
-    """As many classes as labels, their names printed and saved; what does not fit is said in a line."""
+    """As many classes as labels, with their names printed and saved; errors in one line."""
     folder, *_ = trained
     topics = {"food": "the soup was {} salty", "weather": "it rained {} times", "travel": "train {} was late"}
     rows = [f"{text.format(number)};{topic}" for number in range(5) for topic, text in topics.items()]

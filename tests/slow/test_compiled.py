@@ -15,7 +15,7 @@ EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_q
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Nothing compiled before, and nothing left behind."""
+    """Reset torch.compile before and after each test."""
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()

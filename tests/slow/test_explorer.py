@@ -1,4 +1,4 @@
-"""explorer.html with the pretrained model: stored in half the room, of a size that can be fetched, in a browser."""
+"""explorer.html with the pretrained model: in half precision, small enough to download, in a browser."""
 
 import gzip
 import os
@@ -36,19 +36,19 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(site) -> bytes:
-    """What the page runs, in ONNX."""
+    """Return the ONNX model of the page."""
     return gzip.decompress((site / explorer.ASSETS / explorer.FILES["encoder"]).read_bytes())
 
 
-def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer, model):
-    """On 40 review sentences and two pairs; that it moves at all tells that the file is the smaller one."""
-    session, stations = (InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.EncoderParts(encoder))
+def test_half_precision_changes_attention_by_at_most_a_hundredth(encoder, tokenizer, model):
+    """On 40 review sentences and two pairs; a difference above 0 shows that the file is the smaller one."""
+    session, parts = InferenceSession(model, providers=["CPUExecutionProvider"]), explorer.EncoderParts(encoder)
     worst = dict.fromkeys(explorer.OUTPUTS, 0.0)
     for texts in [*((sentence,) for sentence in reviews().test.texts[:40]), *PAIRS]:
         batch = tokenizer(*texts)
         found = session.run(None, {name: tensor.numpy() for name, tensor in batch.items()})
         with torch.inference_mode():
-            wanted = stations(**batch)
+            wanted = parts(**batch)
         for name, stored, exact in zip(explorer.OUTPUTS, found, wanted, strict=True):
             difference = largest_difference(torch.tensor(stored), exact) / max(1, float(exact.abs().max()))
             worst[name] = max(worst[name], difference)
@@ -56,7 +56,7 @@ def test_half_the_room_moves_attention_by_a_hundredth_at_most(encoder, tokenizer
     assert max(worst.values()) <= 0.02
 
 
-def test_only_large_matrices_are_stored_in_half_the_room(encoder, model):
+def test_only_large_matrices_are_in_half_precision(encoder, model):
     sizes = {"FLOAT": 0, "FLOAT16": 0}
     for tensor in onnx.load_from_string(model).graph.initializer:
         kind = onnx.TensorProto.DataType.Name(tensor.data_type)
@@ -66,14 +66,14 @@ def test_only_large_matrices_are_stored_in_half_the_room(encoder, model):
     assert sizes["FLOAT16"] > 0.99 * sum(sizes.values())
 
 
-def test_the_page_is_small_and_its_files_are_at_most_sixty_megabytes(site):
+def test_page_and_its_files_are_small(site):
     assert (site / "explorer.html").stat().st_size <= 600e3
     paths = [site / "explorer.html", *(site / explorer.ASSETS).iterdir()]
     assert sum(path.stat().st_size for path in paths) <= 60e6
 
 
 def test_a_reader_uses_the_page(site):
-    """All that a reader does with the page of a small random model, with this one."""
+    """Run the browser tests of the page, which use a small random model, on this page."""
     command = [
         sys.executable,
         "-m",

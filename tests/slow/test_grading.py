@@ -91,7 +91,7 @@ def copy(tmp_path_factory) -> Path:
     ],
     ids=["style", "format", "a notebook"],
 )
-def test_the_copy_for_students_is_in_order_and_gives_the_saved_outputs(copy, command):
+def test_student_copy_is_clean_and_gives_saved_outputs(copy, command):
     variables = os.environ | {"PYTHONPATH": str(copy)}
     options = {"cwd": copy, "env": variables, "capture_output": True, "text": True, "check": False}
     done = subprocess.run([sys.executable, *command], **options)

@@ -1,4 +1,4 @@
-"""A virtual environment whose creation is killed is completed by the next."""
+"""A virtual environment whose creation was killed is completed by the next attempt."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def wait_for(folder: Path, pattern: str) -> None:
 
 @unix_only
 @pytest.mark.parametrize("sign", ["pyvenv.cfg", "lib/python*/site-packages/pip/__init__.py"])
-def test_a_half_created_environment_is_completed(tmp_path, sign):
+def test_half_created_environment_is_completed(tmp_path, sign):
     """The real `python -m venv`, killed before and in the installation of pip."""
     environment = tmp_path / "venv"
     command = [sys.executable, "-m", "venv", str(environment)]

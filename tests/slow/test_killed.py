@@ -1,4 +1,4 @@
-"""Kernels and processes that are killed: a model is whole, the old one or the new one, and can be saved again."""
+"""Kernels and processes killed while saving: the old or the new model is complete, and can be saved again."""
 
 import json
 import os
@@ -36,7 +36,7 @@ model = TransformerForSequenceClassification(BertConfig(**{TINY | {"vocab_size":
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch, tmp_path_factory):
-    """Jupyter finds and writes no settings of the user's, and needs no home to be there."""
+    """Keep Jupyter from reading and writing the user's settings, and from needing a home folder."""
     for name, value in environment(tmp_path_factory.mktemp("jupyter")).items():
         if name.startswith(("JUPYTER_", "IPYTHON")):
             monkeypatch.setenv(name, value)
@@ -44,7 +44,7 @@ def own_settings(monkeypatch, tmp_path_factory):
 
 @contextmanager
 def kernel(folder: Path):
-    """A kernel of a notebook in this folder, and its client; dead afterwards."""
+    """Start a kernel in this folder, and yield its manager and client; the kernel is shut down afterwards."""
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(cwd=str(folder), env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"})
     client = manager.client()
@@ -71,7 +71,7 @@ def run_cells(client, cells: list[str]) -> None:
         finish(client, client.execute(cell))
 
 
-def test_a_kernel_killed_in_training_and_the_notebook_run_again(tmp_path):
+def test_notebook_reruns_after_kernel_was_killed(tmp_path):
     filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     with kernel(tmp_path) as (manager, client):
         run_cells(client, CELLS[:2])

@@ -34,7 +34,7 @@ with torch.no_grad():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process's memory")
-def test_too_large_a_batch_under_a_memory_limit_is_an_error_and_the_kernel_goes_on():
+def test_too_large_batch_raises_and_kernel_survives():
     program = TOO_MUCH.format(config=TINY | {"max_position_embeddings": 512})
     variables = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "ignore", "-c", program]

@@ -1,4 +1,4 @@
-"""Pretraining on texts of one's own: a made-up language in which words agree at a distance, and much text."""
+"""Pretraining on own texts: a made-up language with agreement at a distance, and large files."""
 
 import os
 import random
@@ -38,7 +38,7 @@ def language(count: int, agrees: bool) -> list[str]:
 
 
 def pretrain(folder: Path, *options: str) -> str:
-    """What the program printed."""
+    """Return the output of the program."""
     command = [sys.executable, "scripts/pretrain.py", str(folder), "--cpu", *options]
     done = subprocess.run(command, cwd=ROOT, env=ONE_THREAD, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -76,7 +76,7 @@ def runs(tmp_path_factory):
     return folder, printed[0]
 
 
-def test_a_head_finds_the_word_to_agree_with_where_there_is_one(runs):
+def test_head_finds_the_word_to_agree_with(runs):
     """Five words away; without agreement in the language the same training finds nothing to look for."""
     folder, _ = runs
     new = {name: language(4300, name == "agrees")[4000:] for name in ("agrees", "control")}
@@ -87,8 +87,8 @@ def test_a_head_finds_the_word_to_agree_with_where_there_is_one(runs):
     assert idle.max() < looks.max() / 2
 
 
-def test_what_is_printed_stands_beside_counts(runs):
-    """Neighbours cannot know the ending; and the notebooks' needs are told before the training."""
+def test_printed_report_has_baselines_and_requirements(runs):
+    """Neighbours do not determine the ending; the requirements of the notebooks are printed before the training."""
     _, printed = runs
     lines = printed.splitlines()
     assert lines[0].startswith("Some cells of the notebooks need a larger model (num_hidden_layers=2, not 6;")
@@ -108,7 +108,7 @@ VOCABULARIES = {  # the texts that it is learned from: no English word is in the
 
 @pytest.mark.skipif("CHECKPOINT" in os.environ, reason="CHECKPOINT is set: the series runs on it already")
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_the_notebooks_run_with_a_vocabulary_of_ones_own(tmp_path, name):
+def test_notebooks_run_with_own_vocabulary(tmp_path, name):
     """A cell that follows an English word follows the first of its pieces; weights are random, as before training."""
     tokenizer = learn_vocabulary(lambda: iter(VOCABULARIES[name]()), 8000)
     torch.manual_seed(0)
@@ -137,7 +137,7 @@ print(len(rows), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 @unix_only
-def test_forty_megabytes_take_no_more_memory_than_four(tmp_path):
+def test_memory_is_independent_of_text_size(tmp_path):
     """Texts and rows stay on the disk: beside them 40 MB would be 40 MB of text and some 40 MB of ids."""
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3000)]

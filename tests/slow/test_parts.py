@@ -41,7 +41,7 @@ def mine(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("chosen", CHOSEN)
 @pytest.mark.parametrize("path", BUILT, ids=lambda path: path.stem)
-def test_with_a_reader_s_parts_a_notebook_prints_what_is_saved(path, chosen, mine):
+def test_notebook_with_parts_prints_the_saved_output(path, chosen, mine):
     mine(CHOSEN[chosen])
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = main_line(notebook)

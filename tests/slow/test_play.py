@@ -426,7 +426,7 @@ ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(l
 
 
 @pytest.mark.parametrize(("name", "number"), ROUNDS)
-def test_a_newcomers_edits_turn_nothing_red(name, number):
+def test_edits_of_a_newcomer_raise_nothing(name, number):
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
     notebook.cells = main_line(notebook)
     for old, new in EDITS[name][number]:

@@ -1,4 +1,4 @@
-"""The program that pretrains: stopped, started again, and interrupted by Ctrl-C."""
+"""The pretraining program: stopped, resumed, in two processes, and interrupted by Ctrl-C."""
 
 import json
 import signal
@@ -11,12 +11,22 @@ import torch
 
 import pretrain
 from pretrain import STATE_FILE
-from tests.helpers import LAUNCH, ONE_THREAD, ROOT, at_work_in, names, pretraining_command, run_pretraining, unix_only
+from tests.helpers import (
+    LAUNCH,
+    ONE_THREAD,
+    ROOT,
+    at_work_in,
+    enable_ctrl_c,
+    names,
+    pretraining_command,
+    run_pretraining,
+    unix_only,
+)
 from utils.support.datasets import DATA
 from utils.support.notebook import largest_difference
 
 
-def test_the_command_stops_and_goes_on(tmp_path):
+def test_command_stops_and_resumes(tmp_path):
     options = ("--steps", "4", "--batch-size", "2")
     done = run_pretraining(tmp_path / "run", *options, "--until", "2")
     assert done.returncode == 0, done.stderr
@@ -27,7 +37,7 @@ def test_the_command_stops_and_goes_on(tmp_path):
     assert json.dumps(facts)
 
 
-def test_two_processes_come_to_the_weights_of_one(tmp_path):
+def test_two_processes_reach_the_weights_of_one(tmp_path):
     options = ("--steps", "4", "--batch-size", "6")
     for name, launch in (("one", ()), ("two", LAUNCH)):
         done = run_pretraining(tmp_path / name, *options, launch=launch)
@@ -39,7 +49,7 @@ def test_two_processes_come_to_the_weights_of_one(tmp_path):
 
 
 @pytest.mark.parametrize("launch", [(), LAUNCH], ids=["one process", "two processes"])
-def test_where_a_run_is_at_work_no_other_program_starts(tmp_path, launch):
+def test_locked_folder_excludes_other_programs(tmp_path, launch):
     folder = tmp_path / "run"
     tuning = ["scripts/fine_tune.py", "--cpu", "--limit", "41", "--checkpoint", str(DATA / "tiny_bert")]
     tuning = [sys.executable, *launch, *tuning, "--save", str(folder)]
@@ -58,13 +68,8 @@ def test_where_a_run_is_at_work_no_other_program_starts(tmp_path, launch):
     assert names(folder) == [".run.lock"]
 
 
-def hear_ctrl_c() -> None:
-    """A shell starts what runs in its background deaf to Ctrl-C, and whatever that starts."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @unix_only
-def test_ctrl_c_says_how_to_go_on(tmp_path):
+def test_ctrl_c_explains_how_to_resume(tmp_path):
     process = subprocess.Popen(
         pretraining_command(tmp_path / "run", "--steps", "1000", "--batch-size", "2"),
         cwd=ROOT,
@@ -72,7 +77,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        preexec_fn=hear_ctrl_c,
+        preexec_fn=enable_ctrl_c,
     )
     deadline = time.monotonic() + 240
     while not (tmp_path / "run" / STATE_FILE).exists() and process.poll() is None:

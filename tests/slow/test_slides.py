@@ -54,7 +54,7 @@ return walked;
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_nothing_leaves_a_slide_or_lies_on_another_thing(path, tmp_path, monkeypatch):
+def test_slides_have_no_overflow_or_overlap(path, tmp_path, monkeypatch):
     """DECKS=site/slides walks decks that `make slides` has made."""
     if made := os.environ.get("DECKS"):
         deck = Path(made).resolve() / f"{path.name[:2]}.html"

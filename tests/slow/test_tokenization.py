@@ -22,5 +22,5 @@ def test_a_hundred_thousand_strings(tokenizer, official_tokenizer):
 
 @settings(max_examples=3000)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_strings_that_hypothesis_seeks(tokenizer, official_tokenizer, text):
+def test_strings_from_hypothesis(tokenizer, official_tokenizer, text):
     assert mismatches(tokenizer, official_tokenizer, [text]) == []

@@ -1,4 +1,4 @@
-"""The series on a device that is not the processor: what would fail on a GPU because two devices met fails here."""
+"""The series on a fake second device: code that mixes the devices of tensors fails here as on a GPU."""
 
 import os
 import subprocess
@@ -8,20 +8,20 @@ import nbformat
 import pytest
 
 from tests.helpers import ONE_THREAD, ROOT
-from tests.slow import far
+from tests.slow import fake_device
 
 NOTEBOOKS = sorted(path.relative_to(ROOT) for path in (ROOT / "notebooks").rglob("[0-9]*.ipynb"))
-FUSED = "growth = {"  # how notebook 04's cell on the memory of fused attention begins: torch fuses none on this device
+FUSED = "growth = {"  # start of notebook 04's cell on fused attention, which this device lacks
 ONES = "import torch; near, away = torch.ones(2, 3), torch.ones(2, 3, device='far'); "
 
 
 @pytest.fixture(scope="module")
-def knows_far(tmp_path_factory) -> dict[str, str]:
-    """An environment whose Pythons know the device, and take it for the series."""
+def fake_device_env(tmp_path_factory) -> dict[str, str]:
+    """Return environment variables with which Python knows the device, and the series uses it."""
     folder = tmp_path_factory.mktemp("far")
-    far.install(folder)
+    fake_device.install(folder)
     path = os.pathsep.join([str(folder), ONE_THREAD["PYTHONPATH"]])
-    return ONE_THREAD | {"PYTHONPATH": path, "DEVICE": far.NAME, "MINE": "off"}
+    return ONE_THREAD | {"PYTHONPATH": path, "DEVICE": fake_device.NAME, "MINE": "off"}
 
 
 def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess:
@@ -46,8 +46,8 @@ def run(*arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess:
         ("import numpy; numpy.asarray(away)", "TypeError"),
     ],
 )
-def test_it_refuses_what_a_gpu_refuses(knows_far, code, error):
-    done = run("-c", ONES + code, env=knows_far)
+def test_device_refuses_what_a_gpu_refuses(fake_device_env, code, error):
+    done = run("-c", ONES + code, env=fake_device_env)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(error), done.stderr
 
@@ -65,17 +65,17 @@ def test_it_refuses_what_a_gpu_refuses(knows_far, code, error):
         "l = torch.nn.Linear(3, 2).to('far'); l(away).sum().backward(); assert not l.weight.grad.is_cpu",
     ],
 )
-def test_it_computes_what_a_gpu_computes(knows_far, code):
-    done = run("-c", ONES + code, env=knows_far)
+def test_device_computes_what_a_gpu_computes(fake_device_env, code):
+    done = run("-c", ONES + code, env=fake_device_env)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_on_another_device(knows_far, path):
-    """Word for word what is saved: the numbers are the processor's own, and no word may hang on those drawn."""
+def test_notebook_on_another_device(fake_device_env, path):
+    """All outputs equal the saved ones: the device computes like the CPU, and no output depends on random numbers."""
     cells = [cell for cell in nbformat.read(ROOT / path, as_version=4).cells if cell.cell_type == "code"]
     left_out = [f"--deselect={path}::Cell {i}" for i, cell in enumerate(cells) if cell.source.startswith(FUSED)]
     arguments = ("-m", "pytest", "--nbval", "-q", "-p", "tests.notebooks.pictures", "-p", "no:cacheprovider")
-    done = run(*arguments, *left_out, str(path), env=knows_far)
+    done = run(*arguments, *left_out, str(path), env=fake_device_env)
     assert done.returncode == 0, done.stdout[-8000:]
     assert " passed" in done.stdout

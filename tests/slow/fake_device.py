@@ -1,11 +1,11 @@
-"""A second device for torch, called "far": its numbers lie in the processor's memory, but may not meet the processor's.
+"""A fake second device for torch, named "far": its tensors are in CPU memory, but cannot be combined with CPU tensors.
 
-It has two properties of a GPU: it refuses tensors of two devices in one operation, NumPy of a tensor that was not
-brought back, and a generator of the other device; and what is drawn on it is another stream of random numbers than the
-processor's. What a GPU rounds otherwise, or waits for, it does not show.
+It has two properties of a GPU. It raises errors for tensors of two devices in one operation, for NumPy conversion
+without `.cpu()`, and for a generator of another device; and it has its own stream of random numbers. It does not show
+the rounding of a GPU or its asynchronous execution.
 
-torch finds the device by itself, under the entry point that `install` writes: https://docs.pytorch.org, "Autoloading
-Out-of-Tree Extension". A class of tensors then stands for the device, by torch's own functions for such classes.
+torch finds the device through the entry point that `install` writes: https://docs.pytorch.org, "Autoloading
+Out-of-Tree Extension". A subclass of Tensor implements the device.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,16 +20,16 @@ from torch.utils._pytree import tree_leaves, tree_map, tree_map_only
 NAME = "far"
 COPIES = {"aten::copy_", "aten::_to_copy"}
 INDEXES = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
-RESHAPES = {"aten::squeeze_", "aten::unsqueeze_", "aten::t_", "aten::transpose_"}  # a tensor where it is
-# what makes a tensor from none, and what torch.tensor() calls past classes of tensors
+RESHAPES = {"aten::squeeze_", "aten::unsqueeze_", "aten::t_", "aten::transpose_"}  # in place
+# Operations that create tensors, and operations that torch.tensor() calls without dispatching to subclasses.
 MAKES = ["arange", "eye", "full", "linspace", "rand", "randint", "randn", "randperm", "tril_indices", "triu_indices"]
 PAST_CLASSES = ["_local_scalar_dense", "copy_"]
 stream = torch.Generator()
-libraries = []  # torch forgets what is registered when these are gone
+libraries = []  # kept alive, because torch unregisters their operations with them
 
 
 class FarTensor(Tensor):
-    """A tensor of the far device; `raw` holds its numbers."""
+    """A tensor of the fake device; `raw` is the CPU tensor with its values."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -83,19 +83,19 @@ class FarTensor(Tensor):
 
 
 def run(op, args, kwargs):
-    """An operation on the raw tensors; RuntimeError, as a GPU's, where devices meet that may not."""
+    """Run an operation on the raw tensors; RuntimeError, as on a GPU, for tensors of two devices."""
     leaves = tree_leaves((args, kwargs))
     far = [leaf for leaf in leaves if isinstance(leaf, FarTensor)]
     devices = [leaf for leaf in leaves if isinstance(leaf, torch.device)]
     to_far = devices[0].type == NAME if devices else bool(far)
     name = op._schema.name
-    if far and name not in COPIES and (strangers := near_ones(name, args, leaves)):
-        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in strangers)
+    if far and name not in COPIES and (others := cpu_tensors(name, args, leaves)):
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in others)
         raise RuntimeError(f"expected all tensors of {op} to be on {NAME}, but found some on the cpu: {shapes}")
     if to_far and isinstance(generator := kwargs.get("generator"), torch.Generator):
         raise RuntimeError(f"expected a generator of {NAME} for {op}, but found one of {generator.device}")
     draws = to_far and torch.Tag.nondeterministic_seeded in op.tags
-    with far_numbers() if draws else nullcontext():
+    with own_random_stream() if draws else nullcontext():
         result = op(*tree_map(as_raw, args), **tree_map(as_raw, kwargs))
     if name in RESHAPES:
         with torch._C._DisableTorchDispatch():
@@ -108,8 +108,8 @@ def run(op, args, kwargs):
 
 
 @contextmanager
-def far_numbers() -> Iterator[None]:
-    """Let the processor's operations draw from the far device's stream of random numbers."""
+def own_random_stream() -> Iterator[None]:
+    """Use the fake device's stream of random numbers in CPU operations."""
     near = torch.get_rng_state()
     torch.set_rng_state(stream.get_state())
     try:
@@ -120,14 +120,14 @@ def far_numbers() -> Iterator[None]:
 
 
 def as_raw(value):
-    """What the processor computes with."""
+    """Return the CPU tensor or device for a value of the fake device."""
     if isinstance(value, torch.device):
         return torch.device("cpu") if value.type == NAME else value
     return value.raw if isinstance(value, FarTensor) else value
 
 
-def near_ones(name: str, args, leaves: list) -> list[Tensor]:
-    """Tensors of the processor that a GPU would refuse: single numbers may meet its own, and indices of its own."""
+def cpu_tensors(name: str, args, leaves: list) -> list[Tensor]:
+    """Return CPU tensors that a GPU would reject; scalars are allowed, and so are indices of its own tensors."""
     near = [leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, FarTensor) and leaf.dim()]
     if name in INDEXES and isinstance(args[0], FarTensor):
         indices = {id(index) for index in args[1]}
@@ -136,7 +136,7 @@ def near_ones(name: str, args, leaves: list) -> list[Tensor]:
 
 
 class Far:
-    """What torch asks the module of a device."""
+    """The device module that torch expects."""
 
     def is_available(self) -> bool:
         return True
@@ -161,7 +161,7 @@ class Far:
 
 
 class NoGradients(torch.no_grad):
-    """`torch.inference_mode`, which classes of tensors cannot have: gradients are off in it, and no more."""
+    """A replacement of `torch.inference_mode`, which tensor subclasses do not support: only gradients are off."""
 
     def __new__(cls, mode: bool = True):
         return super().__new__(cls) if isinstance(mode, bool) else cls()(mode)
@@ -179,7 +179,7 @@ class NoGradients(torch.no_grad):
 
 
 def keeping_ties(apply: Callable) -> Callable:
-    """`nn.Module._apply`, so that what two modules share is still shared on the far device."""
+    """Wrap `nn.Module._apply`, so that tied weights stay tied on the fake device."""
 
     def _apply(module: torch.nn.Module, fn: Callable, recurse: bool = True) -> torch.nn.Module:
         moves = not all(isinstance(parameter, FarTensor) for parameter in module.parameters())
@@ -190,7 +190,7 @@ def keeping_ties(apply: Callable) -> Callable:
 
 
 def register() -> None:
-    """Let torch know the device; torch calls this when it is imported, wherever `install` has been."""
+    """Register the device; torch calls this at import after `install`."""
     torch.inference_mode = NoGradients
     torch.nn.Module._apply = keeping_ties(torch.nn.Module._apply)
     backend_registration._setup_privateuseone_for_python_backend(NAME, backend_module=Far())
@@ -205,9 +205,9 @@ def register() -> None:
 
 
 def install(folder: Path) -> None:
-    """A package in a folder by which every Python that has the folder on its path knows the device."""
-    package = folder / "far-1.dist-info"
+    """Write a package that registers the device in every Python with the folder on its path."""
+    package = folder / "fake_device-1.dist-info"
     package.mkdir(parents=True)
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: far\nVersion: 1\n", "utf-8")
-    (package / "entry_points.txt").write_text(f"[torch.backends]\n{NAME} = far:register\n", "utf-8")
-    (folder / "far.py").write_text(Path(__file__).read_text("utf-8"), "utf-8")
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fake_device\nVersion: 1\n", "utf-8")
+    (package / "entry_points.txt").write_text(f"[torch.backends]\n{NAME} = fake_device:register\n", "utf-8")
+    (folder / "fake_device.py").write_text(Path(__file__).read_text("utf-8"), "utf-8")
