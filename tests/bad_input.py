@@ -610,8 +610,8 @@ VOCABULARY = [
     ("half a surrogate pair", lambda _: tiny_tokenizer().encode("a \ud800") == [2, 5, 3]),
     ("half a surrogate pair among texts to learn from",
      lambda _: fill_rows(["a \ud800b c"], tiny_tokenizer(), 5).tolist() == [[2, 5, 6, 7, 3]]),
-    ("rows without a word to ask for", lambda _: mask_tokens(torch.tensor([[2, 1, 3]]), tiny_tokenizer()),
-     ValueError, "no word to ask for among special tokens: use rows of text"),
+    ("rows of special tokens only", lambda _: mask_tokens(torch.tensor([[2, 1, 3]]), tiny_tokenizer()),
+     ValueError, "input_ids contain only special tokens: use rows of text"),
 ]
 
 INPUT = [
@@ -709,9 +709,9 @@ TRAINING = [
 VECTORS = [
     ("queries that are not of length 1", nearest(UNIT[:3] * 2),
      ValueError, "queries must have length 1, so that products are cosines: take them from embed()"),
-    ("queries with NaN", nearest(NAN[:3]), ValueError, "queries hold NaN or inf"),
-    ("queries with inf", nearest(UNIT[:3] / 0), ValueError, "queries hold NaN or inf"),
-    ("vectors with NaN", nearest(vectors=NAN), ValueError, "vectors hold NaN or inf"),
+    ("queries with NaN", nearest(NAN[:3]), ValueError, "queries contain NaN or inf"),
+    ("queries with inf", nearest(UNIT[:3] / 0), ValueError, "queries contain NaN or inf"),
+    ("vectors with NaN", nearest(vectors=NAN), ValueError, "vectors contain NaN or inf"),
     ("vectors that are not of length 1", nearest(vectors=UNIT * 0.5), ValueError, "vectors must have length 1"),
     ("one query that is no row", nearest(UNIT[0]), ValueError, "queries must be (Q, 8) as the vectors are, got (8,)"),
     ("queries of another width", nearest(UNIT[:3, :7]),
@@ -729,9 +729,9 @@ VECTORS = [
      finds_itself(UNIT[:3].clone().requires_grad_(), UNIT.clone().requires_grad_())),
     ("a transposed view", finds_itself(UNIT.T.contiguous().T[:3], UNIT.T.contiguous().T)),
     ("an index of distances, not cosines", lambda _: search_index(UNIT[:3], distances(), 1),
-     ValueError, "the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT"),
+     ValueError, "the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT"),
     ("queries with NaN, in an index", lambda _: search_index(NAN[:3], hnsw_index(UNIT), 1),
-     ValueError, "queries hold NaN or inf"),
+     ValueError, "queries contain NaN or inf"),
     *((f"`M={M!r}`", graph(M=M), ValueError, f"M={M!r} must be a whole number from 2 to 512")
       for M in (1, 0, -4, 10**6, 2.5, "32", None)),
     *((f"`{name}={value!r}`", graph(**{name: value}),

@@ -10,7 +10,7 @@ from utils.support.checks import check_attention_mask, check_heads, check_same_s
 
 
 def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """softmax(query · keyᵀ / √D) (Vaswani et al. 2017, section 3.2.1): (…, S, D) and (…, T, D) to (…, S, T)."""
+    """Return softmax(query · keyᵀ / √D), (…, S, T), for (…, S, D) and (…, T, D) (Vaswani et al. 2017, section 3.2.1)."""
     attention_scores = query @ key.transpose(-2, -1) * query.size(-1) ** -0.5  # (…, S, T), divided by √D
     if attention_mask is not None:
         attention_scores = attention_scores.masked_fill(attention_mask == 0, -math.inf)
@@ -20,11 +20,11 @@ def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """softmax(query · keyᵀ / √D) · value (Vaswani et al. 2017, section 3.2.1).
+    """Return softmax(query · keyᵀ / √D) · value and the weights (Vaswani et al. 2017, section 3.2.1).
 
     Shapes: query (…, S, D), key and value (…, T, D); `attention_mask` broadcasts to (…, S, T) and is 0 where a query
-    must not see a key. Returns the context (…, S, D) and the attention_weights (…, S, T), whose rows sum to 1.
-    Raises ValueError for a mask that does not fit or leaves a query nothing to see.
+    must not see a key. Returns the context (…, S, D) and the attention_weights (…, S, T), whose rows sum to 1. Raises
+    ValueError for a mask that does not fit or leaves a query nothing to see.
     """
     if attention_mask is not None:
         check_attention_mask(attention_mask, query, key)
@@ -42,7 +42,7 @@ class AttentionHead(nn.Module):
         self.value = nn.Linear(hidden_size, head_size)
 
     def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """hidden_states (B, S, H) to context (B, S, D) and attention_weights (B, S, S); attention_mask (B, S)."""
+        """Map hidden_states (B, S, H) and mask (B, S) to context (B, S, D) and attention_weights (B, S, S)."""
         query, key, value = self.query(hidden_states), self.key(hidden_states), self.value(hidden_states)
         if attention_mask is not None:
             attention_mask = attention_mask[:, None, :]  # (B, 1, S): the same keys for every query
@@ -69,12 +69,12 @@ class MultiHeadAttention(nn.Module):
         self.dropout_p = config.attention_probs_dropout_prob
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """(B, S, H) to (B, A, S, D)."""
+        """Split (B, S, H) into heads, (B, A, S, D)."""
         B, S, _ = x.shape
         return x.view(B, S, self.num_heads, -1).transpose(1, 2)  # (B, A, S, D)
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """hidden_states (B, S, H) to query, key and value, (B, A, S, D) each."""
+        """Map hidden_states (B, S, H) to query, key and value, (B, A, S, D) each."""
         query = self.split_heads(self.query(hidden_states))  # (B, S, H) → (B, A, S, D)
         key = self.split_heads(self.key(hidden_states))
         value = self.split_heads(self.value(hidden_states))
@@ -83,10 +83,10 @@ class MultiHeadAttention(nn.Module):
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """query (B, A, S, D), key and value (B, A, T, D) to (B, S, H) and, if asked for, the weights (B, A, S, T).
+        """Map query (B, A, S, D), key and value (B, A, T, D) to (B, S, H), and optionally the weights (B, A, S, T).
 
         `mask` broadcasts to the weights and is True where a query may see a key. Without weights to return, torch's
-        fused kernel does the same sum.
+        fused kernel computes the same.
         """
         B, _, S, _ = query.shape
         dropout_p = self.dropout_p if self.training else 0.0
@@ -102,7 +102,7 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """hidden_states (B, S, H) to (B, S, H) and, if asked for, attention_weights (B, A, S, S), else None.
+        """Map hidden_states (B, S, H) to (B, S, H), and to attention_weights (B, A, S, S) or None.
 
         `attention_mask` (B, S) is 0 at padding.
         """
@@ -112,15 +112,15 @@ class MultiHeadAttention(nn.Module):
 
 
 def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
-    """(B, S) mask of 1 and 0 to (B, 1, 1, S), True for the keys that every head and query may see."""
+    """Turn a (B, S) mask of 1 and 0 into (B, 1, 1, S), True for the keys that every head and query may see."""
     check_same_shape("attention_mask", attention_mask, (B, S))
     return attention_mask[:, None, None, :] != 0
 
 
 def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, cached: int = 0) -> Tensor:
-    """(B, T) ids and mask to (B, 1, T − cached, T): True for the real tokens up to the query's own, and for that one.
+    """Turn ids and mask (B, T) into a mask (B, 1, T − cached, T), True for real tokens up to the query, and for the query.
 
-    The first `cached` tokens ask no more: a cache keeps their keys and values.
+    The first `cached` tokens have no queries: a cache keeps their keys and values.
     """
     T = input_ids.size(1)
     earlier = torch.ones(T, T, dtype=torch.bool, device=input_ids.device).tril()

@@ -13,7 +13,7 @@ class TransformerForSequenceClassification(HeadedModel):
     """BERT with a classification head: [CLS] → pooler → dropout → linear (Devlin et al. 2019, section 4.1)."""
 
     architecture = "BertForSequenceClassification"
-    without_head = "num_labels=2 asks for a new, untrained one"
+    without_head = "pass num_labels=2 for a new, untrained one"
 
     def __init__(self, config: BertConfig):
         """Initialize the weights at random, in training mode. ValueError for what `check_classes` refuses."""

@@ -1,4 +1,4 @@
-"""Ids to vectors: word, position and token-type embeddings. Built in notebook 02."""
+"""Map ids to vectors: word, position and token-type embeddings. Built in notebook 02."""
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(config.hidden_dropout_prob)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        """`input_ids` and `token_type_ids` (B, S) to hidden_states (B, S, H); without token types all are 0.
+        """Map `input_ids` and `token_type_ids` (B, S) to hidden_states (B, S, H); without token types all are 0.
 
         Raises ValueError for more tokens than positions, and for ids and token types of other shapes.
         """

@@ -1,4 +1,4 @@
-"""The whole encoder: embeddings and a stack of layers, with BERT's pretrained weights. Built in notebook 06."""
+"""The complete encoder: embeddings and a stack of layers, with BERT's pretrained weights. Built in notebook 06."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from utils.weights import rename_weight, rename_weights
 
 
 class EncoderOutput(NamedTuple):
-    """What the encoder returns; None where it was not asked for."""
+    """The encoder's output; a field is None if it was not requested."""
 
     last_hidden_state: Tensor  # (B, S, H)
     hidden_states: tuple[Tensor, ...] | None = None  # L + 1 times (B, S, H): the embeddings, then each layer
@@ -29,7 +29,7 @@ class TransformerEncoder(nn.Module):
     rename_weight = staticmethod(rename_weight)
 
     def __init__(self, config: BertConfig, norm_first: bool = False):
-        """Random weights, in training mode. Raises ValueError for a configuration that this series does not build."""
+        """Initialize the weights at random, in training mode. ValueError for an unsupported configuration."""
         super().__init__()
         check_config(config)
         self.config = config
@@ -40,7 +40,7 @@ class TransformerEncoder(nn.Module):
 
     @classmethod
     def from_checkpoint(cls, checkpoint: str | None = None):
-        """Pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
+        """Load pretrained weights, in evaluation mode: the embedded checkpoint, a local folder or a name on the Hub."""
         config, weights = read_checkpoint(checkpoint)
         encoder = cls(config)
         encoder.load_bert_weights(weights)
@@ -60,7 +60,7 @@ class TransformerEncoder(nn.Module):
         output_hidden_states: bool = False,
         output_queries_keys: bool = False,
     ) -> EncoderOutput:
-        """input_ids, attention_mask and token_type_ids (B, S) to `EncoderOutput`; bad input raises ValueError."""
+        """Map input_ids, attention_mask and token_type_ids (B, S) to `EncoderOutput`; ValueError for invalid input."""
         attention_mask = checked_mask(input_ids, attention_mask, token_type_ids, self.config)
         hidden_states = self.embeddings(input_ids, token_type_ids)
         stream = (hidden_states,) if output_hidden_states else ()

@@ -22,7 +22,7 @@ class FeedForward(nn.Module):
         self.output = nn.Linear(config.intermediate_size, config.hidden_size)
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """(…, H) to (…, I) and back to (…, H)."""
+        """Map (…, H) to (…, I) and back to (…, H)."""
         return self.output(self.activation(self.intermediate(hidden_states)))
 
 
@@ -50,7 +50,7 @@ class TransformerEncoderLayer(nn.Module):
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, output_attentions: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """hidden_states (B, S, H) to (B, S, H) and attention_weights (B, A, S, S), None unless asked for."""
+        """Map hidden_states (B, S, H) to (B, S, H), and to attention_weights (B, A, S, S) or None."""
         attended, weights = self.attention(self.attention_input(hidden_states), attention_mask, output_attentions)
         hidden_states = hidden_states + self.dropout(attended)
         if self.norm_first:

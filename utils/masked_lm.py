@@ -42,7 +42,7 @@ class TransformerForMaskedLM(HeadedModel):
         """Initialize the weights at random, in training mode. ValueError for an unsupported configuration."""
         super().__init__()
         if not getattr(config, "tie_word_embeddings", True):
-            raise ValueError("tie_word_embeddings=False is not built here: use True, as BERT does")
+            raise ValueError("tie_word_embeddings=False is not supported: use True, as BERT does")
         self.config = config
         self.encoder = TransformerEncoder(config)
         self.head = LanguageModelHead(config)
@@ -80,10 +80,10 @@ def mask_tokens(
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
     chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)
     random_words = words[torch.randint(len(words), input_ids.shape, generator=generator)].to(input_ids.device)
-    chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # above all
+    chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # never selected
     if not (chance < 1).any():
-        raise ValueError("no word to ask for among special tokens: use rows of text")
-    selected = (chance < probability) | (chance == chance.min())  # one word at least
+        raise ValueError("input_ids contain only special tokens: use rows of text")
+    selected = (chance < probability) | (chance == chance.min())  # at least one word
     hidden = torch.where(selected & (fate < 0.8), tokenizer.vocab["[MASK]"], input_ids)
     hidden = torch.where(selected & (fate >= 0.9), random_words, hidden)
     return hidden, input_ids.masked_fill(~selected, -100)

@@ -34,13 +34,13 @@ TINY = {
     "intermediate_size": 768,
     "max_position_embeddings": 64,
     "initializer_range": 0.05,
-    "hidden_dropout_prob": 0.0,  # no text comes often enough for dropout
+    "hidden_dropout_prob": 0.0,  # texts are repeated too rarely for dropout to help
     "attention_probs_dropout_prob": 0.0,
 }
-MAX_VOCAB_SIZE = 10**6  # the library takes memory for all of them at once
-EVAL_MASKING_RATE = 0.15  # of the words are asked for when a model is judged, whatever it was trained with
-WINDOW = 8192  # rows shuffled among themselves, so that a run's first batches need its first texts only
-TEMPERATURE = 0.05  # divides cosines before softmax, as for the embedded checkpoint
+MAX_VOCAB_SIZE = 10**6  # the library allocates memory for all of them
+EVAL_MASKING_RATE = 0.15  # of the words are selected in evaluation, independent of training
+WINDOW = 8192  # rows are shuffled within windows, so the first batches need only the first texts
+TEMPERATURE = 0.05  # divides cosines before softmax, as for the default checkpoint
 
 
 # Text as rows
@@ -83,7 +83,7 @@ def learn_vocabulary(texts: Callable[[], Iterable[str]], size: int, lowercase: b
     kept, within, room = set(), [], 2 * size // 3
     for _, letter in often:
         inside = pre_tokenize(f"a{letter}") == [f"a{letter}"] and not in_ranges(letter, CJK_RANGES)
-        room -= 1 + inside  # a piece that begins a word, and one within
+        room -= 1 + inside  # one piece at the start of a word, and one inside
         if room < 0:
             break
         kept.add(letter)
@@ -110,7 +110,7 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
 
 
-# Words
+# Masked words
 
 
 @dataclass(frozen=True)
@@ -120,14 +120,14 @@ class Settings:
     steps: int = 12_000
     batch_size: int = 32  # rows
     learning_rate: float = 1e-3
-    probability: float = 0.2  # of a word to be asked for
+    probability: float = 0.2  # of a word to be selected
     seed: int = 0
 
     def __post_init__(self):
         check_between("probability", self.probability, 0, 1, "BERT's is 0.15")
-        if self.steps < 1 or self.batch_size < 1 or self.seed < 0:
-            given = f"steps={self.steps}, batch_size={self.batch_size} and seed={self.seed}"
-            raise ValueError(f"nothing to learn with {given}: use 1, 1 and 0 at least")
+        check_size("steps", self.steps)
+        check_size("batch_size", self.batch_size)
+        check_size("seed", self.seed, minimum=0)
 
 
 def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
@@ -181,7 +181,7 @@ class NeighbourCounts:
     then the word's frequency.
     """
 
-    ALONE, TOGETHER = 20, 5  # how many counts what stands behind them weighs
+    ALONE, TOGETHER = 20, 5  # the weight of each fallback, in counts
 
     def __init__(self, rows: Tensor, vocab_size: int):
         """Count in rows (N, S) of ids."""
@@ -189,7 +189,7 @@ class NeighbourCounts:
         self.size = vocab_size
         self.word = self.smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
         self.after, self.before = self.count(left, word), self.count(right, word)
-        self.between = self.count(left * vocab_size + right, word)  # a number for each pair of neighbours
+        self.between = self.count(left * vocab_size + right, word)  # one id per pair of neighbours
 
     @staticmethod
     def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
@@ -216,7 +216,7 @@ class NeighbourCounts:
             self.smooth(self.look_up(*counts, given), self.word, self.ALONE)
             for counts, given in ((self.after, left), (self.before, right))
         )
-        each = after * before / self.word  # as if the two were independent, given the word
+        each = after * before / self.word  # as if both were independent given the word
         each /= each.sum(axis=1, keepdims=True)
         both = self.look_up(*self.between, left * self.size + right)
         return torch.from_numpy(self.smooth(both, each, self.TOGETHER))

@@ -110,6 +110,6 @@ def search_index(queries: Tensor, index: "faiss.Index", k: int = 10) -> Neighbou
     """Find the k nearest of each of `queries` (Q, H) in a faiss index of unit vectors; -1 where it finds fewer."""
     faiss = import_faiss()
     if index.metric_type != faiss.METRIC_INNER_PRODUCT:
-        raise ValueError("the index measures distances, no cosines: build it with faiss.METRIC_INNER_PRODUCT")
+        raise ValueError("the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT")
     queries = as_queries(queries, index.d, k, index.ntotal)
     return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))

@@ -14,14 +14,14 @@ from utils.support.checks import check_size
 from utils.training import Evaluation, loss_sums, summarize
 from utils.weights import HeadedModel
 
-IGNORED = -100  # at this label cross_entropy takes nothing from the loss (its ignore_index)
+IGNORED = -100  # cross_entropy ignores positions with this label (its ignore_index)
 
 
 class TransformerForTokenClassification(HeadedModel):
     """BERT with a label for every token: encoder → dropout → linear, at each position (Devlin et al. 2019, 5.3)."""
 
     architecture = "BertForTokenClassification"
-    without_head = "num_labels=2 asks for a new, untrained one"
+    without_head = "pass num_labels=2 for a new, untrained one"
 
     def __init__(self, config: BertConfig):
         """Initialize the weights at random, in training mode. ValueError for fewer than two classes."""
@@ -51,7 +51,7 @@ def align(words: Sequence[str], labels: Sequence[int], tokenizer) -> tuple[list[
     cls_id, sep_id = tokenizer.encode("")
     ids, aligned = [cls_id], [IGNORED]
     for word, label in zip(words, labels, strict=True):
-        # a word of which no piece is left, such as a lone control character, is [UNK]: no label is lost
+        # a word without pieces, such as a control character, becomes [UNK], so that its label is kept
         pieces = tokenizer.encode(word, add_special_tokens=False)
         pieces = pieces or tokenizer.encode("[UNK]", add_special_tokens=False)
         ids += pieces
@@ -85,7 +85,7 @@ def join_parts(parts: Sequence[list], counts: Sequence[int]) -> list[list]:
     return [[item for part in islice(parts, count) for item in part] for count in counts]
 
 
-# Training and answers
+# Training and prediction
 
 
 def token_classification_loss(

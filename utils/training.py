@@ -18,8 +18,8 @@ from utils.support.batches import collate, device_of, evaluation_mode, model_ids
 from utils.support.checks import check_finite, check_labels, check_size
 from utils.support.datasets import Examples
 
-WARMUP = 0.1  # of all steps, as in the code that Google published for fine-tuning BERT
-MAX_GRADIENT_NORM = 1.0  # from there too
+WARMUP = 0.1  # share of all steps, as in Google's code for fine-tuning BERT
+MAX_GRADIENT_NORM = 1.0  # from the same code
 WEIGHT_DECAY = 0.01  # Devlin et al. 2019, appendix A.2
 
 
@@ -43,7 +43,7 @@ class History:
     """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended."""
 
     step_losses: list[float] = field(default_factory=list)
-    train: list[Evaluation] = field(default_factory=list)  # as it learns: dropout on, weights moving
+    train: list[Evaluation] = field(default_factory=list)  # during training: with dropout, and weights that change
     validation: list[Evaluation] = field(default_factory=list)
     best_epoch: int | None = None  # counted from 1; None before the first validation
     ended: str = "finished"  # or "early stopping", "interrupted"
@@ -134,7 +134,7 @@ def fit(
         best = best if history.best_epoch else deepcopy(model.state_dict())
     finally:
         model.load_state_dict(best)
-        model.zero_grad()  # the gradients would take as much memory as the model itself
+        model.zero_grad()  # gradients would take as much memory as the model
         model.eval()
     return history
 
@@ -157,7 +157,7 @@ def train_epoch(
     total = torch.zeros(3)
     for batch in (bar := tqdm(batches, unit="step", **progress)):
         optimizer.zero_grad()
-        sums = loss(batch)  # forward: summed loss, right answers, number of examples
+        sums = loss(batch)  # forward: sum of losses, correct predictions, examples
         step_loss = summarize(sums).loss
         check_finite(step_loss, len(history.step_losses) + 1, schedule.get_last_lr()[0])
         (sums[0] / sums[2]).backward()
@@ -205,7 +205,7 @@ def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
         raise ValueError(f"nothing to train with {given}: {remedy}")
     matrices = {"params": [weight for weight in trained if weight.dim() > 1], "weight_decay": WEIGHT_DECAY}
     vectors = {"params": [weight for weight in trained if weight.dim() <= 1], "weight_decay": 0.0}
-    optimizer = torch.optim.AdamW([matrices, vectors], lr=learning_rate, fused=True)  # a weight is read once
+    optimizer = torch.optim.AdamW([matrices, vectors], lr=learning_rate, fused=True)  # fused: each weight is read once
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate_factor(step, steps))
 
 

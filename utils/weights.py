@@ -10,7 +10,7 @@ from utils.support.checks import check_finite_weights, check_fit, check_tied
 from utils.support.saving import SavedModel
 from utils.support.weight_names import HEADS, RENAMES
 
-LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # where no head of ours reads it
+LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # ignored where our model has no such head
 
 
 def rename_weight(name: str) -> str | None:

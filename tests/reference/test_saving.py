@@ -260,7 +260,7 @@ def test_a_saved_classifier_comes_back_whole_or_with_a_new_head(tmp_path):
 @pytest.mark.parametrize("head", ["encoder", "masked LM"])
 def test_without_a_head_the_error_says_how_to_get_one(tmp_path, head):
     FOREIGN[f"a{'n' * (head == 'encoder')} {head}"](tmp_path)
-    words = r"has no weights for this model's head \(classifier…\): num_labels=2 asks for a new, untrained one"
+    words = r"has no weights for this model's head \(classifier…\): pass num_labels=2 for a new, untrained one"
     with pytest.raises(ValueError, match=words):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
     assert TransformerForSequenceClassification.from_checkpoint(tmp_path, num_labels=2).config.num_labels == 2

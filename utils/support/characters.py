@@ -3,8 +3,8 @@
 import unicodedata
 from functools import cache
 
-# The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters that
-# later versions brought lie in these ranges, and there it sees no category at all ...
+# The official tokenizer knows the characters of Unicode 8.0 (2015). The marks, signs and format characters of
+# later versions are in these ranges, where it finds no category ...
 # fmt: off
 LATER_CHARACTERS = (
     (0x5C8, 0x5C9), (0x61D, 0x61D), (0x7FD, 0x7FD), (0x890, 0x8E2), (0x9FD, 0x9FE), (0xA76, 0xA76), (0xAFA, 0xAFF),

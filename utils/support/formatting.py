@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from utils.support.scores import Score, score_spans, spans
 
-# how a word stands in its text: with a small or a capital letter, and with which mark behind it
+# the formats of a word: its first letter in lower or upper case, and the mark that follows it
 FORMATS = ("word", "word,", "word.", "word?", "Word", "Word,", "Word.", "Word?")
-MARKS = {"": "", ",": ",", ".": ".", "!": ".", "?": "?"}  # an exclamation mark ends a sentence, as a full stop does
-KINDS = {  # what is looked for, and the labels that have it
+MARKS = {"": "", ",": ",", ".": ".", "!": ".", "?": "?"}  # an exclamation mark counts as a full stop
+KINDS = {  # the indices in FORMATS of each kind
     "capital": (4, 5, 6, 7),
     "comma": (1, 5),
     "full stop": (2, 6),
@@ -32,7 +32,7 @@ def strip_formatting(text: str) -> TaggedText:
     for written in text.split():
         word = written.strip(string.punctuation)
         if not word:
-            continue  # a dash that stands alone
+            continue  # a separate dash
         behind = written[written.rindex(word) + len(word) :]
         mark = next((MARKS[character] for character in behind if character in MARKS), "")
         words.append(word.lower())

@@ -21,7 +21,7 @@ def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tenso
         wanted = "(N, H) with one or more" if size is None else f"(Q, {size}) as the vectors are"
         raise ValueError(f"{name} must be {wanted}, got {tuple(vectors.shape)}: take them from embed()")
     if not vectors.isfinite().all():
-        raise ValueError(f"{name} hold NaN or inf: look for what embedded them")
+        raise ValueError(f"{name} contain NaN or inf: check the model that embedded them")
     if not torch.allclose(vectors.norm(dim=-1), torch.ones(len(vectors)), atol=1e-3):
         raise ValueError(f"{name} must have length 1, so that products are cosines: take them from embed()")
     return vectors

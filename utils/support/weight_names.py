@@ -13,7 +13,7 @@ RENAMES = {
     "output.dense": "feed_forward.output",
     "output.LayerNorm": "feed_forward_norm",
 }
-MODERN_RENAMES = {  # of ModernBERT
+MODERN_RENAMES = {  # the same for ModernBERT
     "embeddings.tok_embeddings": "word_embeddings",
     "embeddings.norm": "embedding_norm",
     "attn_norm": "attention_norm",
