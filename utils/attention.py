@@ -10,7 +10,7 @@ from utils.support.checks import check_attention_mask, check_heads, check_same_s
 
 
 def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Return softmax(query · keyᵀ / √D), (…, S, T), for (…, S, D) and (…, T, D) (Vaswani et al. 2017, section 3.2.1)."""
+    """Return softmax(query · keyᵀ / √D), from (…, S, D) and (…, T, D) to (…, S, T) (Vaswani et al. 2017, 3.2.1)."""
     attention_scores = query @ key.transpose(-2, -1) * query.size(-1) ** -0.5  # (…, S, T), divided by √D
     if attention_mask is not None:
         attention_scores = attention_scores.masked_fill(attention_mask == 0, -math.inf)
@@ -20,7 +20,7 @@ def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return softmax(query · keyᵀ / √D) · value and the weights (Vaswani et al. 2017, section 3.2.1).
+    """Return softmax(query · keyᵀ / √D) · value and the weights (Vaswani et al. 2017, 3.2.1).
 
     Shapes: query (…, S, D), key and value (…, T, D); `attention_mask` broadcasts to (…, S, T) and is 0 where a query
     must not see a key. Returns the context (…, S, D) and the attention_weights (…, S, T), whose rows sum to 1. Raises
@@ -118,7 +118,7 @@ def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
 
 
 def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, cached: int = 0) -> Tensor:
-    """Turn ids and mask (B, T) into a mask (B, 1, T − cached, T), True for real tokens up to the query, and for the query.
+    """Turn ids and mask (B, T) into a mask (B, 1, T − cached, T): True for real tokens up to the query, and itself.
 
     The first `cached` tokens have no queries: a cache keeps their keys and values.
     """

@@ -39,11 +39,11 @@ class TransformerEncoderLayer(nn.Module):
         self.norm_first = norm_first
 
     def attention_input(self, hidden_states: Tensor) -> Tensor:
-        """What attention sees, (B, S, H): the normalised stream in pre-LN, the stream itself in post-LN."""
+        """Return the input of attention, (B, S, H): the normalized stream in pre-LN, the stream itself in post-LN."""
         return self.attention_norm(hidden_states) if self.norm_first else hidden_states
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor]:
-        """The layer's query and key, (B, A, S, D) each, for a view of how its attention comes about."""
+        """Return the layer's query and key, (B, A, S, D) each, which views need."""
         query, key, _ = self.attention.project(self.attention_input(hidden_states))
         return query, key
 

@@ -71,7 +71,7 @@ def greedy_search(writer: Writer, limits: WritingLimits) -> Tensor:
     return ids
 
 
-NO_TEXT = -1e9  # the score where there is no text yet
+NO_TEXT = -1e9  # the score of a beam without a text
 
 
 def beam_search(writer: Writer, limits: WritingLimits) -> Tensor:
