@@ -9,11 +9,11 @@ from tests.helpers import ROOT
 # habit: what to write instead
 HABITS = {
     r"\b(?:is|are|was|were) told\b|\btells (?:its|that|the|which|what|how|whether)\b": "reports, shows, explains",
-    r"\bin words\b": "as a clear error",
+    r"(?<!word )\bin words\b": "as a clear error",
     r"\banew\b": "again",
     r"\bmended?\b": "fix",
     r"\bwho(?:so)?ever\b": "anyone who, or the passive",
-    r"\bis no (?:file|folder|token|tensor|number|model|word|text|list|advice|law)\b": "is not a",
+    r"(?<!there )\bis no (?:file|folder|token|tensor|number|model|word|text|list|advice|law)\b": "is not a",
     r"\bequal (?:up )?to 1e-": "agree to within 1e-",
     r"\basked for\b": "requested, masked",
     r"\bst(?:ands?|ood) (?:in|behind|beside|on|under|among)\b": "is in, goes after, depends on",
@@ -23,7 +23,11 @@ HABITS = {
 # Add docstrings, comments and messages here as they are rewritten.
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "Makefile", ".github/**/*.yml", "CITATION.cff"]
 SCANNED += [f"views/{name}.py" for name in ("__init__", "any_model", "draw", "explore", "figures", "why_near")]
-SCANNED += ["explorer/*.py", "records/*.py", "benchmarks/[!ms]*.py", "benchmarks/s[!p]*.py"]
+SCANNED += ["explorer/*.py", "records/*.py", "benchmarks/[!ms]*.py", "benchmarks/s[!p]*.py", "utils/*.py"]
+SCANNED += [f"utils/support/{name}.py" for name in ("scores", "formatting", "rows", "characters", "vectors")]
+TESTED = "attention classifier compiled decoder embeddings encoder encoder_layer evaluation masked_lm modernbert"
+TESTED += " packing pretraining search statistics token_labels tokenization training"
+SCANNED += [f"tests/reference/test_{name}.py" for name in TESTED.split()]
 FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
 # Quotations: headings, sentences, goals and open questions of notebooks, and messages.
 QUOTED = re.compile(

@@ -175,9 +175,9 @@ def test_encoder_works_in_bfloat16(encoder, batches):
 
 def test_padding_does_not_change_hidden_states(encoder, tokenizer):
     alone = tokenizer("time flies like an arrow")
-    beside = tokenizer(["time flies like an arrow", "the bark of a palm tree is very rough, said the man"])
+    in_batch = tokenizer(["time flies like an arrow", "the bark of a palm tree is very rough, said the man"])
     S = alone["input_ids"].size(1)
-    difference = last_hidden_state(encoder, **alone)[0] - last_hidden_state(encoder, **beside)[0, :S]
+    difference = last_hidden_state(encoder, **alone)[0] - last_hidden_state(encoder, **in_batch)[0, :S]
     assert difference.abs().max() <= 1e-5
 
 

@@ -238,7 +238,7 @@ def test_padding_never_reaches_real_tokens(precise, data, length, padding):
     filler = torch.tensor([data.draw(st.lists(st.integers(0, 98), min_size=padding, max_size=padding))])
     with torch.no_grad():
         alone = precise(ids).last_hidden_state
-        for before in (False, True):  # positions count distances, so padding may stand in front, too
+        for before in (False, True):  # only distances matter, so padding may come first, too
             parts = [filler.long(), ids] if before else [ids, filler.long()]
             mask = torch.cat([torch.full_like(part, part is ids) for part in parts], dim=1)
             for asked in (False, True):
