@@ -25,9 +25,9 @@ from tests.helpers import ROOT, TINY, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
-from utils.masked_lm import mask_tokens
+from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.packing import encode_packed
-from utils.pretraining import fill_rows
+from utils.pretraining import NeighbourCounts, fill_rows, train_vocabulary
 from utils.search import embed, hnsw_index, search, search_index
 from utils.support import labelled_texts, labelled_words, tables
 from utils.support.checkpoint import load_reference_model, load_tokenizer
@@ -321,6 +321,39 @@ def write(settings: dict | None = None, **changes):
     return lambda _: pair(**settings or {}).generate(**{"input_ids": IDS, "max_length": 8} | changes)
 
 
+def masked_lm() -> TransformerForMaskedLM:
+    return TransformerForMaskedLM(BertConfig(**TINY)).eval()
+
+
+def counted(rows: torch.Tensor) -> bool:
+    """Whether pairs of neighbours in rows are counted under the number of the pair."""
+    pairs = rows[:, 0].long() * 70_000 + rows[:, 2]
+    return NeighbourCounts(rows, 70_000).between[0].tolist() == pairs.unique().tolist()
+
+
+def write_with_pad(pad_token_id: int):
+    """Write with a padding id that was changed in a decoder which was built before."""
+
+    def call(folder: Path):
+        model = pair()
+        model.decoder.config.pad_token_id = pad_token_id
+        return model.generate(IDS, max_length=8)
+
+    return call
+
+
+def go_on(source: float = 0.0, shift: int = 0):
+    """Go on with the cache of a text, after its source or its first tokens have changed."""
+
+    def call(folder: Path):
+        decoder, states = pair().decoder, torch.zeros(2, 4, 12)
+        cache = decoder.new_cache()
+        decoder(IDS, None, states, cache=cache)
+        return decoder(torch.cat([IDS + shift, IDS], dim=1), None, states + source, cache=cache)
+
+    return call
+
+
 def decode(**changes):
     return lambda _: pair().decoder(IDS, **changes)
 
@@ -450,6 +483,8 @@ CONFIGS = [
     ("pad_token_id", 50, "pad_token_id=50 must be a whole number from 0 to 49"),
     *(("num_hidden_layers", count, f"num_hidden_layers={count} must be a whole number from 1 to 1,000")
       for count in (-1, 0, 10**9)),
+    ("hidden_act", [4], "hidden_act"),
+    ("intermediate_size", 10**15, "GB of memory are free: use smaller ones"),
     ("hidden_act", "silu", 'hidden_act="silu" is not built here: use one of gelu'),
     ("is_decoder", True, "is_decoder=True is not built here: use False"),
     ("add_cross_attention", True, "add_cross_attention=True is not built here: use False"),
@@ -599,6 +634,12 @@ VOCABULARY = [
        TypeError, f"text must be a string, got {type(text).__name__}") for text in (None, 7, b"a", ["a"])),
     *((f"texts that are {texts!r}", lambda _, texts=texts: tiny_tokenizer()(texts),
        TypeError, "texts must be a string or a list of strings") for texts in (None, 7, {"a"})),
+    ("a dictionary to learn a vocabulary from", lambda _: train_vocabulary({"a": 1}, 80),
+     TypeError, "texts must be a list or stream of strings, got dict"),
+    ("an empty stream to learn a vocabulary from", lambda _: train_vocabulary(iter([]), 80),
+     ValueError, "got no text: pass one or more"),
+    ("a text of six million letters", lambda _: tiny_tokenizer().encode("a " * 3_000_000),
+     ValueError, "text has 6,000,000 characters: pass parts of at most 5,000,000"),
     ("no texts", lambda _: tiny_tokenizer()([]), ValueError, "pass one text or more"),
     ("two texts and one pair", lambda _: tiny_tokenizer()(["a", "b"], ["c"]), ValueError, "got 2 texts and 1 pairs"),
     ("`max_length=1`", lambda _: tiny_tokenizer()("a", max_length=1),
@@ -620,7 +661,7 @@ INPUT = [
     *((f"ids of the shape {shape}", encode(input_ids=torch.ones(shape).long()),
        ValueError, "input_ids must be (B, S), got") for shape in [(3,), (0, 3), (1, 0), (1, 1, 3)]),
     *((f"ids of {dtype}", encode(input_ids=IDS.to(dtype)),
-       ValueError, f"input_ids are of {dtype}, not whole numbers: convert them with .long()")
+       ValueError, f"input_ids must hold whole numbers, got {dtype}: convert with .long()")
       for dtype in (torch.float32, torch.bool, torch.float16)),
     ("ids of torch.int32", same(input_ids=IDS.int())),
     *((f"{name}, a {type(given).__name__}", encode(**{field: given}),
@@ -633,7 +674,7 @@ INPUT = [
     ("token types of another shape", encode(token_type_ids=torch.zeros(1, 2).long()),
      ValueError, "token_type_ids must have the shape (2, 3) of the input"),
     ("token types of torch.float32", encode(token_type_ids=torch.zeros(2, 3)),
-     ValueError, "token_type_ids are of torch.float32"),
+     ValueError, "token_type_ids must hold whole numbers, got torch.float32"),
     *((f"a mask of the shape {shape}", encode(attention_mask=torch.ones(shape)),
        ValueError, "attention_mask must have the shape (2, 3) of the input") for shape in [(2, 4), (3,), (2, 1, 1, 3)]),
     ("a mask that hides a whole row", encode(attention_mask=torch.tensor([[1, 1, 1], [0, 0, 0]])),
@@ -644,6 +685,19 @@ INPUT = [
      ValueError, "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding"),
     *((f"a mask of {dtype}", same(attention_mask=torch.ones(2, 3).to(dtype)))
       for dtype in (torch.bool, torch.float32, torch.int64, torch.uint8)),
+    *((f"{given} ids", encode(input_ids=ids), ValueError, words) for given, ids, words in (
+        ("meta", IDS.to("meta"), "input_ids must hold values, and a tensor on the device meta has none"),
+        ("sparse", IDS.to_sparse(), "input_ids must be a dense tensor, got torch.sparse_coo"))),
+    ("a mask of complex numbers", encode(attention_mask=torch.ones(2, 3).to(torch.complex64)),
+     ValueError, "attention_mask must hold real numbers, got torch.complex64"),
+    ("an index tuple for `where`", lambda _: masked_lm()(IDS, where=(torch.tensor([0]), torch.tensor([1]))),
+     TypeError, "where must be a tensor, got tuple"),
+    *((f"ids of {dtype} to be masked", lambda _, dtype=dtype: mask_tokens(IDS.to(dtype), tiny_tokenizer()),
+       ValueError, f"input_ids must hold whole numbers, got {dtype}") for dtype in (torch.float32, torch.int8)),
+    ("ids of torch.float32 to be counted", lambda _: NeighbourCounts(IDS.float(), 50),
+     ValueError, "rows must hold whole numbers, got torch.float32"),
+    ("int32 ids of a large vocabulary to be counted",
+     lambda _: counted(IDS.int() + 69_990)),
     ("no mask, packed", lambda _: encode_packed(encoder(), IDS).shape == (2, 3, 12)),
 ]
 
@@ -663,6 +717,10 @@ WRITING = [
     *((f"`{name}: {wrong!r}`", write({name: wrong}),
        ValueError, f"{name}={wrong!r} must be a whole number from 0 to 49")
       for name in ("bos_token_id", "eos_token_id") for wrong in (None, 50)),
+    *((f"`pad_token_id={wrong}`, set after the decoder was built", write_with_pad(wrong),
+       ValueError, f"pad_token_id={wrong} must be a whole number from 0 to 49") for wrong in (-1, 10**9)),
+    *((f"the cache of another {what}", go_on(**change), ValueError, "the cache is of another text, source or decoder")
+      for what, change in (("source", {"source": 1.0}), ("text", {"shift": 1}))),
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
      ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one"),
     ("a source with NaN", decode(encoder_hidden_states=torch.full((2, 4, 12), math.nan)),
@@ -688,6 +746,8 @@ TRAINING = [
     ("`batch_size=0`", tune(batch_size=0), ValueError, "batch_size=0"),
     *((f"`learning_rate={rate}`", tune(learning_rate=rate), ValueError, f"learning_rate={rate}")
       for rate in (0.0, math.nan, -1.0)),
+    *((f"`{name}={value!r}`", tune(**{name: value}), ValueError, f"{name}={value!r} must")
+      for name, value in (("seed", 0.5), ("seed", "a"), ("patience", None), ("max_length", 2.5), ("batch_size", 2.5))),
     ("a tokenizer of another model", tune(tokenizer=tiny_tokenizer(40)),
      ValueError, "has 40 tokens with ids up to 39, and the model's vocab_size is 50"),
     ("a text where the tokenizer belongs", tune(tokenizer="a text"),
@@ -753,6 +813,10 @@ VIEW = [
      ValueError, "heads names '2', but there are 3: use 0 to 2"),
     ("`layer='1'`", lambda _: head_view(GOOD, WORDS, layer="1"),
      ValueError, "layer must be one of the layers shown, [0, 1], got '1'"),
+    ("`sentence_b_start=tensor(2)`",
+     lambda _: head_view(GOOD, WORDS, torch.tensor(2)).page == head_view(GOOD, WORDS, 2).page),
+    ("`sentence_b_start='2'`", lambda _: head_view(GOOD, WORDS, "2"),
+     ValueError, "sentence_b_start must be an integer from 1 to 3"),
     ("a layer that does not exist", lambda _: model_view(GOOD, WORDS, include_layers=[2]),
      ValueError, "include_layers names 2, but there are 2: use 0 to 1"),
     ("a text for tokens", lambda _: head_view(GOOD, "a text"),

@@ -14,14 +14,7 @@ from utils.encoder_layer import TransformerEncoderLayer
 from utils.generation import Writer, as_limits, beam_search, greedy_search
 from utils.masked_lm import LanguageModelHead
 from utils.support.batches import evaluation_mode
-from utils.support.checks import (
-    check_config,
-    check_mask_facts,
-    check_same_shape,
-    check_tensor,
-    checked_mask,
-    mask_facts,
-)
+from utils.support.checks import check_config, check_mask, check_same_shape, check_tensor, checked_mask
 from utils.weights import rename_decoder_weight, rename_weights
 
 # The model
@@ -40,6 +33,7 @@ class LayerCache:
     def __init__(self):
         self.text: tuple[Tensor, Tensor] | None = None
         self.source: tuple[Tensor, Tensor] | None = None
+        self.given: tuple = ()  # what they were computed from, as `continue_cache` notes it
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append the new tokens' keys and values, and return those of the whole text."""
@@ -51,6 +45,8 @@ class LayerCache:
     def reorder(self, rows: Tensor) -> None:
         """Continue with these rows of the batch; the source stays, because a beam keeps its source."""
         self.text = self.text[0][rows], self.text[1][rows]
+        if self.given:
+            self.given = (self.given[0][rows], *self.given[1:])
 
     def __len__(self) -> int:
         """Return the number of cached tokens of the text."""
@@ -143,13 +139,12 @@ class TransformerDecoder(nn.Module):
 
         With a `cache` (a `new_cache()` for each text and its source) the input is still the whole text, but only the
         tokens that are not cached yet are computed and returned. ValueError for invalid input, for a text without new
-        tokens, and for a source that is missing or does not fit.
+        tokens, for a source that is missing or does not fit, and for the cache of another text or source.
         """
         attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
         source = as_source(self.config, len(input_ids), encoder_hidden_states, encoder_attention_mask)
         cache = cache or self.new_cache()
-        cached = len(cache[0])
-        check_cache(cached, input_ids.size(1))
+        cached = continue_cache(cache, input_ids, encoder_hidden_states, encoder_attention_mask, self)
         mask = causal_mask(input_ids, attention_mask, cached)
         hidden_states = self.embeddings(input_ids)[:, cached:]
         attentions, cross_attentions = [], []
@@ -249,7 +244,7 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
     remedy = "pass the encoder's last_hidden_state"
     if states is None:
         raise ValueError(f"encoder_hidden_states=None, but this decoder looks at a source: {remedy}")
-    check_tensor("encoder_hidden_states", states, remedy)
+    check_tensor("encoder_hidden_states", states, remedy=remedy)
     if states.dim() != 3 or states.size(0) != B or states.size(2) != config.hidden_size:
         wanted = f"({B}, S, {config.hidden_size}), a source for each text"
         raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
@@ -259,13 +254,28 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
         return EncodedText(states)
     check_tensor("encoder_attention_mask", mask)
     check_same_shape("encoder_attention_mask", mask, states.shape[:2])
-    if not torch.compiler.is_compiling():
-        check_mask_facts("encoder_attention_mask", *mask_facts(mask))
+    check_mask("encoder_attention_mask", mask)
     return EncodedText(states, extend_attention_mask(mask, *mask.shape))
 
 
-def check_cache(cached: int, length: int) -> None:
-    """Check that the text has more tokens than are cached; ValueError otherwise."""
+def continue_cache(cache: list[LayerCache], input_ids: Tensor, *source: Tensor | nn.Module | None) -> int:
+    """Return how many tokens of the text are cached, and note in the cache what it is computed from.
+
+    ValueError for a text without new tokens, and for another beginning, source or decoder than those of the cache.
+    """
+    cached, length = len(cache[0]), input_ids.size(1)
     if cached >= length:
         sizes = f"{cached} tokens are cached, and the text has {length}"
         raise ValueError(f"{sizes}: pass the whole text so far, or a new cache")
+    if cached and not torch.compiler.is_compiling():
+        pairs = zip(cache[0].given, (input_ids[:, :cached], *source), strict=True)
+        if not all(is_same(old, new) for old, new in pairs):
+            raise ValueError("the cache is of another text, source or decoder: pass those again, or a new cache")
+    cache[0].given = (input_ids, *source)
+    return cached
+
+
+def is_same(old, new) -> bool:
+    """Whether two things are one and the same, or tensors with the same numbers."""
+    both = isinstance(old, Tensor) and isinstance(new, Tensor)
+    return old is new or (both and old.shape == new.shape and bool((old == new).all()))

@@ -25,9 +25,11 @@ def as_limits(config: BertConfig, max_length: int, num_beams: int) -> WritingLim
     start, end, pad = config.bos_token_id, config.eos_token_id, config.pad_token_id
     check_size("bos_token_id", start, 0, config.vocab_size - 1)
     check_size("eos_token_id", end, 0, config.vocab_size - 1)
+    pad = end if pad is None else pad
+    check_size("pad_token_id", pad, 0, config.vocab_size - 1)
     check_size("max_length", max_length, 2, config.max_position_embeddings)
     check_size("num_beams", num_beams, 1, config.vocab_size // 2)
-    return WritingLimits(start, end, end if pad is None else pad, max_length, num_beams)
+    return WritingLimits(start, end, pad, max_length, num_beams)
 
 
 class Writer:

@@ -5,6 +5,8 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
+from utils.support.checks import check_settings
+
 
 class LoRA(nn.Module):
     """A frozen linear layer plus a learned product of two thin matrices (Hu et al. 2022, section 4.1)."""
@@ -12,6 +14,7 @@ class LoRA(nn.Module):
     def __init__(self, linear: nn.Linear, rank: int = 8, alpha: float = 16.0):
         """The first matrix, of `rank` rows, is random and the second is 0, so that nothing changes at first."""
         super().__init__()
+        check_settings(rank=rank, alpha=alpha)
         self.linear, self.scale = linear.requires_grad_(False), alpha / rank
         self.down = nn.Parameter(torch.randn(rank, linear.in_features) / rank)
         self.up = nn.Parameter(torch.zeros(linear.out_features, rank))

@@ -7,7 +7,7 @@ from transformers import BertConfig
 
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import ACTIVATIONS
-from utils.support.checks import SPECIAL_TOKENS, check_activation, check_between
+from utils.support.checks import SPECIAL_TOKENS, check_activation, check_ids, check_same_shape, check_settings
 from utils.weights import HeadedModel
 
 
@@ -62,6 +62,7 @@ class TransformerForMaskedLM(HeadedModel):
         """
         hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
         if where is not None:
+            check_same_shape("where", where, input_ids.shape, "choices")
             hidden_states = hidden_states[where]  # (N, H)
         return self.head(hidden_states, self.encoder.embeddings.word_embeddings.weight)
 
@@ -75,7 +76,8 @@ def mask_tokens(
     10 % a random word, and 10 % stay (Devlin et al. 2019, section 3.1). Special tokens are never selected. The
     generator is on the CPU. ValueError for a probability outside (0, 1), and for rows without a word.
     """
-    check_between("probability", probability, 0, 1, "BERT's is 0.15")
+    check_settings(probability=probability)
+    check_ids("input_ids", input_ids, len(tokenizer.vocab))
     special = torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS], device=input_ids.device)
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
     chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)

@@ -22,7 +22,15 @@ from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
 from utils.support.batches import collate, device_of, evaluation_mode, model_ids
 from utils.support.characters import CJK_RANGES, in_ranges
-from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
+from utils.support.checks import (
+    SPECIAL_TOKENS,
+    check_ids,
+    check_same_shape,
+    check_settings,
+    check_size,
+    check_texts,
+    each_text,
+)
 from utils.tokenization import WordPieceTokenizer, drop_surrogates, pre_tokenize
 from utils.training import Evaluation, History, loss_sums, make_optimizer, summarize, train_epoch
 
@@ -58,13 +66,11 @@ def train_vocabulary(
     The pieces for letters inside a word, `alphabet`, are passed as special tokens. Otherwise their order, and with it
     the choice between equally frequent merges, would be nondeterministic. At most `characters` characters are kept.
     """
-    if isinstance(texts, (str, Sequence)):
-        check_texts(texts)
     first = [*SPECIAL_TOKENS, *(f"##{letter}" for letter in alphabet)]
     check_size("size", size, minimum=len(first), maximum=MAX_VOCAB_SIZE)
     fast = BertWordPieceTokenizer(lowercase=lowercase)
     options = {"special_tokens": first, "limit_alphabet": characters, "show_progress": False}
-    fast.train_from_iterator(map(drop_surrogates, texts), vocab_size=size, **options)
+    fast.train_from_iterator(map(drop_surrogates, each_text(texts)), vocab_size=size, **options)
     pieces = [*SPECIAL_TOKENS, *sorted(fast.get_vocab().keys() - set(SPECIAL_TOKENS))]
     return WordPieceTokenizer({piece: number for number, piece in enumerate(pieces)}, lowercase)
 
@@ -76,8 +82,9 @@ def learn_vocabulary(texts: Callable[[], Iterable[str]], size: int, lowercase: b
     vocabulary: a word that contains one becomes [UNK]. As in BERT, a Chinese character is a word, and lowercasing drops
     accents.
     """
+    check_size("size", size, maximum=MAX_VOCAB_SIZE)
     fast, counts = BertWordPieceTokenizer(lowercase=lowercase), Counter()
-    for text in texts():
+    for text in each_text(texts()):
         counts.update(fast.normalizer.normalize_str(drop_surrogates(text)))
     often = sorted((-count, letter) for letter, count in counts.items() if count > 1 and not letter.isspace())
     kept, within, room = set(), [], 2 * size // 3
@@ -89,7 +96,7 @@ def learn_vocabulary(texts: Callable[[], Iterable[str]], size: int, lowercase: b
         kept.add(letter)
         within += [letter] * inside
     rare = {ord(letter): None for letter in counts.keys() - kept if not letter.isspace()}
-    clean = (fast.normalizer.normalize_str(drop_surrogates(text)).translate(rare) for text in texts())
+    clean = (fast.normalizer.normalize_str(drop_surrogates(text)).translate(rare) for text in each_text(texts()))
     return train_vocabulary(clean, size, lowercase, "".join(sorted(within)), size)
 
 
@@ -99,11 +106,12 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     A [SEP] also separates two texts. The incomplete row at the end is dropped. ValueError if there is no complete row.
     """
     check_texts(texts)
+    check_size("length", length, minimum=3)
     fast = BertWordPieceTokenizer(tokenizer.vocab, lowercase=tokenizer.lowercase)
     cls_id, sep_id, room = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"], length - 2
     encoded = fast.encode_batch([*map(drop_surrogates, texts)], add_special_tokens=False)
     stream = torch.tensor([token_id for text in encoded for token_id in (*text.ids, sep_id)])
-    if room < 1 or len(stream) < room:
+    if len(stream) < room:
         sizes = f"the texts have {len(stream)} tokens, and a row takes {room}"
         raise ValueError(f"{sizes}: use more, or shorter rows")
     rows = stream[: len(stream) // room * room].view(-1, room)
@@ -124,10 +132,7 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self):
-        check_between("probability", self.probability, 0, 1, "BERT's is 0.15")
-        check_size("steps", self.steps)
-        check_size("batch_size", self.batch_size)
-        check_size("seed", self.seed, minimum=0)
+        check_settings(**vars(self))
 
 
 def endless_batches(total: int, settings: Settings) -> Iterator[list[int]]:
@@ -184,7 +189,10 @@ class NeighbourCounts:
     ALONE, TOGETHER = 20, 5  # the weight of each fallback, in counts
 
     def __init__(self, rows: Tensor, vocab_size: int):
-        """Count in rows (N, S) of ids."""
+        """Count in rows (N, S) of ids; ValueError for rows without neighbours, and for ids that are not in a table."""
+        check_ids("rows", rows, vocab_size)
+        check_size("the length of rows", rows.size(1), minimum=3)
+        rows = rows.long()  # as int32 numbers of pairs overflow
         left, word, right = (rows[:, start : rows.size(1) - 2 + start].flatten().numpy() for start in range(3))
         self.size = vocab_size
         self.word = self.smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
@@ -211,7 +219,9 @@ class NeighbourCounts:
 
     def probabilities(self, hidden: Tensor, where: Tensor) -> Tensor:
         """Return probabilities (N, V) of the words where `where` is True, from ids (B, S) with words masked."""
-        left, right = (hidden.roll(shift, dims=1)[where].numpy() for shift in (1, -1))
+        check_ids("hidden", hidden, self.size)
+        check_same_shape("where", where, hidden.shape, "choices")
+        left, right = (hidden.long().roll(shift, dims=1)[where].numpy() for shift in (1, -1))
         after, before = (
             self.smooth(self.look_up(*counts, given), self.word, self.ALONE)
             for counts, given in ((self.after, left), (self.before, right))

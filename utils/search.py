@@ -11,7 +11,7 @@ from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.support.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
 from utils.support.checkpoint import check_mean_pooling
-from utils.support.checks import check_size
+from utils.support.checks import check_mask, check_size
 from utils.support.vectors import as_queries, as_vectors
 
 if TYPE_CHECKING:
@@ -30,13 +30,12 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
 
     Reimers and Gurevych 2019, section 3. ValueError if the shapes disagree, or if a row has no real token.
     """
+    check_mask("attention_mask", attention_mask)
     if last_hidden_state.shape[:2] != attention_mask.shape:
         shapes = f"{tuple(attention_mask.shape)}, last_hidden_state {tuple(last_hidden_state.shape)}"
         raise ValueError(f"attention_mask has the shape {shapes}: it must be (B, S) for (B, S, H)")
-    weights = attention_mask[:, :, None].to(last_hidden_state.dtype)  # (B, S, 1)
-    if not (counts := weights.sum(dim=1)).all():
-        raise ValueError("attention_mask masks every token of a row, so there is nothing to average")
-    return (last_hidden_state * weights).sum(dim=1) / counts
+    weights = (attention_mask != 0)[:, :, None].to(last_hidden_state.dtype)  # (B, S, 1)
+    return (last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)
 
 
 def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:

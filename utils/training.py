@@ -3,7 +3,6 @@
 `scripts/fine_tune.py` runs this loop from the command line, in one process per GPU.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from utils.support.batches import collate, device_of, evaluation_mode, model_ids, shuffled_batches, sorted_batches
-from utils.support.checks import check_finite, check_labels, check_size
+from utils.support.checks import check_finite, check_labels, check_settings
 from utils.support.datasets import Examples
 
 WARMUP = 0.1  # share of all steps, as in Google's code for fine-tuning BERT
@@ -86,10 +85,11 @@ def fine_tune(
     """
     rows, labels = encode(model, tokenizer, train, max_length)
     held_out = encode(model, tokenizer, validation, max_length)
+    plan = plan_batches(rows, epochs, batch_size, seed)
     torch.manual_seed(1000 * seed)  # for dropout
     return fit(
         model,
-        plan_batches(rows, epochs, batch_size, seed),
+        plan,
         loss=lambda batch: classification_loss(model, rows, labels, batch),
         validate=lambda: evaluate_rows(model, *held_out),
         learning_rate=learning_rate,
@@ -114,6 +114,7 @@ def fit(
     current weights if there was no validation yet. Raises FloatingPointError if a loss is not finite, after restoring
     the weights of the best epoch, or the initial ones. `loss` as in `train_epoch`.
     """
+    check_settings(patience=patience)
     history = History()
     optimizer, schedule = make_optimizer(model, learning_rate, steps=sum(len(batches) for batches in plan))
     best = deepcopy(model.state_dict())
@@ -191,18 +192,16 @@ def summarize(sums: Tensor) -> Evaluation:
 
 def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: int) -> list[list[list[int]]]:
     """Return the batches of row indices for each epoch. ValueError for zero epochs or an empty batch."""
-    check_size("epochs", epochs, maximum=10_000)
-    check_size("batch_size", batch_size)
+    check_settings(epochs=epochs, batch_size=batch_size, seed=seed)
     return [shuffled_batches(rows, batch_size, seed=1000 * seed + epoch) for epoch in range(epochs)]
 
 
 def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
     """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed."""
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    if not trained or not 0 < learning_rate < math.inf:
-        given = f"learning_rate={learning_rate} and {len(trained)} weights that require gradients"
-        remedy = "use a small positive rate such as 5e-5, and leave the head trainable at least"
-        raise ValueError(f"nothing to train with {given}: {remedy}")
+    check_settings(learning_rate=learning_rate)
+    if not trained:
+        raise ValueError("nothing to train, 0 weights require gradients: leave the head trainable at least")
     matrices = {"params": [weight for weight in trained if weight.dim() > 1], "weight_decay": WEIGHT_DECAY}
     vectors = {"params": [weight for weight in trained if weight.dim() <= 1], "weight_decay": 0.0}
     optimizer = torch.optim.AdamW([matrices, vectors], lr=learning_rate, fused=True)  # fused: each weight is read once

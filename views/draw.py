@@ -21,6 +21,7 @@ from views.inputs import (
     read_panel,
     to_ten_thousandths,
     token_index,
+    without_tensors,
 )
 from views.models import name_of, read_heads, read_two_sides, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
@@ -69,6 +70,7 @@ def head_view(
     """
     positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
     read = read_arguments("head_view", positional, **named)
+    layer = without_tensors(layer)
     if layer is not None and (not is_integer(layer) or layer not in read.layers):
         raise ValueError(f"layer must be one of the layers shown, {read.layers}, got {layer!r}")
     return draw_input(
@@ -227,8 +229,7 @@ def read_attentions(
         raise TypeError(f"sentence_b={sentence_b!r:.60} goes with an encoder, not with attentions: {USAGE}")
     panel = read_panel(attention, tokens, tokens, prettify_tokens=prettify_tokens)
     S = len(panel.left_tokens)
-    if isinstance(start, Tensor) and start.dim() == 0:
-        start = start.item()
+    start = without_tensors(start)
     if start is not None and (not is_integer(start) or not 0 < start < S):
         raise ValueError(
             f"sentence_b_start must be an integer from 1 to {S - 1}, the index of the first token after the first "

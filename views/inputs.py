@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.support.checks import is_integer
+from utils.support.checks import check_tensor, is_integer
 
 DIGITS = 4  # after the decimal point in the data of a page
 MAX_NUMBERS = 20_000_000  # per page: about 120 MB
@@ -113,6 +113,7 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
     """Return the indices, or all for None; ValueError for an index out of range, or for an empty list."""
     if indices is None:
         return list(range(count))
+    indices = without_tensors(indices)
     indices = [indices] if isinstance(indices, (Integral, str)) else list(indices)
     for index in indices:
         if not is_integer(index) or not 0 <= index < count:
@@ -120,6 +121,14 @@ def check_indices(argument: str, indices: int | Iterable[int] | None, count: int
     if not indices:
         raise ValueError(f"{argument}=[] is empty: leave it out for all {count}")
     return [int(index) for index in indices]
+
+
+def without_tensors(index):
+    """Return a tensor as the number, or the list of numbers, that it holds, and anything else as it is."""
+    if not isinstance(index, Tensor):
+        return index
+    check_tensor("index", index, "ids")
+    return index.tolist()
 
 
 def token_index(token: str | int | None, tokens: Sequence[str]) -> int | None:

@@ -104,7 +104,7 @@ def test_shuffled_batches_pad_little_and_depend_on_the_seed():
 
 
 def test_a_batch_of_nothing():
-    with pytest.raises(ValueError, match=r"batch_size=0 takes no text: use 1 or more"):
+    with pytest.raises(ValueError, match=r"batch_size=0 must be a whole number of 1 or more"):
         next(sorted_batches([[1]], 0))
 
 

@@ -226,11 +226,11 @@ def test_pretrain_learns_from_a_batch_with_one_selected_word(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"learning_rate": 0.0}, r"nothing to train with learning_rate=0\.0"),
+        ({"learning_rate": 0.0}, r"learning_rate=0\.0 must lie between 0 and inf"),
         ({"probability": 1.0}, r"probability=1\.0 must lie between 0 and 1"),
         ({"steps": 0}, "steps=0 must be a whole number of 1 or more"),
         ({"batch_size": 0}, "batch_size=0 must be a whole number of 1 or more"),
-        ({"seed": -1}, "seed=-1 must be a whole number of 0 or more"),
+        ({"seed": -1}, "seed=-1 must be a whole number from 0"),
     ],
 )
 def test_settings_refuse_values_that_learn_nothing(settings, message):

@@ -89,7 +89,7 @@ def test_mean_pooling_ignores_padding():
 
 def test_mean_pooling_refuses_bad_masks():
     states = torch.zeros(2, 3, 4)
-    with pytest.raises(ValueError, match=r"masks every token of a row, so there is nothing to average"):
+    with pytest.raises(ValueError, match=r"masks every token of a row: leave at least one 1 in each"):
         mean_pooling(states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
     with pytest.raises(ValueError, match=r"attention_mask has the shape \(2, 2\), last_hidden_state \(2, 3, 4\)"):
         mean_pooling(states, torch.ones(2, 2))

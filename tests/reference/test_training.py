@@ -154,8 +154,8 @@ def test_training_stops_at_a_far_too_high_learning_rate(tokenizer):
         ({"epochs": 0}, r"epochs=0 must be a whole number from 1 to 10,000"),
         ({"batch_size": 0}, r"batch_size=0 must be a whole number of 1 or more"),
         ({"epochs": 2**70}, r"epochs=1180591620717411303424 must be a whole number from 1 to 10,000"),
-        ({"learning_rate": 0.0}, r"nothing to train with learning_rate=0.0"),
-        ({"learning_rate": float("nan")}, r"nothing to train with learning_rate=nan"),
+        ({"learning_rate": 0.0}, r"learning_rate=0.0 must lie between 0 and inf: use a small one"),
+        ({"learning_rate": float("nan")}, r"learning_rate=nan must lie between 0 and inf"),
         ({"max_length": 2}, r"max_length=2 is too small for 2 special tokens and 1 of text: use 3 or more"),
         ({"train": Examples([], [])}, r"got an empty list: pass one text or more"),
         ({"validation": Examples([], [])}, r"got an empty list: pass one text or more"),
@@ -176,7 +176,7 @@ def test_fine_tune_refuses_bad_input(tokenizer, change, message):
 
 def test_fine_tune_refuses_a_frozen_model(tokenizer):
     model = new_model().requires_grad_(False)
-    with pytest.raises(ValueError, match=r"0 weights that require gradients: .* leave the head trainable"):
+    with pytest.raises(ValueError, match=r"0 weights require gradients: leave the head trainable"):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
 
 

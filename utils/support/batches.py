@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from utils.support.checks import check_max_length, check_texts, check_tokenizer
+from utils.support.checks import check_max_length, check_settings, check_texts, check_tokenizer
 
 
 def token_ids(texts: Sequence[str], tokenizer, max_length: int) -> list[list[int]]:
@@ -26,7 +26,9 @@ def model_ids(texts: Sequence[str], model: nn.Module, tokenizer, max_length: int
     """
     check_tokenizer(tokenizer, model.config.vocab_size)
     positions = model.config.max_position_embeddings
-    return token_ids(texts, tokenizer, positions if max_length is None else min(max_length, positions))
+    max_length = positions if max_length is None else max_length
+    check_max_length(max_length, special=2, text=1)
+    return token_ids(texts, tokenizer, min(max_length, positions))
 
 
 def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> dict[str, Tensor]:
@@ -39,8 +41,7 @@ def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> di
 
 def sorted_batches(rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25) -> Iterator[list[int]]:
     """Yield batches of row indices, longest rows first; at most `max_padding` of a row becomes padding."""
-    if batch_size < 1:
-        raise ValueError(f"batch_size={batch_size} takes no text: use 1 or more")
+    check_settings(batch_size=batch_size)
     batch = []
     for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
         if len(batch) == batch_size or (batch and len(rows[index]) < (1 - max_padding) * len(rows[batch[0]])):

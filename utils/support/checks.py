@@ -8,10 +8,11 @@ only: what can be wrong with values is looked at once, where the model is called
 import inspect
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from weakref import WeakKeyDictionary
 
+import psutil
 import torch
 from torch import Tensor
 
@@ -23,10 +24,18 @@ MODERN_COUNTS = (
     "max_position_embeddings",
 )
 COUNTS = (*MODERN_COUNTS, "type_vocab_size")
-MOST_LAYERS = 1000  # more would be built for hours
+MOST_LAYERS = 1000  # building more would take hours
 SPARE = 1024  # rows without a token, by which models fill up their table of embeddings
-SHARES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "norm_eps")  # from 0 to 1
+SHARES = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "norm_eps", "initializer_range")
 MODERN_LAYERS = ("full_attention", "sliding_attention")  # of ModernBERT: global and local ones
+MOST_CHARACTERS = 5_000_000  # of one text: a long novel has three million, and they take seconds
+IDS = (torch.int64, torch.int32)
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+DTYPES = {  # of tensors, by what they hold, and the method that converts others
+    "ids": (IDS, "whole numbers", "long"),
+    "choices": ((torch.bool,), "True and False", "bool"),
+    "numbers": ((*FLOATS, *IDS, torch.bool, torch.int16, torch.int8, torch.uint8), "real numbers", "float"),
+}
 COMPARED = WeakKeyDictionary()  # tokenizers whose ids were found to be those of a model of this size
 
 
@@ -46,9 +55,35 @@ def check_size(name: str, size, minimum: int = 1, maximum: float = math.inf) -> 
 
 
 def check_between(name: str, number, low: float, high: float, usual: str) -> None:
-    """Refuse what is no number between two limits, both left out."""
+    """Check that this is a number between two limits, which are not allowed themselves."""
     if not isinstance(number, Real) or isinstance(number, bool) or not low < number < high:
         raise ValueError(f"{name}={number!r:.80} must lie between {low:g} and {high:g}: {usual}")
+
+
+def check_share(name: str, share) -> None:
+    """Check that this is a number from 0 to 1."""
+    if not isinstance(share, Real) or isinstance(share, bool) or not 0 <= share <= 1:  # NaN is neither
+        raise ValueError(f"{name}={share!r:.80} must be a number from 0 to 1")
+
+
+SETTINGS = {  # of models and of training: what checks each, and its limits
+    **dict.fromkeys((*COUNTS, "batch_size", "steps", "rank"), (check_size,)),
+    **dict.fromkeys(SHARES, (check_share,)),
+    "num_hidden_layers": (check_size, 1, MOST_LAYERS),
+    "epochs": (check_size, 1, 10_000),
+    "patience": (check_size, 0),
+    "seed": (check_size, 0, 10**9),
+    "probability": (check_between, 0, 1, "BERT's is 0.15"),
+    "learning_rate": (check_between, 0, math.inf, "use a small one such as 5e-5"),
+    "alpha": (check_between, 0, math.inf, "16 is usual"),
+}
+
+
+def check_settings(**settings) -> None:
+    """Check each setting by its row of `SETTINGS`."""
+    for name, value in settings.items():
+        check, *limits = SETTINGS[name]
+        check(name, value, *limits)
 
 
 def check_config(config) -> None:
@@ -57,6 +92,8 @@ def check_config(config) -> None:
         if (found := getattr(config, field, built)) != built:
             raise ValueError(f"{field}={found!r} is not built here: use {built!r}")
     check_numbers(config, COUNTS)
+    rows = config.vocab_size + config.max_position_embeddings + config.type_vocab_size
+    check_memory(config, rows, matrices=2)
 
 
 def check_classes(config) -> None:
@@ -70,15 +107,18 @@ def check_numbers(config, counts: Collection[str]) -> None:
     """Refuse counts, shares and a deviation with which no model works, and weights that are stored as codes."""
     if getattr(config, "quantization_config", None):
         raise ValueError("the checkpoint holds quantized weights (quantization_config): save the model as float32")
-    for field in counts:
-        most = MOST_LAYERS if field == "num_hidden_layers" else math.inf
-        check_size(field, getattr(config, field), maximum=most)
-    for field in (*SHARES, "initializer_range"):
-        share = getattr(config, field, 0)
-        if not isinstance(share, Real) or not 0 <= share <= 1:  # NaN is neither
-            raise ValueError(f"{field}={share!r:.80} must be a number from 0 to 1")
+    check_settings(**{field: getattr(config, field) for field in (*counts, *SHARES) if hasattr(config, field)})
     if config.pad_token_id is not None:
         check_size("pad_token_id", config.pad_token_id, 0, config.vocab_size - 1)
+
+
+def check_memory(config, rows: int, matrices: int) -> None:
+    """Check that the weights fit into free memory: a table of so many rows, and layers of so many (H, I) matrices."""
+    H, layer = config.hidden_size, 4 * config.hidden_size + matrices * config.intermediate_size
+    needed, free = 4 * H * (rows + config.num_hidden_layers * layer), psutil.virtual_memory().available
+    if needed > free:
+        sizes = f"weights of {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB of memory are free"
+        raise ValueError(f"hidden_size={H} and the other sizes make {sizes}: use smaller ones")
 
 
 def check_modern_config(config) -> None:
@@ -95,6 +135,7 @@ def check_modern_config(config) -> None:
         if rate := getattr(config, field):
             raise ValueError(f"{field}={rate} is not built here: use 0.0, as ModernBERT does")
     check_numbers(config, MODERN_COUNTS)
+    check_memory(config, config.vocab_size, matrices=3)
     check_heads(config.hidden_size, config.num_attention_heads)
     check_even(config.hidden_size // config.num_attention_heads)
 
@@ -114,7 +155,7 @@ def check_even(head_size: int) -> None:
 
 def check_activation(name: str, known: Collection[str], field: str = "hidden_act") -> None:
     """Refuse an activation that is not among the known ones, and list those."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise ValueError(f'{field}="{name}" is not built here: use one of {", ".join(known)}')
 
 
@@ -161,28 +202,43 @@ def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
 # What goes into the model
 
 
-def check_tensor(name: str, value, remedy: str = "") -> None:
-    """Refuse what is no tensor, such as a list, an array, a text or a tokenizer's dictionary, with a TypeError."""
+def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "") -> None:
+    """Check that this is a tensor that has its values in memory, and holds what `kind` says in `DTYPES`."""
     if not isinstance(value, Tensor):
         remedy = remedy or "torch.tensor([ids]) makes one, and a tokenizer's dictionary goes in as **batch"
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: {remedy}")
+    dtypes, content, method = DTYPES[kind]
+    if torch.compiler.is_compiling():
+        return
+    if value.is_nested or value.layout != torch.strided:
+        layout = "a nested one" if value.is_nested else value.layout
+        raise ValueError(f"{name} must be a dense tensor, got {layout}: convert it, or pad its rows")
+    if value.is_meta:
+        raise ValueError(f"{name} must hold values, and a tensor on the device meta has none: make it on a CPU or GPU")
+    if value.dtype not in dtypes:
+        raise ValueError(f"{name} must hold {content}, got {value.dtype}: convert with .{method}()")
+
+
+def check_ids(name: str, ids: Tensor, size: int | None = None) -> None:
+    """Check that ids are (B, S), not empty, whole, and rows of a table of this size, if it is given."""
+    check_tensor(name, ids, "ids")
+    if ids.dim() != 2 or 0 in ids.shape:
+        raise ValueError(f"{name} must be (B, S), got {tuple(ids.shape)}: one sentence is a batch, ids[None]")
+    if size is not None:
+        check_entries(name, *torch.stack(ids.aminmax()).tolist(), size)
 
 
 def check_shapes(input_ids: Tensor, token_type_ids: Tensor, positions: int) -> None:
     """Refuse ids unless both are (B, S), whole, not empty, and no longer than the model has positions."""
-    if input_ids.dim() != 2 or 0 in input_ids.shape:
-        shape = tuple(input_ids.shape)
-        raise ValueError(f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]")
-    for name, ids in (("input_ids", input_ids), ("token_type_ids", token_type_ids)):
-        if ids.dtype not in (torch.int64, torch.int32):
-            raise ValueError(f"{name} are of {ids.dtype}, not whole numbers: convert them with .long()")
-    check_same_shape("token_type_ids", token_type_ids, input_ids.shape)
+    check_ids("input_ids", input_ids)
+    check_same_shape("token_type_ids", token_type_ids, input_ids.shape, "ids")
     if (S := input_ids.size(1)) > positions:
         raise ValueError(f"{S} tokens, but only {positions} positions: tokenize with max_length={positions}")
 
 
-def check_same_shape(name: str, tensor: Tensor, shape: tuple[int, ...]) -> None:
-    """Refuse what goes with the input unless it has the input's shape, (B, S)."""
+def check_same_shape(name: str, tensor: Tensor, shape: tuple[int, ...], kind: str = "numbers") -> None:
+    """Refuse what goes with the input unless it is a tensor of this kind with the input's shape, (B, S)."""
+    check_tensor(name, tensor, kind)
     if tensor.shape != shape:
         raise ValueError(f"{name} must have the shape {tuple(shape)} of the input, got {tuple(tensor.shape)}")
 
@@ -192,15 +248,14 @@ def checked_mask(
 ) -> Tensor | None:
     """Check what the encoder is called with, (B, S) each; return the attention_mask, None where it hides nothing.
 
-    ValueError for ids that are in no table and for a mask that leaves a row nothing. One read from the device tells.
+    ValueError for ids that are in no table and for a mask that leaves a row nothing. Values are read from the device
+    once.
     """
     if torch.compiler.is_compiling():
         return attention_mask
-    check_tensor("input_ids", input_ids)
+    check_ids("input_ids", input_ids)
     types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
-    check_tensor("token_type_ids", types)
-    check_tensor("attention_mask", mask)
     check_shapes(input_ids, types, config.max_position_embeddings)
     check_same_shape("attention_mask", mask, input_ids.shape)
     facts = [*input_ids.aminmax(), *types.aminmax(), *mask_facts(mask), (mask != 0).all()]
@@ -220,6 +275,13 @@ def check_entries(name: str, lowest: int, highest: int, size: int) -> None:
             raise ValueError(f"{name} hold {limit}, outside 0 … {size - 1}: the table has {size} entries")
 
 
+def check_mask(name: str, mask: Tensor) -> None:
+    """Check the values of a mask, except while torch traces: there are none yet."""
+    check_tensor(name, mask)
+    if not torch.compiler.is_compiling():
+        check_mask_facts(name, *torch.stack(mask_facts(mask)).tolist())
+
+
 def mask_facts(mask: Tensor) -> tuple[Tensor, Tensor]:
     """Whether a mask holds NaN or less than 0, and whether each of its rows leaves a token to see."""
     return (~(mask >= 0)).any(), (mask != 0).any(dim=-1).all()
@@ -235,14 +297,13 @@ def check_mask_facts(name: str, is_other, every_row_sees) -> None:
 
 def check_attention_mask(attention_mask: Tensor, query: Tensor, key: Tensor) -> None:
     """Refuse a mask unless it broadcasts to scores (…, S, T) and leaves each query a key to see."""
+    check_mask("attention_mask", attention_mask)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     shape = (*leading, query.size(-2), key.size(-2))
     sizes = zip(reversed(attention_mask.shape), reversed(shape), strict=False)
     if attention_mask.dim() > len(shape) or any(size not in (1, wanted) for size, wanted in sizes):
         found = tuple(attention_mask.shape)
         raise ValueError(f"attention_mask of shape {found} does not fit scores of shape {shape}")
-    if not torch.compiler.is_compiling():
-        check_mask_facts("attention_mask", *mask_facts(attention_mask))
 
 
 # Texts, vocabularies, labels
@@ -252,6 +313,8 @@ def check_string(text) -> None:
     """Refuse what is no string, with a TypeError."""
     if not isinstance(text, str):
         raise TypeError(f"text must be a string, got {type(text).__name__}: pass one string or a list")
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"text has {len(text):,} characters: pass parts of at most {MOST_CHARACTERS:,}")
 
 
 def check_texts(texts: Sequence[str]) -> None:
@@ -261,11 +324,22 @@ def check_texts(texts: Sequence[str]) -> None:
         raise TypeError(f"texts must be a list of strings, got {kind}: wrap one text in a list")
     if not texts:
         raise ValueError("got an empty list: pass one text or more")
+    for number, text in enumerate(each_text(texts)):
+        if not text.strip():
+            raise ValueError(f"text {number} is empty, so there is nothing to read in it: leave it out")
+
+
+def each_text(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts of a list or stream; TypeError for anything else, ValueError where there is no text at all."""
+    if isinstance(texts, (str, Mapping)) or not isinstance(texts, Iterable):
+        raise TypeError(f"texts must be a list or stream of strings, got {type(texts).__name__}")
+    number = -1
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"text {number} must be a string, got {type(text).__name__}")
-        if not text.strip():
-            raise ValueError(f"text {number} is empty, so there is nothing to read in it: leave it out")
+        yield text
+    if number < 0:
+        raise ValueError("got no text: pass one or more, in a list or in a stream that has not been read before")
 
 
 def as_pairs(texts, pairs) -> list[tuple]:
@@ -282,6 +356,7 @@ def as_pairs(texts, pairs) -> list[tuple]:
 
 def check_max_length(max_length: int, special: int, text: int = 0) -> None:
     """Refuse a length without room for so many special tokens and tokens of text."""
+    check_size("max_length", max_length, 0)
     if max_length < special + text:
         needed = f"{special} special tokens" + (f" and {text} of text" if text else "")
         raise ValueError(f"max_length={max_length} is too small for {needed}: use {special + text} or more")

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from utils.support.checks import is_integer
+from utils.support.checks import check_tensor, is_integer
 
 
 def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tensor:
@@ -14,9 +14,11 @@ def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tenso
     try:
         if isinstance(vectors, (list, tuple)):
             vectors = torch.stack([torch.as_tensor(vector) for vector in vectors])
-        vectors = torch.as_tensor(vectors).detach().to("cpu", torch.float32).contiguous()
+        vectors = torch.as_tensor(vectors)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name} must be numbers, (N, H), as embed() returns them ({error})") from error
+    check_tensor(name, vectors)
+    vectors = vectors.detach().to("cpu", torch.float32).contiguous()
     if vectors.dim() != 2 or not len(vectors) or vectors.size(1) != (size or vectors.size(1)):
         wanted = "(N, H) with one or more" if size is None else f"(Q, {size}) as the vectors are"
         raise ValueError(f"{name} must be {wanted}, got {tuple(vectors.shape)}: take them from embed()")
