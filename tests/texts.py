@@ -44,7 +44,7 @@ def telling_characters() -> list[str]:
 
 
 def in_words(characters: list[str]) -> list[str]:
-    """Texts of 50 words each, one for each character, which stands in its middle."""
+    """Return texts of 50 words, each word with one of the characters in its middle."""
     words = [f"a{character}a" for character in characters]
     return [" ".join(words[start : start + 50]) for start in range(0, len(words), 50)]
 

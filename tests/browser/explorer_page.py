@@ -1,7 +1,7 @@
 """explorer.html in a real browser: the page and its model, for every test of it.
 
 SITE=site takes the page of a built site, as tests/slow does with the pretrained model's; without it one is built
-around a small random model, which is exported sooner.
+around a small random model, which is exported faster.
 """
 
 import functools
@@ -82,7 +82,7 @@ def address(site):
 
 @pytest.fixture(scope="module")
 def running(window, address):
-    """A page in which the model has loaded, and the addresses of all it asked for."""
+    """Return a page with a loaded model, and the addresses of all its requests."""
     asked = []
     window.on("request", lambda request: asked.append(request.url))
     window.goto(address)

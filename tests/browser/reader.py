@@ -216,7 +216,7 @@ def open_query(view, row: int) -> None:
 
 
 def close_query(view, row: int) -> None:
-    """Click the − beside a token."""
+    """Click the − next to a token."""
     view.locator("#expanded #leftText > g").nth(row).locator("rect").nth(1).click()
     expect(view.locator("#collapsed")).to_have_attribute("visibility", "visible")
     expect(view.locator("#expanded")).to_have_attribute("visibility", "hidden")

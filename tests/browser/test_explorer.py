@@ -179,7 +179,7 @@ def test_hostile_text_is_text(running, encoder, tokenizer):
 
 
 def test_no_request_leaves_the_page(running, address, site):
-    """All it asked for lies in its own folder, and its policy refuses the rest: the control asks for it."""
+    """All requests are for files of its folder, and its policy blocks others, as a control shows."""
     page, asked = running
     folder = address.removesuffix("explorer.html")
     names = {url.removeprefix(folder) for url in asked if not url.startswith("blob:")}

@@ -146,7 +146,7 @@ def wait_for_heights(page, still: int = 12) -> None:
 def follow(page, link, target) -> None:
     """Click a link until its target is on the screen, three times at most.
 
-    JupyterLab learns how high a cell is when it passes it: on a busy computer the first click may land beside.
+    JupyterLab measures a cell when it is scrolled past: on a busy computer the first click may miss.
     """
     for last in (False, False, True):
         wait_for_heights(page)

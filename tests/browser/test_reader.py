@@ -1,4 +1,4 @@
-"""What a reader has beside bertviz's drawing: numbers, a threshold, pictures, the keyboard, themes, readable sizes."""
+"""Additions to bertviz's drawing: numbers, a threshold, pictures, the keyboard, themes, readable sizes."""
 
 import re
 
@@ -30,7 +30,7 @@ def enlarge(page, number: int) -> None:
 
 
 # Four drawings of lines, and the heads that they show: a head view of all heads and of one, an enlarged head, and a
-# neuron view. Each tells the heads of a pair in its own way.
+# neuron view. Each reports the heads of a pair in its own way.
 DRAWINGS = {
     "all heads": ("head", {"layer": 5}, range(12)),
     "one head": ("head", {"layer": 5, "heads": [5]}, [5]),
@@ -50,12 +50,12 @@ def open_drawing(page, draw, name: str, folder):
 
 
 def name_in(tokens: list[str], index: int) -> str:
-    """A token as it is told: with its place if the text has it twice."""
+    """Return a token as it is shown: with its index if the text has it twice."""
     return tokens[index] + f" (token {index + 1})" * (tokens.count(tokens[index]) > 1)
 
 
 def read_told(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]] | None:
-    """The pair that is told, as its two places, and each head's weight; None where nothing is told."""
+    """Return the pair in the tooltip, as two indices, and the weight of each head; None without a tooltip."""
     if not text:
         return None
     found = ONE.fullmatch(text) or SEVERAL.fullmatch(text.replace("\n", " "))
@@ -68,14 +68,14 @@ def read_told(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]]
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_pointer_tells_the_line_that_a_reader_sees_under_it(page, draw, pair, tmp_path, name):
-    """A real pointer on 200 points of lines that can be seen, and on each line of 0.2 or more until it is told."""
+    """Move a real pointer to 200 points of visible lines, and to each line of 0.2 or more until its tooltip shows."""
     kind, heads = open_drawing(page, draw, name, tmp_path)
     S = len(pair.tokens)
     ends, weights = reader.line_ends(page, kind, S), pair.attention[5, heads]
     strongest = weights.amax(0)
 
     def tell_at(row: int, column: int, along: float) -> tuple[bool, set[tuple[int, int, int]]]:
-        """Whether what is told here is right, and each (row, column, head) that is."""
+        """Return whether the tooltip here is right, and each (row, column, head) in it."""
         x, y = reader.point(ends[row, column], along)
         page.mouse.move(x, y)
         told = read_told(said(page), pair.tokens)
@@ -322,7 +322,7 @@ def tab_to(page, name: str) -> None:
 
 
 def strongest(pair, weights: torch.Tensor, row: int, place: int) -> str:
-    """The line of a token that is told at this place, as words."""
+    """Return the line of a token in the tooltip at this position, as words."""
     column = int(reader.as_drawn(weights[row]).argsort(descending=True, stable=True)[place])
     return f"{name_in(pair.tokens, row)} → {name_in(pair.tokens, column)} {weights[row, column]:.2f}"
 

@@ -22,12 +22,16 @@ HABITS = {
 }
 # Add docstrings, comments and messages here as they are rewritten.
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "Makefile", ".github/**/*.yml", "CITATION.cff"]
-SCANNED += [f"views/{name}.py" for name in ("__init__", "any_model", "draw", "explore", "figures", "why_near")]
+SCANNED += [
+    f"views/{name}.py"
+    for name in ("__init__", "__main__", "any_model", "draw", "explore", "figures", "inputs", "models", "why_near")
+]
 SCANNED += ["explorer/*.py", "records/*.py", "benchmarks/[!ms]*.py", "benchmarks/s[!p]*.py", "utils/*.py"]
 SCANNED += [f"utils/support/{name}.py" for name in ("scores", "formatting", "rows", "characters", "vectors")]
 TESTED = "attention classifier compiled decoder embeddings encoder encoder_layer evaluation masked_lm modernbert"
 TESTED += " packing pretraining search statistics token_labels tokenization training"
 SCANNED += [f"tests/reference/test_{name}.py" for name in TESTED.split()]
+SCANNED += ["scripts/*.py", *(f"tests/{name}.py" for name in ("conftest", "helpers", "progress", "texts", "slow/*"))]
 FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
 # Quotations: headings, sentences, goals and open questions of notebooks, and messages.
 QUOTED = re.compile(

@@ -1,4 +1,4 @@
-"""The figures that can be dragged, from Python: bad input is refused in words, and pictures are the same again."""
+"""The draggable figures, from Python: errors for invalid input, and pictures that are reproducible."""
 
 import math
 import re

@@ -1,6 +1,8 @@
 """Imports run one way: support, then what notebooks build, then views, exercises and the rest."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,15 @@ def test_tests_import_only_helpers():
             assert parts[0] not in ("benchmarks", "records"), f"tests/{name} imports {item}"
             if parts[0] == "tests":
                 assert not [part for part in parts if part.startswith(("test_", "conftest"))], f"{name}: {item}"
+
+
+def test_mutmut_settings_name_existing_files_and_tests():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
+    *options, expression = settings["pytest_add_cli_args_test_selection"]
+    files = [ROOT / name for name in options if name.startswith("tests/")]
+    assert all((ROOT / name).is_file() for name in settings["only_mutate"])
+    source = "".join(path.read_text("utf-8") for path in files)
+    tests = " ".join(re.findall(r"def (test_\w+)", source))
+    excluded = re.findall(r"not ([a-z_]\w+)", expression)
+    assert len(excluded) > 8
+    assert [name for name in excluded if name not in tests] == []

@@ -206,7 +206,7 @@ def test_a_save_killed_at_any_of_its_steps(tmp_path):
 
 @unix_only
 def test_killed_while_it_fills_an_empty_folder(tmp_path):
-    """There is no model, then a complete one."""
+    """The folder is empty, then it has a complete model."""
     found = run(EVERY_STEP, tmp_path, "empty")
     assert found == sorted(found)
     assert {0, 2} == set(found)

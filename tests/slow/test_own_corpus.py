@@ -23,7 +23,7 @@ ENDINGS = ("ka", "ke")
 def language(count: int, agrees: bool) -> list[str]:
     """Sentences of a grammar: a noun of one of two classes, three words, a verb, and an ending that agrees, or not.
 
-    No neighbour of the ending tells the class: the noun is five words before it.
+    The neighbours of the ending do not determine the class: the noun is five words before it.
     """
     draw = random.Random(0)
     syllables = [consonant + vowel for consonant in "bdfglmnprst" for vowel in "aei"]
@@ -138,7 +138,7 @@ print(len(rows), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 @unix_only
 def test_memory_is_independent_of_text_size(tmp_path):
-    """Texts and rows stay on the disk: beside them 40 MB would be 40 MB of text and some 40 MB of ids."""
+    """Texts and rows stay on disk; in memory they would take 40 MB of text and about 40 MB of ids."""
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(3000)]
     found = []

@@ -1,4 +1,4 @@
-"""What a newcomer types where a notebook says "change me": nothing turns red."""
+"""Edits of a newcomer where a notebook says "change me" raise no error."""
 
 import nbformat
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from publish.notebooks import main_line, run
 from tests.helpers import ROOT
 
-# what stands in several rounds
+# texts that several rounds replace
 FOLLOWS = '{"time": "flies", "flies": "like", "like": "an", "an": "arrow", "arrow": "<end>"}'
 WORD_COUNTS = '{"flies": 4, "tries": 3, "fly": 2, "pie": 2}'
 FIRST_PAIR = '("Time flies like an arrow", "fruit flies like a banana")'
@@ -26,7 +26,7 @@ IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
 
 UNPACK = "def unpack(packed, attention_mask):\n    return "
 
-# by notebook: rounds of edits, each the text that stands there and what is typed instead
+# by notebook: rounds of edits, each a text of the notebook and its replacement
 EDITS = {
     "00_overview": [
         [
@@ -431,7 +431,7 @@ def test_edits_of_a_newcomer_raise_nothing(name, number):
     notebook.cells = main_line(notebook)
     for old, new in EDITS[name][number]:
         cells = [cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source]
-        assert cells, f"{old!r} does not stand in {name} any more"
+        assert cells, f"{old!r} is not in {name} any more"
         for cell in cells:
             cell.source = cell.source.replace(old, new)
     run(notebook, ROOT / "notebooks", timeout=300)

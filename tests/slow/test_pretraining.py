@@ -53,18 +53,18 @@ def test_locked_folder_excludes_other_programs(tmp_path, launch):
     folder = tmp_path / "run"
     tuning = ["scripts/fine_tune.py", "--cpu", "--limit", "41", "--checkpoint", str(DATA / "tiny_bert")]
     tuning = [sys.executable, *launch, *tuning, "--save", str(folder)]
-    going_on = pretraining_command(folder, "--steps", "4", launch=launch)
-    words = {
+    resuming = pretraining_command(folder, "--steps", "4", launch=launch)
+    messages = {
         "contains .run.lock, which is not a file of a model": tuning,
-        "run: wait for it to finish, stop it, or": going_on,
+        "run: wait for it to finish, stop it, or": resuming,
     }
     with at_work_in(folder):
-        for word, command in words.items():
+        for message, command in messages.items():
             done = subprocess.run(
                 command, cwd=ROOT, env=ONE_THREAD, capture_output=True, text=True, check=False, timeout=240
             )
             assert done.returncode != 0
-            assert word in done.stderr
+            assert message in done.stderr
     assert names(folder) == [".run.lock"]
 
 

@@ -1,4 +1,4 @@
-"""The decks as `make slides` makes them: executed, so that their figures are drawn for a slide, and then walked."""
+"""The decks of `make slides`: executed with figures in the size of a slide, and then shown slide by slide."""
 
 import os
 import shutil
@@ -13,8 +13,8 @@ CHAPTERS = sorted(website.NOTEBOOKS.glob("[0-9]*.ipynb"))
 LEAST = 24  # pixels of letters in a figure
 SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
-# Of each slide: what leaves it, which texts and pictures lie on each other, and the letters of its figures, in pixels;
-# a letter of 10 points in a figure has 201.6 / 7.2 of the picture's own.
+# For each slide: elements that overflow, texts and pictures that overlap, and the font size of its figures in pixels;
+# a letter of 10 points in a figure has 201.6 / 7.2 pixels of the picture.
 WALK = """async () => {
 const still = async (slide) => { // a view is fitted a moment after it is drawn
   const heights = () => [...slide.querySelectorAll("iframe")].map((e) => e.getBoundingClientRect().height).join();
@@ -64,7 +64,7 @@ def test_slides_have_no_overflow_or_overlap(path, tmp_path, monkeypatch):
         copy = tmp_path / path.name
         website.execute_one(path, copy, slides.LARGER_TEXT)
         deck = slides.make_slides(copy, tmp_path / "slides")
-    with open_browser() as browser:  # now, since a notebook cannot be executed beside it
+    with open_browser() as browser:  # only now, because a notebook cannot be executed while it is open
         page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.goto(deck.as_uri())
         page.wait_for_function("window.Reveal && Reveal.isReady()")
