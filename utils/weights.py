@@ -10,7 +10,7 @@ from utils.support.checks import check_finite_weights, check_fit, check_tied
 from utils.support.saving import SavedModel
 from utils.support.weight_names import HEADS, RENAMES
 
-LEFT_OUT = ("pooler.", "cls.seq_relationship.")  # ignored where our model has no such head
+IGNORED_PREFIXES = ("pooler.", "cls.seq_relationship.")  # ignored where our model has no such head
 
 
 def rename_weight(name: str) -> str | None:
@@ -45,7 +45,7 @@ def rename_headed_weight(name: str, architecture: str) -> str | None:
     for theirs, ours in HEADS[architecture].items():
         if name.startswith(canonical_name(theirs)):
             return name.replace(canonical_name(theirs), ours)
-    if name.startswith(LEFT_OUT) or name.endswith(BUFFERS):
+    if name.startswith(IGNORED_PREFIXES) or name.endswith(BUFFERS):
         return None
     return f"encoder.{rename_weight(name)}" if is_encoder_weight(name) else name
 
