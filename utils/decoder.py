@@ -108,7 +108,7 @@ class TransformerDecoder(nn.Module):
     """BERT's layers as a decoder with a language-model head, and with cross-attention if `add_cross_attention`."""
 
     def __init__(self, config: BertConfig):
-        """Random weights, in training mode. ValueError unless `config.is_decoder`, and as for the encoder."""
+        """Initialize at random, in training mode. ValueError unless `config.is_decoder`, or as for the encoder."""
         super().__init__()
         check_decoder_config(config)
         self.config = config
@@ -165,7 +165,7 @@ class EncoderDecoder(nn.Module):
     """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3)."""
 
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
-        """Random weights, in training mode; the decoder needs `add_cross_attention` and the encoder's hidden size."""
+        """Initialize at random; the decoder needs `add_cross_attention` and the encoder's hidden size."""
         super().__init__()
         sizes = (encoder_config.hidden_size, decoder_config.hidden_size)
         if sizes[0] != sizes[1]:

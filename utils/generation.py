@@ -38,7 +38,7 @@ class Writer:
     def __init__(
         self, decoder: nn.Module, states: Tensor, mask: Tensor | None, limits: WritingLimits, use_cache: bool = True
     ):
-        """`states` (B, S, H) and `mask` (B, S) are the encoder's."""
+        """Keep the decoder, and the encoder's `states` (B, S, H) and `mask` (B, S), repeated for each beam."""
         self.decoder, self.B = decoder, len(states)
         self.states = states.repeat_interleave(limits.num_beams, dim=0)  # (B · K, S, H)
         self.mask = None if mask is None else mask.repeat_interleave(limits.num_beams, dim=0)  # (B · K, S)
@@ -116,5 +116,5 @@ def beam_search(writer: Writer, limits: WritingLimits) -> Tensor:
 
 
 def take(texts: Tensor, rows: Tensor) -> Tensor:
-    """Of texts (B, N, T) those that rows (B, K) name, (B, K, T)."""
+    """Return the rows (B, K) of texts (B, N, T), as (B, K, T)."""
     return texts.gather(1, rows[..., None].expand(-1, -1, texts.size(-1)))

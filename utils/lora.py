@@ -12,7 +12,7 @@ class LoRA(nn.Module):
     """A frozen linear layer plus a learned product of two thin matrices (Hu et al. 2022, section 4.1)."""
 
     def __init__(self, linear: nn.Linear, rank: int = 8, alpha: float = 16.0):
-        """The first matrix, of `rank` rows, is random and the second is 0, so that nothing changes at first."""
+        """Draw the first matrix, of `rank` rows, and set the second to 0, so that nothing changes at first."""
         super().__init__()
         check_settings(rank=rank, alpha=alpha)
         self.linear, self.scale = linear.requires_grad_(False), alpha / rank

@@ -125,7 +125,7 @@ class ModernEncoder(nn.Module):
     """ModernBERT's encoder (Warner et al. 2024, section 2.1): no position table, a norm before and after the layers."""
 
     def __init__(self, config: ModernBertConfig):
-        """Random weights, in training mode. ValueError for a configuration that is not supported."""
+        """Initialize the weights at random, in training mode. ValueError for an unsupported configuration."""
         super().__init__()
         check_modern_config(config)
         self.config = config
