@@ -607,8 +607,9 @@ def test_save_refuses_what_it_would_destroy(tmp_path, monkeypatch, place, writer
         return
     make(tmp_path / "saved")
     before = (tmp_path / "saved").lstat()
-    with pytest.raises(FileExistsError, match=rf"saved is {kind}, not {wanted}: choose another path"):
-        WRITERS_OF_ALL_KINDS[writer](tmp_path / "saved")
+    for path in (tmp_path / "saved", tmp_path / "missing" / ".." / "saved"):
+        with pytest.raises(FileExistsError, match=rf"saved is {kind}, not {wanted}: choose another path"):
+            WRITERS_OF_ALL_KINDS[writer](path)
     after = (tmp_path / "saved").lstat()
     assert (after.st_ino, after.st_mode, names(tmp_path)) == (before.st_ino, before.st_mode, ["saved"])
 
@@ -679,6 +680,10 @@ found["still"] = saved_number(place / "bound")
 (place / "small" / "results.csv").write_text("mine")
 mount("--bind", place / "small" / "results.csv", place / "results.csv")
 found["file"] = attempt(lambda: write_file(place / "results.csv", "new")), (place / "results.csv").read_text()
+(place / "mine.csv").write_text("mine")
+(place / "two words.csv").write_text("mine")
+mount("--bind", place / "mine.csv", place / "two words.csv")
+found["same disk"] = attempt(lambda: write_file(place / "two words.csv", "new", dry_run=True))
 print(json.dumps(found))
 """
 
@@ -699,7 +704,8 @@ def test_mounts_are_filled_or_refused_before_any_work(tmp_path):
     assert "model could not be saved (" in found["small"]
     assert "No space left on device" in found["small"]
     assert "Read-only file system" in found["readonly"]
-    assert "Device or resource busy" in found["bound"]
+    assert "bound is a mount point or the current folder, and not empty" in found["bound"]
+    assert "two words.csv is a mount point, not a file: choose another path" in found["same disk"]
     assert found["still"] == 1
     assert re.search("results.csv is a mount point, not a file: choose another path", found["file"][0])
     assert found["file"][1] == "mine"

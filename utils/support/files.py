@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,17 +47,28 @@ def check_place(path: str | os.PathLike, kind: str) -> Path:
     """
     path = as_path(path)
     with explain_errors(path):
-        absolute = Path(os.path.realpath(path))
+        # the parent is resolved first, because nope/../link is link where there is no folder nope
+        parent, name = (path, "") if path.name == ".." else (path.parent, path.name)
+        absolute = Path(os.path.realpath(parent), name)
         try:
-            mode = path.lstat().st_mode
+            mode = absolute.lstat().st_mode
         except FileNotFoundError:
             return absolute
     found = next((name for name, is_kind in KINDS.items() if is_kind(mode)), "a device, pipe or socket")
-    if found == "a file" and os.path.ismount(absolute):  # as `docker run -v results.csv:/results.csv` makes it
+    if found == "a file" and is_mount(absolute):  # as `docker run -v results.csv:/results.csv` makes it
         found = "a mount point"
     if found != kind:
         raise FileExistsError(f"{path} is {found}, not {kind}: choose another path")
     return absolute
+
+
+def is_mount(path: Path) -> bool:
+    """Return whether a path is a mount point; `os.path.ismount` misses those on the same disk, which Linux lists."""
+    with suppress(OSError):
+        lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
+        mounts = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines]
+        return str(path) in mounts
+    return os.path.ismount(path)
 
 
 @contextmanager
@@ -123,7 +135,7 @@ def check_content(folder: Path, find_problem: Callable[[Path], str]) -> None:
                 raise ValueError(f"{folder} {problem}")
             seen.add(found)
     with suppress(FileNotFoundError):
-        if files_in(folder) and (os.path.ismount(folder) or folder.samefile(".")):
+        if files_in(folder) and (is_mount(folder) or folder.samefile(".")):
             problem = "is a mount point or the current folder, and not empty"
             raise ValueError(f"{folder} {problem}: save into a new folder in it")
 
