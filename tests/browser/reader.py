@@ -1,6 +1,6 @@
-"""What a reader does with each view, wherever it stands, and what must then be drawn.
+"""Use each view like a reader, on any page, and check what it draws.
 
-`view` is a page or a frame in one, `pair` what it shows. Numbers are read from the SVG and compared with the model's.
+`view` is a page or a frame, `pair` the text that it shows. Numbers are read from the SVG and compared with the model's.
 """
 
 import math
@@ -22,7 +22,7 @@ LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
 
 
 def numbers(view, selector: str, attribute: str) -> torch.Tensor:
-    values = view.locator(selector).evaluate_all(  # as one text, which comes here faster than many numbers
+    values = view.locator(selector).evaluate_all(  # one string, which is transferred faster than many numbers
         "(elements, name) => elements.map((e) => +(e.getAttribute(name) ?? e.style[name])).join(' ')", attribute
     )
     return torch.tensor([float(value) for value in values.split()], dtype=torch.float64)
@@ -33,7 +33,7 @@ def close(found: torch.Tensor, wanted: torch.Tensor, tolerance: float = DRAWN) -
 
 
 def open_in_frames(page, views, folder) -> list:
-    """A page with each view in a frame, as a notebook shows it; the frames, once they are drawn."""
+    """Open a page with each view in a frame, as in a notebook, and return the frames once they are drawn."""
     file = folder / "page.html"
     body = "".join(view._repr_html_() for view in views)
     file.write_text("<!doctype html><meta charset=utf-8>" + body, encoding="utf-8")
@@ -69,13 +69,13 @@ def line_ends(view, name: str, size: int) -> torch.Tensor:
 
 
 def point(ends: torch.Tensor, along: float) -> tuple[float, float]:
-    """A point of a line, `along` from its left end (0) to its right one (1)."""
+    """Return a point of a line, `along` from its left end (0) to its right end (1)."""
     x1, y1, x2, y2 = ends.tolist()
     return x1 + along * (x2 - x1), y1 + along * (y2 - y1)
 
 
 def distances(ends: torch.Tensor, x: float, y: float) -> torch.Tensor:
-    """How far each line (…, 4) passes from a point of the drawing."""
+    """Return the distance of each line (…, 4) from a point of the drawing."""
     x1, y1, x2, y2 = ends.unbind(-1)
     return ((y2 - y1) * (x - x1) - (x2 - x1) * (y - y1)).abs() / torch.hypot(x2 - x1, y2 - y1)
 
@@ -95,7 +95,7 @@ def leave(view) -> None:
 
 
 def part(pair, name: str) -> tuple[slice, slice]:
-    """Rows and columns of a part of the pair, such as "ab"."""
+    """Return the rows and columns of a part of the pair, such as "ab"."""
     sentences = {"a": slice(0, pair.start), "b": slice(pair.start, None)}
     return sentences[name[0]], sentences[name[1]]
 
@@ -143,7 +143,7 @@ def check_head_lines(view, weights: torch.Tensor) -> None:
 
 
 def use_model_view(view, pair, layers=range(6)) -> None:
-    """`layers` are those that the view includes."""
+    """Use a model view that includes these `layers`."""
     attention, A = pair.attention[list(layers)], pair.attention.size(1)
     detail = ".attn-line-group"
     check_model_lines(view, attention)
@@ -173,7 +173,7 @@ def check_model_lines(view, weights: torch.Tensor) -> None:
 
 
 def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
-    """`layer` and `head` are those the view starts with; it ends with them too."""
+    """Use a neuron view that starts, and ends, with this `layer` and `head`."""
     check_neuron_lines(view, pair.attention[layer, head])
     open_query(view, 8)
     check_computation(view, pair, layer, head, 8)
@@ -223,7 +223,7 @@ def close_query(view, row: int) -> None:
 
 
 def check_computation(view, pair, layer: int, head: int, row: int) -> None:
-    """q, k, q × k, q · k / √D and softmax, as the opened neuron view draws them for one token."""
+    """Check q, k, q × k, q · k / √D and softmax of one token in an opened neuron view."""
     query, keys = pair.queries[layer, head, row].double(), pair.keys[layer, head].double()
     assert close(numbers(view, "#queries .element", "data-value"), pair.queries[layer, head])
     assert close(numbers(view, "#keys .element", "data-value"), keys)
@@ -236,7 +236,7 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
 
 
 def cropped(view) -> list[str]:
-    """What is drawn where no scrolling leads, and by how many pixels a page is too wide or a frame too low."""
+    """Return what is drawn out of reach, and by how many pixels a page is too wide or a frame too low."""
     out = view.locator("text, rect, line, select").evaluate_all(
         """(elements) => elements.filter((e) => {
             const box = e.getBoundingClientRect(), scroller = e.closest("#vis");

@@ -1,4 +1,4 @@
-"""One sentence through the encoder, in a real browser: real numbers, a reader's own text, nothing that leaves."""
+"""explorer.html in a real browser: torch's numbers, your own text, and no requests to elsewhere."""
 
 import re
 import time
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.long
 
 
 def test_the_first_paint_needs_no_model(page, address):
-    """Its numbers are torch's own; so few bytes come first, and at most 60 MB in all."""
+    """Opening the page fetches only the page itself, and draws the saved sentence."""
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     start = time.perf_counter()
@@ -63,7 +63,7 @@ def test_a_readers_own_text_has_torchs_numbers(running, encoder, tokenizer, last
 
 
 def test_an_answer_comes_soon_while_one_types(running):
-    """Without Enter, and after the newest text only."""
+    """Typing needs no Enter, and only the newest text is answered."""
     page, _ = running
     page.locator("#second").fill("")
     page.locator("#first").fill("")
@@ -75,8 +75,8 @@ def test_an_answer_comes_soon_while_one_types(running):
     assert 0 < seconds < 10  # a second where nothing else runs
 
 
-def test_nothing_is_fetched_before_the_reader_asks(page, address):
-    """Typing is no request for 46 MB; Enter is one, and from then on typing is answered."""
+def test_nothing_is_fetched_before_a_request(page, address):
+    """Typing does not fetch 46 MB, but Enter does, and from then on typing is answered."""
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(address)
@@ -99,7 +99,7 @@ def test_a_button_is_a_request(page, address, way):
 
 
 def test_the_token_that_is_followed_stays_while_the_text_changes(running):
-    """At its place, then where it went; without it token 2, and when it comes back, it is followed again."""
+    """The token is followed to its new position; if it disappears, token 2 is, until it comes back."""
     page, _ = running
 
     def followed(words: int) -> str:
@@ -127,7 +127,7 @@ def test_the_token_that_is_followed_stays_while_the_text_changes(running):
     assert followed(15) == "10 it"
 
 
-def test_a_repeated_token_is_told_with_its_place(running):
+def test_repeated_token_is_named_with_its_position(running):
     page, _ = running
     send(page, "word by word")
     page.locator("#weights tbody td").nth(1 * 5 + 3).hover()
@@ -179,7 +179,7 @@ def test_hostile_text_is_text(running, encoder, tokenizer):
 
 
 def test_no_request_leaves_the_page(running, address, site):
-    """All requests are for files of its folder, and its policy blocks others, as a control shows."""
+    """All requests go to the page's folder, and its policy blocks others, which the control sends."""
     page, asked = running
     folder = address.removesuffix("explorer.html")
     names = {url.removeprefix(folder) for url in asked if not url.startswith("blob:")}
@@ -209,7 +209,7 @@ def test_page_from_folder_explains_why_it_is_static(page, site, encoder, tokeniz
     assert page.heard == []
 
 
-def test_files_that_are_missing_are_named_and_asked_for_again(page, address, site):
+def test_missing_files_are_named_and_fetched_on_request(page, address, site):
     encoder = site / explorer.ASSETS / "encoder.onnx.gzip"
     hidden = encoder.rename(encoder.with_suffix(".hidden"))
     page.goto(address)
@@ -218,7 +218,7 @@ def test_files_that_are_missing_are_named_and_asked_for_again(page, address, sit
     assert "encoder.onnx.gzip is not there (404)" in said
     page.locator("#first").press_sequentially("ness")
     page.wait_for_timeout(1000)
-    assert page.locator("#status").inner_text() == said  # only the reader asks again
+    assert page.locator("#status").inner_text() == said  # only Enter tries again
     assert "computed here" in send(page, "good")
 
 
@@ -236,7 +236,7 @@ def test_token_layer_and_head_are_chosen_with_arrow_keys(page, address, last):
     assert (page.locator("#layer").input_value(), page.locator("#head").input_value()) == tuple(map(str, last))
 
 
-def test_numbers_are_told_on_hover_and_on_focus(page, address, encoder):
+def test_tooltip_shows_numbers_on_hover_and_focus(page, address, encoder):
     page.goto(address)
     tip, weights = page.locator("#tip"), drawn(page, "weights").view(7, 7)
     page.locator("#weights tbody td").nth(2 * 7 + 1).hover()
@@ -257,7 +257,7 @@ def test_numbers_are_told_on_hover_and_on_focus(page, address, encoder):
 
 
 def test_the_tokenizer_gives_our_ids(page, tokenizer):
-    """On generated strings, chosen words and words around every telling character, where a naive one does not."""
+    """It agrees on generated strings, chosen words and special characters, unlike a naive tokenizer."""
     texts = generated_strings(2000 if BUILT else 400) + WORDS + in_words(telling_characters())
     wanted = [tokenizer.encode(text) for text in texts]
     page.add_script_tag(content=own_text("draggable/tokenizer.js"))
@@ -278,8 +278,8 @@ def test_the_tokenizer_gives_our_ids(page, tokenizer):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_read_it(page, address, width, scheme):
-    """No sideways scrolling at any width, and none of the rules of axe-core is broken."""
+def test_page_is_accessible(page, address, width, scheme):
+    """There is no horizontal scrolling at any width, and no violation of axe-core's rules."""
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     page.goto(address)
@@ -288,7 +288,7 @@ def test_everybody_can_read_it(page, address, width, scheme):
 
 
 def test_paper_has_every_colour(page, address):
-    """Also of a page that is dark on the screen; a number's colour is the one that the light page gives it."""
+    """This includes pages that are dark on screen: printed numbers have the colours of the light page."""
     page.goto(address)
     cell = page.locator("#weights tbody td").nth(7)  # the largest weight of the second row
     ground = "(e) => getComputedStyle(e).backgroundColor"

@@ -1,4 +1,4 @@
-"""What explorer.html explains, in a real browser: one weight, the scale, a pair, an ending and a link."""
+"""explorer.html in a real browser: the explanations of a weight, the scale, a pair and the ending, and links."""
 
 import math
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def computed(encoder, tokenizer):
-    """All that torch computes of a text, layers first, and its tokens."""
+    """Return a function from a text to its tokens and all of torch's results, layers first."""
 
     def compute(*texts):
         batch = tokenizer(*texts)
@@ -53,7 +53,7 @@ def number(text: str) -> float:
 
 
 def close(found, wanted: torch.Tensor, tolerance: float) -> bool:
-    """Of the largest number, or of 1."""
+    """Compare relative to the largest number, or to 1."""
     wanted = torch.as_tensor(wanted)
     return bool((torch.tensor(found) - wanted).abs().max() <= tolerance * max(1, wanted.abs().max()))
 
@@ -97,8 +97,8 @@ def test_one_weight_is_taken_apart(page, address, computed, last, matrix, way):
     assert page.heard == []
 
 
-def test_the_parts_tell_their_numbers(page, address, computed):
-    """Query, key and products, under the pointer and to arrow keys."""
+def test_tooltip_shows_numbers_of_vectors_and_products(page, address, computed):
+    """This covers query, key and products, with the pointer and with arrow keys."""
     page.goto(address)
     page.locator("#weights tbody td").nth(2 * 7 + 1).click()
     torchs = computed(explorer.SENTENCE)
@@ -129,7 +129,7 @@ def test_followed_token_is_kept_until_another_is_chosen(page, address):
 
 
 def test_the_slider_divides(page, address, computed):
-    """From 1 to twice the root of D, which lies in the middle; by keys and by the pointer."""
+    """It ranges from 1 to 2√D with √D in the middle, and works by keyboard and pointer."""
     page.goto(address)
     page.locator("#scale summary").click()
     page.locator("#tokens button").nth(3).click()
@@ -190,7 +190,7 @@ def table(page) -> list[list[str]]:
 
 
 def test_a_pair_and_its_control_have_torchs_differences(running, computed):
-    """Weight that moves is half the sum of the differences of a row, as in notebook 07."""
+    """The weight that moves is half the sum of a row's absolute differences, as in notebook 07."""
     page, _ = running
     keep(page, TIRED)
     assert "is the kept one" in page.locator("#pair-how").inner_text()
@@ -231,7 +231,7 @@ def test_a_pair_and_its_control_have_torchs_differences(running, computed):
     assert page.locator("#head").input_value() == "0"
 
 
-def test_a_pair_of_other_lengths_is_aligned_or_refused_in_words(running, computed):
+def test_pair_of_other_length_is_aligned_or_refused(running, computed):
     page, _ = running
     keep(page, "the cat sat on the mat")
     send(page, "the black cat sat on the carpet")
@@ -250,7 +250,7 @@ def test_a_pair_of_other_lengths_is_aligned_or_refused_in_words(running, compute
     assert not page.locator("#pair-shown").is_visible()
 
 
-def test_tokens_that_stand_for_one_another_are_found(page, address):
+def test_align_finds_corresponding_tokens(page, address):
     page.goto(address)
     cases = (
         ("a b c", "a x c", [[[0], [0]], [[1], [1]], [[2], [2]]]),
@@ -317,15 +317,15 @@ def test_the_ending_compares_the_readers_sentences(running, encoder, tokenizer):
 
 
 def shares_drawn(page, first: str, other: str, encoder, tokenizer, tolerance: float) -> torch.Tensor:
-    """The shares that the page has drawn, which are torch's: they add up to the cosine that it tells."""
+    """Return the shares that the page draws, checking that they agree with torch and add up to the cosine."""
     with torch.inference_mode():
         states = [encoder(**tokenizer(text)).last_hidden_state[0] for text in (first, other)]
     wanted = shares_of_cosine(*states)
     found = torch.tensor(page.evaluate("[...parts.ending.near.shares]")).view_as(wanted)
     assert (found - wanted).abs().max() <= tolerance
     for side, name in enumerate(("near-left", "near-right")):
-        told = [number(text) for text in page.locator(f"#{name} small").all_inner_texts()]
-        assert close(told, found.sum(dim=1 - side), 0.0051)
+        totals = [number(text) for text in page.locator(f"#{name} small").all_inner_texts()]
+        assert close(totals, found.sum(dim=1 - side), 0.0051)
     at = page.locator("#near-with").input_value()
     cosine = page.evaluate(f"parts.ending.cosines[{at}]")
     assert abs(found.sum() - cosine) <= 1e-5
@@ -353,7 +353,7 @@ def test_why_they_are_near_adds_up_before_the_model_is_there(page, address, enco
 
 
 @pytest.mark.parametrize("way", ["pointer", "keys"])
-def test_a_pairs_share_and_a_tokens_total_are_told(page, address, encoder, tokenizer, way):
+def test_near_shows_share_of_pair_and_total_of_token(page, address, encoder, tokenizer, way):
     page.goto(address)
     found = shares_drawn(page, explorer.SENTENCE, explorer.ENDING[0], encoder, tokenizer, EXACT)
     left, right = (page.locator(f"#near-{side} button") for side in ("left", "right"))
@@ -402,7 +402,7 @@ def test_signs_differ_in_colour_and_form(page, address):
         assert (plus[1], minus[1]) == ("none", "5px, 4px")
 
 
-def test_the_readers_sentences_are_shared_out(running, encoder, tokenizer):
+def test_shares_of_own_sentences(running, encoder, tokenizer):
     page, _ = running
     page.locator("#ready").click()
     page.locator("#near-with").select_option("0")
@@ -433,7 +433,7 @@ def test_the_curve_is_the_cosine_to_the_embedding(page, address, computed):
     assert labels == [f"{value:.2f}".replace("-", "−") for value in wanted.tolist()]
 
 
-def test_from_a_folder_nothing_is_asked_for(page, site):
+def test_page_from_folder_fetches_nothing(page, site):
     page.goto((site / "explorer.html").as_uri() + "#s=other&l=2")
     assert page.locator("#layer").input_value() == "2"
     assert page.locator("#first").input_value() == explorer.SENTENCE
@@ -443,7 +443,7 @@ def test_from_a_folder_nothing_is_asked_for(page, site):
 
 
 def links_of(page) -> str:
-    """The address once it stands still."""
+    """Return the address once it no longer changes."""
     page.wait_for_timeout(400)
     return page.url
 
@@ -472,8 +472,8 @@ def test_a_link_leads_back_without_the_model(page, address):
     assert links_of(page) == link
 
 
-def test_a_link_with_texts_waits_for_the_reader(running, address):
-    """The boxes hold its text, nothing is fetched; Enter brings all of it back."""
+def test_link_with_texts_waits_for_enter(running, address):
+    """Its text appears in the boxes without fetching anything; Enter restores the rest."""
     page, _ = running
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator("#pair-examples button").nth(1).click()
@@ -486,8 +486,8 @@ def test_a_link_with_texts_waits_for_the_reader(running, address):
     expect(page.locator("#status")).to_contain_text("The link is copied")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url
-    told = ("one-words", "pair-words", "pair-lines", "nearer", "spread")
-    before = [page.locator(f"#{name}").inner_text() for name in told]
+    shown = ("one-words", "pair-words", "pair-lines", "nearer", "spread")
+    before = [page.locator(f"#{name}").inner_text() for name in shown]
     other, asked = page.context.new_page(), []
     other.on("request", lambda request: asked.append(request.url))
     other.goto(link)
@@ -502,7 +502,7 @@ def test_a_link_with_texts_waits_for_the_reader(running, address):
     other.locator("#first").press("Enter")
     expect(other.locator("#pair .pair-held").first).to_have_text("control: oak → pine", timeout=PATIENCE)
     expect(other.locator("#nearness .name").first).to_have_text("the dog sleeps", timeout=PATIENCE)
-    assert [other.locator(f"#{name}").inner_text() for name in told] == before
+    assert [other.locator(f"#{name}").inner_text() for name in shown] == before
     assert links_of(other) == link
     other.close()
 
@@ -536,8 +536,8 @@ def test_a_hostile_address_is_inert(page, address, hash_):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_everybody_can_read_what_is_explained(running, width):
-    """A pair, a control and an error are there; no sideways scrolling, and no rule of axe-core is broken."""
+def test_explanations_are_accessible(running, width):
+    """With a pair, a control and an error, nothing scrolls horizontally, and axe-core finds no violations."""
     page, _ = running
     size = page.viewport_size
     page.set_viewport_size({"width": width, "height": 900})
@@ -557,7 +557,7 @@ def test_everybody_can_read_what_is_explained(running, width):
 
 @pytest.mark.parametrize("words", [16, 46])
 def test_paper_holds_every_column(running, words):
-    """Of the matrices, however many tokens there are: paper cannot be scrolled."""
+    """Printed matrices fit the page for any number of tokens."""
     page, _ = running
     size = page.viewport_size
     keep(page, "word " * words)

@@ -80,7 +80,7 @@ def test_a_readers_own_sentence_is_answered(page, encoder, tokenizer):
     assert page.heard == []
 
 
-def test_the_console_is_heard(page):
+def test_console_errors_are_recorded(page):
     """The control of the tests above, which find it empty: an error of the page, and a request that it refuses."""
     page.evaluate("setTimeout(() => { throw new Error('on purpose'); })")
     page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")

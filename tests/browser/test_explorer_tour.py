@@ -1,4 +1,4 @@
-"""What explorer.html opens and asks, in a real browser: sums, a token's flow, stops to guess first, and the tour."""
+"""explorer.html in a real browser: sums, the flow of a token, guesses, and the tour."""
 
 import re
 
@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from explorer import explorer
 from tests.browser.explorer_page import address, axe_violations, encoder, follow, last, site
 
-HALF = 1e-3  # of the saved rows, which are stored as float16
+HALF = 1e-3  # tolerance of the saved rows, which are stored as float16
 GUESSES = ("looks", "added", "active", "turned")
 __all__ = ["address", "encoder", "last", "site"]
 pytestmark = pytest.mark.long
@@ -21,7 +21,7 @@ def number(text: str) -> float:
 
 @pytest.fixture(scope="module")
 def computed(encoder, tokenizer):
-    """What torch computes of the saved sentence, by name, layers first."""
+    """Return torch's results for the saved sentence by name, layers first."""
     batch = tokenizer(explorer.SENTENCE)
     with torch.inference_mode():
         out = encoder(**batch, output_hidden_states=True, output_attentions=True)
@@ -95,7 +95,7 @@ def test_a_token_flows_through_the_layers(page, address, encoder, computed):
     expect(page.locator("#flow-play")).to_have_text("Play again")
 
 
-def test_nothing_plays_for_who_wants_no_motion(page, address):
+def test_reduced_motion_disables_playing(page, address):
     page.emulate_media(reduced_motion="reduce")
     page.goto(address)
     expect(page.locator("#flow-play")).to_be_hidden()
@@ -106,7 +106,7 @@ def test_nothing_plays_for_who_wants_no_motion(page, address):
 
 @pytest.mark.parametrize("name", GUESSES)
 def test_a_guess_covers_its_answer(page, address, computed, name):
-    """The answer is what torch gives; it is to be seen, and read out, after the guess only."""
+    """The answer agrees with torch, and is visible and read out only after the guess."""
     page.goto(address)
     follow(page, layer=1, head=7, token=3)
     host = page.locator(f"#guess-{name}")
@@ -141,7 +141,7 @@ def test_a_guess_covers_its_answer(page, address, computed, name):
 
 
 def test_the_tour_by_keyboard_alone(page, address):
-    """Each stop shows what it speaks of; one more Tab leads there; in the end all is as it was before."""
+    """Each stop shows its subject, which Tab reaches, and the end restores the initial state."""
     page.goto(address)
     follow(page, layer=1, head=5, token=4)
     page.locator("#first").fill("my own words")
@@ -200,8 +200,8 @@ def test_escape_ends_the_tour_and_back_goes_back(page, address):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_everybody_can_read_what_is_open(page, address, width):
-    """A sum, a guess and the tour are open: no sideways scrolling, and no rule of axe-core is broken."""
+def test_open_page_is_accessible(page, address, width):
+    """With a sum, a guess and the tour open, nothing scrolls horizontally, and axe-core finds no violations."""
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(address)
     page.locator("#three-rows summary").click()
@@ -254,8 +254,8 @@ def test_the_tours_panel_does_not_cover_what_it_speaks_of(page, address, size):
     assert page.heard == []
 
 
-def test_what_is_not_asked_for_stays_folded(page, address):
-    """The page is shorter by it; a chosen cell opens its explanation."""
+def test_explanations_are_folded_at_first(page, address):
+    """This shortens the page; choosing a cell opens its explanation."""
     page.goto(address)
     folded = page.locator("details")
     assert folded.count() >= 5

@@ -1,4 +1,4 @@
-"""The figures that can be dragged: what a hand does to them, and the numbers that they then show."""
+"""Draggable figures show torch's numbers after any use by hand."""
 
 import json
 import random
@@ -17,13 +17,12 @@ from tests.browser.figure_examples import (
     FIGURES,
     NAMES,
     drag,
+    handle_positions,
     learn,
     open_figure,
-    places,
     slide_pin,
     some_reviews,
     texts_of,
-    words_of,
 )
 from views import figures
 from views.models import visible
@@ -44,16 +43,16 @@ def test_fifty_states_reached_by_hand_show_torchs_numbers(page, tmp_path, name):
 @pytest.mark.parametrize("width", [1280, 640, 390])  # 640: a window of 1,280 at 200 %
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @every_figure
-def test_it_can_be_read_and_reached_everywhere(page, tmp_path, name, scheme, width):
+def test_figure_is_accessible_at_every_width(page, tmp_path, name, scheme, width):
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 900})
     open_figure(page, FIGURES[name].make(NAMES), tmp_path)
     expect(page.locator(f"html.{scheme}")).to_be_attached()
     assert Axe().run(page).response["violations"] == []
     assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
-    # a circle or a square to tick has its label's room
+    # radio buttons and checkboxes are as large as their labels
     pressed = "button, select, .handle, label, input:not([type=radio], [type=checkbox])"
-    boxes = [box for one in page.locator(pressed).all() if (box := one.bounding_box())]  # none of what is not shown
+    boxes = [box for one in page.locator(pressed).all() if (box := one.bounding_box())]  # None for hidden elements
     assert page.locator(":is([type=radio], [type=checkbox]):not(label *)").count() == 0
     assert min(min(box["width"], box["height"]) for box in boxes) >= 24
 
@@ -83,7 +82,7 @@ def test_frame_fits_figure_and_replaces_picture(page, tmp_path, name):
 
 
 @every_figure
-def test_it_prints(page, tmp_path, name):
+def test_figure_prints_without_help(page, tmp_path, name):
     open_figure(page, FIGURES[name].make(NAMES), tmp_path)
     page.emulate_media(media="print")
     assert page.locator("#help").is_hidden()
@@ -92,7 +91,7 @@ def test_it_prints(page, tmp_path, name):
 
 
 @every_figure
-def test_it_is_small_and_needs_nothing(name):
+def test_figure_is_small_and_self_contained(name):
     page = FIGURES[name].make(NAMES).page
     drawing = (figures.FOLDER / f"{name}.js").read_text("utf-8")
     assert len(drawing.encode()) <= 15_000
@@ -100,13 +99,13 @@ def test_it_is_small_and_needs_nothing(name):
 
 
 def test_merges_are_those_of_the_librarys_trainer(page, tmp_path):
-    """Where two pairs are equally frequent it prefers the older pieces, in the order of the characters it is given."""
+    """In a tie, the trainer prefers older pieces, in the order of the characters that it is given."""
     texts = [text for text in some_reviews()[:10] if text.isascii()]
     open_figure(page, figures.merges(texts, 60), tmp_path)
     page.locator("input[type=range]").press("End")
-    counts = Counter(word for text in texts for word in words_of(text) if word.isalpha())
+    counts = Counter(word for text in texts for word in figures.split_words(text) if word.isalpha())
     single = learn(counts, 0)[0][1]
-    single += sorted(set("".join(counts)) - set(single))  # it takes in each character also without ##
+    single += sorted(set("".join(counts)) - set(single))  # the trainer also adds each character without ##
     trained = Tokenizer(WordPiece())
     trained.pre_tokenizer = WhitespaceSplit()
     trainer = WordPieceTrainer(vocab_size=len(single) + 60, special_tokens=single, show_progress=False)
@@ -130,7 +129,7 @@ def test_changed_value_marks_rows_that_see_it(page, tmp_path):
 
 
 def test_a_head_under_another_arrow_can_still_be_taken(page, tmp_path):
-    """The average runs over the query where it points to a key, which is where readers drag it."""
+    """The average covers the query when that points to a key, which is where readers drag it."""
     keys = [[2, 2.5], [-2.5, 1], [1.5, -2.5]]
     open_figure(page, figures.attention_in_the_plane([0.6, 0.9], keys, tokens=NAMES, asking=1), tmp_path)
     query, box = page.locator(".handle").last, page.locator("svg").bounding_box()
@@ -146,12 +145,12 @@ def test_where_both_move_the_arrows_turn_and_the_product_stays(page, tmp_path):
     open_figure(page, figures.rotary_turn(), tmp_path)
     query, key = page.locator(".strip input").all()
     product, heads = page.locator("b[data-value]"), page.locator(".handle")
-    first, places_before = float(product.get_attribute("data-value")), places(page)
+    first, positions_before = float(product.get_attribute("data-value")), handle_positions(page)
     page.get_by_role("checkbox").check()
     slide_pin(page, key, 8)
     assert [query.input_value(), key.input_value()] == ["11", "8"]
     assert float(product.get_attribute("data-value")) == pytest.approx(first, abs=1e-9)
-    assert (places(page) - places_before).abs().amax(dim=1).min() > 0.5
+    assert (handle_positions(page) - positions_before).abs().amax(dim=1).min() > 0.5
     assert "and so does their product" in page.locator("#say").text_content()
     slide_pin(page, key, 11)  # the query has no room
     assert [query.input_value(), key.input_value()] == ["11", "8"]
@@ -201,7 +200,7 @@ def test_the_words_numbers_are_changed_by_keys_too(page, tmp_path):
     strip.press("ArrowUp")
     at += -1 if at else 1
     moved = [new - old for new, old in zip(json.loads(strip.get_attribute("data-values")), first, strict=True)]
-    assert [place for place, by in enumerate(moved) if by > 0] == [at]
+    assert [index for index, by in enumerate(moved) if by > 0] == [at]
     assert strip.get_attribute("aria-valuetext").startswith(f"number {at}: ")
 
 
@@ -237,7 +236,7 @@ def test_three_largest_shares_are_marked_until_a_choice(page, tmp_path):
 
 
 def test_few_bars_are_drawn_whole(page, tmp_path):
-    """Each path's height, in its strip's own scale, is the strip's half at most."""
+    """No bar is higher than half of its strip."""
     open_figure(page, FIGURES["sum_and_scale"].make(NAMES), tmp_path)
     heights = page.locator(".row svg path[fill]").evaluate_all(
         "(all) => all.flatMap((e) => [...(e.getAttribute('d') ?? '').matchAll(/v(-?[\\d.e-]+)h/g)].map((m) => +m[1]))"

@@ -1,4 +1,4 @@
-"""Saved views and figures in Firefox: they are drawn, tell numbers, follow pointer and keys, and save pictures."""
+"""Saved views and figures work in Firefox: drawing, tooltips, pointer, keyboard and saved pictures."""
 
 import time
 
@@ -44,7 +44,7 @@ def test_the_head_view_follows_the_pointer_and_the_keys(firefox, draw, pair, tmp
     assert firefox.evaluate("!document.getElementById('ring').hidden")
 
 
-def test_the_pointer_tells_the_line_under_it(firefox, draw, pair, tmp_path):
+def test_tooltip_names_the_line_under_the_pointer(firefox, draw, pair, tmp_path):
     firefox.open(draw["head"](layer=5, heads=[5, 9]).save(tmp_path / "view.html").as_uri())
     firefox.point_at("#attention [head-index='9'] [left-token-index='6'] [right-token-index='3']")  # below head 5's
     first, second = pair.attention[5, [5, 9], 6, 3].tolist()
@@ -64,20 +64,20 @@ def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, tmp_pa
 
 
 def shown(firefox, selector: str) -> torch.Tensor:
-    """The whole numbers behind what these elements show rounded."""
+    """Return the unrounded numbers of these elements."""
     numbers = firefox.evaluate(f"[...document.querySelectorAll('{selector}')].map((e) => +e.dataset.value)")
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-def test_an_arrow_is_dragged(firefox, tmp_path):
+def test_firefox_drags_an_arrow(firefox, tmp_path):
     keys = torch.tensor([[2, 2.5], [-2.5, 1], [1.5, -2.5]], dtype=torch.float64)
     view = figures.attention_in_the_plane([0.6, 0.9], keys, tokens=["time", "flies", "arrow"], asking=1)
     firefox.open(view.save(tmp_path / "figure.html").as_uri())
     for to in ((120, 90), (300, 260), (90, 330), (250, 120)):
         firefox.drag(".handle", 3, to)
         firefox.press(RIGHT, DOWN)
-        place = firefox.evaluate("(({x, y}) => [+x, +y])([...document.querySelectorAll('.handle')].at(-1).dataset)")
-        query = torch.tensor(place, dtype=torch.float64)
+        point = firefox.evaluate("(({x, y}) => [+x, +y])([...document.querySelectorAll('.handle')].at(-1).dataset)")
+        query = torch.tensor(point, dtype=torch.float64)
         average, weights = scaled_dot_product_attention(query[None, None], keys[None], keys[None])
         table = shown(firefox, "td[data-value]").view(3, 4)
         assert torch.allclose(table[:, 0], keys @ query, atol=1e-5)

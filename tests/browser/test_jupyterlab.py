@@ -1,4 +1,4 @@
-"""A running JupyterLab in which a reader opens a notebook, runs it and uses its views."""
+"""A reader opens and runs notebooks in JupyterLab, and uses their views."""
 
 import random
 import re
@@ -18,7 +18,7 @@ from tests.helpers import ROOT
 
 @pytest.fixture(scope="module")
 def jupyterlab(browser, draw, tmp_path_factory):
-    """A function from a notebook's name to its address on a running server; stopped, kernels and all, in the end."""
+    """Yield a function from a notebook's name to its address on a running server."""
     tmp_path = tmp_path_factory.mktemp("jupyterlab")
     write_notebook(tmp_path)
     write_notebook(tmp_path, "explore", EXPLORE)
@@ -30,7 +30,7 @@ def jupyterlab(browser, draw, tmp_path_factory):
 
 
 def write_notebook_from_elsewhere(path: Path, view) -> None:
-    """A notebook saved with a view in its output, which this computer has no reason to trust."""
+    """Write a notebook with a saved view in its output, which JupyterLab does not trust."""
     cell = nbformat.v4.new_code_cell("head_view(attentions, tokens)", execution_count=1)
     data = {"text/html": view._repr_html_(), "text/plain": repr(view)}
     cell.outputs = [nbformat.v4.new_output("execute_result", data, execution_count=1)]
@@ -49,7 +49,7 @@ def test_a_reader_runs_the_notebook_and_uses_its_views(page, jupyterlab, pair):
     reader.check_neuron_lines(first, pair.attention[1, 3])
     for view in (head, model, first, second):
         assert reader.cropped(view) == []
-    for index in range(len(VIEWS)):  # the text for where frames are dropped
+    for index in range(len(VIEWS)):  # the text for when frames are removed
         assert not cells.nth(index + 1).locator(".jp-OutputArea-output p").is_visible()
     for theme, mode in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
         page.get_by_role("menuitem", name="Settings", exact=True).click()
@@ -73,7 +73,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
         box.press("Enter")
 
     expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
-    expect(output.locator("iframe:visible")).to_have_count(1)  # the view for where there are no boxes is hidden
+    expect(output.locator("iframe:visible")).to_have_count(1)  # the view without widgets is hidden
     expect(view.locator("#layer")).to_have_value("3")
     type_into(first, "Fruit flies")
     expect(view.locator("#left text")).to_have_text(["[CLS]", "fruit", "flies", "[SEP]"])
@@ -121,8 +121,8 @@ def test_a_reader_drags_figures(page, jupyterlab):
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
-def test_six_keys_after_it_is_opened_the_first_picture_lives(page, jupyterlab):
-    """As README says, and without a click: the first cell of a notebook that is opened has the focus."""
+def test_six_keys_run_the_first_interactive_figure(page, jupyterlab):
+    """As README says, this needs no click: the first cell of an opened notebook has the focus."""
     page.goto(jupyterlab("proofs"))
     page.locator(".jp-Notebook .jp-Cell:focus").wait_for(timeout=45_000)
     page.get_by_text("| Idle").wait_for(timeout=45_000)
@@ -135,7 +135,7 @@ def test_six_keys_after_it_is_opened_the_first_picture_lives(page, jupyterlab):
 
 
 def wait_for_heights(page, still: int = 12) -> None:
-    """Until the notebook was equally high for `still` quarters of a second: JupyterLab draws cells bit by bit."""
+    """Wait until the height is constant for `still` quarters of a second, since JupyterLab draws cell by cell."""
     heights = []
     while len(heights) < still or len(set(heights[-still:])) > 1:
         assert len(heights) < 240, f"the notebook's height goes on changing: {heights[-still:]}"
@@ -146,7 +146,7 @@ def wait_for_heights(page, still: int = 12) -> None:
 def follow(page, link, target) -> None:
     """Click a link until its target is on the screen, three times at most.
 
-    JupyterLab measures a cell when it is scrolled past: on a busy computer the first click may miss.
+    JupyterLab measures a cell's height when it scrolls past, so on a busy computer the first click may miss.
     """
     for last in (False, False, True):
         wait_for_heights(page)

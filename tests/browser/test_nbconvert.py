@@ -1,4 +1,4 @@
-"""A notebook saved with its views and converted to HTML with nbconvert, opened from a file without internet."""
+"""Views of a notebook that nbconvert converted to HTML work offline."""
 
 import sys
 
@@ -38,12 +38,12 @@ def test_the_views_of_a_converted_notebook_are_drawn_and_answer(page, draw, pair
     reader.check_computation(first, pair, 1, 3, 8)
     for view in (head, model, first, second):
         assert reader.cropped(view) == []
-    # nbconvert's own page asks for MathJax and require.js; the views ask for nothing and complain of nothing
+    # nbconvert's page requests MathJax and require.js; the views request nothing and report no errors
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
 def test_converted_notebook_shows_view_without_dead_boxes(page, encoder, tokenizer, monkeypatch, tmp_path):
-    """Executed by nbconvert a notebook holds the state of its widgets, whose drawing code it asks the internet for."""
+    """A notebook executed by nbconvert contains its widgets' state, but their code would come from the internet."""
     outputs = []
     monkeypatch.setattr(sys.modules["views.explore"], "display", lambda data, raw: outputs.append(data))
     explorer = explore(encoder, tokenizer)

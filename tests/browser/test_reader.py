@@ -1,4 +1,4 @@
-"""Additions to bertviz's drawing: numbers, a threshold, pictures, the keyboard, themes, readable sizes."""
+"""What reader.js adds to bertviz: tooltips, a threshold, pictures, keyboard, themes and legible sizes."""
 
 import re
 
@@ -14,14 +14,14 @@ MINUS = "\N{MINUS SIGN}"
 CELL = f"{CELLS} > rect:last-child"
 
 
-def told(page, selector: str, number: int) -> str:
-    """What is said of an element when the pointer comes to it."""
-    page.locator(selector).nth(number).hover()
+def hover(page, selector: str, index: int) -> str:
+    """Hover over an element, and return its tooltip."""
+    page.locator(selector).nth(index).hover()
     assert page.locator("#tip").is_visible()
-    return said(page)
+    return tooltip(page)
 
 
-def said(page) -> str:
+def tooltip(page) -> str:
     return page.locator("#tip").text_content()
 
 
@@ -29,8 +29,8 @@ def enlarge(page, number: int) -> None:
     page.locator(CELL).nth(number).click(position={"x": 10, "y": 10})
 
 
-# Four drawings of lines, and the heads that they show: a head view of all heads and of one, an enlarged head, and a
-# neuron view. Each reports the heads of a pair in its own way.
+# Four drawings of lines with the heads that they show: a head view of all heads and of one, an enlarged head, and a
+# neuron view. Their tooltips differ in form.
 DRAWINGS = {
     "all heads": ("head", {"layer": 5}, range(12)),
     "one head": ("head", {"layer": 5, "heads": [5]}, [5]),
@@ -50,12 +50,12 @@ def open_drawing(page, draw, name: str, folder):
 
 
 def name_in(tokens: list[str], index: int) -> str:
-    """Return a token as it is shown: with its index if the text has it twice."""
+    """Return a token as in tooltips: with its position if it is repeated."""
     return tokens[index] + f" (token {index + 1})" * (tokens.count(tokens[index]) > 1)
 
 
-def read_told(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]] | None:
-    """Return the pair in the tooltip, as two indices, and the weight of each head; None without a tooltip."""
+def read_tooltip(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]] | None:
+    """Return the row and column of a tooltip's pair, and the weight of each head; None without a tooltip."""
     if not text:
         return None
     found = ONE.fullmatch(text) or SEVERAL.fullmatch(text.replace("\n", " "))
@@ -67,21 +67,21 @@ def read_told(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]]
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_the_pointer_tells_the_line_that_a_reader_sees_under_it(page, draw, pair, tmp_path, name):
-    """Move a real pointer to 200 points of visible lines, and to each line of 0.2 or more until its tooltip shows."""
+def test_tooltip_names_the_visible_line_under_the_pointer(page, draw, pair, tmp_path, name):
+    """Point at 200 points of visible lines, and along each line of 0.2 or more until its tooltip appears."""
     kind, heads = open_drawing(page, draw, name, tmp_path)
     S = len(pair.tokens)
     ends, weights = reader.line_ends(page, kind, S), pair.attention[5, heads]
     strongest = weights.amax(0)
 
-    def tell_at(row: int, column: int, along: float) -> tuple[bool, set[tuple[int, int, int]]]:
-        """Return whether the tooltip here is right, and each (row, column, head) in it."""
+    def check_tooltip(row: int, column: int, along: float) -> tuple[bool, set[tuple[int, int, int]]]:
+        """Return whether the tooltip here is right, and the (row, column, head) that it names."""
         x, y = reader.point(ends[row, column], along)
         page.mouse.move(x, y)
-        told = read_told(said(page), pair.tokens)
-        if told is None:
+        found = read_tooltip(tooltip(page), pair.tokens)
+        if found is None:
             return False, set()
-        *place, shares = told
+        *place, shares = found
         near = reader.distances(ends, x, y)
         seen = strongest[near <= 0.5].max()  # under the pointer itself
         right = (
@@ -100,37 +100,37 @@ def test_the_pointer_tells_the_line_that_a_reader_sees_under_it(page, draw, pair
         (*visible[int(torch.randint(len(visible), (), generator=generator))], along)
         for along in torch.empty(200).uniform_(0.03, 0.97, generator=generator).tolist()
     ]
-    outcomes = [tell_at(*point) for point in points]
+    outcomes = [check_tooltip(*point) for point in points]
     assert sum(right for right, _ in outcomes) >= 0.98 * len(points)
-    reached = set().union(*(told for _, told in outcomes))
+    reached = set().union(*(lines for _, lines in outcomes))
     strong = {(row, column, heads[head]) for head, row, column in (weights >= 0.2).nonzero().tolist()}
     for row, column, head in sorted(strong):
         for along in torch.linspace(0.02, 0.98, 33).tolist():
             if (row, column, head) in reached:
                 break
-            reached |= tell_at(row, column, along)[1]
+            reached |= check_tooltip(row, column, along)[1]
     assert strong <= reached
 
 
-def test_the_pointer_tells_no_line_that_is_hidden(page, draw, pair, tmp_path):
+def test_tooltip_skips_hidden_lines(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=5, heads=[5, 9]), tmp_path)
     where = reader.point(reader.line_ends(page, "head", len(pair.tokens))[8, 3], 0.3)  # his → ian
     page.mouse.move(*where)
     first, second = pair.attention[5, [5, 9], 8, 3].tolist()
     assert first > 0.2 > second > 0.01
-    assert said(page) == f"layer 5, his → ian: head 5 {first:.2f}, head 9 {second:.2f}"
+    assert tooltip(page) == f"layer 5, his → ian: head 5 {first:.2f}, head 9 {second:.2f}"
     hide_below(page, 0.2)
     page.mouse.move(where[0], where[1] + 1)
-    assert said(page) == f"layer 5, his → ian: head 5 {first:.2f}"
+    assert tooltip(page) == f"layer 5, his → ian: head 5 {first:.2f}"
     page.locator(reader.TILES).nth(5).click()
     page.mouse.move(*where)
-    assert "head 5" not in said(page)  # of another head and pair, which passes here
-    assert "his → ian" not in said(page)
+    assert "head 5" not in tooltip(page)  # another line, which passes here
+    assert "his → ian" not in tooltip(page)
     hide_below(page, 0)
     page.locator("#left > g:last-child > g").nth(6).focus()
     page.keyboard.press("ArrowDown")  # to "got", whose lines are shown alone
     page.mouse.move(where[0] + 1, where[1])
-    assert said(page) == "" or "layer 5, got → " in said(page)
+    assert tooltip(page) == "" or "layer 5, got → " in tooltip(page)
 
 
 def test_token_shows_its_largest_weights_for_a_single_head(page, draw, pair, tmp_path):
@@ -138,42 +138,42 @@ def test_token_shows_its_largest_weights_for_a_single_head(page, draw, pair, tmp
     weights, columns = pair.attention[5, 5, 8].topk(3)
     names = [name_in(pair.tokens, column) for column in columns.tolist()]
     shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights.tolist(), strict=True)]
-    assert told(page, "#left text", 8) == f"layer 5, head 5: his → {', '.join(shares)}"
+    assert hover(page, "#left text", 8) == f"layer 5, head 5: his → {', '.join(shares)}"
     page.locator(reader.TILES).nth(3).click()  # a second head
     page.locator("#left text").nth(8).hover()
-    assert said(page) == ""
+    assert tooltip(page) == ""
 
 
-def test_a_tile_a_cell_and_empty_ground_are_told(page, draw, pair, tmp_path):
+def test_tooltip_of_tile_cell_and_background(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=3), tmp_path)
-    assert told(page, "#vis > svg > g:last-child > rect", 11) == "head 11"
+    assert hover(page, "#vis > svg > g:last-child > rect", 11) == "head 11"
     assert page.locator("text.tile").all_text_contents() == [str(number) for number in range(12)]
     page.locator("#help").hover()
     assert not page.locator("#tip").is_visible()
     open_saved(page, draw["model"](include_layers=[2, 5]), tmp_path)
-    assert told(page, CELL, 12 + 7) == "layer 5, head 7"
+    assert hover(page, CELL, 12 + 7) == "layer 5, head 7"
 
 
-def test_the_neuron_view_tells_every_number_of_the_sum(page, draw, pair, encoder, tokenizer, tmp_path):
+def test_tooltip_shows_every_number_of_the_neuron_view(page, draw, pair, encoder, tokenizer, tmp_path):
     open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
     reader.open_query(page, 8)
     with torch.no_grad():
         output = encoder(**tokenizer(*pair.sentences), output_queries_keys=True)
     query, key = output.queries[1][0, 3], output.keys[1][0, 3]  # (S, D)
     D = query.size(1)
-    said = told(page, "#queries .element", 8 * D + 5)
+    said = hover(page, "#queries .element", 8 * D + 5)
     assert said == f"layer 1, head 3, neuron 5: query of his {query[8, 5]:.2f}".replace("-", MINUS)
-    said = told(page, "#keys .element", 3 * D + 5)
+    said = hover(page, "#keys .element", 3 * D + 5)
     assert said == f"layer 1, head 3, neuron 5: key of ian {key[3, 5]:.2f}".replace("-", MINUS)
     scores = key @ query[8] / D**0.5
-    assert told(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {scores[3]:.2f}".replace("-", MINUS)
-    assert told(page, ".dotproduct", 5).startswith("layer 1, head 3: q · k / √D for [SEP] (token 6) ")
+    assert hover(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {scores[3]:.2f}".replace("-", MINUS)
+    assert hover(page, ".dotproduct", 5).startswith("layer 1, head 3: q · k / √D for [SEP] (token 6) ")
     assert "q · k / √D" in page.locator("#heading").text_content()
     printed = page.locator("#dotproducts text").all_text_contents()
     assert printed == [f"{score:.1f}".replace("-", MINUS) for score in scores.tolist()]
     weights = reader.as_drawn(pair.attention[1, 3, 8])
     assert page.locator("#weights text").all_text_contents() == [f"{weight:.2f}" for weight in weights]
-    assert told(page, "#expanded #rightText > g", 3) == f"layer 1, head 3: his → ian {weights[3]:.2f}"
+    assert hover(page, "#expanded #rightText > g", 3) == f"layer 1, head 3: his → ian {weights[3]:.2f}"
     page.locator("#expanded #leftText > g").nth(3).hover()  # another query
     weights = reader.as_drawn(pair.attention[1, 3, 3])
     assert page.locator("#weights text").all_text_contents() == [f"{weight:.2f}" for weight in weights]
@@ -240,7 +240,7 @@ def test_the_threshold_paints_a_large_model_view_again(page, many, tmp_path):
     assert page.locator("canvas").evaluate(reader.INK) == before
 
 
-# what the caption of a picture says of the drop-downs and tiles
+# how the caption of a picture describes the choices
 STATES = {"head": "Layer 0, all heads;", "model": "Model view of", "neuron": "Layer 0, head 0;"}
 
 
@@ -311,7 +311,7 @@ def name_of_focus(page) -> str:
 
 
 def tab_to(page, name: str) -> None:
-    """Press Tab until it comes to a control's id or an element's name."""
+    """Press Tab until the focus has this id or name."""
     for _ in range(20):
         press(page, "Tab")
         if name_of_focus(page) == name:
@@ -322,7 +322,7 @@ def tab_to(page, name: str) -> None:
 
 
 def strongest(pair, weights: torch.Tensor, row: int, place: int) -> str:
-    """Return the line of a token in the tooltip at this position, as words."""
+    """Return the tooltip text of a token's line by rank of its weight."""
     column = int(reader.as_drawn(weights[row]).argsort(descending=True, stable=True)[place])
     return f"{name_in(pair.tokens, row)} → {name_in(pair.tokens, column)} {weights[row, column]:.2f}"
 
@@ -336,7 +336,7 @@ def test_the_head_view_by_keyboard(page, draw, pair, tmp_path):
     assert set(reader.numbers(page, "#attention line[visibility=visible]", "left-token-index").tolist()) == {8}
     for place in range(2):
         press(page, "ArrowRight")
-        assert said(page) == f"layer 4, head 5: {strongest(pair, pair.attention[4, 5], 8, place)}"
+        assert tooltip(page) == f"layer 4, head 5: {strongest(pair, pair.attention[4, 5], 8, place)}"
     tab_to(page, "[CLS], token 1")  # of the right column
     tab_to(page, "head 0")
     press(page, *["ArrowRight"] * 5, "Shift+Enter")
@@ -356,7 +356,7 @@ def test_the_model_view_by_keyboard(page, draw, pair, tmp_path):
     assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
     tab_to(page, "[CLS], token 1")
     press(page, *["ArrowDown"] * 8, "ArrowRight")
-    assert said(page) == f"layer 5, head 5: {strongest(pair, pair.attention[5, 5], 8, 0)}"
+    assert tooltip(page) == f"layer 5, head 5: {strongest(pair, pair.attention[5, 5], 8, 0)}"
     press(page, "Escape")
     assert page.locator(".detail").count() == 0
     assert name_of_focus(page) == "layer 5, head 5"
@@ -370,7 +370,7 @@ def test_the_neuron_view_by_keyboard(page, draw, pair, tmp_path):
     open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
     tab_to(page, "[CLS], token 1")
     press(page, *["ArrowDown"] * 8, "ArrowRight")
-    assert said(page) == f"layer 1, head 3: {strongest(pair, pair.attention[1, 3], 8, 0)}"
+    assert tooltip(page) == f"layer 1, head 3: {strongest(pair, pair.attention[1, 3], 8, 0)}"
     press(page, "Enter")
     assert page.locator("#expanded").get_attribute("visibility") == "visible"
     assert name_of_focus(page) == "his, token 9"
@@ -378,7 +378,7 @@ def test_the_neuron_view_by_keyboard(page, draw, pair, tmp_path):
     heard = []
     for _ in range(5):
         press(page, "Tab", "ArrowRight", "ArrowDown", "ArrowDown")
-        heard.append(re.sub(r"layer 1, head 3,? ?:? ?| [\d.−]+$", "", said(page)))
+        heard.append(re.sub(r"layer 1, head 3,? ?:? ?| [\d.−]+$", "", tooltip(page)))
     assert sorted(heard) == sorted(
         [
             "neuron 1: key of called",
@@ -393,12 +393,12 @@ def test_the_neuron_view_by_keyboard(page, draw, pair, tmp_path):
     assert page.heard == []
 
 
-# Sizes, contrasts, names: what everybody needs
+# Accessibility: sizes, contrast and names
 
 
 @pytest.mark.parametrize("width", [358, 736, 1300])
 @pytest.mark.parametrize("name", ["head", "model", "neuron"])
-def test_letters_can_be_read_and_controls_pressed(page, draw, tmp_path, name, width):
+def test_text_is_legible_and_controls_are_large_enough(page, draw, tmp_path, name, width):
     page.set_viewport_size({"width": width, "height": 900})
     few = {"include_layers": [0, 5]} if name == "model" else {}
     open_saved(page, draw[name](**few), tmp_path)
@@ -426,7 +426,7 @@ def test_letters_can_be_read_and_controls_pressed(page, draw, tmp_path, name, wi
 
 @pytest.mark.parametrize("display_mode", ["light", "dark"])
 @pytest.mark.parametrize("name", ["head", "model", "neuron"])
-def test_no_rule_of_accessibility_is_broken(page, draw, tmp_path, name, display_mode):
+def test_view_passes_axe(page, draw, tmp_path, name, display_mode):
     few = {"include_layers": [5]} if name == "model" else {}
     open_saved(page, draw[name](display_mode=display_mode, **few), tmp_path)
     if name == "model":
@@ -438,7 +438,7 @@ def test_no_rule_of_accessibility_is_broken(page, draw, tmp_path, name, display_
 
 
 def outside(page) -> list[str]:
-    """What of the drawing is drawn left or right of what the page shows of it."""
+    """Return the elements that are drawn to the left or right of the visible area."""
     return page.locator("#vis").evaluate(
         """(vis) => [...vis.querySelectorAll("text, rect, line")].filter((e) => {
             const box = e.getBoundingClientRect(), { left, right } = vis.getBoundingClientRect();
@@ -465,7 +465,7 @@ def test_the_model_view_is_never_cut(page, draw, tmp_path):
 
 
 @pytest.mark.parametrize("head", [0, 6, 11])
-def test_an_enlarged_head_stands_beside_its_cell(page, draw, tmp_path, head):
+def test_enlarged_head_does_not_cover_its_cell(page, draw, tmp_path, head):
     open_saved(page, draw["model"](include_layers=[0, 5]), tmp_path)
     enlarge(page, 12 + head)
     cell, panel = page.locator(CELL).nth(12 + head).bounding_box(), page.locator("rect.detail").bounding_box()
@@ -475,7 +475,7 @@ def test_an_enlarged_head_stands_beside_its_cell(page, draw, tmp_path, head):
 # What `explore` keeps while it replaces its frame
 
 
-def test_what_was_chosen_in_a_view_stays_for_the_next(page, draw, pair, tmp_path):
+def test_choices_carry_over_to_the_next_view(page, draw, pair, tmp_path):
     frames = {
         name: draw[name](**options)._repr_html_()
         for name, options in (("head", {"layer": 3, "heads": [1]}), ("neuron", {"layer": 3, "head": 1}), ("model", {}))
@@ -522,7 +522,7 @@ def test_what_was_chosen_in_a_view_stays_for_the_next(page, draw, pair, tmp_path
 
 
 @pytest.mark.parametrize("name", ["head", "model", "neuron"])
-def test_a_saved_page_follows_the_system(page, draw, pair, tmp_path, name):
+def test_saved_page_follows_the_system_theme(page, draw, pair, tmp_path, name):
     few = {"include_layers": [0, 5]} if name == "model" else {}
     open_saved(page, draw[name](**few), tmp_path)
     ground = "(e) => getComputedStyle(e).backgroundColor"
@@ -537,7 +537,7 @@ def test_a_saved_page_follows_the_system(page, draw, pair, tmp_path, name):
     assert page.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
 
 
-def test_a_view_in_a_page_follows_its_letters(page, draw, tmp_path):
+def test_view_in_page_follows_its_text_colour(page, draw, tmp_path):
     page.emulate_media(color_scheme="dark")  # of the system, which the page around does not follow
     views = [draw["neuron"](), draw["neuron"](display_mode="light")]
     follows, stays = reader.open_in_frames(page, views, tmp_path)
@@ -558,7 +558,7 @@ def test_a_view_has_the_dark_ground_of_the_page_around_it(page, draw, tmp_path):
     assert stays.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
 
 
-def test_title_and_heading_say_what_is_shown(page, draw, tmp_path):
+def test_title_and_heading_describe_the_view(page, draw, tmp_path):
     open_saved(page, draw["head"](), tmp_path)
     for said in (page.title(), page.locator("h1").text_content()):
         assert said.startswith("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian .")

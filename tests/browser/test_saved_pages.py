@@ -1,4 +1,4 @@
-"""Saved pages, opened from a file without internet."""
+"""Saved views work when opened from a file without internet."""
 
 import re
 
@@ -24,7 +24,7 @@ HOSTILE = [
 ]
 
 
-# how often a view fits itself to its frame in a quarter of a second
+# how often a view changes its size in a quarter of a second
 RESTLESS = """() => new Promise((done) => {
   let changes = 0;
   new MutationObserver((all) => { changes += all.length; }).observe(document.body, {attributes: true});
@@ -41,7 +41,7 @@ def test_a_reader_uses_each_view(page, draw, pair, tmp_path, name):
 
 @pytest.mark.parametrize("display_mode", ["light", "dark"])
 @pytest.mark.parametrize("name", USES)
-def test_nothing_is_cropped_and_every_text_stands_out(page, draw, tmp_path, name, display_mode):
+def test_view_is_not_cropped_and_has_contrast(page, draw, tmp_path, name, display_mode):
     few = {"include_layers": [0, 5]} if name == "model" else {}  # it draws 2,028 lines a layer
     reader.open_saved(page, draw[name](display_mode=display_mode, **few), tmp_path)
     if name == "model":
@@ -77,14 +77,14 @@ def test_two_neuron_views_in_one_page_are_independent(page, draw, pair, tmp_path
     assert first.locator("#expanded").get_attribute("visibility") == "hidden"
     for frame in (first, second):
         assert reader.cropped(frame) == []
-    for text in page.locator("div > p").all():  # the text for where frames are dropped
+    for text in page.locator("div > p").all():  # the text for when frames are removed
         assert not text.is_visible()
     assert page.heard == []
 
 
 @pytest.fixture(scope="module")
 def hostile(encoder) -> dict:
-    """The three views of tokens that try to run code; the neuron view has them from a tokenizer of its own."""
+    """Draw the three views of tokens that try to run code."""
     S = len(HOSTILE)
     attention = torch.full((2, 1, 3, S, S), 1 / S)
 
@@ -127,7 +127,7 @@ def test_hostile_tokens_are_drawn_and_run_nothing(page, hostile, tmp_path, name)
     assert page.heard == []
 
 
-def test_hostile_tokens_run_nothing_in_frames_nor_beside_them(page, hostile, tmp_path):
+def test_hostile_tokens_run_nothing_in_frames_or_pages(page, hostile, tmp_path):
     frames = reader.open_in_frames(page, list(hostile.values()), tmp_path)
     for view, name in zip(frames, hostile, strict=True):
         check_hostile_tokens(view, name)
@@ -140,7 +140,7 @@ FOREIGN = [*HOSTILE, "\x1b[31mred\x1b[0m", "\u202eabc", "\u200b", "\n", "שלו�
 
 @pytest.fixture(scope="module")
 def foreign() -> tuple:
-    """A small model of another family, with a vocabulary of bytes in which each of these texts is a token."""
+    """Return a small GPT-2 with a byte vocabulary in which each of these texts is a token."""
     bytewise = byte_level(FOREIGN)
     bytewise.add_tokens(FOREIGN)
     return sharp_model("gpt2", FAMILIES["gpt2"] | {"vocab_size": len(bytewise)}), bytewise
@@ -175,8 +175,8 @@ def test_hostile_tokens_of_a_foreign_vocabulary_in_why_near(page, foreign, tmp_p
 
 @pytest.mark.parametrize("width", [1300, 700])
 @pytest.mark.parametrize("name", USES)
-def test_a_view_with_long_tokens_comes_to_rest(page, hostile, tmp_path, name, width):
-    """Text is drawn a little wider or narrower when it is zoomed, so fitting it must not begin again without end."""
+def test_view_with_long_tokens_stops_resizing(page, hostile, tmp_path, name, width):
+    """Zooming changes the width of text slightly, which must not make the view resize forever."""
     page.set_viewport_size({"width": width, "height": 900})
     (frame,) = reader.open_in_frames(page, [hostile[name]], tmp_path)
     changes = [frame.locator("html").evaluate(RESTLESS)]
@@ -199,7 +199,7 @@ def test_large_model_view_and_enlarged_head_are_complete(page, many, tmp_path):
     assert reader.close(found, many[0][2, 0, 6])
 
 
-def test_a_large_head_view_leaves_out_what_nobody_sees(page, many, tmp_path):
+def test_large_head_view_omits_invisible_lines(page, many, tmp_path):
     weights, tokens = many
     reader.open_saved(page, head_view(weights, tokens, layer=4), tmp_path)
     drawn = (weights[4, 0] * 1e4).round() / 1e4
@@ -212,7 +212,7 @@ def test_a_large_head_view_leaves_out_what_nobody_sees(page, many, tmp_path):
 
 
 def test_a_large_neuron_view_opens_with_its_weights(page, encoder, tokenizer, tmp_path):
-    """It is drawn only when it is opened, and then behind the view that it was opened from."""
+    """It is drawn only when it is opened."""
     reader.open_saved(page, neuron_view(encoder, tokenizer, "word " * 53, layer=2, head=1), tmp_path)
     page.locator("#collapsed #leftText > g").nth(1).hover()
     page.locator("#collapsed #leftText > g").nth(1).locator("rect").nth(1).click()

@@ -1,4 +1,4 @@
-"""What a photographed page shows: what is chosen, the token to point at, a stepper's end, and nothing to press."""
+"""Screenshots show the choices, the selected token and a stepper's end, without controls."""
 
 import io
 from contextlib import nullcontext
@@ -14,8 +14,8 @@ from views import longest_match, mask_painter
 
 
 @pytest.fixture
-def photographed(browser):
-    """A function that opens a view's page as the screenshotter does."""
+def open_for_screenshot(browser):
+    """Yield a function that opens a view's page as the screenshotter does."""
     with browser.new_page(viewport={"width": 1080, "height": 100}) as tab:
 
         def opened(view):
@@ -28,37 +28,37 @@ def photographed(browser):
 
 
 @pytest.mark.parametrize("kind", ["head", "model", "neuron"])
-def test_a_view_shows_what_is_chosen_and_nothing_to_press(photographed, draw, kind):
-    tab = photographed(draw[kind]())
+def test_a_view_shows_what_is_chosen_and_nothing_to_press(open_for_screenshot, draw, kind):
+    tab = open_for_screenshot(draw[kind]())
     shown = [control for control in tab.locator("select, input, button, #help").all() if control.is_visible()]
     assert {control.evaluate("(e) => e.tagName") for control in shown} <= {"SELECT"}
     assert not tab.locator("#tip").is_visible()
 
 
-def test_head_view_shows_the_largest_weights_of_a_token(photographed, draw, pair):
+def test_head_view_shows_the_largest_weights_of_a_token(open_for_screenshot, draw, pair):
     row = 3
-    tab = photographed(draw["head"](layer=5, heads=[5], token=row))
+    tab = open_for_screenshot(draw["head"](layer=5, heads=[5], token=row))
     most = pair.attentions[5][0, 5, row].max().item()
-    told = tab.locator("#tip").text_content()
-    assert told.startswith(f"layer 5, head 5: {pair.tokens[row]} → ")
-    assert f"{most:.2f}" in told
+    tooltip = tab.locator("#tip").text_content()
+    assert tooltip.startswith(f"layer 5, head 5: {pair.tokens[row]} → ")
+    assert f"{most:.2f}" in tooltip
     below = tab.locator("#vis").bounding_box()
     assert tab.locator("#tip").bounding_box()["y"] >= below["y"] + below["height"] - 1  # it hides no token
 
 
-def test_a_neuron_view_opens_the_row_of_a_token(photographed, draw, pair):
-    tab = photographed(draw["neuron"](layer=5, head=5, token=3))
+def test_a_neuron_view_opens_the_row_of_a_token(open_for_screenshot, draw, pair):
+    tab = open_for_screenshot(draw["neuron"](layer=5, head=5, token=3))
     tab.wait_for_selector("#expanded", state="visible")
     shown = [float(text) for text in tab.locator("#weights text").all_text_contents()]
     assert shown == pytest.approx(pair.attentions[5][0, 5, 3].tolist(), abs=0.006)
 
 
-def test_a_word_that_a_text_has_not_points_nowhere(photographed, draw):
-    assert not photographed(draw["head"](layer=5, token="nobody")).locator("#tip").is_visible()
+def test_screenshot_without_the_token_has_no_tooltip(open_for_screenshot, draw):
+    assert not open_for_screenshot(draw["head"](layer=5, token="nobody")).locator("#tip").is_visible()
 
 
-def test_a_stepper_shows_its_end_and_all_that_is_scrolled_to(photographed, tokenizer):
-    tab = photographed(longest_match(tokenizer, "unbelievably"))
+def test_a_stepper_shows_its_end_and_all_that_is_scrolled_to(open_for_screenshot, tokenizer):
+    tab = open_for_screenshot(longest_match(tokenizer, "unbelievably"))
     tries = tab.locator(".tries")
     assert tries.evaluate("(e) => e.scrollHeight - e.clientHeight") == 0
     assert "tries" in tab.locator("#say").text_content()

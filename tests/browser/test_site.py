@@ -62,8 +62,8 @@ CONTRAST = """() => {
     .filter(([ratio]) => ratio < 3);
 }"""
 
-# For a picture: how large letters of 10 points in it are, in pixels of the slide; notebooks draw 201.6 to an inch.
-# For a line of code: whether it breaks and goes on no further in than it began.
+# For a picture: the size of 10-point text in pixels of the slide; notebooks draw 201.6 pixels per inch.
+# For a line of code: whether it wraps without further indentation.
 MEASURES = """
   window.lettersOf = (e) => (10 / 72) * 201.6
     * Math.min(e.clientWidth / e.naturalWidth, e.clientHeight / e.naturalHeight);
@@ -81,7 +81,7 @@ MEASURES = """
     return places.some((place) => place.top > start.bottom && place.left <= start.left);
   };
 """
-# Turns a deck slide by slide and measures what a class would see.
+# Turn a deck slide by slide, and measure what a class would see.
 WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section))")].map((s) => {
   const { h, v } = Reveal.getIndices(s);
   Reveal.slide(h, v);
@@ -117,7 +117,7 @@ def with_view(path: Path, call: str, view, target: Path) -> None:
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory, draw, browser) -> Path:
-    """Notebooks as `make site` executes them, photographs included."""
+    """Return notebooks as `make site` executes them, with screenshots."""
     folder = tmp_path_factory.mktemp("executed")
     (folder / "solutions").mkdir()
     for name in ("02_embeddings.ipynb", "solutions/02_solutions.ipynb"):
@@ -157,8 +157,8 @@ def open_page(page, path: Path) -> None:
 
 
 @every_page
-def test_a_page_is_whole_and_all_its_text_stands_out(page, site, name):
-    """Formulas are set, pictures load, views draw when a reader comes near, and nothing is fetched or complains."""
+def test_page_is_complete_and_has_contrast(page, site, name):
+    """Formulas render, pictures load, views draw when scrolled to, and there are no requests or errors."""
     open_page(page, site / name)
     assert page.locator("h1, .sidebar-search").first.is_visible()
     for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", None)):
@@ -193,7 +193,7 @@ def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
 
 
 def harm(page, context: dict | None = None, **options) -> list:
-    """What axe-core calls critical or serious; views are tested on their own."""
+    """Return critical and serious violations of axe-core's rules, without views, which have their own tests."""
     found = (
         Axe().run(page, context=context, options={"iframes": False, "preload": False, **options}).response["violations"]
     )
@@ -205,21 +205,21 @@ def harm(page, context: dict | None = None, **options) -> list:
 
 
 @every_page
-def test_a_page_can_be_heard_and_used_without_a_mouse(page, site, name):
-    """The colours of code and formulas, a minute's work for axe-core, are judged above."""
+def test_page_passes_axe_and_works_by_keyboard(page, site, name):
+    """Code and formulas, whose colours take axe-core a minute, are tested above."""
     page.set_viewport_size(LAPTOP)
     open_page(page, site / name)
     assert harm(page, rules={"color-contrast": {"enabled": False}}) == []
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert harm(page, {"exclude": ["pre", "mjx-container"]}, runOnly=["color-contrast"]) == [], scheme
-    page.set_viewport_size(PHONE)  # on which more scrolls, and all of it by keyboard, too
+    page.set_viewport_size(PHONE)  # more elements scroll here, all of them by keyboard too
     page.wait_for_function(f"({SCROLLING})('article *').every((e) => e.tabIndex === 0)")
 
 
 @every_page
 def test_a_laptop_shows_lines_of_code_whole(page, site, name):
-    """Lines of 110 letters; the few that are longer scroll."""
+    """Lines of up to 110 characters fit; the few longer ones scroll."""
     page.set_viewport_size(LAPTOP)
     open_page(page, site / name)
     longest = "(all) => all.map((e) => Math.max(...e.textContent.split('\\n').map((line) => line.length)))"
@@ -242,7 +242,7 @@ def test_folded_cells_have_titles_and_diagrams_follow_theme(page, site):
 
 @functools.cache
 def ids(path: Path) -> set[str]:
-    """What a link may name after its #."""
+    """Return the ids of a page, which links may name after a #."""
     return set(re.findall(r' id="([^"]+)"', path.read_text("utf-8")))
 
 
@@ -297,7 +297,7 @@ def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
 
 @pytest.fixture
 def served(site):
-    """The site on a server of this machine."""
+    """Serve the site locally, and yield its address."""
     with serve(site) as address:
         yield address
 
@@ -329,7 +329,7 @@ def open_deck(page, copy: Path, folder: Path, seminar: bool = False) -> None:
 
 SEMINAR_DECKS = (1, 3, 7)
 DECKS = [pytest.param(path, False, id=path.stem) for path in CHAPTERS]
-# the other seminar decks were looked at once: what they show is shown by the whole decks, too
+# the other seminar decks show nothing that the full decks do not
 DECKS += [pytest.param(CHAPTERS[number], True, id=f"seminar {number:02d}") for number in SEMINAR_DECKS]
 
 
@@ -340,7 +340,7 @@ def test_every_slide_fits_and_can_be_read_from_the_back_row(page, path, seminar,
     assert page.locator("mjx-merror, [data-mjx-error]").count() == 0
     assert page.locator("img:not([alt])").count() == 0
     walked = page.evaluate(WALK)
-    assert not seminar or 8 <= len(walked) <= 14  # a saved view is a picture, with a slide of its own
+    assert not seminar or 8 <= len(walked) <= 14  # a saved view is a picture on a separate slide
     for slide in walked:
         assert slide["down"] <= 1, slide
         assert slide["right"] <= 1, slide
@@ -374,7 +374,7 @@ start()"""
 SMALLEST = "print(min(text.get_fontsize() for text in figure.findobj(Text)))"
 
 
-# Figures as notebooks draw them, of which those after the first three have more to say than there is paper for.
+# Figures as in notebooks; those after the first three have more text than space.
 DRAWN = (
     "plt.subplots(figsize=(6.4, 3.6))",
     "plt.subplots(figsize=(10, 3.6))",
@@ -391,7 +391,7 @@ for ax in four:
 
 @pytest.mark.long
 def test_letters_in_a_figure_are_as_large_as_text(page, tmp_path, monkeypatch):
-    """All have 24 pixels, under a heading and a sentence, too; as the notebook draws them, they are smaller."""
+    """Text in figures has 24 pixels, even below a heading and a sentence; in the notebook it is smaller."""
     monkeypatch.setenv("PYTHONPATH", str(website.ROOT))
     cells = [on_slide(code(START), "skip")]
     for number, drawing in enumerate(DRAWN):
@@ -413,7 +413,7 @@ def test_letters_in_a_figure_are_as_large_as_text(page, tmp_path, monkeypatch):
 
 
 def picture(width: int, height: int):
-    """An output as saved notebooks have it."""
+    """Return a picture as an output of a saved notebook."""
     file = io.BytesIO()
     Image.new("RGB", (width, height), "grey").save(file, "PNG")
     return nbformat.v4.new_output("display_data", {"image/png": base64.b64encode(file.getvalue()).decode()})
@@ -451,7 +451,7 @@ def test_a_question_and_its_figure_meet_and_a_figure_has_room(page, tmp_path):
 
 
 def test_code_comes_in_with_the_text_that_it_belongs_to(page, tmp_path):
-    """A slide that is parted at its picture joins a question: its code does not stand there before its text."""
+    """When a slide is split at its picture, its code does not appear before its text."""
     path = a_deck(
         tmp_path,
         on_slide(text("# Title\n\n**Question.** Why?"), "slide"),
@@ -466,7 +466,7 @@ def test_code_comes_in_with_the_text_that_it_belongs_to(page, tmp_path):
     assert not step.is_visible()
     page.evaluate("Reveal.next()")
     step.wait_for()
-    assert page.locator("section.present section.present img").count() == 0  # it has a slide of its own
+    assert page.locator("section.present section.present img").count() == 0  # it is on a separate slide
 
 
 def test_code_that_breaks_keeps_pythons_indentation(page, tmp_path):
@@ -483,7 +483,7 @@ def test_code_that_breaks_keeps_pythons_indentation(page, tmp_path):
     assert len(without["straying"]) == 1
 
 
-# On a slide with more and more above its view, the places that its frame takes one after another: one is stillness.
+# the number of positions that a view's frame takes below this much space: one if it rests
 PLACES = """async (above) => {
   const frame = document.querySelector("iframe"), seen = [];
   frame.closest("section").style.paddingTop = `${above}px`;
@@ -496,8 +496,8 @@ PLACES = """async (above) => {
 }"""
 
 
-def test_a_view_stands_still_on_its_slide(page, executed, tmp_path):
-    """A wider page is a lower one: a frame that only went by its own height would grow and shrink for ever."""
+def test_view_on_slide_stops_resizing(page, executed, tmp_path):
+    """A wider page is lower, so a frame that only followed its height would grow and shrink forever."""
     open_deck(page, executed / "03_self_attention.ipynb", tmp_path)
     place = page.evaluate("Reveal.getIndices(document.querySelector('iframe').closest('section'))")
     page.evaluate("({ h, v }) => Reveal.slide(h, v)", place)
@@ -521,7 +521,7 @@ def test_draggable_figure_is_enlarged_on_its_own_slide(page, tmp_path):
 
 
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
-    """A click in a view, and a choice from its drop-down, leave the arrow keys to the deck."""
+    """After a click in a view and a choice from its drop-down, the arrow keys still turn slides."""
     open_deck(page, executed / "03_self_attention.ipynb", tmp_path)
     frame = page.locator("iframe")
     place = page.evaluate("Reveal.getIndices(document.querySelector('iframe').closest('section'))")

@@ -1,4 +1,4 @@
-"""A small notebook with four views, one with figures that can be dragged, and one with `explore`."""
+"""Small notebooks: one with four views, one with draggable figures, and one with `explore`."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ EXPLORE = {"explore": "explore(encoder, tokenizer)"}
 
 
 def write_notebook(folder: Path, name: str = "views", cells: dict[str, str] = VIEWS) -> Path:
-    """The set-up and these cells, in a notebook of this name."""
+    """Write a notebook of this name with the set-up and these cells."""
     notebook = nbformat.v4.new_notebook()
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook.cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, *cells.values())]

@@ -32,6 +32,7 @@ TESTED = "attention classifier compiled decoder embeddings encoder encoder_layer
 TESTED += " packing pretraining search statistics token_labels tokenization training"
 SCANNED += [f"tests/reference/test_{name}.py" for name in TESTED.split()]
 SCANNED += ["scripts/*.py", *(f"tests/{name}.py" for name in ("conftest", "helpers", "progress", "texts", "slow/*"))]
+SCANNED += ["tests/browser/[!t]*.py"]
 FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
 # Quotations: headings, sentences, goals and open questions of notebooks, and messages.
 QUOTED = re.compile(
