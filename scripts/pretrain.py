@@ -49,7 +49,7 @@ from utils.pretraining import (
     masked_lm_loss,
     train_vocabulary,
 )
-from utils.support.checkpoint import reading
+from utils.support.checkpoint import wrap_read_errors
 from utils.support.checks import check_config, check_heads, check_size, check_tokenizer
 from utils.support.datasets import imdb_reviews, text_hash
 from utils.support.files import write_file
@@ -163,7 +163,7 @@ class Run:
 
 def read_state(path: Path) -> tuple[dict, dict[str, Tensor]]:
     """Return a saved run's facts and tensors; ValueError for an incomplete file."""
-    with reading(path), safe_open(path, framework="pt") as file:
+    with wrap_read_errors(path), safe_open(path, framework="pt") as file:
         facts = json.loads((file.metadata() or {}).get("facts", ""))
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
         steps = {tensor.sum().item() for name, tensor in tensors.items() if name.startswith("step.")}

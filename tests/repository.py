@@ -10,13 +10,13 @@ import nbformat
 
 from tests.helpers import ROOT
 
-LEFT_OUT = shutil.ignore_patterns(".*", "site", "build", "__pycache__", "*.egg-info")
+IGNORED = shutil.ignore_patterns(".*", "site", "build", "__pycache__", "*.egg-info")
 PACKAGES = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
 
 
 def copy_project(folder: Path) -> Path:
     """The project as it stands, committed or not, without environments and what was built."""
-    return Path(shutil.copytree(ROOT, folder, ignore=LEFT_OUT))
+    return Path(shutil.copytree(ROOT, folder, ignore=IGNORED))
 
 
 def pack_project(folder: Path) -> Path:

@@ -6,7 +6,7 @@ from functools import partial
 from torch import Tensor
 
 from utils.support.checkpoint import BUFFERS, canonical_name, is_encoder_weight
-from utils.support.checks import check_finite_weights, check_fit, check_tied
+from utils.support.checks import check_finite_weights, check_tied, check_weights
 from utils.support.saving import SavedModel
 from utils.support.weight_names import HEADS, RENAMES
 
@@ -34,7 +34,7 @@ def rename_weights(
         if ours := rename(name):
             check_tied(name, weight, found.get(ours))
             found[ours] = weight
-    check_fit(found, wanted)
+    check_weights(found, wanted)
     check_finite_weights(found)
     return found
 

@@ -30,7 +30,7 @@ def small() -> TransformerEncoder:
 
 
 def outside(name: str, value: int, size: int) -> str:
-    return f"{name} hold {value}, outside 0 … {size - 1}: the table has {size} entries"
+    return f"{name} contain {value}, but valid ids are 0 to {size - 1}"
 
 
 def another_shape(name: str, shape: tuple, wanted: tuple = (2, 3)) -> str:
@@ -38,7 +38,7 @@ def another_shape(name: str, shape: tuple, wanted: tuple = (2, 3)) -> str:
 
 
 def not_a_batch(shape: tuple) -> str:
-    return f"input_ids must be (B, S), got {shape}: one sentence is a batch, ids[None]"
+    return f"input_ids must be (B, S), got {shape}: use ids[None] for a single sentence"
 
 
 # what is wrong with ids, mask and token types, and what is said about it
@@ -59,7 +59,7 @@ BAD_INPUT = [
     ({"attention_mask": torch.zeros(2, 3, dtype=torch.bool)}, HIDDEN_ROW),
     (
         {"attention_mask": torch.tensor([[1, 1, torch.nan], [1, 1, 1]])},
-        "attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding",
+        "attention_mask contains NaN or less than 0: use 1 for real tokens and 0 for padding",
     ),
 ]
 
@@ -92,7 +92,7 @@ ENTRANCES = {
     "one beam": lambda make, ids, mask: make(EncoderDecoder).generate(ids, mask, max_length=5),
     "two beams": lambda make, ids, mask: make(EncoderDecoder).generate(ids, mask, max_length=5, num_beams=2),
 }
-NO_TENSORS = {
+NOT_TENSORS = {
     "list": [[5, 6, 7], [8, 9, 1]],
     "tuple": ((5, 6, 7),),
     "ndarray": IDS.numpy(),
@@ -115,10 +115,10 @@ def enter(entrance: str, ids, mask=None):
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
-@pytest.mark.parametrize("kind", NO_TENSORS)
+@pytest.mark.parametrize("kind", NOT_TENSORS)
 def test_what_is_no_tensor_is_refused_at_every_entrance(entrance, kind):
-    given = NO_TENSORS[kind]
-    remedy = "torch.tensor([ids]) makes one, and a tokenizer's dictionary goes in as **batch"
+    given = NOT_TENSORS[kind]
+    remedy = "use torch.tensor([ids]), or **batch for a tokenizer's dictionary"
     for name, arguments in (("input_ids", [given]), ("attention_mask", [IDS, given])):
         message = f"{name} must be a tensor, got {kind}: {remedy}"
         with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
@@ -130,14 +130,14 @@ def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance)
     for mask in (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]])):
         enter(entrance, IDS, mask)
     with pytest.raises(
-        ValueError, match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$"
+        ValueError, match=r"^attention_mask contains NaN or less than 0: use 1 for real tokens and 0 for padding$"
     ):
         enter(entrance, IDS, torch.tensor([[1, 1, torch.nan], [1, 1, 1]]))
 
 
-@pytest.mark.parametrize("kind", NO_TENSORS)
+@pytest.mark.parametrize("kind", NOT_TENSORS)
 def test_token_types_and_a_source_that_are_no_tensors(kind):
-    given = NO_TENSORS[kind]
+    given = NOT_TENSORS[kind]
     decoder = make(TransformerDecoder, tuple(READS.items()))
     with pytest.raises(TypeError, match=f"^token_type_ids must be a tensor, got {kind}: "):
         make(TransformerEncoder)(IDS, None, given)
@@ -181,10 +181,10 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
         with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
             scaled_dot_product_attention(query, query, query, mask)
     with pytest.raises(
-        ValueError, match=r"^attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding$"
+        ValueError, match=r"^attention_mask contains NaN or less than 0: use 1 for real tokens and 0 for padding$"
     ):
         scaled_dot_product_attention(query, query, query, torch.tensor([1, torch.nan, 1]))
-    with pytest.raises(ValueError, match="holds NaN or less than 0"):  # one that is added to the scores
+    with pytest.raises(ValueError, match="contains NaN or less than 0"):  # one that is added to the scores
         scaled_dot_product_attention(query, query, query, torch.tensor([0, -1e4, 0]))
 
 
@@ -215,91 +215,88 @@ UNIT = torch.eye(3)
 
 # a call, and the whole of what it says
 BAD_CALLS = [
-    (lambda: TransformerEncoder(decoder(is_decoder=True)), "is_decoder=True is not built here: use False"),
+    (lambda: TransformerEncoder(decoder(is_decoder=True)), "is_decoder=True is not supported: use False"),
     (
         lambda: TransformerEncoder(decoder(add_cross_attention=True)),
-        "add_cross_attention=True is not built here: use False",
+        "add_cross_attention=True is not supported: use False",
     ),
     (
         lambda: TransformerEncoder(decoder(position_embedding_type="relative_key")),
-        "position_embedding_type='relative_key' is not built here: use 'absolute'",
+        "position_embedding_type='relative_key' is not supported: use 'absolute'",
     ),
     (
         lambda: MultiHeadAttention(decoder(num_attention_heads=3)),
-        "hidden_size=8 is not divisible by num_attention_heads=3: change one",
+        "hidden_size=8 is not divisible by num_attention_heads=3: change one of them",
     ),
     (
         lambda: FeedForward(decoder(hidden_act="silu")),
-        'hidden_act="silu" is not built here: use one of gelu, gelu_new, relu',
+        'hidden_act="silu" is not supported: use one of gelu, gelu_new, relu',
     ),
     (
-        lambda: checks.check_fit({"a": UNIT, "x": UNIT}, dict.fromkeys("dab", UNIT)),
+        lambda: checks.check_weights({"a": UNIT, "x": UNIT}, dict.fromkeys("dab", UNIT)),
         "weights do not fit the configuration; missing: b, d; unexpected: x",
     ),
     (
-        lambda: checks.check_fit({"w": torch.ones(9)}, {"w": torch.ones(8)}),
+        lambda: checks.check_weights({"w": torch.ones(9)}, {"w": torch.ones(8)}),
         "weights do not fit the configuration; mis-shaped: w (9,) for (8,)",
     ),
     (
         lambda: TransformerForSequenceClassification(BertConfig(**SMALL, num_labels=1)),
-        "num_labels=1 must be a whole number of 2 or more",
+        "num_labels must be an integer of at least 2, got 1",
     ),
-    (lambda: checks.check_size("epochs", True), "epochs=True must be a whole number of 1 or more"),
-    (lambda: checks.check_size("k", 2.0, 1, 5), "k=2.0 must be a whole number from 1 to 5"),
-    (lambda: checks.check_size("k", 6, 1, 5), "k=6 must be a whole number from 1 to 5"),
+    (lambda: checks.check_size("epochs", True), "epochs must be a positive integer, got True"),
+    (lambda: checks.check_size("k", 2.0, 1, 5), "k must be an integer from 1 to 5, got 2.0"),
+    (lambda: checks.check_size("k", 6, 1, 5), "k must be an integer from 1 to 5, got 6"),
     *(
         (
             lambda number=number: checks.check_between("probability", number, 0, 1, "BERT's is 0.15"),
-            f"probability={number!r} must lie between 0 and 1: BERT's is 0.15",
+            f"probability must be between 0 and 1, got {number!r}: BERT's is 0.15",
         )
         for number in (0, 1, float("nan"), "a", True)
     ),
-    (
-        lambda: WordPieceTokenizer(VOCAB | {"b": 5}),
-        "the vocabulary gives several tokens the id 5: each needs one of its own",
-    ),
+    (lambda: WordPieceTokenizer(VOCAB | {"b": 5}), "the vocabulary gives several tokens the id 5: use each id once"),
     (
         lambda: WordPieceTokenizer({"[PAD]": 0, "[SEP]": 1, "[MASK]": 2}),
-        "the vocabulary lacks [UNK], [CLS]: pass BERT's whole, token to id",
+        "the vocabulary lacks [UNK], [CLS]: pass BERT's complete vocabulary",
     ),
     (lambda: WordPieceTokenizer(VOCAB).decode([5, 6]), "id 6 is outside the vocabulary of 6 tokens"),
     *(
         (
             lambda vocab=vocab, size=size: checks.check_vocabulary_size(vocab, size),
-            f"the tokenizer has {len(vocab)} tokens with ids up to {last}, and the model's vocab_size is {size}: "
-            "take both from one checkpoint with its vocabulary",
+            f"the tokenizer has {len(vocab)} tokens with ids up to {last}, but the model's vocab_size is {size}: "
+            "load both from the same checkpoint",
         )
         for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5), ({}, None, 1)]
     ),
     (
         lambda: WordPieceTokenizer(VOCAB)("a", max_length=1),
-        "max_length=1 is too small for 2 special tokens: use 2 or more",
+        "max_length=1 is too small for 2 special tokens: use at least 2",
     ),
     (
         lambda: WordPieceTokenizer(VOCAB)("a", "a", max_length=2),
-        "max_length=2 is too small for 3 special tokens: use 3 or more",
+        "max_length=2 is too small for 3 special tokens: use at least 3",
     ),
     (
         lambda: checks.check_max_length(2, special=2, text=1),
-        "max_length=2 is too small for 2 special tokens and 1 of text: use 3 or more",
+        "max_length=2 is too small for 2 special tokens and 1 of text: use at least 3",
     ),
     *(
         (
             lambda texts=texts, pairs=pairs: WordPieceTokenizer(VOCAB)(texts, pairs),
-            f"got {counts}: pass one text or more, and a pair for each",
+            f"got {counts}: pass at least one text, and one pair per text",
         )
         for texts, pairs, counts in [
-            ([], None, "0 texts and 0 pairs"),
-            (["a"], ["a", "a"], "1 texts and 2 pairs"),
-            (["a", "a"], "a", "2 texts and 1 pairs"),
+            ([], None, "0 texts but 0 pairs"),
+            (["a"], ["a", "a"], "1 texts but 2 pairs"),
+            (["a", "a"], "a", "2 texts but 1 pairs"),
         ]
     ),
-    (lambda: checks.check_texts([]), "got an empty list: pass one text or more"),
-    (lambda: checks.check_texts(["a", " \n"]), "text 1 is empty, so there is nothing to read in it: leave it out"),
+    (lambda: checks.check_texts([]), "got an empty list: pass at least one text"),
+    (lambda: checks.check_texts(["a", " \n"]), "text 1 is empty: leave it out"),
     *(
         (
             lambda label=label: checks.check_labels([0, label], 2),
-            f"label {label!r} of text 1 is outside the classes 0 … 1 of the model",
+            f"labels must be from 0 to 1, got {label!r} for text 1",
         )
         for label in (2, -1)
     ),
@@ -341,14 +338,14 @@ def test_bad_configurations_weights_texts_and_vectors(call, message):
     ("label", "kind"), [("1", "str"), (0.5, "float"), (None, "NoneType"), (UNIT[0].long()[0], "Tensor")], ids=str
 )
 def test_labels_that_are_no_whole_numbers(label, kind):
-    message = f"labels must be whole numbers, got {kind}: {label!r} of text 1: int(label)"
+    message = f"labels must be integers, got {kind}: {label!r} of text 1: use int(label)"
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         checks.check_labels([0, label], 2)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf")])
 def test_a_loss_that_is_no_number(loss):
-    message = f"the loss is {loss} at step 7, with a learning rate of 0.0012: train again with a lower one"
+    message = f"the loss is {loss} at step 7, with a learning rate of 0.0012: use a lower one"
     with pytest.raises(FloatingPointError, match=f"^{re.escape(message)} .*BERT.$"):
         checks.check_finite(loss, 7, 0.00123)
 
@@ -360,7 +357,7 @@ def test_what_is_right_passes():
     checks.check_activation("relu", ["relu"])
     checks.check_max_length(3, special=2, text=1)
     checks.check_max_length(2, special=2)
-    checks.check_fit({"a": UNIT}, {"a": UNIT})
+    checks.check_weights({"a": UNIT}, {"a": UNIT})
     checks.check_finite_weights({"a": UNIT, "b": UNIT.half()})
     checks.check_labels([0, torch.tensor([1]).numpy()[0]], 2)
     checks.check_vocabulary_size(VOCAB, 6)
@@ -371,7 +368,9 @@ def test_what_is_right_passes():
 
 @pytest.mark.parametrize("weight", [UNIT.int(), UNIT.to(torch.float8_e4m3fn), UNIT * torch.nan, UNIT / 0])
 def test_weights_that_are_no_numbers(weight):
-    with pytest.raises(ValueError, match=r"^w holds (NaN or inf: take|torch\.(int32|float8_e4m3fn): save the model)"):
+    with pytest.raises(
+        ValueError, match=r"^w (contains NaN or inf: use|has the type torch\.(int32|float8_e4m3fn): save)"
+    ):
         checks.check_finite_weights({"w": weight})
 
 
@@ -383,7 +382,7 @@ def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(monkeypatch)
         checks.check_tokenizer(tokenizer, 6)
     assert len(compared) == 2
     for _ in range(2):  # what was refused once is refused again
-        with pytest.raises(ValueError, match="take both from one checkpoint"):
+        with pytest.raises(ValueError, match="load both from the same checkpoint"):
             checks.check_tokenizer(one, 7)
 
 

@@ -77,7 +77,7 @@ def test_classifier_takes_dropout_of_its_own(own, used):
 
 @pytest.mark.parametrize("num_labels", [0, 1])
 def test_classifier_refuses_too_few_classes(num_labels):
-    with pytest.raises(ValueError, match=rf"num_labels={num_labels} must be a whole number of 2 or more"):
+    with pytest.raises(ValueError, match=rf"num_labels must be an integer of at least 2, got {num_labels}"):
         TransformerForSequenceClassification(BertConfig(**TINY, num_labels=num_labels))
 
 

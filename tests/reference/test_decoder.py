@@ -324,9 +324,12 @@ NO_SOURCE = "encoder_hidden_states=None, but this decoder looks at a source: pas
                 "encoder_hidden_states": STATES,
                 "encoder_attention_mask": torch.tensor([[1, 1, torch.nan, 1]]),
             },
-            "encoder_attention_mask holds NaN or less than 0: use 1 for a real token and 0 for padding",
+            "encoder_attention_mask contains NaN or less than 0: use 1 for real tokens and 0 for padding",
         ),
-        ({"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES}, "input_ids hold 30, outside 0 … 29"),
+        (
+            {"input_ids": torch.tensor([[30]]), "encoder_hidden_states": STATES},
+            "input_ids contain 30, but valid ids are",
+        ),
         ({"input_ids": IDS[0], "encoder_hidden_states": STATES}, "input_ids must be (B, S), got (3,)"),
         ({"input_ids": torch.ones(1, 11).long(), "encoder_hidden_states": STATES}, "only 10 positions"),
     ],
@@ -340,13 +343,13 @@ def test_decoder_refuses_bad_input(pair, given, words):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"max_length": 1}, "max_length=1 must be a whole number from 2 to 10"),
-        ({"max_length": 11}, "max_length=11 must be a whole number from 2 to 10"),
-        ({"num_beams": 0}, "num_beams=0 must be a whole number from 1 to 15"),
-        ({"num_beams": 2.5}, "num_beams=2.5 must be a whole number from 1 to 15"),
-        ({"num_beams": 16}, "num_beams=16 must be a whole number from 1 to 15"),
+        ({"max_length": 1}, "max_length must be an integer from 2 to 10, got 1"),
+        ({"max_length": 11}, "max_length must be an integer from 2 to 10, got 11"),
+        ({"num_beams": 0}, "num_beams must be an integer from 1 to 15, got 0"),
+        ({"num_beams": 2.5}, "num_beams must be an integer from 1 to 15, got 2.5"),
+        ({"num_beams": 16}, "num_beams must be an integer from 1 to 15, got 16"),
         ({"attention_mask": torch.zeros(1, 3)}, "masks every token of a row"),
-        ({"input_ids": torch.tensor([[3, 30]])}, "input_ids hold 30, outside 0 … 29"),
+        ({"input_ids": torch.tensor([[3, 30]])}, "input_ids contain 30, but valid ids are 0 to 29"),
         ({"input_ids": torch.ones(1, 0).long()}, "input_ids must be (B, S), got (1, 0)"),
     ],
 )
@@ -361,7 +364,7 @@ def test_generate_refuses_bad_input(pair, given, words):
 )
 def test_generate_needs_a_start_and_an_end_token(name, token_id):
     model = EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL | READS | {name: token_id}))
-    words = f"{name}={token_id!r} must be a whole number from 0 to 29"
+    words = f"{name} must be an integer from 0 to 29, got {token_id!r}"
     with pytest.raises(ValueError) as caught:
         model.generate(IDS, max_length=5)
     assert str(caught.value) == words
@@ -371,10 +374,10 @@ def test_generate_needs_a_start_and_an_end_token(name, token_id):
     ("encoder", "decoder", "words"),
     [
         ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, but this is a decoder"),
-        ({"is_decoder": True}, READS, "is_decoder=True is not built here: use False"),
+        ({"is_decoder": True}, READS, "is_decoder=True is not supported: use False"),
         ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not supported"),
         ({}, READS | {"num_attention_heads": 3}, "not divisible"),
-        ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not built here'),
+        ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not supported'),
     ],
 )
 def test_encoder_decoder_refuses_unfit_configurations(encoder, decoder, words):
@@ -418,9 +421,9 @@ def test_encoder_decoder_refuses_damaged_weights(pair, damage):
     else:
         weights[name] = torch.zeros(8, 7) if damage == "mis-shaped" else torch.full((8, 8), torch.nan)
     words = {
-        "untied": "decoder.weight differs from the word embeddings",
-        "untied bias": "decoder.bias differs from the word embeddings or bias that it is tied to",
-        "NaN": "holds NaN",
+        "untied": "decoder.weight must equal the word embeddings",
+        "untied bias": "decoder.bias must equal the word embeddings or bias that it is tied to",
+        "NaN": "contains NaN",
     }.get(damage, damage)
     with pytest.raises(ValueError, match=words):
         pair.load_bert_weights(weights)

@@ -23,7 +23,7 @@ from views import figures
         (([1, float("nan")], [[1, 2]] * 3), {}, "query must not contain nan or inf"),
         (([1, 2], [[1, 2]] * 3, [[1, 2]] * 2), {}, r"values has the shape \(2, 2\)"),
         (([1, 2], [[1, 2]] * 3), {"tokens": ["one"]}, "tokens must be a list of 3 names, got 1"),
-        (([1, 2], [[1, 2]] * 3), {"asking": 3}, "asking=3 must be a whole number from 0 to 2"),
+        (([1, 2], [[1, 2]] * 3), {"asking": 3}, "asking must be an integer from 0 to 2, got 3"),
     ],
 )
 def test_invalid_attention_in_the_plane_raises(arguments, options, message):
@@ -86,7 +86,7 @@ def test_invalid_graph_walk_raises():
     ]:
         with pytest.raises(ValueError, match=message):
             figures.graph_walk(*arguments)
-    with pytest.raises(ValueError, match="k=11 must be a whole number from 1 to 10"):
+    with pytest.raises(ValueError, match="k must be an integer from 1 to 10, got 11"):
         figures.graph_walk(index, vectors, vectors[0], names, k=11)
 
 
@@ -102,8 +102,8 @@ def test_invalid_graph_walk_raises():
         ([1.0, math.nan], {}, "scores must not contain nan or inf"),
         ([1.0, math.inf], {}, "scores must not contain nan or inf"),
         ([1.0, 2.0], {"tokens": ["time"]}, "tokens must be a list of 2 names, got 1"),
-        ([1.0, 2.0], {"head_size": 1}, "head_size=1 must be a whole number from 2 to 1,024"),
-        ([1.0, 2.0], {"head_size": 64.0}, "head_size=64.0 must be a whole number"),
+        ([1.0, 2.0], {"head_size": 1}, "head_size must be an integer from 2 to 1,024, got 1"),
+        ([1.0, 2.0], {"head_size": 64.0}, "head_size must be an integer"),
     ],
 )
 def test_invalid_sharpness_raises(scores, options, message):
@@ -157,8 +157,8 @@ TABLES = {"word": torch.zeros(2, 4), "position": torch.zeros(5, 4), "token_type"
         ({"weight": torch.ones(4)}, "pass both weight and bias"),
         ({"weight": torch.ones(4), "bias": torch.ones(3)}, "bias has the shape .3,."),
         ({"names": ["time"]}, "names must be a list of 2 names, got 1"),
-        ({"number": 4}, "number=4 must be a whole number from 0 to 3"),
-        ({"eps": 0}, "eps=0 must lie between 0 and 1"),
+        ({"number": 4}, "number must be an integer from 0 to 3, got 4"),
+        ({"eps": 0}, "eps must be between 0 and 1, got 0"),
     ],
 )
 def test_invalid_sum_and_scale_raises(changed, message):
@@ -223,7 +223,7 @@ def test_incomplete_vocabulary_raises(vocabulary, message):
         ([], 12, ValueError, "empty list"),
         (["1 + 1!"], 12, ValueError, "must contain at least one word of letters, got '1"),
         (["fly " * 501], 12, ValueError, "2,004 characters, but this figure takes at most 2,000: pass fewer"),
-        (["flies"], 0, ValueError, "steps=0 must be a whole number from 1 to 60"),
+        (["flies"], 0, ValueError, "steps must be an integer from 1 to 60, got 0"),
     ],
 )
 def test_merges_without_words_raise(texts, steps, error, message):
@@ -245,13 +245,13 @@ TOKENS = ["time", "flies"]
     [
         ({"tokens": "time flies"}, "tokens must be a list of tokens, got 'time flies'"),
         ({"tokens": None}, "tokens must be a list of tokens, got None"),
-        ({"tokens": ["time"]}, "the number of tokens=1 must be a whole number from 2 to 12"),
-        ({"tokens": ["x"] * 40}, "the number of tokens=40 must be a whole number from 2 to 12"),
+        ({"tokens": ["time"]}, "the number of tokens must be an integer from 2 to 12, got 1"),
+        ({"tokens": ["x"] * 40}, "the number of tokens must be an integer from 2 to 12, got 40"),
         ({"values": [1]}, "values has the shape (1,): this figure draws 2 numbers"),
         ({"values": [1, math.nan]}, "values must not contain nan or inf"),
         ({"values": [1, -math.inf]}, "values must not contain nan or inf"),
         ({"values": [1, 1e30]}, "values must be between -1000 and 1000, got 1e+30"),
-        ({"rows": []}, "the number of rows=0 must be a whole number from 1 to 12"),
+        ({"rows": []}, "the number of rows must be an integer from 1 to 12, got 0"),
         ({"mask": "future"}, "mask='future' cannot be drawn: use one of bidirectional, causal, padding, window"),
         ({"mask": "cross"}, "mask='cross' cannot be drawn: pass rows, the tokens that look"),
     ],
@@ -282,11 +282,11 @@ def test_padding_mask_hides_padding_or_last_token():
     ("given", "message"),
     [
         ({"sequence": "time flies"}, "tokens must be a list of tokens, got 'time flies'"),
-        ({"sequence": ["time"]}, "the number of tokens=1 must be a whole number from 2 to 6"),
-        ({"sequence": 40}, "sequence=40 must be a whole number from 2 to 6"),
-        ({"sequence": math.nan}, "sequence=nan must be a whole number from 2 to 6"),
-        ({"heads": 0}, "heads=0 must be a whole number from 1 to 6"),
-        ({"head_size": 2.5}, "head_size=2.5 must be a whole number from 1 to 6"),
+        ({"sequence": ["time"]}, "the number of tokens must be an integer from 2 to 6, got 1"),
+        ({"sequence": 40}, "sequence must be an integer from 2 to 6, got 40"),
+        ({"sequence": math.nan}, "sequence must be an integer from 2 to 6, got nan"),
+        ({"heads": 0}, "heads must be an integer from 1 to 6, got 0"),
+        ({"head_size": 2.5}, "head_size must be an integer from 1 to 6, got 2.5"),
         ({"heads": 6, "head_size": 5}, "heads=6 of head_size=5 are 30 numbers per token: this figure draws up to 24"),
     ],
 )
@@ -308,10 +308,10 @@ def test_split_and_merge_draws_smallest_and_largest(sizes):
         ({"key": [[1, 2]]}, "key has the shape (1, 2): this figure draws 2 numbers"),
         ({"key": [1, math.inf]}, "key must not contain nan or inf"),
         ({"tokens": "time flies"}, "tokens must be a list of tokens, got 'time flies'"),
-        ({"tokens": ["x"] * 40}, "the number of tokens=40 must be a whole number from 2 to 16"),
-        ({"pair": 32}, "pair=32 must be a whole number from 0 to 31"),
-        ({"pairs": 0}, "pairs=0 must be a whole number from 1 to 512"),
-        ({"base": 1}, "base=1 must lie between 1 and 1e+09"),
+        ({"tokens": ["x"] * 40}, "the number of tokens must be an integer from 2 to 16, got 40"),
+        ({"pair": 32}, "pair must be an integer from 0 to 31, got 32"),
+        ({"pairs": 0}, "pairs must be an integer from 1 to 512, got 0"),
+        ({"base": 1}, "base must be between 1 and 1e+09, got 1"),
     ],
 )
 def test_invalid_rotary_turn_raises(given, message):

@@ -171,12 +171,12 @@ def test_checkpoint_without_head_gets_new_head(tmp_path, own, run):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--epochs", -1], "--epochs=-1 must be a whole number from 0 to 10,000"),
-        (["--batch-size", 0], "--batch-size=0 must be a whole number of 1 or more"),
-        (["--limit", -20], "--limit=-20 must be a whole number of 1 or more"),
-        (["--limit", 0], "--limit=0 must be a whole number of 1 or more"),
-        (["--seed", -1], "--seed=-1 must be a whole number from 0"),
-        *((["--learning-rate", rate], f"--learning-rate={rate} must lie between 0 and 1") for rate in (0.0, "nan")),
+        (["--epochs", -1], "--epochs must be an integer from 0 to 10,000, got -1"),
+        (["--batch-size", 0], "--batch-size must be a positive integer, got 0"),
+        (["--limit", -20], "--limit must be a positive integer, got -20"),
+        (["--limit", 0], "--limit must be a positive integer, got 0"),
+        (["--seed", -1], "--seed must be an integer from 0"),
+        *((["--learning-rate", rate], f"--learning-rate must be between 0 and 1, got {rate}") for rate in (0.0, "nan")),
         (["--data", "nowhere.csv"], "there is no file nowhere.csv"),
         (["--checkpoint", "no/model/here"], '"no/model/here" is not a local folder'),
     ],

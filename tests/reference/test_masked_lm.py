@@ -165,9 +165,9 @@ def test_masked_lm_refuses_weights_that_do_not_fit():
     weights = official.state_dict()
     with pytest.raises(ValueError, match=r"unexpected: surplus"):
         ours.load_bert_weights(weights | {"surplus": torch.zeros(1)})
-    with pytest.raises(ValueError, match=r"holds NaN or inf"):
+    with pytest.raises(ValueError, match=r"contains NaN or inf"):
         ours.load_bert_weights(weights | {"cls.predictions.transform.LayerNorm.bias": torch.full((12,), torch.nan)})
-    with pytest.raises(ValueError, match=r"decoder.weight differs from the word embeddings or bias"):
+    with pytest.raises(ValueError, match=r"decoder.weight must equal the word embeddings or bias"):
         ours.load_bert_weights(weights | {"cls.predictions.decoder.weight": torch.zeros(50, 12)})
     del weights["cls.predictions.transform.dense.bias"]
     with pytest.raises(ValueError, match=r"missing: head.transform.bias"):
@@ -194,7 +194,7 @@ def test_save_refuses_weights_that_are_not_finite(tmp_path, value, dtype):
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with torch.no_grad():
         model.head.bias[3] = value
-    with pytest.raises(ValueError, match=r"^cls\.predictions\.bias holds NaN or inf: take the weights from before"):
+    with pytest.raises(ValueError, match=r"^cls\.predictions\.bias contains NaN or inf: use weights from before"):
         model.save(tmp_path, tiny_tokenizer(), dtype=dtype)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -274,7 +274,7 @@ def test_mask_tokens_draws_from_the_generator_alone():
 
 @pytest.mark.parametrize("probability", [0, 1, -0.1, 1.5, float("nan"), True, "0.15", None])
 def test_mask_tokens_refuses_probabilities_outside_0_to_1(probability):
-    with pytest.raises(ValueError, match=r"probability=.* must lie between 0 and 1: BERT's is 0\.15"):
+    with pytest.raises(ValueError, match=r"probability must be between 0 and 1, got .*: BERT's is 0\.15"):
         mask_tokens(torch.tensor([[2, 7, 3]]), tiny_tokenizer(), probability)
 
 
@@ -343,11 +343,11 @@ def test_fill_rows_drops_lone_surrogates():
 @pytest.mark.parametrize(
     ("texts", "length", "message"),
     [
-        ([], 8, "pass one text or more"),
+        ([], 8, "pass at least one text"),
         ("a film", 8, "wrap one text in a list"),
         ([" "], 8, "text 0 is empty"),
         (["a"], 8, "the texts have 2 tokens, and a row takes 6: use more, or shorter rows"),
-        (["a good film"], 2, "length=2 must be a whole number of 3 or more"),
+        (["a good film"], 2, "length must be an integer of at least 3, got 2"),
     ],
 )
 def test_fill_rows_refuses_too_little_text(texts, length, message):
@@ -357,7 +357,7 @@ def test_fill_rows_refuses_too_little_text(texts, length, message):
 
 @pytest.mark.parametrize(("texts", "size"), [([], 80), (["a"], 40), (["a"], 10**9), (["a"], "many")])
 def test_train_vocabulary_refuses_empty_input(texts, size):
-    with pytest.raises(ValueError, match=r"got no text: pass one|size=.* must be a whole number from 41 to 1,000,000"):
+    with pytest.raises(ValueError, match=r"got no text: pass one|size must be an integer from 41 to 1,000,000, got .*"):
         train_vocabulary(texts, size)
 
 

@@ -227,10 +227,10 @@ def test_pretrain_learns_from_a_batch_with_one_selected_word(tmp_path):
     ("settings", "message"),
     [
         ({"learning_rate": 0.0}, r"learning_rate=0\.0 must lie between 0 and inf"),
-        ({"probability": 1.0}, r"probability=1\.0 must lie between 0 and 1"),
-        ({"steps": 0}, "steps=0 must be a whole number of 1 or more"),
-        ({"batch_size": 0}, "batch_size=0 must be a whole number of 1 or more"),
-        ({"seed": -1}, "seed=-1 must be a whole number from 0"),
+        ({"probability": 1.0}, r"probability must be between 0 and 1, got 1\.0"),
+        ({"steps": 0}, "steps must be a positive integer, got 0"),
+        ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
+        ({"seed": -1}, "seed must be an integer from 0"),
     ],
 )
 def test_settings_refuse_values_that_learn_nothing(settings, message):
@@ -491,17 +491,17 @@ def test_invalid_text_files_end_with_message(tmp_path, monkeypatch, content, wor
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--until", "0"], "--until=0 must be a whole number of 1 or more"),
-        (["--until", "-3"], "--until=-3 must be a whole number of 1 or more"),
-        (["--limit", "-10"], "--limit=-10 must be a whole number of 1 or more"),
-        (["--steps", "0"], "steps=0 must be a whole number of 1 or more"),
-        (["--layers", "0"], "--layers=0 must be a whole number of 1 or more"),
-        (["--positions", "2"], "--positions=2 must be a whole number of 3 or more"),
+        (["--until", "0"], "--until must be a positive integer, got 0"),
+        (["--until", "-3"], "--until must be a positive integer, got -3"),
+        (["--limit", "-10"], "--limit must be a positive integer, got -10"),
+        (["--steps", "0"], "steps must be a positive integer, got 0"),
+        (["--layers", "0"], "--layers must be a positive integer, got 0"),
+        (["--positions", "2"], "--positions must be an integer of at least 3, got 2"),
         (["--hidden", "10", "--heads", "4"], "hidden_size=10 is not divisible by num_attention_heads=4"),
         (["--cased"], "--cased and --tokenizer need --data"),
         (["--data", "nowhere.txt"], "there is no file nowhere.txt"),
-        (["--learning-rate", "0"], "--learning-rate=0.0 must lie between 0 and 1"),
-        (["--probability", "nan"], "probability=nan must lie between 0 and 1"),
+        (["--learning-rate", "0"], "--learning-rate must be between 0 and 1, got 0.0"),
+        (["--probability", "nan"], "probability must be between 0 and 1, got nan"),
     ],
 )
 def test_invalid_options_end_before_anything_is_written(tmp_path, monkeypatch, options, words):

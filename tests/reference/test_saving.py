@@ -200,7 +200,7 @@ def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path
         (None, r"made from a configuration has no vocabulary: pass tokenizer="),
         (40, r"40 tokens with ids up to 39, .* is 50"),
         (51, r"51 tokens with ids up to 50, .* is 50"),
-        ("official", r"30522 tokens with ids up to 30521, and the model's vocab_size is 50"),
+        ("official", r"30522 tokens with ids up to 30521, but the model's vocab_size is 50"),
     ],
 )
 def test_save_refuses_the_tokenizer_of_another_model(tmp_path, official_tokenizer, size, words):
@@ -416,7 +416,7 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
     broken = filled(2.0)
     with torch.no_grad():
         broken.encoder.layers[1].attention.query.weight[3] = value
-    message = r"^bert\.encoder\.layer\.1\.attention\.self\.query\.weight holds NaN or inf: take the weights"
+    message = r"^bert\.encoder\.layer\.1\.attention\.self\.query\.weight contains NaN or inf: use weights"
     with pytest.raises(ValueError, match=message):
         broken.save(tmp_path, tiny_tokenizer())
     assert content(tmp_path) == before

@@ -94,7 +94,7 @@ def test_token_classification_loss_equals_the_official_one():
 
 @pytest.mark.parametrize("num_labels", [0, 1])
 def test_token_classifier_refuses_too_few_classes(num_labels):
-    with pytest.raises(ValueError, match=rf"num_labels={num_labels} must be a whole number of 2 or more"):
+    with pytest.raises(ValueError, match=rf"num_labels must be an integer of at least 2, got {num_labels}"):
         TransformerForTokenClassification(BertConfig(**TINY, num_labels=num_labels))
 
 

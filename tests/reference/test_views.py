@@ -453,7 +453,7 @@ def test_unsupported_model_with_text_raises():
     [
         (torch.nn.Linear(2, 2), "do not support a Linear.*of transformers.*head_view"),
         (BertModel(BertConfig(**TINY)), "ids up to 30521, but the model has 50 token embeddings"),
-        (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: take both from one checkpoint"),
+        (TransformerEncoder(BertConfig(**TINY)), "30522 tokens .*vocab_size is 50: load both from the same checkpoint"),
     ],
 )
 def test_neuron_view_of_unsupported_model_raises(model, message, tokenizer):

@@ -22,12 +22,12 @@ from torch import Tensor
 from transformers import AutoConfig, AutoTokenizer, BertConfig, ModernBertConfig
 
 from utils.support.checks import (
-    MOST_LAYERS,
+    MAX_LAYERS,
     check_config,
     check_modern_config,
-    check_no_problems,
     check_size,
     check_vocabulary_size,
+    raise_if_any,
 )
 from utils.support.files import check_sha256
 
@@ -56,10 +56,10 @@ CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.
 POOLINGS = ("cls", "mean", "max", "weightedmean", "lasttoken")
 MODULES, POOLING = "modules.json", "1_Pooling/config.json"  # of sentence-transformers
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
-FETCHED = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
-HUB_SECONDS = 10  # seconds for the Hub to answer
+DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
+HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
-NOT_THE_MODELS = ("dtype", "torch_dtype", "return_dict")  # of a program that used the model
+RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # of a program that used the model
 # family: its configuration, the function that checks it, and the remedy for any other family
 FAMILIES = {
     "bert": (BertConfig, check_config, REMEDY),
@@ -101,11 +101,11 @@ def download(name: str) -> Path:
     """Download a checkpoint from the Hub, once per process, or find it in the Hub's local cache."""
     reason = None
     try:
-        HfApi().model_info(name, timeout=HUB_SECONDS)  # snapshot_download alone has no time limit
+        HfApi().model_info(name, timeout=HUB_TIMEOUT)  # snapshot_download alone has no time limit
     except Exception as error:  # offline, unknown, gated and malformed names raise unrelated types
         reason = error
     try:
-        return Path(snapshot_download(name, allow_patterns=FETCHED, local_files_only=reason is not None))
+        return Path(snapshot_download(name, allow_patterns=DOWNLOADED_FILES, local_files_only=reason is not None))
     except Exception as error:
         reason = str(reason or error).strip().splitlines()[0]
         problem = f'checkpoint "{name}" is not a local folder and could not be downloaded ({reason})'
@@ -116,7 +116,7 @@ def download(name: str) -> Path:
 
 
 @contextmanager
-def reading(what: Path | str) -> Iterator[None]:
+def wrap_read_errors(what: Path | str) -> Iterator[None]:
     """Turn any read error into a ValueError that names the file and a remedy."""
     try:
         yield
@@ -140,16 +140,16 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     """Return a checkpoint's configuration; ValueError for another family and for settings that are not supported."""
     folder, (kind, check, remedy) = checkpoint_folder(checkpoint), FAMILIES[family]
     check_holds_model(folder, remedy)
-    with reading(folder / CONFIG):
+    with wrap_read_errors(folder / CONFIG):
         settings = json.loads((folder / CONFIG).read_text("utf-8"))
         found = settings.get("model_type") if isinstance(settings, dict) else None
     if found != family:
         both = f'{folder} has model_type="{found}", which is not supported here, but "{family}" is'
         raise ValueError(f"{both}: {remedy}")
     # before transformers makes a list with an entry for each layer
-    check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MOST_LAYERS)
-    with reading(folder / CONFIG):
-        config = kind.from_dict({name: value for name, value in settings.items() if name not in NOT_THE_MODELS})
+    check_size("num_hidden_layers", settings.get("num_hidden_layers", 1), maximum=MAX_LAYERS)
+    with wrap_read_errors(folder / CONFIG):
+        config = kind.from_dict({name: value for name, value in settings.items() if name not in RUNTIME_SETTINGS})
     check(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
@@ -175,7 +175,7 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
     """
     weights = {}
     for path in weight_files(checkpoint_folder(checkpoint)):
-        with reading(path):
+        with wrap_read_errors(path):
             stored = load_file(path)
         for name, weight in stored.items():
             if canonical_name(name) in weights:
@@ -199,7 +199,7 @@ def weight_files(folder: Path) -> list[Path]:
         pickled = ", ".join(path.name for path in folder.glob("*.bin"))
         found = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
         raise ValueError(f"{folder} has {found}: save the model with save_pretrained, which writes {WEIGHTS}")
-    with reading(folder / INDEX):
+    with wrap_read_errors(folder / INDEX):
         names = sorted({str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()})
     for name in names:
         if Path(name).name != name or not name.endswith(".safetensors"):
@@ -230,7 +230,7 @@ def sentence_modules(folder: Path) -> list[str]:
     for path in (folder / MODULES, folder / POOLING):
         if not path.is_file():
             continue
-        with reading(path):
+        with wrap_read_errors(path):
             content = json.loads(path.read_text("utf-8"))
             if path.name == MODULES:
                 kinds += [module["type"].split(".")[-1] for module in content if not module["type"].endswith("Pooling")]
@@ -252,7 +252,7 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
     check_holds_model(folder)
     options |= {"attn_implementation": "eager", "trust_remote_code": False}
     options |= {"ignore_mismatched_sizes": True, "output_loading_info": True}
-    with reading(folder), without_report():
+    with wrap_read_errors(folder), without_report():
         config = options.pop("config", None) or AutoConfig.from_pretrained(folder, trust_remote_code=False)
         config._attn_implementation = "eager"  # whatever config.json says under one of several names
         model, report = kind.from_pretrained(folder, config=config, **options)
@@ -263,7 +263,7 @@ def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":
         "unexpected": [name for name in unexpected if name.split(".")[0] in parts],
         "mis-shaped": [name for name, *_ in report["mismatched_keys"]],
     }
-    check_no_problems(f"the weights in {folder} do not fit its {CONFIG}", problems)
+    raise_if_any(f"the weights in {folder} do not fit its {CONFIG}", problems)
     return model
 
 
@@ -305,7 +305,7 @@ def load_reference_model(checkpoint: str | None = None) -> "BertModel":
 
 def load_official_tokenizer(folder: Path):
     """Load the tokenizer of any family in a folder; ValueError, with the folder, for any exception of the library."""
-    with reading(f"the tokenizer in {folder}"):
+    with wrap_read_errors(f"the tokenizer in {folder}"):
         return AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 

@@ -40,7 +40,7 @@ def as_path(path: str | os.PathLike) -> Path:
     return Path(os.path.expanduser(name))  # noqa: PTH111 - Path fails for a missing user
 
 
-def check_place(path: str | os.PathLike, kind: str) -> Path:
+def check_destination(path: str | os.PathLike, kind: str) -> Path:
     """Return the absolute path of a file or folder, which may not exist yet; OSError for anything else.
 
     `kind` is "a file" or "a folder". Devices, pipes, sockets and symbolic links raise, even for root.
@@ -86,7 +86,7 @@ def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool =
 
     `dry_run` tries everything except the last step, which replaces the old file.
     """
-    place = check_place(path, "a file")
+    place = check_destination(path, "a file")
     with explain_errors(place), staging_dir(place.parent) as staging:
         draft = staging / "new"
         draft.write_bytes(content.encode() if isinstance(content, str) else content)

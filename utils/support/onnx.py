@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from utils.support.batches import device_of, evaluation_mode
-from utils.support.checkpoint import reading
+from utils.support.checkpoint import wrap_read_errors
 from utils.support.checks import check_finite_weights, check_size, checked_mask
 from utils.support.files import as_path, write_file
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # (B, S) each
-NOTES = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # sizes of the model, stored in the file
+METADATA_FIELDS = ("max_position_embeddings", "vocab_size", "type_vocab_size")  # sizes of the model, stored in the file
 REMEDY = "write it again with export_onnx"
 
 
@@ -103,7 +103,7 @@ def onnx_bytes(model: nn.Module, config, output_names: Sequence[str]) -> bytes:
             dynamo=True,
             verbose=False,
         )
-    program.model.metadata_props.update({name: str(getattr(config, name)) for name in NOTES})
+    program.model.metadata_props.update({name: str(getattr(config, name)) for name in METADATA_FIELDS})
     return program.model_proto.SerializeToString()
 
 
@@ -124,7 +124,7 @@ def read_onnx(path: str | os.PathLike, content: bytes):
     """Return the model in an ONNX file as the package onnx reads it; ValueError for damaged and for split files."""
     import onnx
 
-    with reading(path):
+    with wrap_read_errors(path):
         model = onnx.load_from_string(content)
     constants = (attribute.t for node in model.graph.node for attribute in node.attribute)
     if any(tensor.external_data for tensor in (*model.graph.initializer, *constants)):
@@ -145,12 +145,12 @@ class OnnxModel:
         options.intra_op_num_threads = torch.get_num_threads()
         content = as_path(path).read_bytes()
         read_onnx(path, content)
-        with reading(path):
+        with wrap_read_errors(path):
             self.session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         notes = self.session.get_modelmeta().custom_metadata_map
-        if not all(notes.get(name, "").isdecimal() for name in NOTES):
+        if not all(notes.get(name, "").isdecimal() for name in METADATA_FIELDS):
             raise ValueError(f"{path} does not contain the sizes of its model: {REMEDY}")
-        self.sizes = SimpleNamespace(**{name: int(notes[name]) for name in NOTES})
+        self.sizes = SimpleNamespace(**{name: int(notes[name]) for name in METADATA_FIELDS})
 
     def __call__(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None

@@ -13,7 +13,7 @@ from transformers import BertConfig
 
 from utils.support.checkpoint import (
     CONFIG,
-    NOT_THE_MODELS,
+    RUNTIME_SETTINGS,
     TOKENIZER_FILES,
     WEIGHTS,
     canonical_name,
@@ -21,8 +21,8 @@ from utils.support.checkpoint import (
     load_tokenizer,
     read_checkpoint,
 )
-from utils.support.checks import check_finite_weights, check_fit, check_vocabulary_size
-from utils.support.files import atomic_folder, check_content, check_place
+from utils.support.checks import check_finite_weights, check_vocabulary_size, check_weights
+from utils.support.files import atomic_folder, check_content, check_destination
 from utils.support.vocabulary import read_vocabulary, write_vocabulary
 from utils.support.weight_names import HEADS, official_headed_name
 
@@ -61,7 +61,7 @@ class SavedModel(nn.Module):
                 part = getattr(model, heads[name])
                 found = {key.removeprefix(f"{name}."): weights[key] for key in weights if key.startswith(f"{name}.")}
                 if found:
-                    check_fit(found, part.state_dict())
+                    check_weights(found, part.state_dict())
                     check_finite_weights(found)
                     part.load_state_dict(found)
         model.checkpoint = str(checkpoint_folder(checkpoint))
@@ -84,7 +84,7 @@ class SavedModel(nn.Module):
         same kind, for a tokenizer or labels that do not fit the model, for weights with NaN or inf, and for a
         vocabulary that could not be read again.
         """
-        folder = check_place(folder, "a folder")
+        folder = check_destination(folder, "a folder")
         if tokenizer is None and self.checkpoint is None:
             raise ValueError("a model made from a configuration has no vocabulary: pass tokenizer=")
         vocab, lowercase = read_vocabulary(tokenizer or load_tokenizer(self.checkpoint))
@@ -106,7 +106,7 @@ class SavedModel(nn.Module):
     @classmethod
     def check_folder(cls, folder: str | Path) -> None:
         """Raise the error of `save` for a folder with anything but a model of this kind."""
-        check_content(check_place(folder, "a folder"), partial(foreign_content, architecture=cls.architecture))
+        check_content(check_destination(folder, "a folder"), partial(foreign_content, architecture=cls.architecture))
 
 
 def foreign_content(folder: Path, architecture: str) -> str:
@@ -132,7 +132,7 @@ def foreign_content(folder: Path, architecture: str) -> str:
 
 def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
     """Return the configuration to save: without a program's settings, and with the names of the classes, if given."""
-    settings = {name: value for name, value in config.to_dict().items() if name not in NOT_THE_MODELS}
+    settings = {name: value for name, value in config.to_dict().items() if name not in RUNTIME_SETTINGS}
     settings["architectures"] = [architecture]
     if labels is not None:
         listed = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
