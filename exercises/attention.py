@@ -41,7 +41,7 @@ def batch_for(model: "BertModel") -> tuple[Tensor, Tensor]:
 
 
 NARROW_MASK = (
-    "The mask (B, S) does not fit the scores {scores}: it hides keys from every query alike, so give it dimensions of "
+    "The mask (B, S) does not fit the scores {scores}. It hides keys from all queries, so give it dimensions of "
     "size 1, {fit}."
 )
 
@@ -55,21 +55,21 @@ def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int =
     """Yield pairs of a hint and the attention weights of a typical mistake, from query and key (…, S, D)."""
     D, products = query.size(-1), query @ key.transpose(-2, -1)
     scores = products / D**0.5
-    yield "The scores are not scaled: divide them by √D.", products.softmax(-1)
+    yield "The scores are not scaled. Divide them by √D.", products.softmax(-1)
     yield (
-        "The scores are divided by √H: a head's products are D, so divide by √D.",
+        "The scores are divided by √H. A head sums D products, so divide by √D.",
         (products / hidden_size**0.5).softmax(-1),
     )
     yield (
-        "The scores are divided by √A: D is the size of a head, not their number.",
+        "The scores are divided by √A, the number of heads. Divide by √D, the size of a head.",
         (products / num_heads**0.5).softmax(-1),
     )
-    yield "The scores are divided by D: divide them by its root, √D.", (products / D).softmax(-1)
-    yield "The scores are multiplied by √D: divide them by it.", (products * D**0.5).softmax(-1)
-    yield "These are the scores: softmax over the keys is missing.", scores
-    yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", scores.softmax(-2)
-    yield ("Softmax runs over the texts of the batch: the keys are the last dimension, dim=-1.", scores.softmax(0))
-    yield ("Query and key are exchanged: a row of the scores belongs to a query.", scores.transpose(-2, -1).softmax(-1))
+    yield "The scores are divided by D. Divide them by its square root, √D.", (products / D).softmax(-1)
+    yield "The scores are multiplied by √D. Divide them by it.", (products * D**0.5).softmax(-1)
+    yield "These are the scores. Softmax over the keys is missing.", scores
+    yield "Softmax runs over the queries. The keys are the last dimension, dim=-1.", scores.softmax(-2)
+    yield ("Softmax runs over the texts of the batch. The keys are the last dimension, dim=-1.", scores.softmax(0))
+    yield ("Query and key are swapped. A row of the scores belongs to a query.", scores.transpose(-2, -1).softmax(-1))
 
 
 def low_scores(width: int, D: int, S: int = 3) -> tuple[Tensor, Tensor]:
@@ -101,11 +101,11 @@ def hides_padding(weights: Tensor) -> None:
     weights = torch.as_tensor(weights)
     expect(
         not weights.isnan().any(),
-        "A row of weights is nan where the scores of real tokens are low, such as −200, and padding has the largest "
-        "score: set masked scores to −inf before you take the maximum of the row.",
+        "A row of weights is nan if the scores of real tokens are low, such as −200, and padding has the largest "
+        "score. Set masked scores to −inf before you take the maximum of the row.",
     )
     expect(
         weights[..., -1].max() < 1e-7,
-        "Padding still gets some weight, where the scores of real tokens are low, such as −200: hide it with −inf "
+        "Padding still gets some weight if the scores of real tokens are low, such as −200. Hide it with −inf "
         "(-math.inf), which is below every score, before the softmax.",
     )

@@ -25,7 +25,7 @@ class Vocabulary(dict):
 
     def __contains__(self, piece) -> bool:
         self.asked += 1
-        hint = "It looks up pieces without an end: where nothing fits, or at the end of the word, it has to return."
+        hint = "Your loop never ends. It has to return where no piece fits, and at the end of the word."
         expect(self.asked < 2000, hint)
         return super().__contains__(piece)
 
@@ -43,7 +43,7 @@ def cut_a_word(answer):
         given, wanted = Vocabulary(vocab), word_pieces(word, vocab)
         pieces = list_of_strings(answer(word, given))
         check_longest_match(word, vocab, pieces, wanted)
-        expect(given == vocab, "It changes the vocabulary that it was given.")
+        expect(given == vocab, "Your function changes the vocabulary. Leave it as it is.")
     return "The longest piece first, at every place."
 
 
@@ -55,23 +55,23 @@ def check_longest_match(word: str, vocab: dict[str, int], pieces: list[str], wan
     marks = [piece.startswith("##") for piece in pieces] == [False] + [True] * (len(pieces) - 1)
     builds = known and marks and "".join(bare) == word
     if wanted == ["[UNK]"]:
-        greedy = "the longest piece is taken and never given back, and then nothing fits, so BERT says [UNK]."
+        greedy = "BERT takes the longest piece and never goes back; then no piece fits, so the result is [UNK]."
         expect(not builds, f"{case}: {greedy} You return {pieces}.")
-        lost = 'at some place nothing fits, so the *whole* word becomes ["[UNK]"], the pieces before it included.'
+        lost = 'at one point no piece fits, so the *whole* word becomes ["[UNK]"], including the pieces before.'
         expect(pieces == wanted, f"{case}: {lost} You return {pieces}.")
         return
     expect(
         pieces != ["[UNK]"],
-        f"{case}: {wanted} build it, but you return [UNK]. Does the piece that you look up have ## in front, behind "
-        "the first one and only there? Is the whole rest tried first, and a single letter last?",
+        f"{case}: it can be built from {wanted}, but you return [UNK]. Do you look up pieces with ## in front, after "
+        "the first one and only there? Do you try the whole rest first, and a single letter last?",
     )
     unmarked = len(pieces) > 1 and "".join(bare) == word and not marks
     rule = "a piece that continues a word begins with ##, the first one does not."
     expect(not unmarked, f"{case}: {rule} You return {pieces}.")
-    expect(known, f"{case}: {pieces} holds a piece that is not in `vocab`.")
+    expect(known, f"{case}: {pieces} contains a piece that is not in `vocab`.")
     expect(builds, f"{case}: {pieces} does not spell the word.")
     for found, longest in zip(pieces, wanted, strict=False):
-        longer = f"{case}: you take {found}, but {longest} fits there too, and is longer. You return {pieces}."
+        longer = f"{case}: you take {found}, but {longest} fits there, too, and is longer. You return {pieces}."
         expect(found == longest, longer)
 
 
@@ -81,10 +81,10 @@ def shape_of_a_batch(answer):
     shape = two_numbers(answer)
     expect(shape != (2, 7), "The special tokens or the pairs are missing: a row is [CLS] text [SEP] pair [SEP].")
     expect(shape != (2, 6), "The special tokens are missing: a row is [CLS] text [SEP] pair [SEP].")
-    expect(shape != (2, 8), "Nearly: the longer row sets the width, and the pair ends with a [SEP] of its own.")
+    expect(shape != (2, 8), "Nearly. The longer row sets the width, and the second text has its own [SEP] at the end.")
     expect(shape[0] != 4, "A pair is one row, not two, so there are as many rows as pairs.")
-    expect(shape != (9, 2), "The right numbers in the wrong order: rows come first, (B, S).")
-    expect(shape != (2, 17), "Rows are padded to the longest one, not strung together.")
+    expect(shape != (9, 2), "The numbers are right, but their order is not: rows come first, (B, S).")
+    expect(shape != (2, 17), "Rows are padded to the longest one, not joined into one row.")
     expect(shape == (2, 9), "Count [CLS] text [SEP] pair [SEP] for each row; the longest row gives S.")
     return "Row 1 has 9 ids; row 2 has 8 and one [PAD]."
 
@@ -93,14 +93,14 @@ def shape_of_a_batch(answer):
 def count_the_ones(answer):
     """Check that the answer is how many ones the attention mask and the token types of the same batch hold."""
     mask, types = two_numbers(answer)
-    expect((mask, types) != (6, 17), "The right numbers in the wrong order: attention_mask first.")
-    expect(mask != 18, "18 is the size of the mask: is padding a real token?")
-    expect(mask not in (11, 12), "The mask is 1 at special tokens too: they are real input.")
+    expect((mask, types) != (6, 17), "The numbers are right, but their order is not: attention_mask comes first.")
+    expect(mask != 18, "18 is the size of the mask. Is padding a real token?")
+    expect(mask not in (11, 12), "The mask is 1 at special tokens, too, because they are real input.")
     expect(mask == 17, "The mask has a 1 for each real token of both rows, special tokens included.")
     expect(types != 4, "The [SEP] that closes the second text belongs to it and has token type 1.")
     expect(types != 7, "Padding has token type 0.")
     expect(types not in (11, 12), "These are the zeros: token type 1 marks the second text, not the first.")
-    expect(types == 6, "Token type 1 stands at the second text of each row and at the [SEP] that closes it.")
+    expect(types == 6, "Token type 1 marks the second text of each row and the [SEP] that closes it.")
     return "9 + 8 real tokens, and (1 + 1) + (3 + 1) of them in the second texts."
 
 
@@ -133,7 +133,7 @@ def pad_on_the_left(answer):
         )
         expect(
             min(map(len, rows)) == S or found_mask != right_mask,
-            "The mask is that of padding on the right: its zeros belong on the left, where the padding is.",
+            "This is the mask for padding on the right. Its zeros belong on the left, where the padding is.",
         )
         by_id = [[int(token_id != pad_id) for token_id in row] for row in ids]
         from_first = [[int(any(row[: place + 1])) for place in range(S)] for row in by_id]
@@ -142,7 +142,7 @@ def pad_on_the_left(answer):
             f"A text may hold the id {pad_id} itself, as {rows} does: make the mask from the lengths.",
         )
         expect(found_mask == masks, f"For {rows} the mask should be {masks}.")
-        expect(given == rows, "It changes the rows that it was given: build new lists, as `+` does.")
+        expect(given == rows, "Your function changes the rows it was given. Build new lists, as `+` does.")
     return "Ids and mask agree on where the text begins."
 
 
@@ -167,7 +167,7 @@ def undo_greed(answer):
         given = dict(vocab)
         pieces = list_of_strings(answer(word, given))
         check_pieces(word, vocab, pieces, f"{word!r} from the pieces {tokens}")
-        expect(given == vocab, "It changes the vocabulary that it was given.")
+        expect(given == vocab, "Your function changes the vocabulary. Leave it as it is.")
     return "No early choice can spoil a later one."
 
 
@@ -175,23 +175,23 @@ def check_pieces(word: str, vocab: dict[str, int], pieces: list[str], case: str)
     """Raise `Hint` unless the pieces spell the word and no other way takes fewer; `case` names word and vocabulary."""
     fewest = fewest_pieces(word, vocab)
     if fewest is None:
-        no_way = f'{case}: no way through, so the answer is ["[UNK]"]; you return {pieces}.'
+        no_way = f'{case}: the word cannot be built, so the answer is ["[UNK]"]; you return {pieces}.'
         expect(pieces == ["[UNK]"], no_way)
         return
     greedy = word_pieces(word, vocab)
     expect(
         pieces != ["[UNK]"] or greedy != ["[UNK]"],
-        f"{case}: still greedy. The longest first piece leads nowhere, a shorter one gets through.",
+        f"{case}: your search is still greedy. The longest first piece leads nowhere, but a shorter one works.",
     )
-    expect(pieces != ["[UNK]"], f"{case}: there is a way through, but you return [UNK].")
+    expect(pieces != ["[UNK]"], f"{case}: the word can be built, but you return [UNK].")
     unmarked = "".join(pieces) == word and len(pieces) > 1
     expect(not unmarked, f"{case}: a piece that continues a word begins with ##.")
     known = all(piece in vocab for piece in pieces)
-    expect(known, f"{case}: {pieces} holds a piece that is not in `vocab`.")
+    expect(known, f"{case}: {pieces} contains a piece that is not in `vocab`.")
     built = pieces[0] + "".join(piece.removeprefix("##") for piece in pieces[1:])
     marked = all(piece.startswith("##") for piece in pieces[1:]) and not pieces[0].startswith("##")
     expect(marked and built == word, f"{case}: {pieces} does not spell the word.")
-    still = "still greedy, from the left. " if pieces == greedy else ""
+    still = "your search is still greedy, from the left. " if pieces == greedy else ""
     enough = f"{case}: {still}{pieces} are {len(pieces)} pieces, but {fewest} are enough. Compare all ways."
     expect(len(pieces) <= fewest, enough)
 
@@ -209,7 +209,7 @@ def random_words() -> list[tuple[str, str]]:
 
 
 def fewest_pieces(word: str, vocab: dict[str, int]) -> int | None:
-    """Return how many pieces of the vocabulary are enough for the word; None where there is no way through."""
+    """Return the least number of pieces that build the word, or None if it cannot be built."""
     counts = {0: 0}
     for end in range(1, len(word) + 1):
         starts = [begin for begin in counts if ("##" if begin else "") + word[begin:end] in vocab]
@@ -233,16 +233,18 @@ def two_numbers(answer) -> tuple[int, int]:
 def two_tables(result) -> tuple[list, list]:
     """Return ids and mask as lists of rows, from a pair or a dict of tensors, arrays or lists; else a `Hint`."""
     if isinstance(result, dict):
-        expect({"input_ids", "attention_mask"} <= result.keys(), "The dict lacks input_ids or attention_mask.")
+        expect(
+            {"input_ids", "attention_mask"} <= result.keys(), "The dictionary needs both input_ids and attention_mask."
+        )
         result = result["input_ids"], result["attention_mask"]
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise Hint(f"Return two tensors, input_ids and attention_mask; it returns a {type(result).__name__}.")
     try:
         tables = [torch.as_tensor(table) for table in result]
     except Exception as error:
-        raise Hint(f"No tensor can be made of this: are all rows equally long? ({error})") from error
+        raise Hint(f"This cannot become a tensor. Do all rows have the same length? ({error})") from error
     whole = not tables[0].is_floating_point()
-    expect(whole, "The ids are numbers with a point: a look-up needs whole ones, of an integer type.")
+    expect(whole, "The ids are floating-point numbers, but a look-up needs integers.")
     for table in tables:
         expect(table.ndim == 2, f"Each should be (B, S), but one has the shape {tuple(table.shape)}.")
     return tables[0].tolist(), tables[1].double().tolist()

@@ -30,13 +30,16 @@ def shape_of_hidden_states(answer):
     """Check that the answer is the shape of the embeddings of 4 sentences of 9 tokens."""
     config, shape = load_config(), as_shape(answer)
     H, V = config.hidden_size, config.vocab_size
-    expect(shape != (4, 9), "That is the shape of the ids; what does each id become?")
+    expect(shape != (4, 9), "That is the shape of the ids. What does each id become?")
     expect(shape not in ((9, H), (36, H)), "The batch axis is missing: (B, S, H).")
     expect(shape != (9, 4, H), "The batch comes first here: (B, S, H).")
-    expect(shape != (4, 9, V), "V is the length of a one-hot vector; the look-up gives dense ones.")
-    expect(shape != (4, 9, 3 * H), "The three tables are added, not put one after the other.")
-    expect(len(shape) == 3, f"Three sizes are asked for, (B, S, H), and this has {len(shape)}.")
-    expect(shape[:2] == (4, 9), "The first two sizes are those of the ids: B sentences, S tokens with padding.")
+    expect(shape != (4, 9, V), "V is the length of a one-hot vector, but the look-up gives dense vectors of length H.")
+    expect(shape != (4, 9, 3 * H), "The three vectors are added, not concatenated.")
+    expect(len(shape) == 3, f"The shape has three sizes, (B, S, H), but yours has {len(shape)}.")
+    expect(
+        shape[:2] == (4, 9),
+        "The first two sizes are the same as for the ids: B sentences of S tokens, including padding.",
+    )
     expect(shape[2] == H, "The last size is the length of a vector: config.hidden_size.")
 
 
@@ -61,7 +64,7 @@ def add_position_vectors(answer, B: int, S: int, P: int, H: int):
         raise
     check_sum(words, table, result)
     unchanged = given[0].equal(words) and given[1].equal(table)
-    expect(unchanged, "It changes the tensors that it was given: a + b makes a new one, a += b does not.")
+    expect(unchanged, "Your function changes its input in place. a + b makes a new tensor, but a += b does not.")
     expect_trainable(answer, lambda words, table: words + table[:S], words, table)
     return "Broadcasting over the batch is all it takes."
 
@@ -69,21 +72,21 @@ def add_position_vectors(answer, B: int, S: int, P: int, H: int):
 def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
     """Raise `Hint` unless row s of the table was added to token s of every sentence."""
     B, S, H = words.shape
-    alone = "These are the position vectors alone: add them to the word vectors."
+    alone = "These are only the position vectors. Add them to the word vectors."
     expect(not close(result, table[:S]), alone)
     result = expect_tensor(result, (B, S, H), dtype=words.dtype)
-    expect(not close(result, words), "The positions are missing: this is what went in.")
+    expect(not close(result, words), "The positions are missing: your result equals the input.")
     expect(not close(result, table[:S].expand(B, S, H)), alone)
-    wrong = {"The first position is 0, and this starts with 1.": table[1 : S + 1]}
+    wrong = {"The first position is 0, but yours starts with 1.": table[1 : S + 1]}
     wrong |= {"The rows are in reverse order.": table[:S].flip(0)}
-    wrong |= {"These are the last rows of the table; take the first S.": table[-S:]}
-    wrong |= {"This goes by the place in the batch; positions count tokens.": table[:B, None]}
+    wrong |= {"These are the last rows of the table. Take the first S.": table[-S:]}
+    wrong |= {"This uses the index in the batch, but positions count tokens.": table[:B, None]}
     for hint, rows in wrong.items():
         fits = rows.shape[0] in (1, S) or rows.dim() == 3
         expect(not fits or close(words + rows, words + table[:S]) or not close(result, words + rows), hint)
     same = result - words
     each = (same - same[:, :1]).abs().max() > 1e-5
-    expect(each, "Each token gets the same vector; token s should get row s.")
+    expect(each, "Every token gets the same vector. Token s should get row s.")
     expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
 
 
@@ -91,12 +94,12 @@ def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
 def scale_of_survivors(answer):
     """Check that the answer is 1 / (1 - 0.2)."""
     factor = as_number(answer)
-    expect(not close(factor, 0.8), "0.8 is the share that survives; times 0.8, the sum would shrink even more.")
+    expect(not close(factor, 0.8), "0.8 is the share that survives. Multiplying by 0.8 would shrink the sum even more.")
     expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
-    expect(not close(factor, 1.0), "Then the mean would fall to 80 % in training, and rise again in evaluation.")
-    expect(not close(factor, 1.2), "0.8 of the entries times 1.2 add up to 0.96: a little more is needed.")
-    expect(not close(factor, 5.0), "1 / p it is not: think of the share that survives, 1 - p.")
-    expect(close(factor, 1.25), "The mean must stay: the surviving share times this number is 1.")
+    expect(not close(factor, 1.0), "With 1, the mean would fall to 80 % in training, and rise again in evaluation.")
+    expect(not close(factor, 1.2), "0.8 · 1.2 is 0.96, so a little more is needed.")
+    expect(not close(factor, 5.0), "It is not 1 / p. Think of the share that survives, 1 - p.")
+    expect(close(factor, 1.25), "The mean must stay the same: the surviving share times this number is 1.")
 
 
 BATCHES = {  # B, S, H
@@ -131,19 +134,20 @@ def write_embeddings(answer, B: int, S: int, H: int):
         expect(close(wrong, right) or not close(result, wrong, 1e-4), hint)
     expect(
         right.count_nonzero() == result.count_nonzero(),
-        "Some numbers are 0 although the model is in evaluation: call self.dropout, which knows the mode.",
+        "Some numbers are 0 in evaluation mode. Call self.dropout, which knows the mode.",
     )
     expect(close(result, right, 1e-4), "Add three rows for each token, then self.layer_norm, then self.dropout.")
     unchanged = given[0].equal(ids) and given[1].equal(types)
-    expect(unchanged, "It changes the ids or types that it was given: work on new tensors.")
+    expect(unchanged, "Your function changes the ids or types in place. Make new tensors instead.")
     expect_gradients(result, right, list(module.parameters()), CUT_OFF)
     trained = answer(module.train(), ids.repeat(4, 1), types.repeat(4, 1))
     kept = trained != 0
     quiet = close(trained, right.repeat(4, 1, 1), 1e-4)
-    expect(not quiet, "Dropout does not show in training. It is the last step, after LayerNorm.")
+    expect(not quiet, "Nothing is dropped in training. Dropout is the last step, after LayerNorm.")
     expect(not kept.all(), "Dropout comes before LayerNorm here: it is the last step, after LayerNorm.")
     expect(
-        close(trained[kept], 2 * right.repeat(4, 1, 1)[kept], 1e-4), "In training, self.dropout comes last, and once."
+        close(trained[kept], 2 * right.repeat(4, 1, 1)[kept], 1e-4),
+        "In training, self.dropout comes last, and only once.",
     )
     return "It is the first thing that BERT does with your text."
 
@@ -156,18 +160,18 @@ def wrong_embeddings(module, ids, types) -> dict[str, torch.Tensor]:
     norms = norm(word) + norm(place) + norm(kind)
     return {
         "The positions are missing: row 0 for the first token, row 1 for the second, and so on.": norm(word + kind),
-        "The token types are missing: there is a third table, self.token_type_embeddings.": norm(word + place),
+        "The token types are missing. Their table is self.token_type_embeddings.": norm(word + place),
         "The words are missing: self.word_embeddings(input_ids).": norm(place + kind),
-        "Only the words are here: add the position and the token type.": norm(word),
-        "LayerNorm is missing: this is the sum.": whole,
-        "This is the sum without γ and β: call self.layer_norm, which has them.": F.layer_norm(whole, [whole.size(-1)]),
-        "Each table is normalised on its own: add first, and normalise the sum.": norms,
+        "These are only the words. Add the position and the token type.": norm(word),
+        "LayerNorm is missing: your result is the sum.": whole,
+        "This normalises without γ and β. Call self.layer_norm, which has them.": F.layer_norm(whole, [whole.size(-1)]),
+        "Each table is normalised separately. Add first, then normalise the sum.": norms,
         "LayerNorm comes after all three are added.": norm(word + place) + kind,
-        "The first position is 0, and this starts with 1.": norm(word + kind + table[1 : S + 1]),
-        "Each token gets position 0; token s should get row s.": norm(word + kind + table[0]),
-        "This takes the position by the id; token s should get row s.": norm(word + kind + table[ids % len(table)]),
-        "This goes by the place in the batch; positions count tokens.": norm(word + kind + table[:B, None]),
-        "All token types are taken as 0: pass token_type_ids to their table.": norm(
+        "The first position is 0, but yours starts with 1.": norm(word + kind + table[1 : S + 1]),
+        "Every token gets position 0. Token s should get row s.": norm(word + kind + table[0]),
+        "This looks up positions by id. Token s should get row s.": norm(word + kind + table[ids % len(table)]),
+        "This uses the index in the batch, but positions count tokens.": norm(word + kind + table[:B, None]),
+        "All token types are treated as 0. Pass token_type_ids to their table.": norm(
             word + place + module.token_type_embeddings.weight[0]
         ),
         "This is normalised twice.": norm(norm(whole)),
@@ -180,11 +184,12 @@ def parameters_of_embeddings(answer):
     H, words, positions, types = 768, 30_522 * 768, 512 * 768, 2 * 768
     count, wanted = as_number(answer), words + positions + types + 2 * H
     hints = {
-        wanted - 2 * H: "2 · 768 are missing: either LayerNorm's scale and shift, or the two rows of token types.",
-        wanted - H: "768 are missing, one row. LayerNorm has two vectors, a scale and a shift; there are two token "
-        "types; and [PAD] has a row like every other token.",
-        wanted / 2: "That is half of it, as for our checkpoint's H = 384. bert-base-uncased has H = 768.",
-        words: "These are the word vectors; the other two tables and LayerNorm are missing.",
+        wanted
+        - 2 * H: "2 · 768 parameters are missing: either LayerNorm's scale and shift, or the two rows of token types.",
+        wanted - H: "768 parameters, one row, are missing. LayerNorm has two vectors, a scale and a shift; there are "
+        "two token types; and [PAD] has a row like every other token.",
+        wanted / 2: "That is half of the answer: our checkpoint has H = 384, but bert-base-uncased has H = 768.",
+        words: "These are the word vectors. The other two tables and LayerNorm are missing.",
         wanted - positions: "The position table is missing.",
         wanted - positions - 2 * H: "The position table is missing, and LayerNorm.",
         wanted - types - 2 * H: "The token-type table is missing, and LayerNorm.",
@@ -195,7 +200,7 @@ def parameters_of_embeddings(answer):
         expect(abs(count - wrong) > 0.01, hint)
     expect(
         count == wanted,
-        "Three tables and a LayerNorm have parameters: how many rows has each table, and how long is a row?",
+        "Three tables and a LayerNorm have parameters. How many rows does each table have, and how long is a row?",
         "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
     )
     return "That is a fifth of bert-base's 110 million parameters."
@@ -206,7 +211,7 @@ NORMS = ("layer_norm", "rms_norm")  # what nn.LayerNorm and nn.RMSNorm call
 
 def refuse_finished(*arguments, **options):
     """Stand in for torch's finished norms while the reader's function runs."""
-    raise Hint("This calls torch's own norm: write it with means, squares and roots.")
+    raise Hint("This calls torch's own norm. Write it yourself, with means, squares and roots.")
 
 
 VECTORS = {  # (B, S, H) and eps
@@ -229,10 +234,10 @@ def rms_norm(answer, shape: tuple[int, int, int], eps: float):
         result = answer(*given)
     result = expect_tensor(result, shape, dtype=x.dtype)
     unchanged = given[0].equal(x) and given[1].equal(weight)
-    expect(unchanged, "It changes the tensors that it was given: make new ones, without += or x[...] = .")
+    expect(unchanged, "Your function changes its input in place. Make new tensors, without += or x[...] = .")
     right = scaled_by_root(x, weight, eps)
     name_the_mistake(result, right, MISTAKES["2.6"], (x, weight, eps))
-    shown = f"For {shape}, eps {eps}: x by the root of (mean of squares + eps), times weight."
+    shown = f"For {shape} and eps {eps}, divide x by the root of (mean of squares + eps), then multiply by weight."
     expect(close(result, right, 1e-4), shown)
     expect_trainable(answer, scaled_by_root, x, weight, eps)
     return "Half a LayerNorm, and many newer models are content with it."
@@ -248,25 +253,25 @@ def centred(x):
     return x - x.mean(-1, keepdim=True)
 
 
-OVER = "each token is to be normalised on its own, over dim=-1."
+OVER = "normalise each token separately, over dim=-1."
 MISTAKES["2.6"] = (
     ("The scale is missing: multiply by the weight.", lambda x, w, eps: scaled_by_root(x, 1, eps)),
     (
-        "This divides by the mean of the squares; it is their root.",
+        "This divides by the mean of the squares. Divide by its root.",
         lambda x, w, eps: x / (x.square().mean(-1, keepdim=True) + eps) * w,
     ),
     (
-        "eps is outside the root; it belongs inside, to the mean of the squares.",
+        "eps is outside the root. Add it to the mean of the squares, inside the root.",
         lambda x, w, eps: x / (x.square().mean(-1, keepdim=True).sqrt() + eps) * w,
     ),
     ("eps is missing: add it to the mean of the squares, inside the root.", lambda x, w, eps: scaled_by_root(x, w, 0)),
-    ("eps is fixed: take the one that is passed.", lambda x, w, eps: scaled_by_root(x, w, 1e-5)),
+    ("eps is fixed. Use the argument eps.", lambda x, w, eps: scaled_by_root(x, w, 1e-5)),
     (
-        "This subtracts the mean, so it is LayerNorm: RMSNorm does not.",
+        "This subtracts the mean, as LayerNorm does. RMSNorm does not.",
         lambda x, w, eps: scaled_by_root(centred(x), w, eps),
     ),
     (
-        "This divides by the standard deviation; take the mean of the squares themselves.",
+        "This divides by the standard deviation. Use the mean of the squares themselves.",
         lambda x, w, eps: x / (centred(x).square().mean(-1, keepdim=True) + eps).sqrt() * w,
     ),
     (
@@ -274,7 +279,7 @@ MISTAKES["2.6"] = (
         lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt() * w,
     ),
     (
-        "The number of values is fixed: H is the size of the last axis.",
+        "The number of values is fixed. H is the size of the last axis.",
         lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt() * w,
     ),
     (f"This normalises over the tokens; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=1)),

@@ -43,16 +43,19 @@ def softmax_over_keys(answer, shape: tuple[int, ...]):
     """Check that the answer is a softmax over the keys, written with exp and sum, that does not overflow."""
     expect_function(answer)
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
-    with Without("This calls torch's softmax: write it yourself, from exp and sum.", "softmax", "scaled_dot"):
+    with Without("This calls torch's softmax. Write it yourself, with exp and sum.", "softmax", "scaled_dot"):
         result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
     name_the_mistake(result, scores.softmax(-1), MISTAKES["3.1"], (scores,))
-    expect(close(result, scores.softmax(-1)), "The rows are not right: e to the score, divided by the row's sum.")
+    expect(
+        close(result, scores.softmax(-1)),
+        "The rows are not right. Each weight is e to the score, divided by the row's sum.",
+    )
     for rows, name in EXTREMES.items():
         large = torch.tensor(rows).repeat(*shape[:-2], 1, 1)
         result = expect_tensor(run_on_copies(answer, large), tuple(large.shape))
         expect(
             result.isfinite().all(),
-            f"Right for small scores, but {name} give nan: subtract each row's own largest score, always.",
+            f"Right for small scores, but {name} give nan. Always subtract each row's own largest score.",
         )
         expect(close(result, large.softmax(-1), 1e-3), f"Right for small scores, but not for {name}.")
     expect_trainable(answer, lambda scores: scores.softmax(-1), scores)
@@ -69,16 +72,16 @@ def without_keeping(sums: bool = True, largest: bool = True) -> Callable[[Tensor
     return softmax
 
 
-SUMS = "Each column is divided by the sum of a row: keep the dimension, with keepdim=True."
-LARGEST = "Each column loses the largest score of a row: use keepdim=True for the maximum, too."
+SUMS = "Each column is divided by the sum of a row. Keep the dimension, with keepdim=True."
+LARGEST = "Each column subtracts the largest score of a row. Use keepdim=True for the maximum, too."
 MISTAKES["3.1"] = (
     ("These are the exponentials. Divide each row by its sum.", torch.exp),
     ("These are softmax over the columns: sum over dim=-1.", lambda x: x.exp() / x.exp().sum(-2, keepdim=True)),
     ("All weights together sum to 1, but each row should: sum over dim=-1 only.", lambda x: x.exp() / x.exp().sum()),
     (SUMS, lambda x: x.exp() / x.exp().sum(-1)),
-    (f"{SUMS} The maximum has it already.", without_keeping(largest=False)),
+    (f"{SUMS} Your maximum already does.", without_keeping(largest=False)),
     (LARGEST, without_keeping(sums=False)),
-    (f"{LARGEST} So does the sum.", without_keeping()),
+    (f"{LARGEST} The sum needs it, too.", without_keeping()),
 )
 EXTREMES = {
     ((1000.0, 999.0), (-3.0, 2.0)): "scores of 1,000",
@@ -96,7 +99,7 @@ def shapes_of_attention(answer):
     weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
     hint = "query @ keyᵀ with (2, 7, 64) and (2, 5, 64) sums the 64 away. Which sizes are left?"
     expect(weights != (2, 5, 7), "The weights have a row for each query and a column for each key: (B, S, T).")
-    expect(weights != (2, 7, 7), "The keys are 5, not 7: each query has one weight a key.")
+    expect(weights != (2, 7, 7), "There are 5 keys, not 7, and each query has one weight per key.")
     expect(weights == (2, 7, 5), f"The shape of the weights is not right. {hint}")
     expect(context != (2, 7, 64), "The context averages values, so it is as wide as a value, not as a key.")
     expect(context != (2, 5, 32), "The context has one vector for each query, not for each key.")
@@ -108,10 +111,13 @@ def shapes_of_attention(answer):
 def spread_of_dot_products(answer):
     """Check that the answer is the standard deviations of dot products, D = 64: 8, and 1 after scaling."""
     before, after = (as_number(number, "Each answer") for number in pair_of(answer))
-    expect(not close(before, 64.0), "64 is the variance; its square root is the standard deviation.")
-    expect(close(before, 8.0), "Each of the 64 products has variance 1, and variances add up. And the root?")
-    expect(not close(after, 8.0), "Dividing a number by √D divides its standard deviation by √D as well.")
-    expect(close(after, 1.0), "Divide the standard deviation by √64: what is left of it?")
+    expect(not close(before, 64.0), "64 is the variance. Its square root is the standard deviation.")
+    expect(
+        close(before, 8.0),
+        "Each of the 64 products has variance 1, and variances add up. What is the square root of the sum?",
+    )
+    expect(not close(after, 8.0), "Dividing a number by √D divides its standard deviation by √D, too.")
+    expect(close(after, 1.0), "Divide the standard deviation by √64. What is left of it?")
     return "The scores have the same spread for every D."
 
 
@@ -143,20 +149,23 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     right = compute_attention_weights(query, key)
     for hint, wrong in wrong_weights(query, key, 384, 12):
         expect(close(wrong, right) or not close(result, wrong, 1e-4), hint)
-    expect(close(result, right, 1e-4), "They are the softmax, over the keys, of query · keyᵀ / √D. Which step differs?")
+    expect(
+        close(result, right, 1e-4),
+        "The weights are the softmax, over the keys, of query · keyᵀ / √D. Which of your steps differs?",
+    )
     fits = f"With a mask of shape {masks}, which fits the scores as it is, the result"
     result = run_once(answer, (query, key, mask), torch.clone)
     result = expect_tensor(result, shape, fits, query.dtype)
     for hint, wrong in wrong_masks(query, key, mask):
         expect(not close(result, wrong.nan_to_num(), 1e-4), hint)
-    expect(not result.isnan().any(), "With a mask the weights are nan in places, as 0 × ∞ and ∞ − ∞ are.")
+    expect(not result.isnan().any(), "With a mask, some weights are nan, which 0 × ∞ and ∞ − ∞ give.")
     expect(
         close(result, compute_attention_weights(query, key, mask), 1e-4),
-        "Right without a mask. With one, a score becomes −∞ where the mask is 0, before the softmax.",
+        "Right without a mask. With a mask, set the scores to −∞ where it is 0, before the softmax.",
     )
     expect(
         close(run_once(answer, (query, key, 2 * mask), torch.clone), result, 1e-4),
-        "It takes 1 alone for yes: a key is hidden where the mask is 0, and seen wherever it is not 0.",
+        "Only a mask of 1 counts as visible here. Hide a key where the mask is 0, and show it wherever it is not.",
     )
     states, padded = low_scores(queries[-1], queries[-1])
     hides_padding(answer(torch.ones_like(states), states, padded[:, None, :]))
@@ -167,9 +176,9 @@ def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
 def wrong_masks(query, key, mask):
     """Yield pairs of a hint and the attention weights of a typical mistake with the mask."""
     scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5
-    yield "The mask does not show in the weights.", scores.softmax(-1)
+    yield "The mask has no effect on the weights.", scores.softmax(-1)
     yield (
-        "It hides the keys that may be seen: 1 says yes, 0 says no.",
+        "Your function hides the visible keys: 1 means visible, 0 means hidden.",
         scores.masked_fill(mask != 0, -torch.inf).softmax(-1),
     )
     yield (
@@ -178,7 +187,7 @@ def wrong_masks(query, key, mask):
     )
     yield "A masked score of 0 still gets a weight, e⁰ = 1: use −inf.", (scores * mask).softmax(-1)
     yield (
-        "The mask is added to the scores: that makes a key 2.7 times as likely, and hides none. Use −inf.",
+        "The mask is added to the scores, which makes a key 2.7 times as likely and hides none. Use −inf.",
         (scores + mask).softmax(-1),
     )
 
@@ -191,7 +200,7 @@ def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     """Check that the answer is a class that agrees with official heads, given their parameters."""
     expect(
         isinstance(answer, type) and issubclass(answer, torch.nn.Module),
-        "Give check the class itself, a subclass of nn.Module, without brackets after its name.",
+        "Pass check the class itself, a subclass of nn.Module, without parentheses after its name.",
     )
     reference = official_model(hidden_size, num_heads)
     config = reference.config
@@ -199,7 +208,7 @@ def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     head = made_by(answer, H, D)
     if not list(head.parameters()):
         call(head, torch.zeros(1, 2, H))  # a stub says so itself
-        raise Hint("The head has no parameters: __init__ makes three layers, self.query, self.key and self.value.")
+        raise Hint("The head has no parameters. Create three layers in __init__: self.query, self.key and self.value.")
     load_head(head, reference, 0, 0, D)
     compare_stages(head_stages(head, reference, D), HEAD_HINTS)
     states = official_model_input(reference).requires_grad_()
@@ -219,12 +228,12 @@ def made_by(answer: type, hidden_size: int, head_size: int):
 
 
 HEAD_HINTS = {
-    "weights": "They are the softmax over the keys of query · keyᵀ / √D, with D the size of the head.",
+    "weights": "The weights are the softmax over the keys of query · keyᵀ / √D, where D is the size of the head.",
     "context": "The weights are right. The context is the weights times the values.",
-    "padded weights": "The mask (B, S) hides keys, for every query alike: give it the shape (B, 1, S), and mask the "
+    "padded weights": "The mask (B, S) hides keys from all queries. Give it the shape (B, 1, S), and mask the "
     "scores before the softmax. Every query keeps its row.",
     "padded context": "The weights are right. The context is the weights times the values.",
-    "weights of another layer": "Does the head keep something of an earlier call?",
+    "weights of another layer": "Does the head remember anything from an earlier call?",
 }
 
 
@@ -275,13 +284,13 @@ def load_head(head, reference, layer: int, index: int, D: int) -> None:
     rows = slice(index * D, (index + 1) * D)
     for role in ("query", "key", "value"):
         theirs, ours = getattr(official, role), getattr(head, role, None)
-        expect(isinstance(ours, torch.nn.Linear), f"self.{role} should be an nn.Linear, made in __init__.")
+        expect(isinstance(ours, torch.nn.Linear), f"self.{role} should be an nn.Linear, created in __init__.")
         wanted, shape = tuple(theirs.weight[rows].shape), tuple(ours.weight.shape)
         expect(
             shape == wanted,
             f"self.{role} should map hidden_size to head_size: its weight has the shape {shape}, not {wanted}.",
         )
-        expect(ours.bias is not None, f"self.{role} has no bias, and BERT's layers have one.")
+        expect(ours.bias is not None, f"self.{role} has no bias, but BERT's layers have one.")
         with torch.no_grad():
             ours.weight.copy_(theirs.weight[rows])
             ours.bias.copy_(theirs.bias[rows])
@@ -321,7 +330,7 @@ def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int
         expect(not close(weights.nan_to_num(), wrong.nan_to_num()), hint)
     expect(
         not weights.isnan().any(),
-        "There are nan in the weights: does some query see no key at all? Here each has one within reach.",
+        "Some weights are nan. Does a query see no key at all? Here each query has a key within reach.",
     )
     wanted = attend_within(query, key, value, attention_mask, reach)
     expect(close(weights, wanted[1]), "The weights are not right: scores / √D, both masks, then softmax.")
@@ -358,20 +367,20 @@ def wrong_masked_weights(query, key, attention_mask, reach):
 
     unscaled = (scores * query.size(-1) ** 0.5).masked_fill(~mask, hidden).softmax(-1)
     yield "The scores are not scaled: divide them by √D before the softmax.", unscaled
-    yield "No mask shows in the weights.", scores.softmax(-1)
+    yield "Neither mask has an effect on the weights.", scores.softmax(-1)
     yield "A query still sees tokens beyond its reach: add the window.", masked(padding.expand_as(scores))
-    yield "A query still sees tokens where attention_mask is 0: use it too.", masked(near.expand_as(scores))
-    yield "The window looks back only: keys after the query are within reach too.", masked(mask & near.tril())
-    yield ("The window looks ahead only: keys before the query are within reach too.", masked(mask & near.triu()))
+    yield "A query still sees tokens where attention_mask is 0. Use that mask, too.", masked(near.expand_as(scores))
+    yield "The window only looks back. Keys after the query are within reach, too.", masked(mask & near.tril())
+    yield ("The window only looks ahead. Keys before the query are within reach, too.", masked(mask & near.triu()))
     yield (
-        "The window is too narrow by one: a key exactly `reach` places away is seen.",
+        "The window is too narrow by one: a key exactly `reach` positions away is visible.",
         masked(padding & window(S, reach - 1)),
     )
     yield (
-        "The window is too wide by one: a key `reach` + 1 places away is not seen.",
+        "The window is too wide by one: a key `reach` + 1 positions away is not visible.",
         masked(padding & window(S, reach + 1)),
     )
-    yield "A row sees what either mask allows: it takes both, with & or a product.", masked(padding | near)
+    yield "A query sees what either mask allows. Combine both with & or a product.", masked(padding | near)
     yield (
         "The weights are set to 0 after the softmax, so the rows do not sum to 1: mask the scores.",
         scores.softmax(-1) * mask,
@@ -380,11 +389,11 @@ def wrong_masked_weights(query, key, attention_mask, reach):
     over_queries = scores.masked_fill(~mask, hidden).softmax(-2)
     yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", over_queries
     yield (
-        "The rows of masked tokens are 0: a mask takes keys away, and every query keeps its row.",
+        "The rows of masked tokens are 0. A mask removes keys, and every query keeps its row.",
         masked(mask) * attention_mask[..., None],
     )
     both = mask & attention_mask[..., None].bool()
-    yield ("The rows of masked tokens are empty: a mask takes keys away, and every query keeps its row.", masked(both))
+    yield ("The rows of masked tokens are empty. A mask removes keys, and every query keeps its row.", masked(both))
 
 
 def window(size: int, reach: int) -> torch.Tensor:

@@ -15,17 +15,17 @@ from exercises.attention import (
 )
 from utils.attention import compute_attention_weights
 
-NO_VIEW = "view refuses, since transpose left the numbers apart in memory: use reshape."
+NO_VIEW = "view fails because transpose leaves the numbers apart in memory. Use reshape."
 
 
 def run(function, *arguments):
-    """Return what the reader's function returns; a `Hint` if it is no function, alters its input or view refuses."""
+    """Return the function's result; `Hint` if it changes its input, view fails, or it is not a function."""
     expect_function(function)
     try:
         return run_on_copies(function, *arguments)
     except RuntimeError as error:
         expect("view size is not compatible" not in str(error), NO_VIEW)
-        fixed = f"The numbers do not fit these sizes ({error}): a head's size is D = H / A, from what is given."
+        fixed = f"The numbers do not fit these sizes ({error}): compute a head's size, D = H / A, from the arguments."
         expect("is invalid for input of size" not in str(error), fixed)
         raise
 
@@ -45,21 +45,21 @@ def head_weight(answer, H: int, A: int, index: int):
     D, weight = H // A, torch.arange(H * H).reshape(H, H) / 4
     result = run(answer, weight, index, A)
     hints = {
-        (A, H): "These are A rows; a head owns D = H / A of them.",
+        (A, H): "These are A rows. A head owns D = H / A rows.",
         (D - 1, H): "One row is missing at the end: in Python, a slice ends before its second number.",
         (D + 1, H): "That is one row too many: in Python, a slice ends before its second number.",
         (H, D): "These are columns: nn.Linear stores (out, in), so a head owns rows.",
-        (D, D): "That is a slice of the input too; a head reads all H inputs.",
-        (H,): "That is one row; a head owns D = H / A of them.",
+        (D, D): "This slices the input, too. A head reads all H inputs.",
+        (H,): "This is one row. A head owns D = H / A rows.",
     }
     expect_no_shape(result, hints)
     expect_tensor(result, (D, H), dtype=weight.dtype)
-    expect(not close(result, weight[index::A]), "These are every A-th row; a head's rows are neighbours.")
+    expect(not close(result, weight[index::A]), "These are every A-th row. A head's rows are next to each other.")
     expect(not close(result, weight[index : index + D]), "The rows of head index start at index · D.")
     before = weight[(index - 1) * D : index * D]
-    expect(not close(result, before), "These rows belong to the head before; heads are counted from 0.")
+    expect(not close(result, before), "These rows belong to the head before. Heads are counted from 0.")
     right = weight[index * D : (index + 1) * D]
-    expect(not close(result, right.flip(0)), "The right rows, but in reverse order.")
+    expect(not close(result, right.flip(0)), "These are the right rows, but in reverse order.")
     expect(close(result, right), "Head i owns the rows i·D … (i+1)·D − 1.")
     return "Together the heads' parts make up the whole matrix."
 
@@ -81,17 +81,22 @@ def split_heads(answer, B: int, S: int, A: int, D: int):
     """Split (B, S, H) into heads, (B, A, S, D)."""
     x = named_tensor(B, S, A * D)
     result = run(answer, x, A)
-    exchanged = f"Head size and number of heads are exchanged: there should be {A} heads of {D}"
+    exchanged = f"Head size and number of heads are swapped: there should be {A} heads of {D}"
     hints = {
-        (B, S, A, D): "The heads are cut, but tokens still come first: transpose(1, 2).",
+        (B, S, A, D): "The heads are split, but tokens still come first. Use transpose(1, 2).",
         (B, D, S, A): f"{exchanged}.",
         (B, S, D, A): f"{exchanged}, and tokens still come first.",
     }
     expect_no_shape(result, hints)
     expect_tensor(result, (B, A, S, D), dtype=x.dtype)
     mixed, strided = x.reshape(B, A, S, D), x.view(B, S, D, A).permute(0, 3, 1, 2)
-    expect(not close(result, mixed), "The shape is right, but tokens and heads are mixed: view keeps the order.")
-    expect(not close(result, strided), f"Head i got every {A}-th coordinate; its coordinates should be neighbours.")
+    expect(
+        not close(result, mixed),
+        "The shape is right, but tokens and heads are mixed up, because view keeps the order in memory.",
+    )
+    expect(
+        not close(result, strided), f"Head i got every {A}-th coordinate; its coordinates should be next to each other."
+    )
     wanted = torch.stack(x.split(D, dim=-1), dim=1)
     expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
     return "Each head now has its own (S, D) matrix."
@@ -104,14 +109,16 @@ def merge_heads(answer, B: int, S: int, A: int, D: int):
     heads = torch.stack(x.split(D, dim=-1), dim=1)  # contiguous, like a result of attention
     result = run(answer, heads)
     hints = {
-        (B, S, A, D): "Tokens come first again; now join the last two dimensions, A and D.",
+        (B, S, A, D): "Tokens come first again. Now join the last two dimensions, A and D.",
         (B, A, S * D): "Tokens and coordinates were joined: move the tokens before the heads first.",
     }
     expect_no_shape(result, hints)
     expect_tensor(result, (B, S, A * D), dtype=x.dtype)
     mixed, strided = heads.reshape(B, S, A * D), heads.permute(0, 2, 3, 1).reshape(B, S, A * D)
-    expect(not close(result, mixed), "The shape is right, but tokens and heads are mixed: transpose(1, 2) first.")
-    expect(not close(result, strided), "The heads' coordinates alternate: each head's D should stay together.")
+    expect(
+        not close(result, mixed), "The shape is right, but tokens and heads are mixed up. Use transpose(1, 2) first."
+    )
+    expect(not close(result, strided), "The heads' coordinates alternate. Keep each head's D coordinates together.")
     expect(close(result, x), "Each token should hold head 0's D coordinates, then head 1's, and so on.")
     return "It undoes split_heads."
 
@@ -122,14 +129,17 @@ def predict_shapes(answer):
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three shapes.")
     names = ("query_shape", "weights_shape", "output_shape")
     query, weights, output = (as_shape(value, name) for value, name in zip(answer, names, strict=True))
-    expect(48 not in query, "After splitting no head holds all 48 coordinates: a head's size is D = H / A.")
-    expect(query != (2, 7, 6, 8), "query: that is after view; the transpose then brings the heads in front.")
-    expect(query != (2, 8, 7, 6), "query: 6 is the number of heads, 8 = 48 / 6 the head size; exchange them.")
+    expect(48 not in query, "After splitting, no head has all 48 coordinates: a head's size is D = H / A.")
+    expect(
+        query != (2, 7, 6, 8),
+        "query: that is the shape after view. The transpose then moves the heads in front of the tokens.",
+    )
+    expect(query != (2, 8, 7, 6), "query: 6 is the number of heads, and 8 = 48 / 6 is the head size. Swap them.")
     expect(query == (2, 6, 7, 8), "The query has the dimensions (B, A, S, D) with D = H / A.")
     expect(weights != (2, 7, 7), "weights: every head has its own matrix, so there is a dimension for heads.")
-    expect(8 not in weights, "weights: D is summed over in the product of query and key; it is gone here.")
-    expect(weights == (2, 6, 7, 7), "The weights have one row a query and one column a key, in every head.")
-    expect(output != (2, 7, 8), "output: that is one head's context; all heads are joined in the output.")
+    expect(8 not in weights, "weights: the product of query and key sums over D, so D is gone here.")
+    expect(weights == (2, 6, 7, 7), "The weights have one row per query and one column per key, in every head.")
+    expect(output != (2, 7, 8), "output: that is one head's context. The output joins all heads.")
     expect(output == (2, 7, 48), "The output has the shape of the input, (B, S, H): blocks can be stacked.")
     return "Only the weights have S twice: they grow with the square of the length."
 
@@ -169,12 +179,14 @@ def run_block(answer, parts, *arguments):
 
 
 FORWARD_HINTS = {
-    "weights of layer 0": "They are softmax(query · keyᵀ / √D) in each head: split queries and keys into heads first.",
-    "output of layer 0": "The weights are right. Multiply them with the values, exchange heads and tokens again, "
+    "weights of layer 0": (
+        "The weights are softmax(query · keyᵀ / √D) in each head. Split queries and keys into heads first."
+    ),
+    "output of layer 0": "The weights are right. Multiply them by the values, swap heads and tokens again, "
     "join the heads with reshape, and apply self.output.",
-    "weights of layer 0, padded": "The mask (B, S) hides keys, in every head and from every query: give it the shape "
+    "weights of layer 0, padded": "The mask (B, S) hides keys in every head and from every query. Give it the shape "
     "(B, 1, 1, S), and set hidden scores to −inf before the softmax.",
-    "output of layer 0, padded": "The padded weights are right; what happens to them on the way to the output?",
+    "output of layer 0, padded": "The padded weights are right. What happens to them on the way to the output?",
 }
 
 
@@ -255,7 +267,7 @@ def wrong_block_weights(parts, stream):
     yield "Softmax runs over the heads: the keys are the last dimension, dim=-1.", scores.softmax(1)
     query, key = (linear(stream).view(B, A, S, -1) for linear in (parts.query, parts.key))
     mixed = (query @ key.transpose(-2, -1) / (H / A) ** 0.5).softmax(-1)
-    yield "The shape is right, but tokens and heads are mixed: view(B, S, A, D), then transpose(1, 2).", mixed
+    yield "The shape is right, but tokens and heads are mixed up. Use view(B, S, A, D), then transpose(1, 2).", mixed
     query, key = (linear(stream).view(B, S, -1, A).permute(0, 3, 1, 2) for linear in (parts.query, parts.key))
     strided = (query @ key.transpose(-2, -1) / (H / A) ** 0.5).softmax(-1)
-    yield "A head got every A-th coordinate; its coordinates should be neighbours: view(B, S, A, D).", strided
+    yield "A head got every A-th coordinate. Keep its coordinates together, with view(B, S, A, D).", strided

@@ -31,7 +31,7 @@ comparison(
     inputs=stream_inputs,
     sizes={f"a stream of the shape {shape}": shape for shape in ((2, 3, 8), (5, 6), (3, 1, 5))},
     what="the stream it was given",
-    hint="First the sum of stream and change, then LayerNorm.",
+    hint="Add stream and change first, then apply LayerNorm.",
     later="It is LN(x + f(x)).",
     remark="Both halves of BERT's layer are this step.",
     mistakes=(
@@ -45,17 +45,17 @@ comparison(
         ),
         ("LayerNorm is missing: the sum has to be normalised.", lambda x, f, norm: x + f(x)),
         (
-            "LayerNorm comes before the sublayer: normalise the sum, and nothing else.",
+            "LayerNorm comes before the sublayer here. Normalise the sum, and nothing else.",
             lambda x, f, norm: x + f(norm(x)),
         ),
         (
-            "LayerNorm comes before the sublayer, too: the sublayer reads the stream as it is.",
+            "LayerNorm also comes before the sublayer here. The sublayer reads the stream as it is.",
             lambda x, f, norm: norm(x + f(norm(x))),
         ),
-        ("The stream is normalised before the sum: add the stream as it is.", lambda x, f, norm: norm(norm(x) + f(x))),
+        ("The stream is normalised before the sum. Add the stream as it is.", lambda x, f, norm: norm(norm(x) + f(x))),
         ("The sum is normalised twice: once is enough.", lambda x, f, norm: norm(norm(x + f(x)))),
         (
-            "This is a LayerNorm of its own: call the `norm` that is given, which has learned a weight and a bias.",
+            "This is a new LayerNorm. Call the argument `norm`, which has a learned weight and bias.",
             lambda x, f, norm: F.layer_norm(x + f(x), x.shape[-1:]),
         ),
     ),
@@ -71,17 +71,17 @@ comparison(
         "a single number, of the shape ()": (torch.tensor(2.0),),
         "a single negative number": (torch.tensor(-2.0),),
     },
-    hint="x times the share Φ(x) of the normal distribution that lies below x.",
+    hint="GELU is x times Φ(x), the share of the normal distribution below x.",
     later="GELU(x) is x · Φ(x), and Φ(x) = (1 + erf(x / √2)) / 2.",
-    forbidden=("This calls torch's own GELU: write it with torch.erf.", "gelu"),
+    forbidden=("This calls torch's own GELU. Write it with torch.erf.", "gelu"),
     mistakes=(
-        ("This is ReLU, with its corner at 0; GELU is smooth there.", torch.relu),
+        ("This is ReLU, which has a corner at 0. GELU is smooth there.", torch.relu),
         ("This is the tanh form, off by up to 0.0005: use torch.erf.", lambda x: F.gelu(x, approximate="tanh")),
         ("This is the approximation with a sigmoid: use torch.erf.", lambda x: x * torch.sigmoid(1.702 * x)),
         ("This is SiLU: the sigmoid is not the normal distribution's share below x.", F.silu),
         ("Divide by √2 inside erf: it is defined for a variance of 1/2.", lambda x: x / 2 * (1 + torch.erf(x))),
         ("Inside erf, divide by √2, not by 2.", lambda x: x / 2 * (1 + torch.erf(x / 2))),
-        ("This is Φ(x), the share below x: multiply it by x.", lambda x: (1 + torch.erf(x / 2**0.5)) / 2),
+        ("This is Φ(x), the share below x. Multiply it by x.", lambda x: (1 + torch.erf(x / 2**0.5)) / 2),
         ("Twice too large: Φ(x) is half of 1 + erf.", lambda x: x * (1 + torch.erf(x / 2**0.5))),
         ("The 1 in 1 + erf(…) is missing.", lambda x: x / 2 * torch.erf(x / 2**0.5)),
     ),
@@ -107,7 +107,7 @@ comparison(
         "H = 5, I = 20 and tanh": (5, 20, nn.Tanh),
     },
     what="the hidden states it was given",
-    hint="Widen with self.intermediate, then self.activation, then back with self.output.",
+    hint="Apply self.intermediate, then self.activation, then self.output.",
     remark="Each token went through it alone.",
     points=3,
     part="feed_forward",
@@ -117,31 +117,31 @@ comparison(
             lambda net, x: net.output(x),
         ),
         (
-            "These are the I numbers in the middle: map them back to H with self.output.",
+            "These are the I numbers in the middle. Map them back to H with self.output.",
             lambda net, x: net.activation(net.intermediate(x)),
         ),
         (
-            "The activation is missing: without it, the two matrices are the same as one.",
+            "The activation is missing. Without it, two matrices do no more than one.",
             lambda net, x: net.output(net.intermediate(x)),
         ),
         (
-            "The activation is at the end: it belongs between the two maps.",
+            "The activation is at the end. It belongs between the two layers.",
             lambda net, x: net.activation(net.output(net.intermediate(x))),
         ),
         (
-            "There is a second activation at the end: only the numbers in the middle go through it.",
+            "There is a second activation at the end. Apply it only to the numbers in the middle.",
             lambda net, x: net.activation(FeedForward.forward(net, x)),
         ),
         (
-            "The activation is at the beginning: it belongs between the two maps.",
+            "The activation is at the beginning. It belongs between the two layers.",
             lambda net, x: net.output(net.intermediate(net.activation(x))),
         ),
         (
-            "This returns the sum with what came in: the network gives the change alone, and the layer adds it.",
+            "This adds the input. The network returns only the change, and the layer adds it.",
             lambda net, x: x + FeedForward.forward(net, x),
         ),
         (
-            "This calls GELU by its name: the configuration may say another, so call self.activation.",
+            "This calls GELU by name. The configuration may choose another activation, so call self.activation.",
             lambda net, x: net.output(F.gelu(net.intermediate(x))),
         ),
     ),
@@ -159,10 +159,13 @@ def who_notices(answer):
     )
     expect(network != [4], "Positions count from 0 here, so position 3 is the fourth token.")
     expect(network == [3], "For the feed-forward network: which positions read position 3?")
-    expect(layer != [3], "A whole layer has attention in it, and there every position reads every other one.")
+    expect(layer != [3], "A whole layer contains attention, in which every position reads every other one.")
     expect(layer != list(range(1, 7)), "Six positions that count from 0 end with 5.")
-    expect(layer != [0, 1, 2, 4, 5], "Position 3 itself changes too: it reads itself, and is carried on as well.")
-    expect(layer != [3, 4, 5], "Earlier positions look at later ones too: an encoder has no causal mask.")
+    expect(
+        layer != [0, 1, 2, 4, 5],
+        "Position 3 itself changes, too: it reads itself, and the residual connection carries it on.",
+    )
+    expect(layer != [3, 4, 5], "Earlier positions look at later ones, too, because an encoder has no causal mask.")
     expect(layer == list(range(6)), "For the layer: which positions attend to position 3?")
     return "Information moves between tokens in attention only."
 
@@ -198,24 +201,24 @@ WRONG_LAYERS = (
     ("Both LayerNorms are missing.", a_layer(norms=(None, None))),
     ("The LayerNorm after attention is missing: self.attention_norm.", a_layer(norms=(None, "feed_forward_norm"))),
     ("The LayerNorm at the end is missing: self.feed_forward_norm.", a_layer(norms=("attention_norm", None))),
-    ("The two LayerNorms have changed places.", a_layer(norms=("feed_forward_norm", "attention_norm"))),
+    ("The two LayerNorms are swapped.", a_layer(norms=("feed_forward_norm", "attention_norm"))),
     (
-        "The same LayerNorm is in both places: the second one is self.feed_forward_norm.",
+        "The same LayerNorm is used twice. The second one is self.feed_forward_norm.",
         a_layer(norms=("attention_norm", "attention_norm")),
     ),
-    ("The feed-forward network has to read what attention made of the stream.", a_layer(reads="input")),
+    ("The feed-forward network has to read the stream after attention.", a_layer(reads="input")),
     ("Add the network's change to what it read, not to the layer's input.", a_layer(reads="adds to the input")),
     (
-        "This is attention's half alone: the feed-forward network is missing.",
+        "This is only the attention half. The feed-forward network is missing.",
         lambda layer, x, mask: layer.attention_norm(x + layer.attention(x, mask)[0]),
     ),
     ("Attention is missing.", lambda layer, x, mask: layer.feed_forward_norm(x + layer.feed_forward(x))),
     (
-        "self.attention returns a pair, what it adds and the weights: take the two apart.",
+        "self.attention returns a pair, its output and the weights. Unpack the two.",
         lambda layer, x, mask: x + layer.attention(x, mask),
     ),
     (
-        "self.attention returns a pair, what it adds and the weights: take the first of it.",
+        "self.attention returns a pair, its output and the weights. Use the first of them.",
         lambda layer, x, mask: layer.dropout(layer.attention(x, mask)),
     ),
 )
@@ -234,9 +237,9 @@ def write_the_layer(answer, hidden_size: int = 0, num_heads: int = 0):
     with torch.no_grad():
         compare_answer(without_the_finished_layer(answer), right_layer, first, WRONG_LAYERS, what="the hidden states")
         hints = {
-            "layer 0, padded batch": "Hand the attention_mask to attention: padding must not be read.",
-            "all layers in a row": "Each layer alone was right: does yours remember anything between calls?",
-            "in training, with dropout": "Dropout belongs on what attention and feed-forward network add, "
+            "layer 0, padded batch": "Pass attention_mask to self.attention, so that padding is not read.",
+            "all layers in a row": "Each layer was right on its own. Does yours remember anything between calls?",
+            "in training, with dropout": "Apply dropout to the outputs of attention and the feed-forward network, "
             "each time before the sum: self.dropout(…).",
         }
         compare_stages(layer_stages(answer, layers, single, batch, mask), hints)
@@ -273,10 +276,10 @@ def states_of(answer: Callable) -> Callable:
         pair = isinstance(result, (tuple, list)) and len(result) == 2
         expect(pair, "Return two things: the new hidden states, and the attention weights.")
         states, weights = result
-        asked = "The attention weights are None: attention gives them if it is asked, with True as its third argument."
+        asked = "The attention weights are None. self.attention returns them if its third argument is True."
         expect(weights is not None, asked)
         swapped = getattr(states, "ndim", 0) == 4
-        expect(not swapped, "The two are exchanged: first the new hidden states (B, S, H), then the weights.")
+        expect(not swapped, "The two are swapped: the new hidden states (B, S, H) come first, then the weights.")
         expect(getattr(weights, "ndim", 0) == 4, "The attention weights, returned second, are (B, A, S, S).")
         return states
 
@@ -317,7 +320,7 @@ def without_the_finished_layer(answer: Callable) -> Callable:
             again, result = answer(*copies(given)), answer(*given)
         expect(
             close(result, again),
-            "It drops in evaluation mode too, as F.dropout does unless told otherwise: use self.dropout(…).",
+            "Your function drops values in evaluation mode, as F.dropout does by default. Use self.dropout(…).",
         )
         return result
 
@@ -326,4 +329,4 @@ def without_the_finished_layer(answer: Callable) -> Callable:
 
 def refuse(*arguments, **options):
     """Raise `Hint` in place of the finished forward."""
-    raise Hint("This calls the finished layer: write what it does, with its parts.")
+    raise Hint("This calls the finished layer. Write what it does, with its parts.")

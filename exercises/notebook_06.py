@@ -28,7 +28,10 @@ from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.weights import rename_weight
 
-OLD_IDS = ("position_ids", "token_type_ids")  # what old checkpoints keep beside the embeddings' weights
+OLD_IDS = (
+    "position_ids",
+    "token_type_ids",
+)  # further entries of old checkpoints, next to the weights of the embeddings
 TOY_INPUT = (
     torch.tensor([[2, 5, 7, 3, 4], [2, 6, 3, 0, 0]]),
     torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]),
@@ -57,13 +60,13 @@ def loop_through_the_layers(answer):
 
 
 def pair_of(value) -> tuple:
-    """Return what a forward returned, the hidden states and the attention weights; a `Hint` if it is no such pair."""
-    hint = "Return two lists, as in `return states, attentions`: the hidden states, and the attention weights."
+    """Return the hidden states and attention weights of a forward's result; `Hint` unless it is such a pair."""
+    hint = "Return two lists, the hidden states and the attention weights: `return states, attentions`."
     expect(isinstance(value, tuple | list) and len(value) == 2, hint)
     states, attentions = value
     expect(not any(isinstance(item, Tensor) and item.ndim < 4 for item in value), hint)
     swapped = len(states) + 1 == len(attentions) and [getattr(of[0], "ndim", 0) for of in value] == [4, 3]
-    expect(not swapped, "The two are exchanged: first the hidden states, then the attention weights.")
+    expect(not swapped, "The two are swapped: the hidden states come first, then the attention weights.")
     return states, attentions
 
 
@@ -75,13 +78,13 @@ def name_the_mistake_in_weights(answer: Callable) -> None:
     attentions = as_states(pair_of(answer(encoder, ids, mask, types))[1], 3)
     expect(
         not any(weights is None for weights in attentions),
-        "The attention weights are None: a layer gives them if you ask, layer(state, attention_mask, True).",
+        "The attention weights are None. A layer returns them for layer(state, attention_mask, True).",
     )
-    many = f"There are {len(attentions)} tensors of attention weights for 3 layers: one of each layer."
+    many = f"There are {len(attentions)} tensors of attention weights for 3 layers. Return one per layer."
     expect(len(attentions) == len(wanted), many)
     for number, (weights, right) in enumerate(zip(attentions, wanted, strict=True)):
         weights = expect_tensor(weights, right.shape, f"The attention weights of layer {number}")
-        hint = f"The attention weights of layer {number} are not its own: keep the second of what it returns."
+        hint = f"The attention weights of layer {number} are wrong. Keep the second result of each layer."
         expect(close(weights, right), hint)
 
 
@@ -92,8 +95,8 @@ def parameters_of_an_encoder(answer):
     tables, attention, feed_forward, norm = 1220, 4 * 110, 330 + 310, 20
     layer, embeddings = attention + feed_forward + 2 * norm, tables + norm
     total, biases = embeddings + 3 * layer, 3 * (40 + 40)
-    expect(number != layer, "This is one layer: add the other two, and the embeddings.")
-    expect(number != 3 * layer, "These are the layers alone: add the embeddings.")
+    expect(number != layer, "This is one layer. Add the other two, and the embeddings.")
+    expect(number != 3 * layer, "These are only the layers. Add the embeddings.")
     expect(number != embeddings + layer, "Each of the three layers has parameters of its own.")
     expect(number != total - 200, "The positions have a table, too: P rows of H numbers.")
     few = "Twenty are missing: the table of token types, or the LayerNorm of the embeddings."
@@ -102,14 +105,14 @@ def parameters_of_an_encoder(answer):
     expect(number != total - 7 * norm, "The LayerNorms are missing: each has a gain and a shift, 2·H.")
     expect(number != total - 3 * norm, "A layer has two LayerNorms, one after each of its parts.")
     expect(number not in (total - biases, total - biases - 7 * norm // 2), "The biases are missing.")
-    bare = "These are the matrices alone: add biases and LayerNorms."
+    bare = "These are only the matrices. Add biases and LayerNorms."
     expect(number != total - biases - 7 * norm, bare)
     output = "Attention has four H × H maps: query, key, value and the output layer."
     expect(number != total - 3 * 110, output)
     heads = "The heads share one H × H matrix per projection: the number of heads does not matter."
     expect(number not in (total + 3 * attention, embeddings + 6 * layer), heads)
-    expect(number != total + 110, "A pooler is no part of this encoder: count embeddings and layers.")
-    hint = "Count the embeddings (three tables and a LayerNorm) and one layer, each apart; then add three layers."
+    expect(number != total + 110, "This encoder has no pooler. Count embeddings and layers.")
+    hint = "Count the embeddings (three tables and a LayerNorm) and one layer separately, then add three layers."
     more = "Three tables, (V + P + T)·H, and 2·H; then per layer 4·(H² + H), 2·H·I + I + H, and 2·2·H."
     expect(number == total, hint, more)
     return "The number of heads plays no part."
@@ -127,10 +130,10 @@ def rename_the_official_weights(answer):
         if is_stub(name):
             raise NotAttempted
         if ours is None:
-            expect(name is None, f"{theirs} became {name!r}, and our encoder has no such weight: return None.")
+            expect(name is None, f"{theirs} became {name!r}, but our encoder has no such weight. Return None.")
             continue
         kind = type(name).__name__
-        expect(name is not None, f"For {theirs} it returns None: does it end with `return`?")
+        expect(name is not None, f"For {theirs} your function returns None. Does it end with `return`?")
         expect(isinstance(name, str), f"It should return a string, but it returns something of type {kind}.")
         expect(
             "attention.feed_forward" not in name,
@@ -138,14 +141,14 @@ def rename_the_official_weights(answer):
             "so replace the longer ones first.",
         )
         expect(name == ours or name != theirs, f"{theirs} is returned unchanged.")
-        expect(name == ours or name not in homes, f"{theirs} became {name}, which is another weight's place.")
-        expect(name == ours, f"{theirs} became {name}, and our encoder has no such weight.")
+        expect(name == ours or name not in homes, f"{theirs} became {name}, which is the name of another weight.")
+        expect(name == ours, f"{theirs} became {name}, but our encoder has no such weight.")
     return "Every name of a model of twelve layers finds its place."
 
 
 @cache
 def official_names() -> list[str]:
-    """Return the names of a `BertModel` of twelve layers, and those that old checkpoints hold beside them."""
+    """Return the names of a `BertModel` of twelve layers, and the further ones of old checkpoints."""
     with torch.device("meta"):
         return [*BertModel(BertConfig()).state_dict(), *(f"embeddings.{name}" for name in OLD_IDS)]
 
@@ -167,7 +170,7 @@ def as_states(value, layers: int) -> list[Tensor]:
     if isinstance(value, Tensor | np.ndarray):
         expect(
             value.ndim in (4, 5) and len(value) in (layers, layers + 1),
-            "Return all hidden states as a list or tuple, not the last one alone.",
+            "Return all hidden states as a list or tuple, not only the last one.",
         )
     expect(
         isinstance(value, Iterable) and not isinstance(value, str | dict),
@@ -175,7 +178,7 @@ def as_states(value, layers: int) -> list[Tensor]:
     )
     states = list(value)
     pairs = any(isinstance(state, tuple | list) for state in states)
-    expect(not pairs, "A layer returns a pair, hidden states and weights: keep the first of it.")
+    expect(not pairs, "A layer returns a pair, hidden states and weights. Keep the first of them.")
     return states
 
 
@@ -191,12 +194,12 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
         layer.register_forward_pre_hook(expect_no_pair)
     with mock.patch.object(TransformerEncoder, "forward", refuse):
         states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
-    expect(encoder.training, "It switches the encoder to evaluation mode: that is for the caller to say.")
+    expect(encoder.training, "Your function switches the encoder to evaluation mode. Leave that to the caller.")
     expect_untouched(encoder, untouched)
     start, (wanted, variants) = (encoder.embeddings(ids, types), reference_states(encoder, ids, mask, types, shared))
     if len(states) == len(wanted) - 1:
         first_kept = close(states[0], start)
-        missing = "The last round's result is missing." if first_kept else "The embeddings belong in front."
+        missing = "The last round's result is missing." if first_kept else "The embeddings come first."
         raise Hint(f"There are {len(states)} states for 3 layers. {missing}")
     expect(len(states) == len(wanted), f"3 layers give 4 hidden states, but you return {len(states)}.")
     tensors = [expect_tensor(state, (2, 5, 8), f"State {number}") for number, state in enumerate(states)]
@@ -205,27 +208,27 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
     for number, (state, right) in enumerate(zip(tensors, wanted, strict=True)):
         place = "The first state is not the embeddings" if number == 0 else f"The state after round {number} is off"
         which = "layers[0]" if shared else "each layer"
-        hint = f"{place}: call {which} on what the round before returned, with the mask."
+        hint = f"{place}: call {which} on the result of the round before, with the mask."
         expect(close(state, right), hint)
     for state, right in zip(tensors, wanted, strict=True):
         expect_gradients(state, right, list(encoder.parameters()), CUT_OFF)
     fewer = as_states(answer(two_layers, ids, mask, types), 2)
-    expect(len(fewer) == 3, "Right for three layers, but with two there are three states: use len(encoder.layers).")
+    expect(len(fewer) == 3, "Right for three layers, but two layers give three states. Use len(encoder.layers).")
 
 
 def expect_no_pair(layer, arguments: tuple) -> None:
     """Raise `Hint` where a layer is called with the pair that the one before returned."""
-    pair = "A layer returns a pair, hidden states and weights: hand on the first of it, layer(…)[0]."
+    pair = "A layer returns a pair, hidden states and weights. Pass on the first of them, layer(…)[0]."
     expect(not arguments or not isinstance(arguments[0], (tuple, list)), pair)
 
 
 def refuse(*arguments, **options):
-    """Return what stands in the place of a finished forward: a `Hint`."""
-    raise Hint("This calls the finished encoder: write what it does, with its embeddings and layers.")
+    """Raise `Hint` in place of the finished forward."""
+    raise Hint("This calls the finished encoder. Write what it does, with its embeddings and layers.")
 
 
 def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tensor], dict[str, list[Tensor]]]:
-    """Return all states of an encoder that uses its layers as asked for, and by hint those of the usual wrong ways."""
+    """Return an encoder's right hidden states, and the states of common mistakes by hint."""
     own = range(len(encoder.layers))
     first, last = [0] * len(own), [len(own) - 1] * len(own)
     which, start, untyped = first if shared else own, encoder.embeddings(ids, types), encoder.embeddings(ids)
@@ -238,26 +241,26 @@ def reference_states(encoder, ids, mask, types, shared: bool) -> tuple[list[Tens
 
     wanted = states(start)
     variants = {
-        "Padding is not masked: give the attention mask in every round.": states(start, mask=None),
-        "Every round got the embeddings: give each what the one before returned.": [
+        "Padding is not masked. Pass the attention mask in every round.": states(start, mask=None),
+        "Every round got the embeddings. Pass each round the result of the one before.": [
             start,
             *(encoder.layers[number](start, mask)[0] for number in which),
         ],
-        "The order is turned: the embeddings come first, the last round's result last.": wanted[::-1],
-        "The token types are missing: encoder.embeddings(input_ids, token_type_ids).": states(untyped),
-        "These are word vectors alone: encoder.embeddings adds positions and token types.": states(
+        "The order is reversed: the embeddings come first, and the last round's result last.": wanted[::-1],
+        "The token types are missing. Call encoder.embeddings(input_ids, token_type_ids).": states(untyped),
+        "These are only word vectors. Call encoder.embeddings, which adds positions and token types.": states(
             encoder.embeddings.word_embeddings(ids)
         ),
     }
     if shared:
         return wanted, variants | {
-            "These are the states of the ordinary encoder: call encoder.layers[0] in every round.": states(start, own),
-            "This is the last layer, used again and again: use encoder.layers[0].": states(start, last),
+            "These are the states of the ordinary encoder. Call encoder.layers[0] in every round.": states(start, own),
+            "This uses the last layer in every round. Use encoder.layers[0].": states(start, last),
         }
     return wanted, variants | {
-        "This is the first layer, used again and again: call each layer in its turn.": states(start, first),
-        "This is the last layer, used again and again: call each layer in its turn.": states(start, last),
-        "The layers come in the wrong order: begin with layer 0.": states(start, own[::-1]),
+        "This uses the first layer in every round. Call each layer in turn.": states(start, first),
+        "This uses the last layer in every round. Call each layer in turn.": states(start, last),
+        "The layers are in the wrong order. Begin with layer 0.": states(start, own[::-1]),
     }
 
 
@@ -287,7 +290,7 @@ def encoder_stages(answer: Callable, encoder, ladder) -> Iterator[tuple[str, Ten
     for each, official in ladder:
         arguments = (each["input_ids"], each["attention_mask"], each["token_type_ids"])
         states = as_states(answer(encoder, *arguments), len(official) - 1)
-        expect(len(states) == len(official), f"{len(official) - 1} rounds, but {len(states)} states.")
+        expect(len(states) == len(official), f"There are {len(official) - 1} rounds, but {len(states)} states.")
         ours.append(states)
     for number in range(len(encoder.layers) + 1):
         name = "embeddings" if number == 0 else f"round {number}"
@@ -309,15 +312,15 @@ def thaw_last_layers(answer):
         learning = [all(p.requires_grad for p in layer.parameters()) for layer in encoder.layers]
         frozen = [not any(p.requires_grad for p in layer.parameters()) for layer in encoder.layers]
         tables = any(parameter.requires_grad for parameter in encoder.embeddings.parameters())
-        expect(not tables, "The embeddings can still learn: freeze them too.")
+        expect(not tables, "The embeddings can still learn. Freeze them, too.")
         if number == 0:
             expect(all(frozen), "With number = 0 nothing should learn: layers[-0:] is every layer.")
         check_thawed(learning, frozen, number)
-        expect(not isinstance(result, str), "It returns a text: return the number alone.")
+        expect(not isinstance(result, str), "Your function returns text. Return only the number.")
         count = as_number(result, "What it returns")
-        expect(count != 16 * number or number == 0, "It counts tensors: add up their numbers with numel().")
+        expect(count != 16 * number or number == 0, "This counts tensors. Add up their elements with numel().")
         total = sum(parameter.numel() for parameter in encoder.parameters())
-        expect(count not in (total, total - number * layer_size), "Count what can learn, and nothing else.")
+        expect(count not in (total, total - number * layer_size), "Count only the parameters that can learn.")
         hint = f"With number = {number} it returns {count:.0f}, but {number * layer_size} parameters can learn."
         expect(count == number * layer_size, hint)
     return ""
@@ -327,18 +330,21 @@ def expect_untouched(encoder: TransformerEncoder, given: TransformerEncoder) -> 
     """Raise `Hint` if anything but requires_grad is other than it was."""
     ours, theirs = encoder.state_dict(), given.state_dict()
     same = ours.keys() == theirs.keys() and all(ours[name].equal(theirs[name]) for name in theirs)
-    expect(same, "It changes the encoder's parameters, or its parts: leave each as it is.")
+    expect(same, "Your function changes the encoder's parameters or modules. Change only requires_grad.")
     modes = [[module.training for module in each.modules()] for each in (encoder, given)]
-    expect(modes[0] == modes[1], "It calls eval() or train(): freezing is requires_grad alone, and keeps dropout.")
+    expect(
+        modes[0] == modes[1],
+        "Your function calls eval() or train(). Freezing only needs requires_grad, and keeps dropout.",
+    )
 
 
 def check_thawed(learning: list[bool], frozen: list[bool], number: int) -> None:
     """Raise `Hint` unless the last `number` layers can learn and the others cannot."""
     expected = [layer >= len(learning) - number for layer in range(len(learning))]
-    expect(number == 0 or not all(frozen), "Every layer is frozen: set requires_grad of the last ones to True.")
+    expect(number == 0 or not all(frozen), "Every layer is frozen. Set requires_grad of the last ones to True.")
     expect(
         number == len(learning) or not all(learning),
-        "Every layer can learn: freeze the whole encoder first, with requires_grad_(False).",
+        "Every layer can learn. Freeze the whole encoder first, with requires_grad_(False).",
     )
-    hint = f"With number = {number} the wrong layers can learn: it should be the last ones, and only them."
+    hint = f"With number = {number} the wrong layers can learn: only the last ones should."
     expect(learning == expected and frozen == [not learns for learns in expected], hint)

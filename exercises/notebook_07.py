@@ -31,7 +31,7 @@ def call_and_compare(answer, weights: Tensor, *places: int):
     """Return what the reader's function makes of the weights, which it must leave as they are."""
     given = weights.clone()
     result = answer(given, *places)
-    expect(torch.equal(given, weights), "The weights that came in are changed: work on a copy, weights.clone().")
+    expect(torch.equal(given, weights), "Your function changes the weights in place. Work on a copy, weights.clone().")
     return result
 
 
@@ -79,7 +79,7 @@ def as_head(answer, L: int, A: int) -> tuple[int, int]:
     except (TypeError, ValueError, RuntimeError, AttributeError):
         raise Hint("Give a head as two numbers, such as (3, 7): the layer and the head.") from None
     exists = 0 <= layer < L and 0 <= head < A
-    expect(exists, f"There are {L} layers and {A} heads, both counted from 0: {layer}-{head} is not there.")
+    expect(exists, f"There are {L} layers and {A} heads, both counted from 0, so {layer}-{head} does not exist.")
     return layer, head
 
 
@@ -107,21 +107,23 @@ def score_of_the_token_before(answer):
         below = weights.diagonal(offset=-1, dim1=-2, dim2=-1)
         after, itself = weights.diagonal(1, -2, -1), weights.diagonal(0, -2, -1)
         looking = weights[..., 1:, :].mean(dim=(-1, -2))
-        expect(not close(result, looking), "That averages over all tokens looked at: take the one before alone.")
+        expect(
+            not close(result, looking), "This averages over all tokens that are looked at. Use only the token before."
+        )
         last = below[..., -1]
-        expect(not close(result, last), "That is the last token alone: average over all but the first.")
-        expect(not close(result, below.amax(-1)), "That is the largest weight: take the mean.")
+        expect(not close(result, last), "This is only the last token. Average over all tokens but the first.")
+        expect(not close(result, below.amax(-1)), "This is the largest weight. Take the mean.")
         hints = {
-            "That is the token after: a row belongs to the token that looks.": after,
-            "That is what each token gives to itself: go one to the left of the diagonal.": itself,
+            "This is the token after. A row belongs to the token that looks.": after,
+            "These are the weights that tokens give to themselves. Go one column to the left of the diagonal.": itself,
         }
         for hint, wrong in hints.items():
             expect(not close(result, wrong.mean(-1)), hint)
             expect(not close(result, wrong.sum(-1) / S), hint)
-        expect(not close(result, below.sum(-1)), "This is the sum: take the mean.")
-        expect(not close(result, below.sum(-1) / S), "Divide by S − 1: the first token has none before it.")
+        expect(not close(result, below.sum(-1)), "This is the sum. Take the mean.")
+        expect(not close(result, below.sum(-1) / S), "Divide by S − 1, because no token comes before the first one.")
         right = close(result, below.mean(-1))
-        expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, for each head alone.")
+        expect(right, "Average weights[..., i, i - 1] over i from 1 to S - 1, separately for each head.")
     return ""
 
 
@@ -138,7 +140,7 @@ def heads_for_two_links(answer):
     to_it, to_played = link_weights(IT), link_weights(PLAYED)
     first, second = (as_heads(heads, *to_it.shape) for heads in (first, second))
     exchanged = to_it[second[0]] > 1 / 3 and to_played[first[0]] > 1 / 3
-    expect(not exchanged or to_it[first[0]] > 1 / 3, "The two heads are exchanged: “it” comes first.")
+    expect(not exchanged or to_it[first[0]] > 1 / 3, "The two heads are swapped: “it” comes first.")
     links = [*((head, IT) for head in first), *((head, PLAYED) for head in second)]
     return " ".join(require_link(*head, link) for head, link in links)
 
@@ -150,14 +152,17 @@ def require_link(layer: int, head: int, link: Link) -> str:
     turned = layer < weights.size(1) and head < weights.size(0) and weights[head, layer] > 1 / 3
     expect(
         given > 1 / 3 or not turned,
-        f"In {name} “{link.query}” gives “{link.key}” {given:.2f}. Turn it round: the layer first, then the head.",
+        (
+            f"In {name} “{link.query}” gives “{link.key}” {given:.2f}. Swap the two numbers: the layer comes "
+            "first, then the head."
+        ),
     )
     back = link_weights(link._replace(query=link.key, key=link.query))[layer, head]
     expect(
         given > 1 / 3 or back <= 1 / 3,
-        f"In {name} “{link.key}” looks at “{link.query}”, not the other way: ask the left column.",
+        f"In {name} “{link.key}” looks at “{link.query}”, not the other way round. Start at the left column.",
     )
-    expect(given > 1 / 3, f"In {name} “{link.query}” gives “{link.key}” only {given:.2f}: look on.")
+    expect(given > 1 / 3, f"In {name} “{link.query}” gives “{link.key}” only {given:.2f}. Keep looking.")
     rank = int((weights > given).sum()) + 1
     return f"In {name} “{link.query}” gives “{link.key}” {given:.2f}, number {rank} of {weights.numel()}."
 
@@ -194,24 +199,24 @@ def largest_is(rows: Tensor, key: int, left_out: list[int]) -> Tensor:
 def wrong_rules(weights: Tensor, query: int, key: int) -> dict[str, Tensor]:
     """Return the results of common mistakes, by hint."""
     last, row = weights.size(-1) - 1, weights[:, :, query]
-    sliced = "A slice that begins at token 1 counts from there, so its places are one too small"
+    sliced = "A slice that begins at token 1 counts from there, so its positions are too small by one"
     return {
         f"{sliced}.": largest_is(row, key + 1, [0, query, last]),
-        f"{sliced}; and the token itself still takes part.": largest_is(row, key + 1, [0, last]),
-        "[CLS], [SEP] and the token itself still take part: leave them out.": largest_is(row, key, []),
-        "The asking token itself still takes part: leave it out too.": largest_is(row, key, [0, last]),
-        "[CLS] and [SEP] still take part: leave out the first and the last token.": largest_is(row, key, [query]),
-        "[SEP] still takes part: leave out the last token too.": largest_is(row, key, [0, query]),
-        "[CLS] still takes part: leave out the first token too.": largest_is(row, key, [query, last]),
-        "This is the column, what the token receives: a row is weights[:, :, query].": largest_is(
+        f"{sliced}; and the token itself is still included.": largest_is(row, key + 1, [0, last]),
+        "[CLS], [SEP] and the token itself are still included. Leave them out.": largest_is(row, key, []),
+        "The query token itself is still included. Leave it out, too.": largest_is(row, key, [0, last]),
+        "[CLS] and [SEP] are still included. Leave out the first and the last token.": largest_is(row, key, [query]),
+        "[SEP] is still included. Leave out the last token, too.": largest_is(row, key, [0, query]),
+        "[CLS] is still included. Leave out the first token, too.": largest_is(row, key, [query, last]),
+        "This is the column, the weights that the token receives. The row is weights[:, :, query].": largest_is(
             weights[..., query], key, [0, query, last]
         ),
-        "Asking and wanted token are exchanged.": largest_is(weights[:, :, key], query, [0, key, last]),
+        "Query and key token are swapped.": largest_is(weights[:, :, key], query, [0, key, last]),
     }
 
 
 @exercise("7.4", points=2)
-def collocations_beside_a_baseline(answer):
+def collocations_and_baseline(answer):
     """Check a head, and the shares of collocations that it, a baseline and strangers find."""
     try:
         head, *shares = answer
@@ -223,7 +228,7 @@ def collocations_beside_a_baseline(answer):
     there, strange = (share_found(layer, head, strangers) for strangers in (False, True))
     expect(
         there != strange,
-        f"Head {layer}-{head} finds as many strangers as collocations: choose a head whose two shares differ.",
+        f"Head {layer}-{head} finds as many strangers as collocations. Choose a head whose two shares differ.",
     )
     wanted = {
         "together": (found_together, there),
@@ -233,8 +238,8 @@ def collocations_beside_a_baseline(answer):
     for name, (value, right) in wanted.items():
         share = as_number(value, f"The share for {name}")
         expect(share <= 1, f"The share for {name} is a number from 0 to 1: divide by the number of sentences.")
-        baseline = "The first word stands one token before the second in every sentence: count again."
-        hint = baseline if name == "the baseline" else "take the mean of finds over the sentences, at your head."
+        baseline = "the first word is one token before the second in every sentence. Count again."
+        hint = baseline if name == "the baseline" else "take the mean of your finds over the sentences, for your head."
         expect(abs(share - right) < 0.006, f"The share for {name} is not {share:.2f}: {hint}")
     return f"Collocations {there:.0%}, the baseline 100%, strangers {strange:.0%}: what does the head know?"
 
@@ -276,13 +281,13 @@ def three_hunts_counted(answer):
         count, all_heads = heads_that_find(weights, query, key), weights[:, :, 0, 0].numel()
         where = f"“{asking}” in “{text}”"
         turned = heads_that_find(weights, key, query)
-        expect(number == count or number != all_heads - count, f"{where}: those are the heads that do not.")
-        expect(number == count or number != turned, f"{where}: asking and wanted token are exchanged.")
+        expect(number == count or number != all_heads - count, f"{where}: these are the heads that do not find it.")
+        expect(number == count or number != turned, f"{where}: query and key token are swapped.")
         share = number == count or not close(number, count / all_heads, 0.006)
-        expect(share, f"{where}: this is a share; give the number of heads.")
+        expect(share, f"{where}: this is a share. Give the number of heads.")
         later = f"{where} is token {query} and “{wanted}” token {key}: rule(weights, {query}, {key}).sum()."
         expect(number == count, f"{where}: count the heads in which it finds “{wanted}”.", later)
-    return "Chance would give about 14 of 72 for “we”, and 18 for the others: what do yours say beside that?"
+    return "Chance would give about 14 of 72 for “we”, and 18 for the others: how do yours compare?"
 
 
 def heads_that_find(weights: Tensor, query: int, key: int) -> int:
@@ -302,11 +307,12 @@ def attention_rollout(answer):
             for hint, wrong in wrong_rollouts(weights, mixed).items():
                 expect(not close(result, wrong) or close(wrong, product(mixed)), hint)
             rows = close(result.sum(-1), torch.ones(S))
-            expect(rows, "The rows should sum to 1, since those of each layer's mixed matrix do.")
+            expect(rows, "The rows should sum to 1, because the rows of each layer's mixed matrix do.")
         expect(
             close(result, product(mixed)),
-            f"With {L} layers and {A} heads it goes wrong, though its rows sum to 1: is the mean over all heads, is "
-            "half of each matrix the identity, and does each layer take part once?",
+            f"With {L} layers and {A} heads the result is wrong, although its rows sum to 1. Is the mean over "
+            "all heads, is "
+            "half of each matrix the identity, and is each layer used once?",
         )
     return "Rows sum to 1 in each factor, and so in the product."
 
@@ -324,13 +330,13 @@ def wrong_rollouts(weights: Tensor, mixed: list[Tensor]) -> dict[str, Tensor]:
     layers, eye = list(weights.mean(dim=1)), torch.eye(weights.size(-1))
     entries = torch.stack(mixed).prod(dim=0)
     return {
-        "The order is turned: each later layer multiplies from the left.": product(mixed[::-1]),
-        "The residual connection is missing: mix each matrix with the identity.": product(layers),
-        "The layers are averaged: multiply their matrices.": sum(mixed) / len(mixed),
+        "The order is reversed. Each later layer multiplies from the left.": product(mixed[::-1]),
+        "The residual connection is missing. Mix each matrix with the identity.": product(layers),
+        "The layers are averaged. Multiply their matrices.": sum(mixed) / len(mixed),
         "Use matrix products (@), not products of entries (*).": entries,
-        "Half weights, half identity: divide by 2, so that rows sum to 1.": product([m + eye for m in layers]),
-        "This is the last layer alone: multiply with those below.": mixed[-1],
-        "This is the first head of each layer alone: average over all heads.": product(list((weights[:, 0] + eye) / 2)),
+        "Mix half weights and half identity: divide by 2, so that rows sum to 1.": product([m + eye for m in layers]),
+        "This is only the last layer. Multiply it by the layers below.": mixed[-1],
+        "This is only the first head of each layer. Average over all heads.": product(list((weights[:, 0] + eye) / 2)),
         "The first layer is left out.": product(mixed[1:]),
-        "It takes six layers, however many there are: use all of weights, layer by layer.": product(mixed[:6]),
+        "The number of layers is fixed at six. Use all layers of `weights`.": product(mixed[:6]),
     }

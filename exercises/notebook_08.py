@@ -27,7 +27,7 @@ from utils.classifier import TransformerForSequenceClassification
 
 @exercise("8.1", points=3)
 def head_written(answer):
-    """Check the head's forward, put into a classifier, beside the finished one: logits, dropout and gradients."""
+    """Compare the head's forward, inside a classifier, with ours: logits, dropout and gradients."""
     expect_function(answer)
     for H, classes in ((20, 5), (12, 3)):
         model = small_classifier(H, classes).eval()
@@ -36,14 +36,14 @@ def head_written(answer):
         given = [ids.clone() for ids in batch]
         logits = call(with_forward(answer, model), *given)
         kept = all(one.equal(other) for one, other in zip(given, batch, strict=True))
-        expect(kept, "It changes what it was given: ids, mask or token types.")
+        expect(kept, "Your function changes its input in place: the ids, the mask or the token types.")
         expect_logits(logits, H, classes)
         right = wanted.pop("")
         for hint, wrong in wanted.items():
             expect(close(logits, right) or not close(logits, wrong, 1e-5), hint)
-        expect(close(logits, right), "In evaluation mode: classifier(tanh(pooler([CLS]))).")
+        expect(close(logits, right), "In evaluation mode the logits are classifier(tanh(pooler([CLS]))).")
         alone = call(model, batch[0][:1])
-        expect(close(alone, ways(model)[""](batch[0][:1])), "Without a mask and token types it goes wrong.")
+        expect(close(alone, ways(model)[""](batch[0][:1])), "The result is wrong without a mask and token types.")
     expect_dropout(answer)
     sources = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     expect_gradients(
@@ -92,29 +92,29 @@ def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[...,
 
     return {
         "": lambda *batch: head(states(*batch)[:, 0]),
-        "The mask does not reach the encoder: padding must not be read.": lambda ids, mask, kinds: head(
+        "The mask does not reach the encoder, so padding is read.": lambda ids, mask, kinds: head(
             states(ids, None, kinds)[:, 0]
         ),
         "The token types do not reach the encoder.": lambda ids, mask, kinds: head(states(ids, mask)[:, 0]),
-        "Mask and token types are exchanged: the encoder takes ids, mask, token types.": (
+        "Mask and token types are swapped: the encoder takes ids, mask, token types.": (
             lambda ids, mask, kinds: head(states(ids, kinds.clamp(min=mask.cumsum(1).eq(1).long()), mask)[:, 0])
         ),
-        "Only the ids reach the encoder: hand on the mask and the token types, too.": lambda ids, *_: head(
+        "Only the ids reach the encoder. Pass on the mask and the token types, too.": lambda ids, *_: head(
             states(ids)[:, 0]
         ),
-        "This is the mean of all tokens: take the vector of [CLS], at position 0.": lambda *batch: head(
+        "This is the mean of all tokens. Take the vector of [CLS], at position 0.": lambda *batch: head(
             states(*batch).mean(dim=1)
         ),
-        "This is the last token: [CLS] stands at position 0.": lambda *batch: head(states(*batch)[:, -1]),
-        "Between pooler and classifier stands tanh.": lambda *batch: last(pooler(states(*batch)[:, 0])),
-        "tanh comes after the pooler, and before the classifier.": lambda *batch: torch.tanh(
+        "This is the last token. Take [CLS], at position 0.": lambda *batch: head(states(*batch)[:, -1]),
+        "tanh is missing between the pooler and the classifier.": lambda *batch: last(pooler(states(*batch)[:, 0])),
+        "Apply tanh after the pooler and before the classifier.": lambda *batch: torch.tanh(
             last(pooler(states(*batch)[:, 0]))
         ),
-        "After the pooler comes tanh, not ReLU.": lambda *batch: last(pooler(states(*batch)[:, 0]).relu()),
-        "The pooler is left out: [CLS], pooler, tanh, dropout, classifier.": lambda *batch: last(
+        "Use tanh after the pooler, not ReLU.": lambda *batch: last(pooler(states(*batch)[:, 0]).relu()),
+        "The pooler is missing. The order is [CLS], pooler, tanh, dropout, classifier.": lambda *batch: last(
             torch.tanh(states(*batch)[:, 0])
         ),
-        "Pooler and tanh are left out.": lambda *batch: last(states(*batch)[:, 0]),
+        "The pooler and tanh are missing.": lambda *batch: last(states(*batch)[:, 0]),
         "Return the logits, without softmax.": lambda *batch: head(states(*batch)[:, 0]).softmax(dim=-1),
         "Return the logits, without the logarithm of softmax.": lambda *batch: head(states(*batch)[:, 0]).log_softmax(
             dim=-1
@@ -127,8 +127,8 @@ def expect_logits(logits, H: int, classes: int) -> None:
     hint = f"forward should return the logits, a tensor, not a {type(logits).__name__}."
     expect(isinstance(logits, Tensor), hint)
     found = tuple(logits.shape)
-    expect(found[:2] != (4, 7), "One vector per text goes into the head, that of [CLS], at position 0.")
-    expect(found != (4, H), "These are pooled vectors: the last layer, self.classifier, is missing.")
+    expect(found[:2] != (4, 7), "The head takes one vector per text, the one of [CLS], at position 0.")
+    expect(found != (4, H), "These are the pooled vectors. The last layer, self.classifier, is missing.")
     hint = f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
     expect(found == (4, classes), hint)
 
@@ -145,23 +145,23 @@ def expect_dropout(answer) -> None:
     ids = torch.randint(1, 90, (200, 3))
     quiet, again = (call(model.eval(), ids) for _ in range(2))
     noisy = call(model.train(), ids)
-    expect(quiet.equal(again), "In evaluation mode nothing is dropped: use self.dropout, which knows the mode.")
+    expect(quiet.equal(again), "Values are dropped in evaluation mode. Use self.dropout, which knows the mode.")
     expect(not (noisy == 0).any(), "Dropout comes before the classifier, not after it.")
     pooled, dropped = quiet - SHIFT, noisy - SHIFT
     blank = dropped.abs() < 1e-5  # what is left of 0 + 7 − 7
     if blank.float().mean() < 0.01:
         unchanged = close(pooled, dropped, 1e-4)
         expect(unchanged, "Dropout comes after the pooler, not before it.")
-        raise Hint("In training nothing is dropped between pooler and classifier: use self.dropout.")
-    whole = "give dropout the pooled vectors (B, H) themselves."
+        raise Hint("Nothing is dropped between pooler and classifier in training. Use self.dropout.")
+    whole = "pass dropout the pooled vectors (B, H) themselves."
     expect((blank != blank[:1]).any(), f"All texts lose the same numbers: {whole}")
     expect((blank != blank[:, :1]).any(), f"A text loses all of its numbers or none: {whole}")
     share = blank[pooled.abs() > 1e-3].float().mean().item()
-    fixed = f"It drops about {round(10 * share) * 10} %, though this model asks for 50 %: take self.dropout."
+    fixed = f"It drops about {round(10 * share) * 10} %, but this model's rate is 50 %. Use self.dropout."
     expect(abs(share - 0.5) < 0.1, fixed)
     expect(
         close(dropped[~blank], 2 * pooled[~blank], 1e-4),
-        "Dropout comes after tanh: what it keeps is the pooled vector, divided by 1 − 0.5.",
+        "Dropout comes after tanh: the numbers that it keeps are the pooled ones, divided by 1 − 0.5.",
     )
 
 
@@ -179,14 +179,14 @@ def lower_part_frozen(answer):
             raise NotAttempted
         case = f"Of {layers} layers, {number} should be frozen"
         switched = any("requires_grad" in vars(module) for module in model.modules())
-        hint = "A module has no switch of its own: it is requires_grad_(False), with a _ and parentheses."
+        hint = "A module has no attribute requires_grad. Call requires_grad_(False), with a _ and parentheses."
         expect(not switched, hint)
         training = all(module.training for module in model.modules())
-        expect(training, "eval() turns dropout off, not learning: leave the mode as it is.")
+        expect(training, "eval() turns off dropout, not learning. Leave the mode as it is.")
         same = before.keys() == dict(model.named_parameters()).keys() and all(
             parameter.equal(before[name]) for name, parameter in model.named_parameters()
         )
-        expect(same, "The parameters keep their values: only requires_grad changes.")
+        expect(same, "Your function changes parameters. Change only requires_grad.")
         expect_frozen(model, number, case)
     return "Frozen from below: what the lower layers have learned stays."
 
@@ -210,17 +210,20 @@ def expect_frozen(model: TransformerForSequenceClassification, number: int, case
     partly = any(len(set(learns(layer))) > 1 for layer in model.encoder.layers)
     head = [*learns(model.pooler), *learns(model.classifier)]
     wanted = [place < number for place in range(len(frozen))]
-    expect(not partly, f"{case}, but in one of them only some parameters are: freeze all that a layer holds.")
-    again = "What had been frozen before should learn again: first let everything learn, then freeze."
-    expect(any(head), "The head is frozen: it has to learn in any case.")
-    expect(all(learns(model.classifier)), "The last layer is frozen: it has to learn in any case.")
+    expect(not partly, f"{case}, but one of them is only partly frozen. Freeze all parameters of a layer.")
+    again = "Layers frozen earlier should learn again. First make everything trainable, then freeze."
+    expect(any(head), "The head is frozen, but it always has to learn.")
+    expect(all(learns(model.classifier)), "The last layer is frozen, but it always has to learn.")
     expect(all(head), again)
     expect(frozen != [*wanted[:-1], True] or wanted[-1], again)
     expect(not all(frozen) or all(wanted), f"{case}, but the whole encoder is.")
     last = number and frozen == wanted[::-1] and frozen != wanted
-    expect(not last, "The last layers are frozen: take the first, those next to the embeddings.")
+    expect(not last, "The last layers are frozen. Freeze the first ones, next to the embeddings.")
     expect(frozen == wanted, f"{case}, but {sum(frozen)} are.")
-    expect(not any(learns(model.encoder.embeddings)), "The embeddings still learn: they lie below all layers.")
+    expect(
+        not any(learns(model.encoder.embeddings)),
+        "The embeddings still learn. They are below all layers, so freeze them, too.",
+    )
 
 
 @exercise("8.3", points=2)
@@ -239,26 +242,29 @@ def accuracy_over_batches(answer):
     unaltered = len(given) == len(batches) and all(
         one.equal(other) for old, new in zip(batches, given, strict=True) for one, other in zip(old, new, strict=True)
     )
-    expect(unaltered, "It changes the batches that it was given: count without changing them.")
+    expect(unaltered, "Your function changes the batches in place. Count without changing them.")
     shares = [hits / size for hits, size in zip(right, sizes, strict=True)]
     expect(
         not close(value, sum(shares) / 3),
-        "This is the mean of the batches' accuracies, which gives the small batch too much weight.",
+        "This is the mean of the batches' accuracies, in which the small batch counts too much.",
     )
-    expect(value != sum(right), "This is how many are right: divide by how many there are.")
+    expect(value != sum(right), "This is the number of right answers. Divide it by the number of examples.")
     expect(not close(value, 1 - sum(right) / 16), "This is the share of wrong answers.")
-    expect(not close(value, 100 * sum(right) / 16), "Return a share between 0 and 1, not per cent.")
+    expect(not close(value, 100 * sum(right) / 16), "Return a share between 0 and 1, not a percentage.")
     expect(not close(value, sum(right) / 3), "Divide by the number of examples, not of batches.")
-    expect(not close(value, sum(right) / 21), "The last batch is smaller: count the labels of each.")
-    expect(not close(value, shares[-1]), "This is the last batch alone: add up over all of them.")
-    expect(not close(value, shares[0]), "This is the first batch alone: does it return inside the loop?")
+    expect(not close(value, sum(right) / 21), "The last batch is smaller. Count the labels of each batch.")
+    expect(not close(value, shares[-1]), "This is only the last batch. Add up over all of them.")
+    expect(not close(value, shares[0]), "This is only the first batch. Is `return` inside the loop?")
     expect(not close(value, sum(right[:2]) / 14), "The last batch is left out.")
-    expect(close(value, sum(right) / 16), "Count where the largest logit of a row is at the label, then divide.")
+    expect(close(value, sum(right) / 16), "Count the rows whose largest logit is at the label, then divide.")
     logits = torch.tensor([[0.1, 0.2], [3.0, -1.0], [0.5, 0.4], [-2.0, -3.0], [0.0, 1.0]])
     value = as_number(answer([(logits, torch.tensor([1, 0, 1, 0, 0]))]), "The accuracy")
     expect(
         close(value, 3 / 5),
-        "For one batch of five with two classes it goes wrong: is the largest logit taken, is a number fixed?",
+        (
+            "For one batch of five with two classes the result is wrong. Do you use the largest logit, or is "
+            "a number fixed?"
+        ),
     )
     return ""
 
@@ -282,29 +288,32 @@ def early_stopping(answer):
     for losses, patience, wanted in cases:
         given = list(losses)
         result = answer(given, patience)
-        expect(given == losses, "It changes the list of losses that it was given: work on a copy.")
+        expect(given == losses, "Your function changes the list of losses. Work on a copy.")
         two = isinstance(result, (tuple, list, Tensor, np.ndarray)) and len(result) == 2
-        expect(two, "Return two numbers: after which epoch training ends, and which is kept.")
+        expect(two, "Return two numbers: the epoch after which training ends, and the epoch that is kept.")
         ended, kept = (int(as_number(each, "Each of the two")) for each in result)
         case = f"With the losses {losses} and patience {patience}"
         expect((ended + 1, kept + 1) != wanted, f"{case}: count epochs from 1, not from 0.")
-        expect((kept, ended) != wanted or ended == kept, "First where it ends, then which is kept.")
+        expect(
+            (kept, ended) != wanted or ended == kept,
+            "The two are swapped: the last epoch comes first, then the one that is kept.",
+        )
         future = losses.index(min(losses)) + 1
         if future > wanted[0] == ended:
-            expect(kept != future, f"{case} it keeps epoch {kept}, which never ran: the rule cannot see ahead.")
+            expect(kept != future, f"{case} it keeps epoch {kept}, which never ran. The rule cannot see ahead.")
         expect(kept <= ended, f"{case} it keeps epoch {kept}, but ends after {ended}.")
         if ended == wanted[0] and kept == ended != wanted[1]:
-            raise Hint(f"{case} it keeps the last epoch: keep the one with the lowest loss.")
+            raise Hint(f"{case} it keeps the last epoch. Keep the one with the lowest loss.")
         for hint, rule in OTHER_RULES.items():
             expect((ended, kept) == wanted or (ended, kept) != rule(losses, patience), f"{case}: {hint}")
-        expect(losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted, f"{case}: an equal loss is no progress.")
+        expect(losses != [0.5, 0.5, 0.5, 0.4] or (ended, kept) == wanted, f"{case}: an equal loss is not progress.")
         expect(
             losses[0] < 1 or (ended, kept) == wanted,
-            f"{case}: a loss may well be above 1; let the first be the best so far, or begin with infinity.",
+            f"{case}: a loss may be above 1. Start with the first loss as the best, or with infinity.",
         )
         expect(
             losses[:2] != [0.5, 0.4999] or (ended, kept) == wanted,
-            f"{case}: a lower loss is progress, by however little.",
+            f"{case}: any lower loss is progress, however small the difference.",
         )
         expect(ended <= wanted[0], f"{case} it goes on to epoch {ended}, but should end after {wanted[0]}.")
         expect(ended >= wanted[0], f"{case} it ends after epoch {ended}, but patience lasts to {wanted[0]}.")
@@ -334,8 +343,8 @@ def counted_in_all(losses: list[float], patience: int) -> tuple[int, int]:
 
 
 OTHER_RULES = {
-    "compare with the lowest loss so far, not with that of the epoch before.": against_the_previous,
-    "the epochs without progress have to be in a row: a new lowest loss begins the count anew.": counted_in_all,
+    "compare with the lowest loss so far, not with the loss of the epoch before.": against_the_previous,
+    "the epochs without progress have to be in a row. A new lowest loss restarts the count.": counted_in_all,
 }
 
 
@@ -358,22 +367,22 @@ def leave_one_out(answer):
         words = text.split()
         given = list(words)
         result = answer(worth_in_order, given)
-        expect(given == words, "It changes the list it was given: take a copy for each word left out.")
+        expect(given == words, "Your function changes the list of words. Make a copy for each word that you leave out.")
         expect(
             not isinstance(result, Mapping),
-            "A dictionary holds a repeated word once: return a list with a number for each place.",
+            "A dictionary has each word only once. Return a list with a number for each position.",
         )
         if hasattr(result, "__next__"):
             result = list(result)
-        expect(hasattr(result, "__len__"), f"Return one number a word, not a {type(result).__name__}.")
-        expect(len(result) == len(words), f"{len(words)} words, but {len(result)} numbers come back.")
+        expect(hasattr(result, "__len__"), f"Return one number per word, not a {type(result).__name__}.")
+        expect(len(result) == len(words), f"There are {len(words)} words, but you return {len(result)} numbers.")
         found = [as_number(each, "Each effect") for each in result]
         without = [worth_in_order(words[:place] + words[place + 1 :]) for place in range(len(words))]
         wanted = [worth_in_order(words) - score for score in without]
         if not close(found, wanted):
             for hint, wrong in wrong_effects(words, without).items():
                 expect(not close(found, wrong), hint)
-        expect(close(found, wanted), "For each place: score(words) minus score(words without that place).")
+        expect(close(found, wanted), "The effect of a word is score(words) minus score(words without it).")
     return "It needs nothing but the score, so it works for any model."
 
 
@@ -387,30 +396,30 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
         return shorter
 
     return {
-        "The sign is turned: score(all words) minus score without the word.": [x - whole for x in without],
-        "These are the scores without the word: take the difference to the whole.": without,
-        "These are scores of single words: leave one out and keep the others.": [score([w]) for w in words],
-        "It leaves out a repeated word at every place: leave it out at one.": [
+        "The sign is reversed. Use score(all words) minus the score without the word.": [x - whole for x in without],
+        "These are the scores without each word. Subtract them from the score of all words.": without,
+        "These are scores of single words. Leave one word out and keep the others.": [score([w]) for w in words],
+        "A repeated word is left out everywhere. Leave out only one occurrence.": [
             whole - score([other for other in words if other != word]) for word in words
         ],
-        "Of a repeated word it always leaves out the first: leave out the one at its own place.": [
+        "Of a repeated word, the first occurrence is always left out. Leave out the one at this position.": [
             whole - score(without_first(word)) for word in words
         ],
-        "The words that stay must keep their order: the score depends on it.": [
+        "The remaining words must keep their order, because the score depends on it.": [
             whole - score(sorted(words[:place] + words[place + 1 :])) for place in places
         ],
-        "The words that stay must keep their order: the score depends on it, and here they are turned round.": [
+        "The remaining words must keep their order, because the score depends on it; yours are reversed.": [
             whole - score((words[:place] + words[place + 1 :])[::-1]) for place in places
         ],
-        "It puts another word in its place: leave it out, so that the list is shorter by one.": [
+        "Another word replaces it. Leave it out, so that the list is shorter by one.": [
             whole - score([*words[:place], "", *words[place + 1 :]]) for place in places
         ],
-        "It leaves out the word after it, too.": [
-            whole - score(words[:place] + words[place + 2 :]) for place in places
+        "The word after it is left out, too.": [whole - score(words[:place] + words[place + 2 :]) for place in places],
+        "The effects should be in the order of the words, but yours are reversed.": [whole - x for x in without[::-1]],
+        "Everything after the word is cut off. Keep the following words.": [
+            whole - score(words[:place]) for place in places
         ],
-        "The effects stand in the order of the words, and these are turned round.": [whole - x for x in without[::-1]],
-        "It cuts off everything after the word: keep what follows.": [whole - score(words[:place]) for place in places],
-        "Keep the sign: a word that lowers the score has a negative effect.": [abs(whole - x) for x in without],
+        "Keep the sign. A word that lowers the score has a negative effect.": [abs(whole - x) for x in without],
     }
 
 
@@ -422,13 +431,13 @@ def sentences_for_an_interval(answer):
     number = as_number(answer, "The number of sentences")
     wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
     wrong = {
-        1.96 * math.sqrt(0.85 * 0.15) / 0.01: "This is the root of it: square 1.96·√(p(1 − p)) / 0.01.",
-        0.85 * 0.15 / 0.01**2: "This gives one standard error: for 95 % it is 1.96 of them.",
-        1.96 * 0.85 * 0.15 / 0.01**2: "1.96 stands outside the root, so it is squared as well.",
+        1.96 * math.sqrt(0.85 * 0.15) / 0.01: "This is the square root of the answer. Square 1.96·√(p(1 − p)) / 0.01.",
+        0.85 * 0.15 / 0.01**2: "This uses one standard error. A 95 % interval needs 1.96 standard errors.",
+        1.96 * 0.85 * 0.15 / 0.01**2: "1.96 is outside the root, so it is squared, too.",
         wanted / 4: "This is for 83 % to 87 %: the half-width is 0.01, not 0.02.",
         wanted * 4: "84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.",
         1.96**2 * 0.25 / 0.01**2: "This is for an accuracy of 50 %, the worst case; here p = 0.85.",
-        1.96**2 * 0.85 * 0.15 / 0.01: "The 0.01 has to be squared as well.",
+        1.96**2 * 0.85 * 0.15 / 0.01: "0.01 has to be squared, too.",
     }
     for value, hint in wrong.items():
         expect(not abs(number / value - 1) < 0.01, hint)

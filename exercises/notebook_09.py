@@ -34,14 +34,14 @@ def pooled_by_hand(answer):
     """Check the mean of (2, 1), (4, 1), (0, 7) without the padded (6, 3)."""
     numbers = as_numbers(answer)
     wrong = {
-        (3.0, 3.0): "Padding is averaged in: the mask leaves (6, 3) out.",
-        (1.5, 2.25): "The sum is right, but three tokens are real: divide by 3, not by 4.",
-        (6.0, 9.0): "This is the sum of the real tokens: divide it by their number.",
-        (12.0, 12.0): "This is the sum, padding included: leave padding out and divide.",
-        (4.0, 4.0): "The sum has padding in it, and is divided by 3: leave (6, 3) out of the sum too.",
-        (2.0, 1.0): "This is the first token's vector, as [CLS] pooling takes it: average all real ones.",
-        (4.0, 7.0): "This is the largest of each column: take the mean.",
-        (3.0, 2.0): "The two numbers are swapped: the first is the mean of 2, 4 and 0.",
+        (3.0, 3.0): "Padding is included in the mean. The mask excludes (6, 3).",
+        (1.5, 2.25): "The sum is right, but only three tokens are real. Divide by 3, not by 4.",
+        (6.0, 9.0): "This is the sum of the real tokens. Divide it by their number.",
+        (12.0, 12.0): "This is the sum with padding. Leave out padding, then divide.",
+        (4.0, 4.0): "The sum includes padding, and is divided by 3. Leave (6, 3) out of the sum, too.",
+        (2.0, 1.0): "This is the first token's vector, as in [CLS] pooling. Average all real tokens.",
+        (4.0, 7.0): "This is the largest number of each column. Take the mean.",
+        (3.0, 2.0): "The two numbers are swapped. The first is the mean of 2, 4 and 0.",
     }
     for values, hint in wrong.items():
         expect(not close(numbers, torch.tensor(values)), hint)
@@ -72,7 +72,7 @@ def expect_own(answer: Callable, name: str, remedy: str) -> None:
         function = inspect.getclosurevars(function).nonlocals.get("answer", function)
     called = getattr(getattr(function, "__code__", None), "co_names", ())
     own = getattr(function, "__name__", "") != name and name not in called
-    expect(own, f"This is `{name}`, which the page shows, or calls it: {remedy}")
+    expect(own, f"This is the notebook's `{name}`, or it calls it. Instead, {remedy}")
 
 
 def answer_for(answer: Callable, **inputs):
@@ -81,7 +81,7 @@ def answer_for(answer: Callable, **inputs):
     result = answer(*given.values())
     for name, value in inputs.items():
         if isinstance(value, Tensor):
-            expect(given[name].equal(value), f"It changes {name} that it was given: make a new tensor instead.")
+            expect(given[name].equal(value), f"Your function changes {name} in place. Make a new tensor instead.")
     return result
 
 
@@ -102,7 +102,7 @@ def masked_mean(answer):
         for hint, wrong in wrong_means(states, mask).items():
             expect(not close(result, wrong) or close(wanted, wrong), hint)
         hint = "multiply each vector by its mask, add them up along S, and divide by the sum of the mask."
-        expect(close(result, wanted), f"{size} goes wrong: {hint}")
+        expect(close(result, wanted), f"{size} is wrong: {hint}")
     states.requires_grad_()
     result = answer(states, mask)
     wanted = (states * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
@@ -113,7 +113,7 @@ def masked_mean(answer):
 MASKS = (
     [[1, 1, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]],
     [[1, 1, 1, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0, 0]],
-    [[0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]],  # padding may stand first, too
+    [[0, 0, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [0, 1, 1, 1, 0]],  # padding may come first, too
 )
 
 
@@ -124,22 +124,24 @@ def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
     ends = mask.sum(dim=1).tolist()
     first = torch.stack([text[:end].mean(dim=0) for text, end in zip(states, ends, strict=True)])
     return {
-        "Padding is averaged in: multiply each vector by its mask, 1 or 0, before you add them up.": states.mean(dim=1),
-        "The sum is right, but it is divided by S: divide by the number of real tokens, the sum of the mask.": total
+        (
+            "Padding is included in the mean. Multiply each vector by its mask, 1 or 0, before you add them up."
+        ): states.mean(dim=1),
+        "The sum is right, but it is divided by S. Divide by the number of real tokens, the sum of the mask.": total
         / mask.size(1),
-        "This is the sum of the real tokens: divide it by their number.": total,
-        "The sum has padding in it: multiply each vector by its mask first.": states.sum(dim=1) / counts,
-        "All texts are divided by the real tokens of the whole batch: each has a number of its own.": total
+        "This is the sum of the real tokens. Divide it by their number.": total,
+        "The sum includes padding. Multiply each vector by its mask first.": states.sum(dim=1) / counts,
+        "All texts are divided by the number of real tokens in the whole batch. Divide each by its own.": total
         / real.sum(),
-        "This is the first token's vector, as [CLS] pooling takes it: average all real ones.": states[:, 0],
-        "This is the largest of each column: take the mean.": (states + (1 - real) * -1e9).amax(dim=1),
-        "Their length is 1 already: return the mean itself, `embed` divides it by its length.": F.normalize(
+        "This is the first token's vector, as in [CLS] pooling. Average all real tokens.": states[:, 0],
+        "This is the largest number of each column. Take the mean.": (states + (1 - real) * -1e9).amax(dim=1),
+        "These vectors have length 1. Return the mean itself; `embed` divides it by its length.": F.normalize(
             total, dim=-1
         ),
-        "The mask is turned round: 1 is a real token, 0 is padding.": (states * (1 - real)).sum(dim=1)
+        "The mask is inverted: 1 is a real token, 0 is padding.": (states * (1 - real)).sum(dim=1)
         / (1 - real).sum(dim=1),
-        "Padding may stand in front, too: take the tokens whose mask is 1, not the first ones.": first,
-        "All texts are averaged together: sum along S, dim=1, so that (B, H) is left.": (
+        "Padding may come first, too. Use the tokens whose mask is 1, not the first ones.": first,
+        "All texts are averaged together. Sum over S, dim=1, which gives (B, H).": (
             total.sum(dim=0) / real.sum()
         ).expand_as(total),
     }
@@ -161,27 +163,29 @@ def nearest_of_all(answer):
         along_queries = k != Q and tuple(cosines.shape) in ((k, Q), (k, N))
         expect(
             not along_queries,
-            "A row for each query, (Q, k): take topk of the (Q, N) cosines, along the last dimension.",
+            "Return a row for each query, (Q, k): take topk of the (Q, N) cosines along the last dimension.",
         )
         cosines = expect_tensor(cosines, (Q, k), f"{size}, the first result")
         rows = expect_tensor(rows, (Q, k), f"{size}, the second result")
         expect(
             not (rows.is_floating_point() and not cosines.is_floating_point()),
-            "Turn them round: the cosines first, then the row numbers.",
+            "The two are swapped: the cosines come first, then the row numbers.",
         )
-        expect(not rows.is_floating_point(), "The second result holds row numbers: whole numbers.")
+        expect(not rows.is_floating_point(), "The second result should be row numbers, which are integers.")
         hints = [
-            (every.topk(k, largest=False).indices, "These are the farthest: take the largest cosines."),
-            (wanted.indices.flip(1), "The order is turned: best first."),
-            (wanted.indices.sort().values, "These are sorted by row number: best first."),
-            (every.abs().topk(k).indices, "A cosine below 0 counts as near: keep its sign."),
-            (wanted.indices[:1].expand(Q, k), "Each query has a row of its own, and all have the first one's."),
+            (every.topk(k, largest=False).indices, "These are the farthest vectors. Take the largest cosines."),
+            (wanted.indices.flip(1), "The order is reversed. The best comes first."),
+            (wanted.indices.sort().values, "These are sorted by row number. The best comes first."),
+            (every.abs().topk(k).indices, "A negative cosine counts as near here. Keep its sign."),
+            (wanted.indices[:1].expand(Q, k), "All queries have the first one's result. Each query needs its own row."),
             (wanted.indices + 1, "Rows are counted from 0."),
         ]
         for wrong, hint in hints:
             expect(not torch.equal(rows, wrong) or torch.equal(wanted.indices, wrong), hint)
         right = torch.equal(rows, wanted.indices)
-        expect(right, f"{size}, some row numbers are wrong: compare every query with every vector, then choose.")
+        expect(
+            right, f"{size}, some row numbers are wrong. Compare every query with every vector, then choose the best."
+        )
         scores = [
             (1 - wanted.values, "The row numbers are right, but these are distances, 1 − cosine."),
             (torch.cdist(queries, vectors).gather(1, rows), "The row numbers are right, but these are distances."),
@@ -189,32 +193,34 @@ def nearest_of_all(answer):
         ]
         for wrong, hint in scores:
             expect(not close(cosines, wrong), hint)
-        expect(close(cosines, wanted.values), "The row numbers are right, the cosines beside them are not.")
+        expect(close(cosines, wanted.values), "The row numbers are right, but the cosines are not.")
     return "From here on, `search` is yours."
 
 
 def as_pair(value) -> tuple[Tensor, Tensor]:
     """Return the two results, as tensors; else a `Hint`."""
     one = isinstance(value, (Tensor, np.ndarray))
-    expect(not one, "Return two tensors: the cosines, and the row numbers. This is one.")
+    expect(not one, "Return two tensors, the cosines and the row numbers. You return one.")
     pair = isinstance(value, (tuple, list)) and len(value) == 2
     expect(pair, f"Return two tensors, the cosines and the row numbers, not something of type {type(value).__name__}.")
     for part in value:
         kind = type(part).__name__
-        expect(isinstance(part, Tensor), f"Return torch tensors, with which later cells can count: this is a {kind}.")
+        expect(isinstance(part, Tensor), f"Return torch tensors, which later cells need, not a {kind}.")
     return tuple(value)
 
 
 SENTENCE = "a film that nobody who sat through it will forget although many of them have tried"
 EMBED_HINTS = {
-    "one short text": "Tokenize it, run the encoder, take the mean of all its tokens, [CLS] and [SEP] too, and divide "
-    "it by its length.",
-    "texts of different lengths": "The shorter ones are padded: leave padding out of the mean, by the mask. And each "
-    "vector belongs in the row of its own text.",
-    "more texts than a batch holds": "Each vector belongs in the row of its own text, whatever batch it was in.",
-    "one text a batch": "With batch_size=1 it goes wrong.",
-    "an encoder in training mode": "Dropout is on: switch it off with encoder.eval() first.",
-    "a text longer than the positions": "Cut it: tokenizer(texts, max_length=encoder.config.max_position_embeddings).",
+    "one short text": "Tokenize the text, run the encoder, take the mean of all tokens, including [CLS] and [SEP], and "
+    "divide it by its length.",
+    "texts of different lengths": "The shorter texts are padded, so use the mask to exclude padding from the mean. "
+    "Each vector belongs in the row of its own text.",
+    "more texts than a batch holds": "Each vector belongs in the row of its own text, whichever batch it was in.",
+    "one text a batch": "The result is wrong with batch_size=1.",
+    "an encoder in training mode": "Dropout is on. Switch it off with encoder.eval() first.",
+    "a text longer than the positions": (
+        "Truncate it: tokenizer(texts, max_length=encoder.config.max_position_embeddings)."
+    ),
 }
 
 
@@ -222,7 +228,7 @@ EMBED_HINTS = {
 def embed_written(answer):
     """Check a function from texts to unit vectors against the official model, case by case."""
     expect_function(answer)
-    finished = "the exercise is its inside, from encoder(**batch) to unit vectors."
+    finished = "write its steps yourself, from encoder(**batch) to unit vectors."
     for name in ("embed", "embed_plainly"):
         expect_own(answer, name, finished)
     encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
@@ -234,14 +240,14 @@ def embed_written(answer):
         encoder.train(mode)
         run_embed(answer, texts[:2], encoder, tokenizer)
         wanted = "training" if mode else "evaluation"
-        hint = f"It was given an encoder in {wanted} mode and leaves it in another: put it back."
+        hint = f"The encoder was in {wanted} mode before, and is not afterwards. Restore its mode."
         expect(encoder.training is mode, hint)
-    expect(not first.requires_grad, "The vectors carry gradients: run the encoder under torch.no_grad().")
+    expect(not first.requires_grad, "The vectors require gradients. Run the encoder under torch.no_grad().")
     return "Equal to the official model, whatever the batch."
 
 
 def embed_stages(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield what the reader's function makes of ever harder cases, beside the official model's vectors."""
+    """Yield the reader's vectors and the official ones for ever harder cases."""
     wanted = official_vectors(texts)
     yield "one short text", run_embed(answer, texts[:1], encoder, tokenizer), wanted[:1]
     yield "texts of different lengths", run_embed(answer, texts, encoder, tokenizer), wanted
@@ -268,10 +274,10 @@ def run_embed(answer, texts: list[str], encoder, tokenizer, *batch_size: int) ->
         for hook in hooks:
             hook.remove()
     elsewhere = isinstance(result, (Tensor, np.ndarray)) and not calls
-    expect(not elsewhere, "It never calls encoder(**batch): write that step yourself, not by a finished function.")
-    expect(given == texts, "It changes the list of texts that it was given: sort numbers, or a copy.")
+    expect(not elsewhere, "Your function never calls encoder(**batch). Write that step yourself.")
+    expect(given == texts, "Your function changes the list of texts. Sort a copy, or their indices.")
     for size in batch_size:
-        expect(max(sizes) <= size, f"With batch_size={size} it gives the encoder {max(sizes)} texts at once.")
+        expect(max(sizes) <= size, f"With batch_size={size} it passes the encoder {max(sizes)} texts at a time.")
     return expect_tensor(as_tensor(result), (len(texts), encoder.config.hidden_size)).cpu()
 
 
@@ -299,16 +305,16 @@ def expect_no_known_mistake(found: Tensor, texts: list[str]) -> None:
     output = model(**tokenizer(texts, return_tensors="pt"))
     states = output.last_hidden_state
     hints = [
-        (states.mean(dim=1), "The direction is right, the length is not 1: divide each vector by its length."),
-        (states[:, 0], "This is the vector of [CLS]: take the mean of all real tokens."),
-        (output.pooler_output, "This is the pooled [CLS]: take the mean of all real tokens."),
-        (states[:, 1:-1].mean(dim=1), "[CLS] and [SEP] are left out: they are real tokens, and count."),
-        (states[:, -1], "This is the vector of the last token: take the mean of all real tokens."),
+        (states.mean(dim=1), "The direction is right, but the length is not 1. Divide each vector by its length."),
+        (states[:, 0], "This is the vector of [CLS]. Take the mean of all real tokens."),
+        (output.pooler_output, "This is the pooled [CLS]. Take the mean of all real tokens."),
+        (states[:, 1:-1].mean(dim=1), "[CLS] and [SEP] are left out. They are real tokens, so include them."),
+        (states[:, -1], "This is the vector of the last token. Take the mean of all real tokens."),
         (
             F.normalize(states, dim=-1).mean(dim=1),
-            "Each token was brought to length 1 before the mean: take the mean first, then divide by its length.",
+            "Each token was normalised before the mean. Take the mean first, then divide by its length.",
         ),
-        (states.amax(dim=1), "This is the largest of each column: take the mean."),
+        (states.amax(dim=1), "This is the largest number of each column. Take the mean."),
     ]
     for wrong, hint in hints:
         for made in (wrong, F.normalize(wrong, dim=-1)):
@@ -329,7 +335,7 @@ def shares_among_pairs(answer, S, T, H):
     given = states.clone(), other.clone()
     result = as_tensor(answer(*given))
     unaltered = given[0].equal(states) and given[1].equal(other)
-    expect(unaltered, "It changes the vectors that it was given: leave them as they are.")
+    expect(unaltered, "Your function changes the vectors in place. Leave them as they are.")
     if S != T and isinstance(result, Tensor) and result.shape == (T, S):
         raise Hint("The rows should be the tokens of the first text, and the columns those of the second.")
     result = expect_tensor(result, (S, T)).double()
@@ -339,14 +345,17 @@ def shares_among_pairs(answer, S, T, H):
     wanted = products / (S * T * means[0].norm() * means[1].norm())
     each = F.normalize(states, dim=-1) @ F.normalize(other, dim=-1).T
     hints = {
-        "These are the products of the vectors: divide by the numbers of tokens, and by the means' lengths.": products,
-        "The lengths of the two means are still in it: the cosine is divided by both.": products / (S * T),
-        "The numbers of tokens are still in it: a mean is a sum, divided by how many there are.": wanted * S * T,
+        (
+            "These are the products of the vectors. Divide by the numbers of tokens and the lengths of the means."
+        ): products,
+        "Divide by the lengths of the two means, too: the cosine is divided by both.": products / (S * T),
+        "Divide by the numbers of tokens, too: a mean is a sum divided by the number of vectors.": wanted * S * T,
         "Only one of the two means is divided by its number of tokens.": (wanted * S, wanted * T),
-        "These are the cosines of the tokens: divide by the lengths of the *means*.": each.double(),
-        "These are the cosines of the tokens, shared out: divide by the lengths of the *means*.": each.double()
-        / (S * T),
-        "Softmax or a division by the sum makes them add up to 1: they should add up to the cosine.": (
+        "These are the cosines of the tokens. Divide by the lengths of the *means*.": each.double(),
+        (
+            "These are the cosines of the tokens, divided by their number. Divide by the lengths of the *means*."
+        ): each.double() / (S * T),
+        "Softmax or a division by the sum makes them add up to 1. They should add up to the cosine.": (
             products / products.sum(),
             products.softmax(dim=-1),
             products.flatten().softmax(dim=0).view(S, T),
@@ -356,10 +365,13 @@ def shares_among_pairs(answer, S, T, H):
         for one in wrong if isinstance(wrong, tuple) else (wrong,):
             expect(not close(result, one) or close(one, wanted), hint)
     if not close(result.sum(), cosine, 1e-4):
-        raise Hint(f"They add up to {result.sum():.3f}, and the cosine of the two means is {cosine:.3f}.")
+        raise Hint(f"They add up to {result.sum():.3f}, but the cosine of the two means is {cosine:.3f}.")
     expect(
         close(result, wanted, 1e-4),
-        "They add up to the cosine, but the shares are others: each is the product of two vectors, all divided alike.",
+        (
+            "They add up to the cosine, but they are wrong. Each is the product of two vectors, divided by "
+            "the same number."
+        ),
     )
     return "This is why two texts are near, to the last digit."
 
@@ -375,27 +387,30 @@ def share_that_was_found(answer):
     result = as_number(answer_for(answer, found=found, exact=exact), share)
     wanted = 6 / 12
     hints = {
-        1 / 12: "Only numbers at the same place count so far: the order should not matter.",
-        1.0: "A number that another query found is no hit: compare each query's row with its own.",
-        3 / 4: "This is the share of queries with at least one hit: count every exact neighbour.",
-        1 / 4: "You count each query's first neighbour alone, or only queries with all found: count every one.",
-        (2 / 3 + 1 / 2 + 3 / 3 + 0) / 4: "Divide by k even where fewer were found: a missing neighbour (-1) is a miss.",
-        6 / 11: "Divide by all exact neighbours: what is missing (-1) counts as missed.",
-        6.0: "This is the number of hits: divide it by how many there could be.",
-        50.0: "This is in percent: return a share between 0 and 1.",
-        0.0: "It finds no hits at all.",
-        6 / 4: "This is the number of hits a query: divide by k as well.",
-        (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together: divide by k.",
+        1 / 12: "Only numbers at the same index count here. The order should not matter.",
+        1.0: "A number that another query found is not a hit. Compare each query's row with its own.",
+        3 / 4: "This is the share of queries with at least one hit. Count every exact neighbour.",
+        1 / 4: "This counts only first neighbours, or only queries with all neighbours found. Count every neighbour.",
+        (2 / 3 + 1 / 2 + 3 / 3 + 0) / 4: "Divide by k even if fewer were found: a missing neighbour (-1) is a miss.",
+        6 / 11: "Divide by all exact neighbours: a missing one (-1) counts as a miss.",
+        6.0: "This is the number of hits. Divide it by the number of possible hits.",
+        50.0: "This is a percentage. Return a share between 0 and 1.",
+        0.0: "Your function finds no hits at all.",
+        6 / 4: "This is the number of hits per query. Divide by k, too.",
+        (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together. Divide by k.",
     }
     for wrong, hint in hints.items():
         expect(not close(result, wrong), hint)
-    expect(close(result, wanted), "Count the exact numbers that their own row of found holds, over all of them.")
+    expect(
+        close(result, wanted),
+        "Count the exact numbers that are in their own row of `found`, then divide by all of them.",
+    )
     first = torch.tensor([[1, 2], [7, 8]]), torch.tensor([[9, 1], [3, 4]])
     result = as_number(answer(*first), share)
     shown = f"For found {first[0].tolist()} and exact {first[1].tolist()} it should be 0.25, not {result:.3g}"
-    expect(close(result, 1 / 4), f"{shown}: does each exact number count once, or is a size fixed?")
+    expect(close(result, 1 / 4), f"{shown}: does each exact number count once? Is a size fixed?")
     perfect = as_number(answer(exact.flip(1), exact.clone()), share)
-    expect(close(perfect, 1.0), "Where all are found, in another order, it should be 1.")
+    expect(close(perfect, 1.0), "If all are found in another order, the recall should be 1.")
     other = as_number(answer(found[:3, :2].clone(), exact[:3, :2].clone()), share)
-    expect(close(other, 5 / 6), "For 3 queries and k = 2 it goes wrong: is a size fixed?")
+    expect(close(other, 5 / 6), "For 3 queries and k = 2 the result is wrong. Is a size fixed?")
     return ""

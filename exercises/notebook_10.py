@@ -33,9 +33,9 @@ def two_baselines(answer):
     best = max(right.count(step) for step in right) / len(right)
     near = sum(own < other for own, other in DISTANCES) / len(right)
     turned = close(offset, near) and abs(nearest - best) < 0.0051
-    expect(not turned, "Turn them round: the fixed offset first, then the nearest name.")
-    expect(not (offset > 8 or nearest > 8), "These are percentages: give numbers from 0 to 1.")
-    expect(not (offset > 1 or nearest > 1), "These are counts: divide by the 8 sentences.")
+    expect(not turned, "The two are swapped: the fixed offset comes first, then the nearest name.")
+    expect(not (offset > 8 or nearest > 8), "These are percentages. Give numbers from 0 to 1.")
+    expect(not (offset > 1 or nearest > 1), "These are counts. Divide by the 8 sentences.")
     hint = "Which distance to the right name is the most frequent? Divide its count by 8."
     expect(abs(offset - best) < 0.0051, f"The first number is not right. {hint}")
     hint = "Count the rows in which the right name is nearer than the other, and divide by 8."
@@ -72,8 +72,8 @@ def head_for_possessives(answer):
     enough = judged.flatten()[chosen.argmax()] - 1.5 / 48  # what the best of the first 48 holds on the others
     turned = layer < A and head < L and judged[head % L, layer % A] > enough
     right = judged[layer, head] > enough or chosen[layer, head] == chosen.max()
-    expect(right or not turned, "The two are exchanged: first the layer, then the head.")
-    # the other nouns are for judging: a search that is told of them, try by try, would choose on them
+    expect(right or not turned, "The two are swapped: the layer comes first, then the head.")
+    # the hint does not mention the other nouns: they judge, and a search must not choose by them
     share = f"Head {layer}-{head} finds the right noun in {chosen[layer, head]:.0%} of the 48 `possessives`"
     recipe = "take the mean of hits(possessives) over them, and its largest entry."
     better = "and another head does better"
@@ -97,7 +97,7 @@ def means_of_clusters(answer):
         given = values.clone(), clusters.clone()
         result = answer(*given)
         unaltered = torch.equal(given[0], values) and torch.equal(given[1], clusters)
-        expect(unaltered, "What came in is changed: leave values and clusters as they are.")
+        expect(unaltered, "Your function changes its input in place. Leave values and clusters as they are.")
         members = {label: values[clusters == label] for label in sorted(set(labels))}
         if isinstance(result, dict):
             ordered = list(result) == sorted(result)
@@ -105,26 +105,25 @@ def means_of_clusters(answer):
             result = list(result.values())
         if isinstance(result, (list, tuple)):
             result = as_tensor(result)
-            expect(isinstance(result, Tensor), "Return one number a cluster, as a tensor.")
+            expect(isinstance(result, Tensor), "Return one number per cluster, as a tensor.")
         expect(
             getattr(result, "ndim", 1) == 1 and len(result) == len(members),
-            f"There are {len(members)} different clusters in {labels}: torch.unique finds them.",
+            f"There are {len(members)} different clusters in {labels}. torch.unique finds them.",
         )
         result = expect_tensor(result, (len(members),)).double()
         means = torch.stack([one.mean() for one in members.values()]).double()
         sums = torch.stack([one.sum() for one in members.values()]).double()
         by_appearance = torch.stack([members[label].mean() for label in dict.fromkeys(labels)]).double()
-        expect(not close(result, sums) or close(means, sums), "These are sums: divide by the cluster's size.")
+        expect(not close(result, sums) or close(means, sums), "These are sums. Divide by the cluster's size.")
         expect(
             not close(result, by_appearance) or close(means, by_appearance),
             "Order the means by cluster number, not by first appearance.",
         )
         others = {
-            "The order of the clusters is turned: the lowest number first.": means.flip(0),
-            "These are sorted by size: order the means by cluster number.": means.sort().values,
-            "You divide by the number of clusters: divide each sum by how many values that cluster has.": sums
-            / len(means),
-            "You divide by the mean size: divide each sum by how many values that cluster has.": sums
+            "The order of the clusters is reversed. The lowest number comes first.": means.flip(0),
+            "These are sorted by size. Order the means by cluster number.": means.sort().values,
+            "You divide by the number of clusters. Divide each sum by the size of its cluster.": sums / len(means),
+            "You divide by the mean size. Divide each sum by the size of its cluster.": sums
             / (len(labels) / len(means)),
         }
         for hint, wrong in others.items():
@@ -157,7 +156,7 @@ def head_silenced(answer, B, S, D, A, head):
     for shape in ((D,), (B, S, D)):
         columns, given = torch.randn(shape, generator=generator), context.clone()
         result = read_by(answer(head, columns.clone()), given, A * D)
-        expect(torch.equal(given, context), "The context that was handed in has changed: work on context.clone().")
+        expect(torch.equal(given, context), "Your hook changes the context in place. Work on context.clone().")
         result = expect_tensor(result, (B, S, A * D), "The context that your hook returns", context.dtype)
         wanted = context.clone()
         wanted[..., place] = columns
@@ -165,21 +164,21 @@ def head_silenced(answer, B, S, D, A, head):
             expect(not close(result, wrong) or close(wanted, wrong), hint)
         others = torch.ones(A * D, dtype=torch.bool)
         others[place] = False
-        first = "The heads lie one after another, D numbers each: which of them belong to this head?"
+        first = "The heads come one after another, D numbers each. Which numbers belong to this head?"
         then = "The numbers of a head are those from head * D to (head + 1) * D, in the last dimension."
         expect(close(result[..., others], context[..., others]), f"Numbers of other heads have changed. {first}", then)
-        words = f"For columns of the shape {shape}, what stands there is not `columns`."
+        words = f"For columns of the shape {shape}, the head's numbers are not `columns`."
         expect(close(result, wanted), f"{words} D is the size of their last dimension, in every token.", then)
     return "From here on, heads are silenced by your hook."
 
 
 def read_by(hook, context: Tensor, size: int) -> Tensor:
     """Return the input of a module after the reader's hook; `Hint` if the hook or its result is not valid."""
-    expect(callable(hook), "silence(head, columns) should return a function, which PyTorch then calls as the hook.")
+    expect(callable(hook), "silence(head, columns) should return a function, which PyTorch then calls as a hook.")
     result = call(hook, torch.nn.Linear(size, size), (context,))
     single = not isinstance(result, (tuple, list)) or len(result) == 1
-    expect(single, "Your hook returns several things, but the module reads one: the new context, (context,).")
-    expect(not isinstance(result, list), "Your hook returns a list: PyTorch takes a tuple, (context,).")
+    expect(single, "Your hook returns several values, but the module takes one: the new context, (context,).")
+    expect(not isinstance(result, list), "Your hook returns a list. Return a tuple, (context,).")
     return result[0] if isinstance(result, tuple) else result
 
 
@@ -195,15 +194,15 @@ def wrong_silences(context: Tensor, columns: Tensor, head: int) -> dict[str, Ten
     added[..., place] += columns
     strided[..., head::A] = columns
     return {
-        "Zeros stand in the place of the head: write `columns` there.": zero,
-        "Nothing is replaced: does your hook return the new context?": context,
-        "Heads are counted from 0: these are the numbers of the head before.": before,
-        "Only the first token has changed: the head is silent in every token.": first,
-        "`columns` is added to what the head wrote: it stands in its place.": added,
-        "All heads are replaced: only the D numbers of one.": columns.repeat(*[1] * (columns.dim() - 1), A).expand_as(
-            context
-        ),
-        "Every A-th number is replaced, but the heads lie one after another.": strided,
+        "The head's numbers are zeros. Write `columns` there.": zero,
+        "Nothing is replaced. Does your hook return the new context?": context,
+        "These are the numbers of the head before. Heads are counted from 0.": before,
+        "Only the first token has changed. Silence the head in every token.": first,
+        "`columns` is added to the head's numbers. It should replace them.": added,
+        "All heads are replaced. Replace only the D numbers of one.": columns.repeat(
+            *[1] * (columns.dim() - 1), A
+        ).expand_as(context),
+        "Every A-th number is replaced, but a head's numbers are next to each other.": strided,
     }
 
 
@@ -216,7 +215,7 @@ def head_from_another_sentence(answer):
         context = torch.randn(B, S, A * D, generator=torch.Generator().manual_seed(B))
         given = context.clone()
         result = answer(given, head, D)
-        expect(torch.equal(given, context), "The context that came in is changed: work on context.clone().")
+        expect(torch.equal(given, context), "Your function changes the context in place. Work on context.clone().")
         result = expect_tensor(as_tensor(result), (B, S, A * D))
         wanted = resampled(context, slice(head * D, (head + 1) * D), 1)
         for hint, wrong in wrong_resamples(context, head, D).items():
@@ -226,19 +225,22 @@ def head_from_another_sentence(answer):
         outside[head * D : (head + 1) * D] = False
         expect(
             close(result[..., outside], context[..., outside]),
-            f"With D = {D} and head {head}, of {A}, columns of other heads have changed: which columns are the head's?",
+            (
+                f"With D = {D} and head {head}, of {A}, columns of other heads have changed. Which columns belong "
+                "to the head?"
+            ),
         )
         copied = result[1:, :, head * D : (head + 1) * D]
         for source in context[[0, -1], :, head * D : (head + 1) * D]:
             expect(not close(copied, source.expand_as(copied)), CASCADE)
         expect(close(result[1:], wanted[1:]), "Each sentence gets the columns of the one before it, token by token.")
-        expect(close(result, wanted), "The first sentence has none before it: it gets the columns of the last.")
+        expect(close(result, wanted), "No sentence comes before the first one, so it gets the columns of the last.")
     return "These are numbers that the head really writes. From here on, your function exchanges them."
 
 
 CASCADE = (
-    "All sentences after the first get the same columns: sentence b seems to copy from sentence b − 1 after that has "
-    "changed itself. Take the columns from the context as it was given."
+    "All sentences after the first get the same columns. Sentence b seems to copy from sentence b − 1 after that has "
+    "been changed itself. Take the columns from the original context."
 )
 
 
@@ -256,20 +258,22 @@ def wrong_resamples(context: Tensor, head: int, D: int) -> dict[str, Tensor]:
     zero[..., columns] = 0
     mean[..., columns] = context[..., columns].mean(dim=(0, 1))
     return {
-        "The columns come from the sentence after: the first should get the last's.": resampled(context, columns, -1),
-        "All heads are replaced: take the D columns of one.": context.roll(1, dims=0),
-        "They come from the token before: the batch is the first dimension.": resampled(context, columns, 1, 1),
-        "This is zero ablation: take the other sentence's columns.": zero,
-        "This is mean ablation: take the other sentence's columns.": mean,
+        "The columns come from the next sentence. The first should get those of the last.": resampled(
+            context, columns, -1
+        ),
+        "All heads are replaced. Take the D columns of one.": context.roll(1, dims=0),
+        "The columns come from the token before. The batch is the first dimension.": resampled(context, columns, 1, 1),
+        "This is zero ablation. Take the other sentence's columns.": zero,
+        "This is mean ablation. Take the other sentence's columns.": mean,
         "Nothing is replaced.": context,
-        "Heads are counted from 0: those are the columns of the head before.": resampled(
+        "These are the columns of the head before. Heads are counted from 0.": resampled(
             context, slice(max(head - 1, 0) * D, head * D), 1
         ),
-        "The other way round: one head's columns come from the other sentence, all else stays.": resampled(
+        "It is the other way round: only one head's columns come from the other sentence.": resampled(
             context.roll(1, dims=0), columns, -1
         ),
-        "The order of the batch is turned round: take the sentence before.": flipped(context, columns),
-        "The heads lie one after another: which D columns belong to this one?": resampled(
+        "The order of the batch is reversed. Take the sentence before.": flipped(context, columns),
+        "The heads lie one after another. Which D columns belong to this one?": resampled(
             context, slice(head, None, A), 1
         ),
     }
@@ -305,27 +309,27 @@ def sign_flips(answer):
         given = torch.tensor(numbers, dtype=torch.float64)
         kept = given.clone()
         number = as_number(answer(given), "The share")
-        expect(torch.equal(given, kept), "The differences that came in are changed: work on a copy.")
+        expect(torch.equal(given, kept), "Your function changes the differences in place. Work on a copy.")
         means = np.array([np.mean(np.multiply(numbers, signs)) for signs in product((1, -1), repeat=len(numbers))])
         measured = np.mean(numbers)
         wrong = {
-            "That counts one side only: take the absolute value, for the sign is not known beforehand.": (
+            "This counts one side only. Take absolute values, because the sign is not known in advance.": (
                 means <= measured + 1e-9
             ).mean(),
-            "That counts one side only: take absolute values of both means.": (means >= measured - 1e-9).mean(),
-            "Ties count too: at least as far, to 1e-9; the measured signs are one of the ways.": (
+            "This counts one side only. Take absolute values of both means.": (means >= measured - 1e-9).mean(),
+            "Ties count, too: use >= with a tolerance of 1e-9. The measured signs are one of the ways.": (
                 abs(means) > abs(measured) + 1e-9
             ).mean(),
-            "That is the number of ways: divide by 2 to the power of N.": (abs(means) >= abs(measured) - 1e-9).sum(),
-            "All ways are listed, the measured signs among them: nothing is added, as it is to a sample.": (
+            "This is the number of ways. Divide by 2 to the power of N.": (abs(means) >= abs(measured) - 1e-9).sum(),
+            "All ways are listed, including the measured signs. Adding 1 is only for random samples.": (
                 (abs(means) >= abs(measured) - 1e-9).sum() + 1
             )
             / (len(means) + 1),
-            "That is in per cent: return a share between 0 and 1.": 100 * (abs(means) >= abs(measured) - 1e-9).mean(),
-            "The measured signs are one of the ways: count them in.": ((abs(means) >= abs(measured) - 1e-9).sum() - 1)
+            "This is a percentage. Return a share between 0 and 1.": 100 * (abs(means) >= abs(measured) - 1e-9).mean(),
+            "The measured signs are one of the ways. Include them.": ((abs(means) >= abs(measured) - 1e-9).sum() - 1)
             / (len(means) - 1),
-            "That counts how many are positive: the sizes count, too, so compare means.": sign_test(numbers),
-            "That is the share of the others: 1 minus it.": (abs(means) < abs(measured) - 1e-9).mean(),
+            "This counts positive differences. Their sizes matter, too, so compare means.": sign_test(numbers),
+            "This is the share of the other ways. Subtract it from 1.": (abs(means) < abs(measured) - 1e-9).mean(),
         }
         right = (abs(means) >= abs(measured) - 1e-9).mean()
         for hint, value in wrong.items():

@@ -35,14 +35,18 @@ def write_the_causal_mask(answer):
         kind = type(mask).__name__
         expect(isinstance(mask, Tensor), f"The mask should be a torch tensor, but it is a {kind}.")
         mask = expect_tensor(mask, (T, T), "The mask")
-        expect(not mask.isinf().any(), "With −∞ it is ready to be added to the scores. Here a mask has True and False.")
-        expect(((mask == 0) | (mask == 1)).all(), "A mask has True (may look) and False (may not) only.")
+        expect(
+            not mask.isinf().any(), "A mask with −∞ is meant to be added to the scores. Here a mask has True and False."
+        )
+        expect(((mask == 0) | (mask == 1)).all(), "A mask contains only True (may look) and False (may not).")
         seen, right = mask == 1, torch.ones(T, T).tril() == 1
         name_the_mistake(seen, right, MISTAKES["12.1"], (T,))
-        expect(seen.equal(right), "Each row is True from the first column up to the token's own, and no further.")
+        expect(
+            seen.equal(right), "Each row should be True from the first column up to the token's own, and no further."
+        )
         numbers = (
-            "The right places, but as numbers: the next cell exchanges True and False with ~, which needs booleans. "
-            "Comparing the numbers with 1, by ==, makes them."
+            "The positions are right, but the mask has numbers. The next cell uses ~, which needs booleans. "
+            "Compare the numbers with 1, using ==."
         )
         expect(mask.dtype == torch.bool, numbers)
     return "One mask serves every text of this length. From here on, the decoder is masked by yours."
@@ -50,18 +54,18 @@ def write_the_causal_mask(answer):
 
 MISTAKES["12.1"] = (
     (
-        "The wrong way round: True is where a token may look, and False where it may not.",
+        "The mask is inverted: True is where a token may look, and False where it may not.",
         lambda T: torch.ones(T, T).triu(1).bool(),
     ),
     (
-        "Here a token sees those after it: a row is a token that looks, a column one that is looked at.",
+        "Here a token sees those after it. A row is a token that looks, a column one that is seen.",
         lambda T: torch.ones(T, T).triu().bool(),
     ),
     ("A token may see itself, too: the diagonal is True.", lambda T: torch.ones(T, T).tril(-1).bool()),
-    ("Every token sees every other: nothing is hidden yet.", lambda T: torch.ones(T, T).bool()),
-    ("Each token sees only itself: it may see all tokens before it, too.", lambda T: torch.eye(T).bool()),
+    ("Every token sees every other. Hide the tokens that come later.", lambda T: torch.ones(T, T).bool()),
+    ("Each token sees only itself. It may see all tokens before it, too.", lambda T: torch.eye(T).bool()),
     (
-        "Each token sees the one after it as well: that is the very token that it has to predict.",
+        "Each token also sees the next one, which is the very token that it has to predict.",
         lambda T: torch.ones(T, T).tril(1).bool(),
     ),
 )
@@ -98,9 +102,10 @@ def parts_of(across, heads: int) -> Parts:
 
 
 ACROSS_HINTS = {
-    "weights": "They are softmax(query · keyᵀ / √D) in each head: view(B, length, A, D), then transpose(1, 2); the "
+    "weights": "The weights are softmax(query · keyᵀ / √D) in each head: view(B, length, A, D), then "
+    "transpose(1, 2). The "
     "mask (B, S) hides keys, from every head and query, as (B, 1, 1, S).",
-    "output": "The weights are right. The values come from the source; multiply, exchange heads and tokens, join the "
+    "output": "The weights are right. The values come from the source. Multiply, swap heads and tokens, join the "
     "heads with reshape, and apply attention.output.",
 }
 
@@ -116,11 +121,13 @@ def write_cross_attention(answer):
             found = returned_pair(call(answer, parts, *copies))
             unaltered = all(torch.equal(*pair) for pair in zip(copies, (text, source, mask), strict=True))
             expect(unaltered, CHANGES_INPUT)
-            expect(isinstance(found, (tuple, list)) and len(found) == 2, "Return two: the output and the weights.")
+            expect(
+                isinstance(found, (tuple, list)) and len(found) == 2, "Return two tensors: the output and the weights."
+            )
             sizes = [tuple(getattr(one, "shape", ())) for one in found]
             expect(
                 sizes != [tuple(weights.shape), tuple(output.shape)],
-                "The two results are turned round: the output first, then the weights.",
+                "The two results are swapped: the output comes first, then the weights.",
             )
             name_the_mistake_across(found[1], across)
             stages = [("weights", found[1], weights), ("output", found[0], output)]
@@ -128,7 +135,7 @@ def write_cross_attention(answer):
     parts, text, source, _, _, _ = across
     _, unmasked = returned_pair(call(answer, parts, text, source))
     wanted = weights_of(parts, text, source)
-    expect(close(unmasked, wanted, 1e-4), "Without a mask every token of the source can be seen.")
+    expect(close(unmasked, wanted, 1e-4), "Without a mask, every token of the source is visible.")
     expect_both_learn(answer, parts, text, source)
     return "The official one, padding of the source included. From here on, the decoder looks across with yours."
 
@@ -171,28 +178,33 @@ def name_the_mistake_across(found, across: tuple) -> None:
     if not isinstance(found, Tensor):
         raise Hint(f"The weights, returned second, should be a torch tensor, not a {type(found).__name__}.")
     swapped = found.shape == right.mT.shape != right.shape
-    expect(not swapped, "The weights are turned round: the text asks, so there is a row for each of its tokens.")
+    expect(not swapped, "The weights are transposed. The queries come from the text, so each of its tokens has a row.")
     itself = (*right.shape[:2], text.size(1), text.size(1))
     expect(
-        found.shape == right.shape or found.shape != itself, "The text looks at itself: the keys come from the source."
+        found.shape == right.shape or found.shape != itself, "The text looks at itself. The keys come from the source."
     )
-    expect(found.shape != right[:, 0].shape, "The weights of all heads in one: each head has its own, (B, A, T, S).")
+    expect(found.shape != right[:, 0].shape, "The heads share their weights. Each head has its own, (B, A, T, S).")
     expect(
         found.shape != right.shape or not close(found.sum(-2), torch.ones(right.mean(-2).shape), 1e-4),
-        "The softmax runs over the queries: each query shares out 1 among the keys, dim=-1.",
+        "The softmax runs over the queries. The keys are the last dimension, dim=-1.",
     )
     expect(
         found.shape != right.shape
         or close(right, weights_of(parts, text, source), 1e-4)
         or not close(found, weights_of(parts, text, source) * mask[:, None, None], 1e-4),
-        "The mask comes too late: hide the scores before the softmax, so that the rows sum to 1.",
+        "The mask comes too late. Hide the scores before the softmax, so that the rows sum to 1.",
     )
     wrong = {
-        "The text looks at itself: the keys come from the source.": (text, text, None, None),
-        "The source asks: the queries come from the text.": (source, text, None, None),
-        "The mask is not used: it hides the padding of the source.": (text, source, None, None),
-        "The scores are not divided by √D.": (text, source, mask, 1.0),
-        "The scores are divided by √H: a head has D = H / A numbers.": (text, source, mask, text.size(-1) ** 0.5),
+        "The text looks at itself. The keys come from the source.": (text, text, None, None),
+        "The queries come from the source. They should come from the text.": (source, text, None, None),
+        "The mask is not used. It hides the padding of the source.": (text, source, None, None),
+        "The scores are not scaled. Divide them by √D.": (text, source, mask, 1.0),
+        "The scores are divided by √H. A head has D = H / A numbers, so divide by √D.": (
+            text,
+            source,
+            mask,
+            text.size(-1) ** 0.5,
+        ),
     }
     for hint, given in wrong.items():
         expect(not close(found, weights_of(parts, *given), 1e-4), hint)
@@ -217,10 +229,10 @@ class NextScores:
         """Return the scores, all below 0; a `Hint` for ids that are no batch, or not the texts so far."""
         self.calls += 1
         batch = isinstance(ids, Tensor) and ids.dim() == 2
-        expect(batch, "next_scores takes the ids of all rows at once, a tensor (B, T).")
+        expect(batch, "next_scores takes the ids of all rows together, a tensor (B, T).")
         whole = ids.size(1) >= self.length
-        expect(whole, "Only a part of the text is passed on: the next token depends on all that came before.")
-        expect(ids.size(1) == self.length, "One step asks for one token: the loop around it is ours.")
+        expect(whole, "Only part of the text is passed on. The next token depends on everything before it.")
+        expect(ids.size(1) == self.length, "One step writes one token. The loop around it is ours.")
         best = (ids * torch.arange(1, ids.size(1) + 1)).sum(dim=1) % 6
         return torch.nn.functional.one_hot(best, 6) * 0.01 - torch.arange(6) * 0.001 - 5.0  # near ties: no draw finds
 
@@ -239,16 +251,18 @@ def one_greedy_step(answer):
         kind = type(found).__name__
         expect(isinstance(found, Tensor), f"Return the texts as one torch tensor, not as a {kind}.")
         only = found.numel() == len(ids)
-        expect(not only, "These are the new tokens alone: return the texts with them, as torch.cat does.")
+        expect(not only, "These are only the new tokens. Append them to the texts, with torch.cat.")
         found = expect_tensor(found, (len(ids), ids.size(1) + 1), "The texts")
-        expect(found.dtype == ids.dtype, f"Ids are whole numbers: the texts should be {ids.dtype}.")
-        expect(given.equal(ids), "It changes the ids that it was given: make new ones, as torch.cat does.")
+        expect(found.dtype == ids.dtype, f"Ids are integers, so the texts should be {ids.dtype}.")
+        expect(given.equal(ids), "Your function changes the ids in place. Make a new tensor, with torch.cat.")
         wanted = one_step(ids, end)
         for hint, wrong in wrong_steps(ids, end).items():
             expect(wanted.equal(wrong) or not found.equal(wrong), hint)
         shown = f"From {rows}, with end {end}, it should make {wanted.tolist()}"
         again = answer(NextScores(ids.size(1)), ids.clone(), end)
-        drawn = "Two calls give two results: a greedy step draws nothing, it takes the token with the highest score."
+        drawn = (
+            "Two calls give different results. A greedy step draws nothing: it takes the token with the highest score."
+        )
         expect(found.equal(again), drawn)
         expect(found.equal(wanted), f"{shown}, not {found.tolist()}.")
     runs = "One run of the model serves all rows." if alone else "One run of the model could serve all rows at once."
@@ -267,13 +281,13 @@ def wrong_steps(ids: Tensor, end: int) -> dict[str, Tensor]:
     right = one_step(ids, end)
     none, all_rows = torch.zeros(len(ids), dtype=torch.bool), (ids == end).any().expand(len(ids))
     return {
-        "Rows that have ended go on writing: fill them up with `end`.": one_step(ids, end, ended=none),
-        "One row has ended, and the others are filled up with it: each row ends for itself.": one_step(
+        "Rows that have ended keep writing. Fill them up with `end`.": one_step(ids, end, ended=none),
+        "One row has ended, and the others are filled up, too. Each row ends separately.": one_step(
             ids, end, ended=all_rows
         ),
-        "It takes 0 for the end token: the end is what `end` says.": one_step(ids, end, fill=0),
-        "It takes the token with the lowest score.": one_step(ids, end, sign=-1),
-        "The new token stands in front: it belongs behind the text.": torch.cat([right[:, -1:], ids], dim=1),
+        "The end token is fixed at 0. Use the argument `end`.": one_step(ids, end, fill=0),
+        "This takes the token with the lowest score. Take the highest.": one_step(ids, end, sign=-1),
+        "The new token comes first. Append it to the text.": torch.cat([right[:, -1:], ids], dim=1),
     }
 
 
@@ -287,49 +301,52 @@ LESSONS = (  # start, padding, texts
 
 @exercise("12.4", points=2)
 def lessons(answer):
-    """Check what the decoder is given, and what it is asked for: the text a place later, and the text."""
+    """Check the decoder's input, the text shifted by one, and its labels, the text."""
     expect_function(answer)
     for start, pad, rows in LESSONS:
         texts = torch.tensor(rows)
         found = run_on_copies(answer, texts, start, pad)
-        expect(isinstance(found, (tuple, list)) and len(found) == 2, "Return two: decoder_input_ids and labels.")
+        expect(
+            isinstance(found, (tuple, list)) and len(found) == 2, "Return two tensors: decoder_input_ids and labels."
+        )
         for one, name in zip(found, ("The input", "The labels"), strict=True):
             kind = type(one).__name__
             expect(isinstance(one, Tensor), f"{name} should be a torch tensor, but it is a {kind}.")
             expect_tensor(one, texts.shape, name)
         given, labels = found
-        expect(not given.is_floating_point(), "The input holds ids: an embedding takes whole numbers only.")
+        expect(not given.is_floating_point(), "The input should be ids, which are integers.")
         kept = labels.dtype == texts.dtype
         expect(kept, f"The labels should be {texts.dtype}, as the texts are: F.cross_entropy takes no {labels.dtype}.")
         real = texts != pad
         wanted = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
-        expect((given != -100).all(), "The input holds −100: return the input first, the labels second.")
+        expect((given != -100).all(), "The input contains −100. Return the input first, then the labels.")
         expect(
-            not torch.equal(given[real], texts[real]), "The input is the text itself: each token sees its own answer."
+            not torch.equal(given[real], texts[real]),
+            "The input is the text itself, so each token sees its own answer. Shift it by one.",
         )
-        expect((given[:, 0] == start).all(), "The first thing the decoder sees is the start token.")
+        expect((given[:, 0] == start).all(), "The input should begin with the start token.")
         expect(
             not torch.equal(labels[given != pad], given[given != pad]),
-            "Look at one place after the other: what is it given, and what is it asked for?",
-            "Each place is asked for the very token that it is given, so the model learns to copy: the labels have to "
+            "Look at each position: what is its input, and what is its label?",
+            "The label of each position is its own input, so the model learns to copy. The labels have to "
             "come from the texts.",
         )
         later = real[:, 1:]
         ahead = torch.equal(labels[:, :-1][later], texts[:, 1:][later])
         expect(
             not ahead or torch.equal(texts[:, :-1][later], texts[:, 1:][later]),
-            "The labels are shifted too: one shift is enough, in the input.",
+            "The labels are shifted, too. Shift only the input.",
         )
         expect(
             torch.equal(given[real], wanted[real]),
-            "The input is the start token, then the text without its last place.",
+            "The input is the start token, then the text without its last token.",
         )
         expect(
             (labels[real] != -100).all(),
-            "A real token is not asked for: only `pad` is padding, and the end token is to be learned too.",
+            "A real token has no label. Only `pad` is padding; the end token has to be learned, too.",
         )
-        expect((labels[~real] == -100).all(), "Padding is asked for: −100 there tells the loss to pass over it.")
-        expect(torch.equal(labels[real], texts[real]), "The labels are the text, with −100 in place of padding.")
+        expect((labels[~real] == -100).all(), "Padding has a label. Use −100 there, which the loss ignores.")
+        expect(torch.equal(labels[real], texts[real]), "The labels should be the text, with −100 instead of padding.")
     return "Every token of the text is a lesson. From here on, the models learn from your lessons."
 
 
@@ -350,12 +367,10 @@ def keep_by_share_of_the_best(answer):
     for found, right, _ in tried:
         expect(
             close(found.sum(), 1.0, 1e-4),
-            "The shares that remain should sum to 1: divide them by their sum, or set the other logits to −∞ "
+            "The remaining shares should sum to 1. Divide them by their sum, or set the other logits to −∞ "
             "before the softmax.",
         )
-        expect(
-            close(found, right, 1e-4), "Keep a token if its share is at least p times the largest share, and no other."
-        )
+        expect(close(found, right, 1e-4), "Keep exactly the tokens whose share is at least p times the largest share.")
     return "The same as transformers' MinPLogitsWarper. Sure of itself, it keeps few tokens, and in doubt many."
 
 
@@ -363,20 +378,20 @@ def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> 
     """Return the results of common mistakes, by hint."""
     kept = official.isfinite()
     return {
-        "Nothing has been left out: these are the shares of all tokens.": shares,
-        "These are logits: return the shares, after a softmax.": official,
+        "These are the shares of all tokens. Leave out the small ones.": shares,
+        "These are logits. Return the shares, after a softmax.": official,
         "The limit is p times the largest share, not p itself.": logits.masked_fill(shares < p, -torch.inf).softmax(
             dim=0
         ),
-        "The limit is meant for the shares: compare them, not the logits.": logits.masked_fill(
+        "The limit applies to the shares. Compare them, not the logits.": logits.masked_fill(
             logits < p * logits.max(), -torch.inf
         ).softmax(dim=0),
         "The limit is p *times* the largest share, not the largest share minus p.": logits.masked_fill(
             shares < shares.max() - p, -torch.inf
         ).softmax(dim=0),
-        "Turned round: these are the tokens below the limit.": logits.masked_fill(kept, -torch.inf).softmax(dim=0),
-        "Divide by the sum: a second softmax, of shares, makes them nearly alike.": shares.masked_fill(
+        "These are the tokens below the limit. Keep the others.": logits.masked_fill(kept, -torch.inf).softmax(dim=0),
+        "A second softmax, of the shares, makes them nearly equal. Divide by their sum.": shares.masked_fill(
             ~kept, -torch.inf
         ).softmax(dim=0),
-        "The shares that remain should sum to 1: divide them by their sum.": shares * kept,
+        "The remaining shares should sum to 1. Divide them by their sum.": shares * kept,
     }

@@ -30,29 +30,29 @@ def mask_of_blocks(answer):
         size = sum(lengths)
         given = list(lengths)
         result = expect_tensor(as_tensor(answer(given)), (size, size), f"For lengths {lengths} it")
-        expect(given == lengths, "It changes the list of lengths that it was given: go through it without taking out.")
+        expect(given == lengths, "Your function changes the list of lengths. Loop over it without removing anything.")
         wanted = torch.block_diag(*(torch.ones(length, length) for length in lengths)) == 1
         expect_no_additive(result, wanted)
         same = result.bool() if result.dtype != torch.bool else result
-        expect(not torch.equal(same, ~wanted), "Turned round: True is where a token may look.")
+        expect(not torch.equal(same, ~wanted), "The mask is inverted: True is where a token may look.")
         causal = wanted & torch.ones(size, size).tril().bool()
         expect(
             not torch.equal(same, causal) or torch.equal(causal, wanted),
-            "Within its text a token looks ahead as well as back: the blocks are full squares.",
+            "Within its text, a token looks ahead as well as back. The blocks are full squares.",
         )
         diagonal = torch.eye(size).bool()
         expect(
             not torch.equal(same, diagonal) or torch.equal(diagonal, wanted),
-            "Each token sees itself alone: it may see its whole text.",
+            "Each token sees only itself. It may see its whole text.",
         )
-        expect(not same.all() or wanted.all(), "All is visible: tokens of different texts must not look.")
+        expect(not same.all() or wanted.all(), "Everything is visible. Tokens must not see other texts.")
         expect(
             torch.equal(same, wanted),
             "Give each token the number of its text, and compare the numbers of every two tokens.",
         )
         expect(
             result.dtype == torch.bool,
-            "The places are right, but a mask of numbers would be added to the scores: return booleans.",
+            "The positions are right, but a mask of numbers would be added to the scores. Return booleans.",
         )
     return "Equal to torch.block_diag of squares of ones."
 
@@ -62,7 +62,7 @@ def expect_no_additive(result: Tensor, wanted: Tensor) -> None:
     additive = result.dtype != torch.bool and torch.equal(result == 0, wanted) and (result[~wanted] < -1).all()
     expect(
         not additive or wanted.all(),
-        "The places are right, but this mask is one to add, with 0 where a token may look: return booleans.",
+        "The positions are right, but this mask, with 0 where a token may look, would be added. Return booleans.",
     )
 
 
@@ -74,13 +74,13 @@ def scores_counted(answer):
     names = ("padded_scores", "one_row_scores", "packed_scores")
     padded, row, packed = (as_number(one, name) for one, name in zip(answer, names, strict=True))
     longest, tokens = max(TEXTS), sum(TEXTS)
-    expect(padded != longest**2, "padded_scores: that is one text's; the batch holds three.")
-    expect(padded != len(TEXTS) * longest, "padded_scores: those are the places; each looks at 8.")
-    expect(padded == 3 * longest**2, "padded_scores: each text has 8 places, and each of them looks at all 8.")
-    expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, it does not save them.")
+    expect(padded != longest**2, "padded_scores: that is for one text. The batch has three.")
+    expect(padded != len(TEXTS) * longest, "padded_scores: those are the positions. Each looks at 8.")
+    expect(padded == 3 * longest**2, "padded_scores: each text has 8 positions, and each position looks at all 8.")
+    expect(row != sum(n**2 for n in TEXTS), "one_row_scores: the mask hides scores, but all of them are computed.")
     expect(row == tokens**2, "one_row_scores: 16 tokens in one row, and each is compared with all 16.")
-    expect(packed != tokens, "packed_scores: those are the tokens; each looks at those of its text.")
-    expect(packed == sum(n**2 for n in TEXTS), "packed_scores: each text's length, squared, and their sum.")
+    expect(packed != tokens, "packed_scores: those are the tokens. Each looks at the tokens of its text.")
+    expect(packed == sum(n**2 for n in TEXTS), "packed_scores: add up the squared lengths of the texts.")
     return f"{packed:.0f} of {row:.0f}: the mask alone saves nothing, and takes more than padding here."
 
 
@@ -94,13 +94,13 @@ def tokens_put_back(answer):
         tokens = torch.arange(1.0, 1 + H * int(mask.sum())).view(-1, H)
         found = run_on_copies(answer, tokens, mask)
         if isinstance(found, np.ndarray):
-            raise Hint("The page unpacks tensors, whose gradients flow, and NumPy has none: stay with tensors.")
+            raise Hint("The notebook needs gradients here, which NumPy does not have. Use tensors.")
         result = expect_tensor(as_tensor(found), (*mask.shape, H))
         wanted = unpacked(tokens, mask)
         for hint, wrong in misplaced(tokens, mask).items():
             expect(not close(result, wrong) or close(wrong, wanted), hint)
-        expect(not result[mask == 0].any(), "Where padding stands, all should be zero.")
-        expect(close(result, wanted), "Row by row, each real place takes the next token: states[mask == 1].")
+        expect(not result[mask == 0].any(), "Padding should be all zeros.")
+        expect(close(result, wanted), "Row by row, each real position takes the next token: states[mask == 1].")
     expect_type_and_gradients(answer)
     return "Packing and unpacking go through the places in the same order."
 
@@ -116,13 +116,13 @@ def expect_type_and_gradients(answer) -> None:
     like = "make the zeros like it, packed.new_zeros(…)"
     try:
         result = answer(tokens.double(), mask)
-        expect(isinstance(result, Tensor), "Return a tensor: the page goes on with it.")
+        expect(isinstance(result, Tensor), "Return a tensor, which the next cells need.")
     except RuntimeError as error:
-        raise Hint(f"Right for float32, but `packed` may be of another dtype: {like} ({error}).") from error
+        raise Hint(f"Right for float32, but `packed` may have another dtype: {like} ({error}).") from error
     expect(result.dtype == torch.float64, f"The result should have the dtype of `packed`: {like}.")
     wanted = unpacked(tokens.double() / 3, mask)
     exact = close(answer(tokens.double() / 3, mask), wanted, 1e-12)
-    expect(exact, f"Digits of float64 are lost on the way: {like}.")
+    expect(exact, f"The result loses the precision of float64: {like}.")
     tokens.requires_grad_()
     cut_off = "The numbers are right, but no gradient flows back to `packed`. Remove any detach or .data."
     expect_gradients(answer(tokens, mask), unpacked(tokens, mask), [tokens], cut_off)
@@ -136,8 +136,8 @@ def misplaced(tokens: Tensor, mask: Tensor) -> dict[str, Tensor]:
         row[: len(part)] = part
     down[mask.T == 1] = tokens
     return {
-        "Padding need not stand at the end: the mask says where.": left,
-        "The tokens come text by text, not place by place.": down.transpose(0, 1),
+        "Padding may be anywhere. Use the mask to find it.": left,
+        "The tokens are ordered text by text, not position by position.": down.transpose(0, 1),
     }
 
 
@@ -152,35 +152,36 @@ def codes_with_a_sign(answer):
     weights = torch.tensor([[0.0, 0.0, 0.0], [-2.0, 1.0, 0.5]])
     codes, scales = map(as_tensor, run_on_copies(answer, weights))
     back = expect_tensor(codes, (2, 3), "The first").float() * expect_tensor(scales, (2, 1), "The second").float()
-    expect(back.isfinite().all(), "A row of zeros gives 0 / 0: keep the divisor above zero there.")
+    expect(back.isfinite().all(), "A row of zeros gives 0 / 0. Keep the divisor above zero.")
     expect(close(back, weights, 0.02), "A row of zeros should come back as zeros, and the others as before.")
     return (
-        "Many int8 files hold their weights so; `quantize_dynamic` takes one scale for the whole matrix unless told "
-        "otherwise."
+        "Many int8 files store their weights like this; `quantize_dynamic` uses one scale for the whole matrix by "
+        "default."
     )
 
 
 def compare_codes(answer, weights: Tensor) -> None:
     """Return a hint that names the mistake, unless codes and scales are right."""
-    expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two: the codes and the scales.")
+    expect(isinstance(answer, (tuple, list)) and len(answer) == 2, "Return two tensors: the codes and the scales.")
     answer = [as_tensor(one) for one in answer]
     turned = (tuple(getattr(one, "shape", ())) for one in answer)
     expect(
-        (*turned,) != ((len(weights), 1), tuple(weights.shape)), "Turn them round: first the codes, then the scales."
+        (*turned,) != ((len(weights), 1), tuple(weights.shape)),
+        "The two are swapped: the codes come first, then the scales.",
     )
     codes = expect_tensor(answer[0], tuple(weights.shape), "The first")
     largest = weights.abs().amax(dim=1, keepdim=True)
     (R, C), shape = weights.shape, tuple(getattr(answer[1], "shape", ()))
-    flat = "The scales lack their second dimension: keep it with keepdim=True, for (R, 1)."
+    flat = "The scales lack their second dimension. Keep it with keepdim=True, which gives (R, 1)."
     expect(shape != (R,), flat)
-    expect(shape not in ((1, C), (C,)) or R == 1, "Each column has a scale: each *row* should have one, over dim=1.")
-    same, whole = weights.abs().max() / 127, "One scale for the whole matrix: each row has its own."
+    expect(shape not in ((1, C), (C,)) or R == 1, "Each column has a scale. Each *row* should have one, over dim=1.")
+    same, whole = weights.abs().max() / 127, "The whole matrix has one scale. Each row should have its own."
     expect(not close(answer[1], same, 1e-4), whole)
     scales = expect_tensor(answer[1], (R, 1), "The second").detach().float()
     expect(R == 1 or not close(scales, same.expand_as(largest), 1e-4), whole)
     hints = {
-        "The scales are turned round: codes · scales is the weight.": 127 / largest,
-        "Divide by 127: 128 would not fit into 8 bits.": largest / 128,
+        "The scales are inverted: the weight is codes · scales.": 127 / largest,
+        "Divide by 127. The code 128 would not fit into 8 bits.": largest / 128,
         "The largest *absolute* value counts: a row's lowest number may be further from 0.": weights.amax(
             dim=1, keepdim=True
         )
@@ -190,14 +191,17 @@ def compare_codes(answer, weights: Tensor) -> None:
     for hint, wrong in hints.items():
         expect(not close(scales / wrong, torch.ones_like(largest), 1e-3), hint)
     scaled = scales * 127 / largest
-    expect(close(scaled, torch.ones_like(largest), 1e-3), "The scale of a row: its largest absolute value / 127.")
+    expect(close(scaled, torch.ones_like(largest), 1e-3), "The scale of a row is its largest absolute value / 127.")
     codes, exact = codes.detach().double(), weights.double() / (largest.double() / 127)
-    back = "These are the weights again, codes · scales: return the codes."
+    back = "These are the weights again, codes · scales. Return the codes."
     expect(not close(codes, exact.round() * scales.double(), 1e-4), back)
-    expect(close(codes, codes.round(), 1e-9), "The codes are not whole numbers: round them.")
+    expect(close(codes, codes.round(), 1e-9), "The codes are not whole numbers. Round them.")
     off = (codes - exact).abs().max()
-    expect(off <= 1 or not close(codes.abs(), exact.abs().round(), 1e-9), "The signs are lost.")
-    expect(off <= 0.501, "Each code is the *nearest* whole number: round, do not cut off.")
+    expect(
+        off <= 1 or not close(codes.abs(), exact.abs().round(), 1e-9),
+        "The signs are lost. Negative weights have negative codes.",
+    )
+    expect(off <= 0.501, "Each code is the *nearest* whole number. Round, rather than truncate.")
 
 
 ROUNDS = (
@@ -218,7 +222,7 @@ def ratio_within_rounds(answer):
     for ours, theirs in ROUNDS:
         given = list(ours), list(theirs)
         result = as_number(answer(*given), "The ratio")
-        expect(given == (ours, theirs), "It changes the lists that it is given.")
+        expect(given == (ours, theirs), "Your function changes the lists. Leave them as they are.")
         tried.append((result, median_ratio(ours[1:], theirs[1:]), unfair_ratios(ours, theirs)))
     if not all(close(result, wanted) for result, wanted, _ in tried):
         for hint in tried[0][2]:  # a mistake explains all rounds, not some by coincidence
@@ -235,7 +239,7 @@ def ratio_within_rounds(answer):
 def median_ratio(ours: list[float], theirs: list[float]) -> float:
     """Return the middle of the ratios within the rounds."""
     if not ours:
-        raise Hint("There are no rounds left.")
+        raise Hint("No rounds are left.")
     return statistics.median(mine / other for mine, other in zip(ours, theirs, strict=True))
 
 
@@ -248,26 +252,28 @@ def unfair_ratios(ours: list[float], theirs: list[float]) -> dict[str, float]:
     return {
         middle: statistics.median_high(ratios),
         f"{middle} Yours is the lower one.": statistics.median_low(ratios),
-        "The slowest round is left out: leave out the first one, whichever is the slowest.": statistics.median(
-            whole[:-1]
-        ),
-        "The round in which we were slowest is left out: leave out the first one.": median_ratio(
+        "The slowest round is left out. Always leave out the first one.": statistics.median(whole[:-1]),
+        "The round in which we were slowest is left out. Leave out the first one.": median_ratio(
             *zip(*[pair for pair in zip(ours, theirs, strict=True) if pair[0] != max(ours)], strict=True)
         ),
-        "The last round is left out: leave out the first.": median_ratio(ours[:-1], theirs[:-1]),
-        "The ratios have to be sorted before you take the middle: that is what a median is.": ratios[len(ratios) // 2],
-        "The first round is counted: it pays for what is done once.": median_ratio(ours, theirs),
-        "Turned round: ours over theirs, so that below 1 means that ours is faster.": median_ratio(other, mine),
-        "Turned round: that is 1 over the ratio, and below 1 should mean that ours is faster.": 1
+        "The last round is left out. Leave out the first.": median_ratio(ours[:-1], theirs[:-1]),
+        "Sort the ratios before you take the middle one. That is the median.": ratios[len(ratios) // 2],
+        "The first round is included, but it contains work that is done only once. Leave it out.": median_ratio(
+            ours, theirs
+        ),
+        "The ratio is inverted. Use ours over theirs, so that below 1 means that ours is faster.": median_ratio(
+            other, mine
+        ),
+        "The ratio is inverted: this is 1 over it, but below 1 should mean that ours is faster.": 1
         / median_ratio(mine, other),
-        "The lists have been sorted: the two times of one round belong together.": median_ratio(
+        "The lists have been sorted, but the two times of a round belong together.": median_ratio(
             sorted(mine), sorted(other)
         ),
-        "That is a mean: one bad round moves it. Take the median.": statistics.mean(ratios),
-        "That compares the sums: one slow round decides. Take each round's ratio, then the median.": sum(mine)
+        "This is a mean, which one bad round changes. Take the median.": statistics.mean(ratios),
+        "This compares sums, which one slow round dominates. Take each round's ratio, then the median.": sum(mine)
         / sum(other),
-        "That compares two medians, which may come from different rounds: take each round's ratio first.": (
+        "This compares two medians, which may come from different rounds. Take each round's ratio first.": (
             statistics.median(mine) / statistics.median(other)
         ),
-        "That compares the fastest rounds of each, not the same rounds.": min(mine) / min(other),
+        "This compares each side's fastest round, which may be different rounds.": min(mine) / min(other),
     }

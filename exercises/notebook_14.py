@@ -29,14 +29,14 @@ def turned_by_hand(answer):
     query, key = (as_arrow(one, name) for one, name in zip(answer[:2], ("turned_query", "turned_key"), strict=True))
     names = ("product", "product_ten_later")
     product, later = (as_number(one, name) for one, name in zip(answer[2:], names, strict=True))
-    expect(query != (2, 1), "turned_query: that is the query itself. At position 2 it is turned twice.")
-    expect(query != (-1, 2), "turned_query: that is one quarter turn, and it stands at position 2.")
+    expect(query != (2, 1), "turned_query: that is the query itself. At position 2 it is rotated twice.")
+    expect(query != (-1, 2), "turned_query: that is one quarter turn, but its position is 2.")
     expect(query == (-2, -1), "turned_query: two quarter turns are half a turn, so both signs change.")
-    expect(key != (3, 1), "turned_key: that is the key itself. At position 1 it is turned once.")
-    expect(key != (1, -3), "turned_key: that is clockwise. A quarter turn makes (−y, x) of (x, y).")
-    expect(key == (-1, 3), "turned_key: a quarter turn makes (−y, x) of (x, y).")
-    expect(product != 2 * 3 + 1 * 1, "product: that is of the arrows as they were, before turning.")
-    expect(product == -1, "product: multiply first numbers, multiply second numbers, and add both.")
+    expect(key != (3, 1), "turned_key: that is the key itself. At position 1 it is rotated once.")
+    expect(key != (1, -3), "turned_key: that is clockwise. A quarter turn maps (x, y) to (−y, x).")
+    expect(key == (-1, 3), "turned_key: a quarter turn maps (x, y) to (−y, x).")
+    expect(product != 2 * 3 + 1 * 1, "product: that is the product of the arrows before the rotation.")
+    expect(product == -1, "product: multiply the first numbers, multiply the second numbers, and add both.")
     hint = "product_ten_later: both arrows turn further by the same angle. What does the product depend on?"
     expect(later == -1, hint)
     return "Ten positions later both arrows point elsewhere, and their product is the same."
@@ -45,7 +45,7 @@ def turned_by_hand(answer):
 def as_arrow(value, name: str) -> tuple[float, float]:
     """Return two numbers, or a `Hint`."""
     value = value.tolist() if hasattr(value, "tolist") else value
-    expect(isinstance(value, (tuple, list)) and len(value) == 2, f"{name} is two numbers, such as (0, 1).")
+    expect(isinstance(value, (tuple, list)) and len(value) == 2, f"{name} should be two numbers, such as (0, 1).")
     x, y = (round(as_number(number, f"Each number of {name}"), 4) for number in value)
     return x, y
 
@@ -68,15 +68,15 @@ def all_pairs_turned(answer):
         x, positions = torch.randn(shape, generator=generator), first + torch.arange(S).flip(0)
         result = answer(x.clone(), positions.clone(), base)
         if isinstance(result, np.ndarray):
-            raise Hint("The model trains through this function, and NumPy has no gradients: stay with tensors.")
+            raise Hint("The model trains through this function, but NumPy has no gradients. Use tensors.")
         result = expect_tensor(as_tensor(result), shape, f"For x of the shape {shape} it", x.dtype).detach()
         wanted = turned(x, positions, base)
         for hint, wrong in mistaken(x, positions, base).items():
             expect(not close(result, wrong, 1e-3) or close(wrong, wanted, 1e-3), hint)
         lengths = result.norm(dim=-1), x.norm(dim=-1)
-        expect(close(*lengths, 1e-3), "A turn keeps lengths, and this changes them: look at the signs.")
+        expect(close(*lengths, 1e-3), "A rotation keeps lengths, but yours changes them. Look at the signs.")
         coarse = (
-            "Right for small positions, but at position 1,000 the arrows point elsewhere: float16 is too coarse for "
+            "Right for small positions, but wrong at position 1,000. float16 is too coarse for "
             "such an angle, so compute the angles in float32."
         )
         expect(first < 1_000 or close(result, wanted, 1e-3), coarse)
@@ -107,8 +107,8 @@ def expect_exact_angles(answer) -> None:
     except Exception:  # torch has no complex numbers of 16 bits
         return
     rough = (
-        "Right for float32, but for an x in bfloat16, with its 8 bits, the angles are far off: compute angles, cosines "
-        "and sines in float32 whatever x is."
+        "Right for float32, but for an x in bfloat16, with its 8 bits, the angles are far off. Compute angles, cosines "
+        "and sines in float32 for every x."
     )
     expect(close(result, turned(x.float(), positions, 10_000.0), 0.05), rough)
 
@@ -144,24 +144,24 @@ def mistaken(x: Tensor, positions: Tensor, base: float) -> dict[str, Tensor]:
     )
     half = torch.arange(D // 2) / D
     return {
-        "That is clockwise: the first number is x cos φ − y sin φ.": turned(x, -positions, base),
+        "This rotates clockwise. The first number is x cos φ − y sin φ.": turned(x, -positions, base),
         "Neighbours are paired here: number i goes with number i + D/2, `chunk(2, dim=-1)` gives both halves.": there,
-        "The pairs are turned, but not put back: first all x of the pairs, then all y.": woven,
-        "The halves are exchanged: first all x of the pairs, then all y.": to_the_left,
-        "All pairs turn at one speed: pair i turns by position · base^(−2i/D).": turned(
+        "The pairs are rotated, but interleaved. The result has first all x of the pairs, then all y.": woven,
+        "The halves are swapped. The result has first all x of the pairs, then all y.": to_the_left,
+        "All pairs rotate at one speed. Pair i rotates by position · base^(−2i/D).": turned(
             x, positions, base, torch.ones(D // 2)
         ),
         "The speeds are base^(−i/D): the exponent is −2i/D.": turned(x, positions, base, base**-half),
         "The speeds grow from pair to pair: the exponent is *minus* 2i/D.": turned(x, positions, base, base**numbers),
-        "The speeds run backwards: the first pair is the fastest.": turned(
-            x, positions, base, base ** -numbers.flip(0)
+        "The speeds are reversed. The first pair is the fastest.": turned(x, positions, base, base ** -numbers.flip(0)),
+        "The base is fixed at 10,000. Use the argument `base`.": turned(x, positions, 10_000.0),
+        "The second number has to use the original x, not the new one.": overwritten,
+        "Row 0 may have any position. Use the argument `positions`.": turned(x, torch.arange(S), base),
+        "Yours counts positions from 1. The first position is 0, which is not rotated.": turned(x, positions + 1, base),
+        "The angles are already in radians. Do not convert them.": turned(
+            x, positions, base, (base**-numbers).deg2rad()
         ),
-        "The base is given: take `base`, which need not be 10,000.": turned(x, positions, 10_000.0),
-        "The second number has to use x as it was, not as it has become.": overwritten,
-        "Row 0 need not stand at position 0: take the `positions` that are given.": turned(x, torch.arange(S), base),
-        "The first position is 0, and it is not turned: you count from 1.": turned(x, positions + 1, base),
-        "The angles are in radians already.": turned(x, positions, base, (base**-numbers).deg2rad()),
-        "Radians are what cos and sin take: make no degrees of them.": turned(
+        "cos and sin take radians. Do not convert the angles to degrees.": turned(
             x, positions, base, (base**-numbers).rad2deg()
         ),
     }
@@ -174,12 +174,12 @@ def gate_counted(answer):
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     names = ("bert_parameters", "gated_size", "modern_parameters")
     plain, size, modern = (as_number(one, name) for one, name in zip(answer, names, strict=True))
-    expect(plain != 768 * 3072, "bert_parameters: that is one matrix, and the network has two.")
+    expect(plain != 768 * 3072, "bert_parameters: that is one matrix, but the network has two.")
     expect(plain != 2 * 768 * 3072 + 768 + 3072, "bert_parameters: count without biases.")
     expect(plain == 2 * 768 * 3072, "bert_parameters: two matrices of 768 · 3072 numbers.")
     expect(size != 3072 * 3 / 2, "gated_size: a third matrix makes the network larger, so the size is smaller.")
     expect(size != 3072 / 2, "gated_size: there are three matrices instead of two, not four.")
-    expect(size == 2048, "gated_size: three matrices of 768 · I numbers are as many as two of 768 · 3072.")
+    expect(size == 2048, "gated_size: three matrices of 768 · I should have as many numbers as two of 768 · 3072.")
     expect(modern != 2 * 768 * 1152, "modern_parameters: a gated network has a third matrix.")
     expect(modern == 3 * 768 * 1152, "modern_parameters: three matrices of 768 · 1152 numbers.")
     return "ModernBERT's network is smaller than two thirds would make it: its authors chose more layers."
@@ -195,23 +195,26 @@ def may_see(S: int, reach: int, row: bool = True, column: bool = True) -> Tensor
 
 
 MISTAKES["14.4"] = (
-    ("The wrong way round: True is where a token may look.", lambda S, reach: ~may_see(S, reach)),
+    ("The mask is inverted: True is where a token may look.", lambda S, reach: ~may_see(S, reach)),
     (
-        "That is the window alone: position 0 sees all, and all see it.",
+        "This is only the window. Position 0 also sees all tokens, and all see it.",
         lambda S, reach: may_see(S, reach, row=False, column=False),
     ),
     (
-        "Position 0 sees all, but tokens far away do not see it: the first column, too.",
+        "Position 0 sees all, but distant tokens do not see it. Set the first column, too.",
         lambda S, reach: may_see(S, reach, column=False),
     ),
-    ("All see position 0, but it does not see all: the first row, too.", lambda S, reach: may_see(S, reach, row=False)),
     (
-        "A window reaches to both sides: the distance counts, not its sign.",
+        "All see position 0, but it does not see all. Set the first row, too.",
+        lambda S, reach: may_see(S, reach, row=False),
+    ),
+    (
+        "A window reaches to both sides. Use the absolute distance.",
         lambda S, reach: may_see(S, reach) & (torch.ones(S, S).tril().bool() | (torch.arange(S)[:, None] == 0)),
     ),
     ("`reach` is to *either* side, not the width of the window.", lambda S, reach: may_see(S, reach // 2)),
     ("A distance of exactly `reach` is still inside the window.", lambda S, reach: may_see(S, reach - 1)),
-    ("All is visible: outside the window only position 0 is.", lambda S, reach: torch.ones(S, S).bool()),
+    ("Everything is visible. Outside the window, only position 0 should be.", lambda S, reach: torch.ones(S, S).bool()),
 )
 
 
@@ -226,12 +229,12 @@ def window_and_first(answer):
         expect_no_additive(result, wanted)
         name_the_mistake(same, wanted, MISTAKES["14.4"], (S, reach))
         row, column = (same != wanted).nonzero()[0].tolist() if not torch.equal(same, wanted) else (0, 0)
-        either = "one of the two is [CLS]" if 0 in (row, column) else "none of the two is [CLS]"
+        either = "one of them is [CLS]" if 0 in (row, column) else "neither is [CLS]"
         expect(
             torch.equal(same, wanted),
             f"For S = {S} and reach = {reach} token {row} {'may' if wanted[row, column] else 'may not'} see token "
             f"{column}: it is {abs(row - column)} away, and {either}.",
         )
         if result.dtype != torch.bool:
-            raise Hint("The places are right, but a mask of numbers would be added to the scores: return booleans.")
+            raise Hint("The positions are right, but a mask of numbers would be added to the scores. Return booleans.")
     return "With it [CLS] hears of every token in each layer, for fewer than 2 · S pairs more."

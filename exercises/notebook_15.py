@@ -27,17 +27,17 @@ def aligned_by_hand(answer):
     expect(isinstance(answer, (tuple, list)), "Give a list of whole numbers, one for each token.")
     answer = [as_number(one, "Each label") for one in answer]
     hint = "There are ten tokens: [CLS], one piece of “an”, three and three, one of “film”, and [SEP]."
-    expect(len(answer) != 8, f"[CLS] and [SEP] are tokens, too, and need a label. {hint}")
+    expect(len(answer) != 8, f"[CLS] and [SEP] are tokens, too, and need labels. {hint}")
     expect(len(answer) == 10, f"You give {len(answer)} labels. {hint}")
-    expect(answer[0] == answer[-1] == IGNORED, "[CLS] and [SEP] are no words: their label is −100.")
+    expect(answer[0] == answer[-1] == IGNORED, "[CLS] and [SEP] are not words, so their label is −100.")
     each = [IGNORED, 4, 0, 0, 0, 4, 4, 4, 2, IGNORED]
-    expect(answer != each, "A word of three pieces counts three times here: only the first has the label.")
+    expect(answer != each, "A word of three pieces counts three times here. Only its first piece gets the label.")
     last = [IGNORED, 4, IGNORED, IGNORED, 0, IGNORED, IGNORED, 4, 2, IGNORED]
-    expect(answer != last, "The label stands at the last piece of each word here: put it at the first.")
+    expect(answer != last, "The label is at the last piece of each word. Move it to the first.")
     zeros = [IGNORED, 4, 0, 0, 0, 4, 0, 0, 2, IGNORED]
-    expect(answer != zeros, "0 is a label, “word”. A piece that is not asked has −100.")
+    expect(answer != zeros, "0 is a label, “word”. All other pieces get −100.")
     right = [IGNORED, 4, 0, IGNORED, IGNORED, 4, IGNORED, IGNORED, 2, IGNORED]
-    expect(answer == right, "First pieces have the labels of their words, 4, 0, 4 and 2; all others −100.")
+    expect(answer == right, "First pieces get the labels of their words, 4, 0, 4 and 2, and all others get −100.")
     return "Four words, four labels, and six places at which nothing is asked."
 
 
@@ -50,7 +50,7 @@ def labels_at_first_pieces(answer):
     tokenizer = WordPieceTokenizer({token: number + 7 for number, token in enumerate((*special, *PIECES, "an"))})
     for words, labels in TEXTS:
         result = answer(list(words), list(labels), tokenizer)
-        expect(isinstance(result, (tuple, list)) and len(result) == 2, "Return two lists: ids and labels.")
+        expect(isinstance(result, (tuple, list)) and len(result) == 2, "Return two lists, ids and labels.")
         ids, aligned = result
         expect(isinstance(ids, list) and isinstance(aligned, list), "Return both as lists of whole numbers.")
         there = f"For {words}" if words else "For a text without words"
@@ -58,34 +58,37 @@ def labels_at_first_pieces(answer):
         wanted_ids = tokenizer.encode(" ".join(words))
         expect(ids != wanted_ids[1:-1] or not words, f"{there} [CLS] and [SEP] are missing around the pieces.")
         cut = ids[:-1] == wanted_ids[: len(ids) - 1] and 2 < len(ids) < len(wanted_ids)
-        expect(not cut, f"{there} you return {len(ids)} ids of {len(wanted_ids)}: do not cut the text here.")
-        expect(ids == wanted_ids, f"{there} the ids are {ids}, and the tokenizer gives {wanted_ids}.")
-        expect(len(aligned) == len(ids), f"{there} you return {len(ids)} ids and {len(aligned)} labels: one each.")
+        expect(not cut, f"{there} you return {len(ids)} ids of {len(wanted_ids)}. Do not truncate the text here.")
+        expect(ids == wanted_ids, f"{there} your ids are {ids}, but the tokenizer gives {wanted_ids}.")
+        expect(
+            len(aligned) == len(ids),
+            f"{there} you return {len(ids)} ids but {len(aligned)} labels. Give each id a label.",
+        )
         counts = [len(tokenizer.encode(word, add_special_tokens=False)) for word in words]
         pairs = list(zip(labels, counts, strict=True))
         wanted = at_first_pieces(labels, counts)
         by_last = dict(zip(words, labels, strict=True))
-        twice = "Where a word comes twice, both have the label of its {} occurrence: go by positions, not by words."
+        twice = "If a word occurs twice, both get the label of its {} occurrence. Go by positions, not by words."
         hints = {
             twice.format("first"): at_first_pieces([labels[words.index(word)] for word in words], counts),
             twice.format("last"): at_first_pieces([by_last[word] for word in words], counts),
-            "[CLS] and [SEP] are no words: their label is −100.": [0, *wanted[1:-1], 0],
-            "Every piece has the label of its word here: a long word would count several times.": around(
+            "[CLS] and [SEP] are not words, so their label is −100.": [0, *wanted[1:-1], 0],
+            "Every piece has the label of its word, so a long word would count several times.": around(
                 [label for y, n in pairs for label in [y] * n]
             ),
-            "The label stands at each word's last piece: put it at the first.": around(
+            "The label is at each word's last piece. Move it to the first.": around(
                 [label for y, n in pairs for label in [IGNORED] * (n - 1) + [y]]
             ),
-            "0 is a label. A piece that is not asked has −100.": around(
+            "0 is a label. All other pieces get −100.": around(
                 [label for y, n in pairs for label in [y] + [0] * (n - 1)]
             ),
-            "The labels stand together at the beginning: each belongs to its own word's first piece.": around(
+            "The labels are all at the beginning. Each belongs to its own word's first piece.": around(
                 labels + [IGNORED] * (sum(counts) - len(labels))
             ),
         }
         for hint, wrong in hints.items():
             expect(aligned != wrong or wrong == wanted, f"{there}: {hint}")
-        expect(aligned == wanted, f"{there} the labels are {wanted}, and you return {aligned}.")
+        expect(aligned == wanted, f"{there} the labels should be {wanted}, but you return {aligned}.")
     words, labels = list(TEXTS[0][0]), list(TEXTS[0][1])
     answer(words, labels, tokenizer)
     expect((words, labels) == TEXTS[0], "Your function changes the lists in place. Make new lists instead.")
@@ -109,9 +112,9 @@ def whole_names(answer):
     expect(isinstance(answer, (tuple, list)) and len(answer) == 3, "Give three numbers.")
     asked = ("precision", "recall", "name_f1")
     precision, recall, f1 = (as_number(one, name) for one, name in zip(answer, asked, strict=True))
-    expect(not close(precision, 5 / 6, 0.01), "precision: divide by the number of capitals that were found.")
+    expect(not close(precision, 5 / 6, 0.01), "precision: divide by the number of capitals that it writes.")
     expect(close(precision, 1, 0.01), "precision: how many of the five capitals that it writes are right?")
-    expect(not close(recall, 1, 0.01), "recall: divide by the number of capitals that are there.")
+    expect(not close(recall, 1, 0.01), "recall: divide by the number of capitals in the original.")
     expect(close(recall, 5 / 6, 0.01), "recall: six capitals are there, and it finds five of them.")
     expect(not close(f1, 10 / 11, 0.01), "name_f1: that is the F1 of the words. Count names: three are there.")
     expect(not close(f1, 1, 0.01), "name_f1: “De Niro” is not “Robert De Niro”; both ends must agree.")
@@ -122,26 +125,26 @@ def whole_names(answer):
 @exercise("15.4", points=3)
 def thin_matrices(answer):
     """Check a linear layer that stays, a product of two thin matrices, and both merged into one layer."""
-    expect(isinstance(answer, type), "Give check the class itself, without brackets.")
+    expect(isinstance(answer, type), "Pass check the class itself, without parentheses.")
     for inputs, outputs, rank in ((6, 4, 2), (5, 9, 3), (8, 8, 1)):
         linear = nn.Linear(inputs, outputs)
         before = linear.weight.detach().clone()
         layer, x = answer(linear, rank, 6.0), torch.randn(2, 3, inputs)
-        hint = "A new layer has to give what the linear layer gives: let one of the two matrices begin at 0."
+        hint = "A new layer has to agree with the linear layer. Initialise one of the two matrices with 0."
         given = expect_tensor(call(layer, x), (2, 3, outputs), "It")
         expect(close(given, nn.functional.linear(x, before, linear.bias), 1e-5), hint)
         learned = [weight for weight in layer.parameters() if weight.requires_grad]
         names = [weight for weight in learned if any(weight is own for own in linear.parameters())]
-        expect(not names, "The linear layer still learns: turn off its requires_grad.")
-        expect(learned, "Nothing can learn: make the two thin matrices nn.Parameter.")
+        expect(not names, "The linear layer still learns. Turn off its requires_grad.")
+        expect(learned, "Nothing can learn. Make the two thin matrices nn.Parameter.")
         count = sum(weight.numel() for weight in learned)
         expect(
             count == rank * (inputs + outputs),
-            f"{count} numbers learn; for rank {rank} it is rank · (in + out) = {rank * (inputs + outputs)}.",
+            f"{count} numbers learn, but for rank {rank} it should be rank · (in + out) = {rank * (inputs + outputs)}.",
         )
         layer(x).square().sum().backward()
         moved = [weight for weight in learned if weight.grad is not None and weight.grad.abs().sum() > 0]
-        expect(moved, "No gradient reaches the two matrices: if both begin at 0, neither ever moves.")
+        expect(moved, "No gradient reaches the two matrices. If both start at 0, neither ever changes.")
         with torch.no_grad():
             for weight in learned:
                 weight.copy_(torch.randn(weight.shape))
@@ -152,16 +155,20 @@ def thin_matrices(answer):
         change = (layer(x) - nn.functional.linear(x, before, linear.bias)).detach()
         plain = x @ down.detach().T @ up.detach().T
         if inputs != outputs:  # else one cannot say which is which
-            expect(not close(change, plain, 1e-4), "The product is not scaled: multiply it by alpha / rank.")
-            expect(not close(change, 6.0 * plain, 1e-4), "The product is multiplied by alpha; divide by rank, too.")
-            expect(close(change, 6.0 / rank * plain, 1e-4), "The change is not alpha / rank · (x downᵀ) upᵀ.")
-        expect(hasattr(layer, "merged"), "It has no method `merged`.")
+            expect(not close(change, plain, 1e-4), "The product is not scaled. Multiply it by alpha / rank.")
+            expect(not close(change, 6.0 * plain, 1e-4), "The product is multiplied by alpha. Divide by rank, too.")
+            expect(close(change, 6.0 / rank * plain, 1e-4), "The change should be alpha / rank · (x downᵀ) upᵀ.")
+        expect(hasattr(layer, "merged"), "The class has no method `merged`. Add it.")
         merged = call(layer.merged)
-        expect(type(merged) is nn.Linear, "`merged` has to return an nn.Linear.")
-        expect(torch.equal(linear.weight, before), "The linear layer has changed: `merged` has to make a new one.")
+        expect(type(merged) is nn.Linear, "`merged` should return an nn.Linear.")
+        expect(torch.equal(linear.weight, before), "The linear layer has changed. `merged` should create a new one.")
         same = merged(x), layer(x)
         expect(
-            not close(merged(x), nn.functional.linear(x, before, linear.bias), 1e-4), "`merged` leaves the product out."
+            not close(merged(x), nn.functional.linear(x, before, linear.bias), 1e-4),
+            "`merged` leaves out the product of the two matrices.",
         )
-        expect(close(*same, 1e-4), "`merged` gives other numbers than forward: scale · up @ down, and the bias.")
+        expect(
+            close(*same, 1e-4),
+            "`merged` differs from forward. Its weight is the old one + scale · up @ down; keep the bias.",
+        )
     return "Merged, it costs nothing more than the layer that it began as."

@@ -128,7 +128,7 @@ RIGHT = {
 # besides the mistakes that exercises/notebook_05.py declares, and what tests/exercises/faults.py makes of right answers
 WRONG = {
     "5.1": [
-        (lambda x, f, ln: ln(2 * x + f(x)), "First the sum"),
+        (lambda x, f, ln: ln(2 * x + f(x)), "Add stream and change first, then"),
         (lambda x, f, ln: ln(x + f(x).detach()), "Remove any detach"),
         (lambda x, f, ln: ln(x.detach() + f(x)), "Remove any detach"),
     ],
@@ -143,11 +143,14 @@ WRONG = {
     ],
     "5.3": [
         (by_products, "self.intermediate is never called"),
-        (lambda self, x: self.output(self.intermediate(x).relu()), "Widen with self.intermediate"),
+        (
+            lambda self, x: self.output(self.intermediate(x).relu()),
+            "Apply self.intermediate, then self.activation, then self.output",
+        ),
         (lambda self, x: in_two_lines(self, x.mean(1, keepdim=True)), "shape"),
     ],
     "5.4": [
-        (([3], [3]), "has attention in it"),
+        (([3], [3]), "A whole layer contains attention, in"),
         (([3], [3, 4, 5]), "no causal mask"),
         ((range(6), range(6)), "each position alone"),
         (([4], range(6)), "count from 0"),
@@ -171,13 +174,13 @@ WRONG = {
         (lambda *given: TransformerEncoderLayer.forward(*given, True), "calls the finished layer"),
         (with_weights(lambda block, x, mask: layer(block, x, mask) + 1), "“layer 0, one sentence” differs"),
         (with_weights(layer_with_detached_residual), "gradients do not flow back"),
-        (with_weights(layer_that_always_drops), "in evaluation mode too"),
+        (with_weights(layer_that_always_drops), "Your function drops values in evaluation"),
         (with_weights(layer_by_half), "self.dropout is never called"),
         (lambda block, *given: forward(Bypassing(block, "attention"), *given), "self.attention is never called"),
         (lambda block, *given: forward(Bypassing(block, "feed_forward"), *given), "self.feed_forward is never called"),
         (layer, "Return two things"),
         (lambda block, x, mask: (layer(block, x, mask), None), "weights are None"),
-        (lambda *given: forward(*given)[::-1], "exchanged"),
+        (lambda *given: forward(*given)[::-1], "The two are swapped: the new"),
         (lambda *given: (layer(*given), layer(*given)), "returned second"),
     ],
 }
