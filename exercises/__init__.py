@@ -281,7 +281,7 @@ def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result", dtyp
     if tuple(value.shape) != tuple(shape):
         raise Hint(f"{name} should have the shape {tuple(shape)}, but it has {tuple(value.shape)}.")
     same = wanted in (None, value.dtype)
-    expect(same, f"{name} is {value.dtype}, but the inputs are {dtype}: keep their dtype, or the next layer fails.")
+    expect(same, f"{name} should have the dtype {dtype} of the inputs, but it has {value.dtype}.")
     return value
 
 
@@ -417,7 +417,9 @@ def compare_stages(stages: Iterable[tuple[str, Tensor, Tensor]], hints: Mapping[
     """
     passed = []
     for name, ours, official in stages:
-        ours = expect_tensor(ours, official.shape, f"Everything is right up to “{name}”, but there your result")
+        ours = expect_tensor(
+            ours, official.shape, f"Everything is right up to “{name}”, but there your result", official.dtype
+        )
         if not close(ours, official, tolerance):
             difference = (ours.detach().double() - official.double()).abs().max().item()
             start = f"Right so far: {', '.join(passed)}. " if passed else ""

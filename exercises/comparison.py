@@ -19,8 +19,7 @@ from exercises import (
 )
 
 Mistakes = Sequence[tuple[str, Callable]]  # a hint, and a wrong function with the answer's signature
-MISTAKES: dict[str, Mistakes] = {}  # by exercise number: the tests and the page of misconceptions read them
-COMPARISONS: set[str] = set()  # the exercises that `comparison` has declared
+MISTAKES: dict[str, Mistakes] = {}  # by exercise number, for the tests and the page of misconceptions
 
 
 def comparison(
@@ -50,7 +49,6 @@ def comparison(
         return remark
 
     MISTAKES[number] = mistakes
-    COMPARISONS.add(number)
     exercise(number, points=points, sizes=sizes, part=part)(check_answer)
 
 

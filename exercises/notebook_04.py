@@ -61,6 +61,7 @@ def head_weight(answer, H: int, A: int, index: int):
     right = weight[index * D : (index + 1) * D]
     expect(not close(result, right.flip(0)), "These are the right rows, but in reverse order.")
     expect(close(result, right), "Head i owns the rows i·D … (i+1)·D − 1.")
+    expect_trainable(answer, lambda weight, index, A: weight[index * D : (index + 1) * D], weight, index, A)
     return "Together the heads' parts make up the whole matrix."
 
 
@@ -119,7 +120,8 @@ def merge_heads(answer, B: int, S: int, A: int, D: int):
         not close(result, mixed), "The shape is right, but tokens and heads are mixed up. Use transpose(1, 2) first."
     )
     expect(not close(result, strided), "The heads' coordinates alternate. Keep each head's D coordinates together.")
-    expect(close(result, x), "Each token should hold head 0's D coordinates, then head 1's, and so on.")
+    expect(close(result, x), "Each token should have head 0's D coordinates, then head 1's, and so on.")
+    expect_trainable(answer, lambda heads: heads.transpose(1, 2).flatten(2), heads)
     return "It undoes split_heads."
 
 

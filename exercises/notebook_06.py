@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from exercises import (
+    CHANGES_INPUT,
     CUT_OFF,
     Hint,
     NotAttempted,
@@ -193,7 +194,9 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
     for layer in encoder.layers:
         layer.register_forward_pre_hook(expect_no_pair)
     with mock.patch.object(TransformerEncoder, "forward", refuse):
-        states = as_states(answer(encoder, ids.clone(), mask.clone(), types.clone()), len(encoder.layers))
+        given = [ids.clone(), mask.clone(), types.clone()]
+        states = as_states(answer(encoder, *given), len(encoder.layers))
+    expect(all(map(torch.equal, given, TOY_INPUT)), CHANGES_INPUT)
     expect(encoder.training, "Your function switches the encoder to evaluation mode. Leave that to the caller.")
     expect_untouched(encoder, untouched)
     start, (wanted, variants) = (encoder.embeddings(ids, types), reference_states(encoder, ids, mask, types, shared))
@@ -202,7 +205,7 @@ def name_the_mistake_in_states(answer: Callable, shared: bool) -> None:
         missing = "The last round's result is missing." if first_kept else "The embeddings come first."
         raise Hint(f"There are {len(states)} states for 3 layers. {missing}")
     expect(len(states) == len(wanted), f"3 layers give 4 hidden states, but you return {len(states)}.")
-    tensors = [expect_tensor(state, (2, 5, 8), f"State {number}") for number, state in enumerate(states)]
+    tensors = [expect_tensor(state, (2, 5, 8), f"State {number}", start.dtype) for number, state in enumerate(states)]
     for hint, wrong in variants.items():
         expect(not all(map(close, tensors, wrong)), hint)
     for number, (state, right) in enumerate(zip(tensors, wanted, strict=True)):

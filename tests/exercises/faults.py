@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-from exercises.comparison import COMPARISONS, MISTAKES
+from exercises.comparison import MISTAKES
 from tests.exercises.misconceptions import MEASURED
 
 
 def in_place(right: Callable) -> Callable:
-    """Return a function with the right values, which it also writes into a tensor that it is given."""
+    """Return a function with the right values, which also changes the first tensor of its input."""
 
     def spoilt(*given):
         result = right(*given)
@@ -19,20 +19,41 @@ def in_place(right: Callable) -> Callable:
     return spoilt
 
 
-FAULTS = {  # what is done to a right answer, by a few words of the hint
-    "in place. Make": in_place,
-    "Remove any detach": lambda right: lambda *given: right(*given).detach(),
-    "torch.no_grad().": torch.no_grad(),
-    "keep their dtype": lambda right: lambda *given: right(*given).double(),
-    "should have the shape": lambda right: lambda *given: right(*given)[None],
-    "should be a torch tensor": lambda right: lambda *given: right(*given).tolist(),
-    "is a class": lambda right: type("Answer", (), {"__call__": right}),
-}
+def with_first(change: Callable) -> Callable:
+    """Return a fault that changes the result, or the first tensor of several."""
+
+    def fault(right: Callable) -> Callable:
+        def spoilt(*given):
+            result = right(*given)
+            return (change(result[0]), *result[1:]) if isinstance(result, tuple | list) else change(result)
+
+        return spoilt
+
+    return fault
 
 
-def made_by_machine(right: Mapping[str, list[Callable]]) -> Iterator[tuple[str, Callable, str]]:
-    """Yield (number, answer, words of the hint) for every declared mistake and every fault of a comparison."""
+FLOATS = "2.2 2.4 2.6 3.1 3.4 3.6 4.1 4.2 4.3 5.1 5.2 5.3 9.2"  # tensors of floats through which gradients flow
+GRADIENTS = f"{FLOATS} 5.5 8.1 11.4 12.2 13.3 14.2"
+FAULTS = (  # what is done to a right answer, words of the hint, and the exercises
+    (in_place, "in place", f"{GRADIENTS} 6.1 6.4 7.1 7.3 7.6 9.3 9.5 9.6 10.3 10.5 10.6 11.2 12.3 12.4 12.5 13.4"),
+    (with_first(torch.Tensor.detach), "Remove any detach", GRADIENTS),
+    (torch.no_grad(), "Remove any detach", GRADIENTS),
+    (with_first(torch.Tensor.double), "should have the dtype", f"{FLOATS} 5.5 12.2 14.2"),
+    (
+        with_first(lambda result: result[None]),
+        "should have the shape",
+        f"{FLOATS} 7.1 7.3 7.6 8.1 9.3 9.5 10.5 11.2 12.1 12.2 12.3 12.4 12.5 13.1 13.3 13.4 14.2 14.4",
+    ),
+    (with_first(torch.Tensor.tolist), "should be a torch tensor", f"{FLOATS} 5.5 11.2 12.1 12.4"),
+)
+
+
+def made_by_machine(right: Mapping[str, list]) -> Iterator[tuple[str, Callable, str]]:
+    """Yield (number, answer, words of the hint) for every declared mistake, and for the faults of right answers."""
     for number, mistakes in MISTAKES.items():
         yield from ((number, mistake, MEASURED.sub("…", words)) for words, mistake in mistakes)
-    for number in sorted(COMPARISONS):
-        yield from ((number, fault(right[number][0]), words) for words, fault in FAULTS.items())
+    for fault, words, numbers in FAULTS:
+        yield from ((number, fault(right[number][0]), words) for number in numbers.split() if number in right)
+    for number, (answer, *_) in right.items():
+        if callable(answer) and not isinstance(answer, type):
+            yield number, type("Answer", (), {"__call__": staticmethod(answer)}), "is a class"

@@ -251,7 +251,7 @@ def test_expect_tensor_names_type_shape_and_dtype():
     for value, words in [
         (3, "torch tensor, but it is a int"),
         (torch.zeros(2), "(3,), but it has (2,)"),
-        (torch.zeros(3).double(), "is torch.float64, but the inputs are torch.float32"),
+        (torch.zeros(3).double(), "should have the dtype torch.float32 of the inputs, but it has torch.float64"),
     ]:
         with pytest.raises(Hint, match=re.escape(words)):
             expect_tensor(value, (3,), dtype=torch.float32)

@@ -40,12 +40,6 @@ def by_layer_norm(x, weight, eps):
     return norm(x)
 
 
-def in_its_place(x, weight, eps):
-    x /= root(x, eps)
-    x *= weight
-    return x
-
-
 def by_ids(words, table):
     return words + F.embedding(torch.arange(words.size(1)), table)
 
@@ -125,7 +119,6 @@ WRONG = {
     ],
     "2.2": [
         (lambda words, table: words, "missing"),
-        (in_place, "Your function changes its input in"),
         (lambda words, table: words + table[:5], "S tokens"),
         (lambda words, table: words + table[:5] if words.size(1) == 5 else words, "missing"),
         (lambda words, table: table[: words.size(1)], "These are only the position vectors"),
@@ -138,8 +131,6 @@ WRONG = {
         (lambda words, table: words + table.mean(0), "same vector"),
         (lambda words, table: words * table[: words.size(1)], "row s"),
         (lambda words, table: words + table, "S tokens"),
-        (lambda words, table: words.double() + table[: words.size(1)], "keep their dtype"),
-        (lambda words, table: (words + table[: words.size(1)]).detach(), "Remove any detach"),
         (lambda words, table: torch.cat([words, table[:5].expand_as(words)], -1), "shape"),
     ],
     "2.3": [
@@ -224,9 +215,7 @@ WRONG = {
         (by_layer_norm, "torch's own norm"),
         (lambda x, w, eps: F.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
         (lambda x, w, eps: x / root(x, 1e-12) * w, "eps is missing"),
-        (in_its_place, "Your function changes its input in"),
         (lambda x, w, eps: x / root(x, eps).detach() * w, "Remove any detach"),
-        (lambda x, w, eps: x.double() / root(x.double(), eps) * w, "keep their dtype"),
         (lambda x, w, eps: torch.ops.aten.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
         (lambda x, w, eps: x.mean(-1), "shape"),
         (lambda x, w, eps: x.softmax(-1), "mean of squares"),

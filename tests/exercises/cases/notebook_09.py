@@ -277,7 +277,6 @@ WRONG = {
         (lambda states, mask: (states - 1e9 * (1 - mask[..., None])).amax(dim=1), "the largest"),
         (lambda states, mask: unit(pooled(states, mask)), "These vectors have length 1. Return"),
         (lambda states, mask: pooled(states, mask).detach(), "gradients do not flow back"),
-        (lambda states, mask: pooled(states, mask).double(), "keep their dtype"),
         (lambda states, mask: (states * mask[..., None]).mean(dim=2), "shape"),
         (lambda states, mask: pooled(states, mask)[:1], "shape"),
         (lambda states, mask: states[mask == 1].mean(dim=0), "shape"),

@@ -141,12 +141,6 @@ def across_masked_late(attention, hidden_states, source, source_mask=None):
     return output, weights if source_mask is None else weights * source_mask[:, None, None]
 
 
-def across_in_place(attention, hidden_states, source, source_mask=None):
-    result = across(attention, hidden_states, source, source_mask)
-    hidden_states.zero_()
-    return result
-
-
 def lessons(texts, start, pad):
     given = torch.cat([torch.full_like(texts[:, :1], start), texts[:, :-1]], dim=1)
     return given, texts.masked_fill(texts == pad, -100)
@@ -169,12 +163,6 @@ def lessons_not_shifted(texts, start, pad):
     return given, given.masked_fill(given == pad, -100)
 
 
-def lessons_in_place(texts, start, pad):
-    result = lessons(texts, start, pad)
-    texts[texts == pad] = -100
-    return result
-
-
 def min_p(logits, p):
     shares = logits.softmax(dim=-1)
     kept = shares * (shares >= p * shares.max())
@@ -190,12 +178,6 @@ def min_p_in_a_loop(logits, p):
     shares = logits.softmax(dim=-1).tolist()
     kept = [share if share >= p * max(shares) else 0.0 for share in shares]
     return [share / sum(kept) for share in kept]
-
-
-def min_p_in_place(logits, p):
-    result = min_p(logits, p)
-    logits[result == 0] = -torch.inf
-    return result
 
 
 def cut_by(limit):
@@ -249,7 +231,6 @@ WRONG = {
         (lambda a, h, s, m=None: across(a, h, s, torch.tensor([[1] * 3 + [0] * 2] * 2) if m is None else m), "Without"),
         (lambda a, h, s, m=None: across(a, h, s.detach(), m), "gradient of source is missing"),
         (across_with_fixed_weights, "gradient of hidden_states is missing"),
-        (across_in_place, "Your function changes its input in"),
         (lambda a, h, s, m=None: None, "Your function returns None. Does it"),
     ],
     "12.3": [
@@ -285,7 +266,6 @@ WRONG = {
         (lambda t, start, pad: lessons(t, start, pad)[::-1], "The input contains −100. Return the"),
         (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
         (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
-        (lessons_in_place, "Your function changes its input in"),
         (lambda *given: [one.tolist() for one in lessons(*given)], "torch tensor"),
         (lambda *given: [one.float() for one in lessons(*given)], "The input should be ids, which"),
         (lambda *given: (lessons(*given)[0], lessons(*given)[1].double()), "F.cross_entropy takes no"),
@@ -311,7 +291,6 @@ WRONG = {
         (cut_by(lambda logits, shares, p: shares < shares.max() - p), "largest share minus p"),
         (cut_by(lambda logits, shares, p: shares >= p * shares.max()), "below the limit"),
         (lambda logits, p: min_p(logits, p)[:2], "shape"),
-        (min_p_in_place, "Your function changes its input in"),
         (lambda logits, p: None, "Your function returns None. Does it"),
     ],
 }

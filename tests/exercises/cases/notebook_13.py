@@ -70,12 +70,6 @@ def put_back_over_ones(packed, attention_mask):
     return put_back(packed, attention_mask) + (attention_mask[:, :, None] == 0)
 
 
-def put_back_and_clear(packed, attention_mask):
-    result = put_back(packed, attention_mask)
-    attention_mask.zero_()
-    return result
-
-
 def signed(weights, largest=127, turn=torch.round, dim=1, least=1e-30):
     top = weights.abs().amax(dim=dim, keepdim=True) if dim is not None else weights.abs().max()
     scales = top / largest
@@ -181,7 +175,6 @@ WRONG = {
         (lambda p, m: put_back(p, m) + 1e-6 * (m[:, :, None] == 0), "zero"),
         (put_back_of_width_2, "shape"),
         (lambda p, m: put_back(p.half(), m).to(p.dtype), "The result loses the precision of"),
-        (put_back_and_clear, "in place"),
         (lambda p, m: put_back(p, m).numpy(), "The notebook needs gradients here, which"),
         (lambda p, m: put_back(p, m).tolist(), "Return a tensor"),
         (lambda p, m: p.view(1, -1, 2), "shape"),

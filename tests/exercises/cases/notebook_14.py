@@ -73,11 +73,6 @@ def turn_with_wrong_sign(x, positions, base):
     )
 
 
-def turn_in_place(x, positions, base):
-    x[...] = turn(x, positions, base)
-    return x
-
-
 def turn_in_numpy(x, positions, base):
     D = x.shape[-1]
     angles = np.asarray(positions)[:, None] * base ** (-np.arange(0, D, 2) / D)
@@ -165,7 +160,6 @@ WRONG = {
         (lambda x, p, base: turn(x, torch.deg2rad(p), base), "The angles are already in radians"),
         (lambda x, p, base: turn(x, torch.rad2deg(p), base), "cos and sin take radians. Do"),
         (lambda x, p, base: rotary(x, p, base), "This is the notebook's `rotary`, or"),
-        (turn_in_place, "in place"),
         (lambda x, p, base: turn(x, p, base, kind=torch.float16), "float16 is too coarse"),
         (lambda x, p, base: turn(x, p, base, kind=x.dtype), "and sines in float32 for every"),
         (turn_with_wrong_sign, "keeps lengths"),
