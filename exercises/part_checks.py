@@ -21,7 +21,7 @@ BYPASSED = (
     "or its .forward skips the hooks with which notebook 10 records and silences heads."
 )
 VOCAB = ("fly", "flies", "fl", "##ies", "##y", "##ing", "f", "##l", "##i", "##e", "##s", "##n", "##g", "l", "é")
-WORDS = ("flies", "flying", "fly", "flyies", "lies", "f", "é", "flé", "x", "flix", "nf", "flieslies", "lgnies")
+EXAMPLES = ("flies", "flying", "fly", "flyies", "lies", "f", "é", "flé", "x", "flix", "nf", "flieslies", "lgnies")
 
 
 def try_part(name: str, function: Callable) -> None:
@@ -37,7 +37,7 @@ def part_hint(situation: str, problem: str) -> Hint:
 def try_word_pieces(name: str, function: Callable) -> None:
     """Compare words of known and unknown pieces with ours."""
     vocab = {piece: number for number, piece in enumerate(VOCAB)}
-    for word in WORDS:
+    for word in EXAMPLES:
         given = dict(vocab)
         found, wanted = function(word, given), word_pieces(word, vocab)
         expect(given == vocab, "Your function changes the vocabulary. Work on a copy of what you need.")
@@ -189,7 +189,7 @@ def benchmark_pair(name: str, function: Callable) -> tuple[Callable, Callable]:
     """Return two functions to time, ours and the part, on an input of realistic size."""
     if name == "word_pieces":
         vocab = {piece: number for number, piece in enumerate(VOCAB)}
-        return tuple(lambda cut=cut: [cut(word, vocab) for word in 20 * WORDS] for cut in (word_pieces, function))
+        return tuple(lambda cut=cut: [cut(word, vocab) for word in 20 * EXAMPLES] for cut in (word_pieces, function))
     if name == "rename_weight":
         names = [f"encoder.layer.{number}.attention.self.query.weight" for number in range(200)]
         return tuple(lambda rename=rename: [*map(rename, names)] for rename in (rename_weight, function))

@@ -1,6 +1,6 @@
 """Grade the hand-ins of a class: `cells` finds the answers, `child` judges them, `process` limits it, `report` writes.
 
-Grading detects no cheating, and hand-ins run with your rights: docs/TEACHING.md shows a container, and nbgrader.
+Grading does not detect cheating, and hand-ins run with your permissions: see docs/TEACHING.md for containers.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ def grade(
     """Grade the hand-ins and return a row for each, in their order; Ctrl-C returns what is known so far.
 
     `save` gets all rows first, and again after each hand-in. `accepted` are pairs of a name and an exercise that gets
-    its points whatever its check says. ValueError if the notebook has no exercises, or for an unknown pair.
+    its points whatever the verdict. ValueError if the notebook has no exercises, or for an unknown pair.
     """
     grader, hand_ins = Grader(original, **limits), row_names(paths)
     rows = {name: Row(name, dict.fromkeys(grader.exercises, ("not graded", "not graded yet."))) for name in hand_ins}
@@ -39,7 +39,7 @@ def grade(
         if name not in rows or number not in grader.exercises:
             known = f"exercises {', '.join(grader.exercises)}" if name in rows else f"names {', '.join(rows)}"
             raise ValueError(f"{name}:{number} cannot be accepted: there are the {known}")
-    save(list(rows.values()))  # fails now, not after minutes, if the place cannot be written
+    save(list(rows.values()))  # fails now, rather than after minutes, if the files cannot be written
     shown = published(original)
     with mock.patch.dict(os.environ, QUIET), ThreadPoolExecutor(processes) as pool:
         futures = [pool.submit(grader.grade, row, hand_ins[name]) for name, row in rows.items()]
@@ -49,7 +49,9 @@ def grade(
                 for number in (number for name, number in accepted if name == row.name):
                     row.accept(number)
                 compare_rows(list(rows.values()), shown)
-                with contextlib.suppress(OSError):  # as for a table that is open in Excel: the last saving reports it
+                with contextlib.suppress(
+                    OSError
+                ):  # such as for a table that is open in Excel: the last save reports it
                     save(list(rows.values()))
         except KeyboardInterrupt:
             pass

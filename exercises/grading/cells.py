@@ -1,4 +1,4 @@
-"""Find the answers in a hand-in, the cells that they need, and code that others have, too. Nothing is run here."""
+"""Find the answers in a hand-in, the cells that they need, and code shared with others, without running anything."""
 
 import ast
 import contextlib
@@ -17,7 +17,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = re.compile(r"""\bcheck\(\s*["']([\d.]+)["']""")
-# magics that only measure, which hide from Python what is in their cell or line
+# magics that only measure, but hide the code in their cell or line from Python
 CELL_MAGIC = re.compile(r"\A\s*%%(?:time|timeit|capture|prun)\b.*")
 LINE_MAGIC = re.compile(r"^([ \t]*)%(?:time|timeit|prun|memit)\b[ \t]*(?:-\w+(?:[ \t]+\d+)?[ \t]+)*", re.MULTILINE)
 MODULES = {"torch", "nn", "F", "np", "plt", "math", "random"}  # a call of one of their functions changes no name

@@ -1,4 +1,4 @@
-"""The process of one hand-in: it reads the notebook, runs its answers in the original, and has them checked."""
+"""Grade one hand-in in its own process: read the notebook, run its answers in the original, and check them."""
 
 import contextlib
 import json
@@ -14,14 +14,14 @@ from IPython.core.interactiveshell import InteractiveShell
 import exercises
 from exercises.grading import cells
 
-MAX_WORDS = 1000  # letters: the text of an error may be a whole tensor
-MAX_BYTES = 200_000_000  # of a file that a hand-in writes
+MAX_WORDS = 1000  # characters: the text of an error may be a large tensor
+MAX_BYTES = 200_000_000  # the largest file that a hand-in may write
 
 
 def work(original: Path, hand_in: Path, without: list[str], results: Path) -> None:
-    """Judge a hand-in without some exercises, in a folder of its own; `results` gets a line of JSON for each message.
+    """Grade a hand-in without some exercises, in its own folder; `results` gets a line of JSON for each message.
 
-    The student's code runs in a child of this process where the system can fork: it may kill its parent.
+    Where the system can fork, the student's code runs in a child of this process, because it may kill its parent.
     """
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C stays with the grader, and signals to its own group with the hand-in
@@ -54,7 +54,7 @@ def work(original: Path, hand_in: Path, without: list[str], results: Path) -> No
 
 
 def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> None:
-    """Run the original's cells with a student's answers in their places, and send the words of each check."""
+    """Run the original's cells with a student's answers in place, and send the verdict of each check."""
     given, handed_in = cells.read_cells(original), cells.read_cells(hand_in)
     asked = {cell.number: cell for cell in given if cell.number}
     checked = [number for cell in handed_in for number in cells.CHECK.findall(cell.source)]
@@ -87,7 +87,7 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
 
 
 def check_words(number: str, answered: dict, error: BaseException | None) -> str:
-    """Return what `check` says of an answer, or why there is none."""
+    """Return the verdict on an answer, or why there is none."""
     if number in answered:
         try:
             return exercises.verdict(exercises.find_check(number), answered[number])

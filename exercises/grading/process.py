@@ -1,4 +1,4 @@
-"""Run each hand-in in a process with limits. Whatever goes wrong there becomes the verdict of its row."""
+"""Run each hand-in in a process with limits. Any failure there becomes the verdict of its row."""
 
 import contextlib
 import json
@@ -20,8 +20,8 @@ from exercises.grading import cells
 from exercises.grading.child import MAX_WORDS, work
 from exercises.grading.report import Row
 
-START_UP = 300  # seconds in which a process must have imported what it needs, on a busy machine
-MAX_RESULTS = 2**20  # bytes that are read of what a process writes
+START_UP = 300  # seconds for the imports of a process, on a busy machine
+MAX_RESULTS = 2**20  # bytes read from the messages of a process
 PRELOADED = ["exercises.grading.child", "exercises.parts", "transformers.models.bert.modeling_bert", "views"]
 
 
@@ -36,7 +36,7 @@ class Grader:
         for number in self.exercises:
             find_check(number)
         self.stopping = threading.Event()
-        # only Linux forks safely: there a process begins with the imports done
+        # only Linux forks safely, and there a process starts with its imports done
         self.context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
         if sys.platform == "linux":
             self.context.set_forkserver_preload(PRELOADED)
@@ -64,7 +64,7 @@ class Grader:
                 if not stopped or at == "" or at in without:
                     break
                 without.append(at)
-        except Exception as error:  # it wrote what is not expected, or its process could not be started
+        except Exception as error:  # it wrote unexpected messages, or its process could not be started
             row.stop(self.exercises, f"it cannot be graded ({type(error).__name__}: {error})"[:MAX_WORDS])
         return row
 
@@ -72,7 +72,7 @@ class Grader:
         """Run a hand-in in a process, and return its messages and what ended it."""
         with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             results = Path(folder) / "results"
-            with results.open("w+b") as file:  # whatever a hand-in puts in its place, this file is read
+            with results.open("w+b") as file:  # stays open, because a hand-in may replace it
                 process = self.context.Process(target=work, args=(self.original, path, without, results))
                 process.start()
                 try:
@@ -82,7 +82,7 @@ class Grader:
                 return read_messages(file), stopped
 
     def wait(self, process: BaseProcess, file: BinaryIO) -> str:
-        """Wait for a process, and return what it takes too much of, or that it has ended."""
+        """Wait for a process, and return which limit it exceeded, or that it has ended."""
         seconds, count, since = START_UP, 0, time.monotonic()
         latest = since + START_UP + self.seconds * 2 * len(self.exercises)
         while process.is_alive() and not self.stopping.is_set():
@@ -99,7 +99,7 @@ class Grader:
 
 
 def read_messages(file: BinaryIO) -> list[list]:
-    """Return the messages in a file, and leave out what is none."""
+    """Return the messages in a file, without invalid lines."""
     file.seek(0)
     messages = []
     for line in file.read(MAX_RESULTS).splitlines():
@@ -115,7 +115,7 @@ def tree(process: BaseProcess) -> list[psutil.Process]:
 
 
 def end(process: BaseProcess) -> None:
-    """Kill a process, what it has started, and what is left of its group."""
+    """Kill a process, its descendants and the rest of its group."""
     with contextlib.suppress(psutil.Error):
         for each in tree(process):
             with contextlib.suppress(psutil.Error):

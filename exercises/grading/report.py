@@ -1,4 +1,4 @@
-"""Report the grades of a class: a table, a CSV file for Canvas, Moodle or a spreadsheet, and a letter for each row."""
+"""Report the grades of a class as a table, a CSV file for Canvas, Moodle or a spreadsheet, and a letter per row."""
 
 import os
 import re
@@ -11,19 +11,19 @@ import pandas as pd
 from exercises import CORRECT, POINTS
 from utils.support.files import write_file
 
-MAX_NAMES = 5  # of those with the same answer
-KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopped"}  # by how their words begin
+MAX_NAMES = 5  # names listed for the same answer
+KINDS = {CORRECT: "correct", "not attempted": "not attempted", "stopped": "stopped"}  # by the start of the verdict
 SIGNS = {"not yet": "0", "not attempted": "·", "stopped": "!", "not graded": "?"}
 LEGEND = "0 not yet correct   · not attempted   ! stopped, see below   ? not graded"
 
 
 def printable(text: str) -> str:
-    """Return a text on one line, without what would steer a terminal or cannot be saved."""
+    """Return a text on one line, without control characters and unpaired surrogates."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def letter_name(name: str) -> str:
-    """Return the file name of a row's letter, in the letters that every system takes, lower case like some of them."""
+    """Return the file name of a row's letter, valid on every system, in lower case because some ignore case."""
     return re.sub(r'[/\\:*?"<>|]', "_", name).casefold() + ".txt"
 
 
@@ -50,9 +50,9 @@ def row_names(paths: Sequence[Path]) -> dict[str, Path]:
 
 @dataclass
 class Row:
-    """A hand-in: its name, the kind and the words of each verdict, and remarks on the whole.
+    """A hand-in: its name, the kind and text of each verdict, and general remarks.
 
-    The kinds are correct, not yet, not attempted, stopped and not graded. `same` says where an answer was found, too.
+    The kinds are correct, not yet, not attempted, stopped and not graded. `same` lists where else an answer was found.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Row:
         self.remarks += [words] if (words := printable(words)) not in self.remarks else []
 
     def judge(self, number: str, words: str, fingerprints: Sequence[str] = (), reference: str = "") -> None:
-        """Note the words of a check, and which reference implementation is the answer, if one is."""
+        """Record a verdict, and the name of a reference implementation that is the answer."""
         words = printable(words)
         if self.is_open(number):
             self.verdicts[number] = next((KINDS[start] for start in KINDS if words.startswith(start)), "not yet"), words
@@ -108,7 +108,7 @@ class Row:
 
 
 def compare_rows(rows: Sequence[Row], published: dict[str, str]) -> None:
-    """Note of each correct answer where the series shows the same, and which other hand-ins have it."""
+    """Record for each correct answer where the series shows the same, and which other hand-ins have it."""
     for row in rows:
         for number in (number for number in row.fingerprints if row.points(number)):
             looks = row.fingerprints[number]
@@ -118,7 +118,7 @@ def compare_rows(rows: Sequence[Row], published: dict[str, str]) -> None:
 
 
 def as_table(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return a line for each row: points, then the words of each check."""
+    """Return a line for each row: points, then the verdicts."""
     return pd.DataFrame(
         {
             "name": row.name,
@@ -134,13 +134,13 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Write the table, in which no spreadsheet takes a cell for a formula; OSError if that cannot be done."""
+    """Write the table with formulas escaped for spreadsheets; OSError if it cannot be written."""
     table = as_table(rows).map(lambda cell: f"'{cell}" if str(cell)[:1] in tuple("=+-@") else cell)
     write_file(path, "\N{BYTE ORDER MARK}" + table.to_csv(index=False))  # by which Excel recognises UTF-8
 
 
 def report(rows: Sequence[Row]) -> str:
-    """Return the table of points, and below it the words for what is not correct."""
+    """Return the table of points, followed by the verdicts that are not correct."""
     top = {"": "of", **{number: POINTS[number] for number in rows[0].verdicts}}
     table = [top | {"points": sum(list(top.values())[1:])}]
     for row in rows:
@@ -159,7 +159,7 @@ def report(rows: Sequence[Row]) -> str:
 
 
 def write_letters(folder: Path, rows: Sequence[Row]) -> None:
-    """Write a text for each student into a folder: points, what the checks say, and remarks."""
+    """Write a letter for each student to a folder: points, verdicts and remarks."""
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
         lines = [f"{row.name}: {row.total} of {sum(POINTS[number] for number in row.verdicts)} points", ""]

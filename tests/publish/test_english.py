@@ -33,6 +33,7 @@ TESTED += " packing pretraining search statistics token_labels tokenization trai
 SCANNED += [f"tests/reference/test_{name}.py" for name in TESTED.split()]
 SCANNED += ["scripts/*.py", *(f"tests/{name}.py" for name in ("conftest", "helpers", "progress", "texts", "slow/*"))]
 SCANNED += ["tests/browser/[!t]*.py"]
+SCANNED += ["exercises/__*.py", "exercises/[a-m]*.py", "exercises/part*.py", "exercises/grading/*.py"]
 FILES = sorted(path for pattern in SCANNED for path in ROOT.glob(pattern))
 # Quotations: headings, sentences, goals and open questions of notebooks, and messages.
 QUOTED = re.compile(

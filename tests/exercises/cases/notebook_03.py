@@ -448,7 +448,7 @@ WRONG = {
         ),
         (
             wrong_head(weights=lambda self, query, key, mask: query @ key.mT * self.scale(query)),
-            "softmax over the keys is missing",
+            "Softmax over the keys is missing",
         ),
         (wrong_head(scale=lambda self, query: 0.1), "The weights are the softmax over"),
         (wrong_head(masked=hide_with(-8.0)), "with −inf"),
@@ -503,7 +503,7 @@ WRONG = {
         (size_fixed, "must match the size"),
         (attend(hidden=-20.0), "with −inf"),
         (attend(hidden=-50.0), "with −inf"),
-        (lambda *arguments: tuple(part.double() for part in attend()(*arguments)), "the next layer"),
+        (lambda *arguments: tuple(part.double() for part in attend()(*arguments)), "should have the dtype"),
         (mask_altered, "changes its input in place"),
         (lambda *arguments: attend()(*arguments)[0], "two tensors"),
         (lambda *arguments: attend()(*arguments)[::-1], "returned first"),
