@@ -226,7 +226,7 @@ def test_pretrain_learns_from_a_batch_with_one_selected_word(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"learning_rate": 0.0}, r"learning_rate=0\.0 must lie between 0 and inf"),
+        ({"learning_rate": 0.0}, r"learning_rate must be between 0 and inf, got 0\.0"),
         ({"probability": 1.0}, r"probability must be between 0 and 1, got 1\.0"),
         ({"steps": 0}, "steps must be a positive integer, got 0"),
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
