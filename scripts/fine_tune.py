@@ -59,7 +59,7 @@ class TextLabels:
             if own.multiline_rows:
                 self.notes += [f"Rows that span several lines: {own.multiline_rows}. Look for a stray quotation mark."]
             if own.contradicted:
-                self.notes += [f"Texts with conflicting labels: {own.contradicted}. The first label of each is used."]
+                self.notes += [f"Texts with two labels or more: {own.contradicted}. The first label of each is used."]
             if own.rewritten:
                 pairs = ", ".join(f"{old} as {new}" for old, new in own.rewritten.items())
                 self.notes += [f"Labels read as integers: {pairs}"]
@@ -77,7 +77,7 @@ class TextLabels:
             full = (text for text, ids in zip(split.texts, rows, strict=True) if len(ids) == longest)
             truncated += sum(len(tokenizer.encode(text)) > longest for text in full)
         if truncated:
-            self.notes.append(f"Texts truncated to {longest} tokens: {truncated}")
+            self.notes.append(f"Texts longer than {longest} tokens, which are truncated: {truncated}")
 
     def loss(self, model: torch.nn.Module, split: int, batch: Sequence[int]) -> Tensor:
         """Return the summed loss, the number of correct predictions and the number of texts, (3,)."""
@@ -102,7 +102,7 @@ class WordLabels:
         source = f" from {own.columns}" if own.columns else ""
         self.notes = [f"Read {own.words:,} words{source} in {own.texts:,} texts."]
         if own.contradicted:
-            self.notes += [f"Texts that are repeated with other labels: {own.contradicted}. The first labels are used."]
+            self.notes += [f"Texts with different labels: {own.contradicted}. The first labels of each are used."]
         labels = (label for split in own[:3] for _, found in split for label in found)
         self.notes += describe_data(self.splits, self.names, labels)
 
@@ -159,7 +159,7 @@ def most_frequent(names: Sequence[str], labels: Sequence[int]) -> str:
 def accuracy_line(tested: Evaluation, unit: str, *details: str) -> str:
     """Return a line with accuracy and loss."""
     found = ", ".join([f"{tested.accuracy:.1%} of {tested.total:,} {unit}", *details, f"loss {tested.loss:.4f}"])
-    return f"Test accuracy: {found}"
+    return f"Test accuracy {found}"
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -103,7 +103,7 @@ def test_classes_are_matched_by_name(tmp_path, own, run, labels):
     printed = run("--data", own, "--checkpoint", folder, "--epochs", 0, "--save", tmp_path / "again")
     right = "100.0%" if labels[0] == "pos" else "0.0%"
     assert f"Classification head: from {folder}, with the classes {', '.join(labels)}" in printed
-    assert f"Test accuracy: {right} of" in printed
+    assert f"Test accuracy {right} of" in printed
     again = TransformerForSequenceClassification.from_checkpoint(tmp_path / "again")
     assert list(again.config.id2label.values()) == labels
 
@@ -158,7 +158,7 @@ def test_head_is_kept_for_every_form_of_checkpoint_name(tmp_path, own, run, monk
     found.append(run(*common, "--checkpoint", "somebody/model"))
     results = {printed.splitlines()[-1] for printed in found}
     assert len(results) == 1
-    assert "Test accuracy: 100.0%" in results.pop()
+    assert "Test accuracy 100.0%" in results.pop()
 
 
 def test_checkpoint_without_head_gets_new_head(tmp_path, own, run):
@@ -243,11 +243,11 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
     ("rows", "fact"),
     [
         ([f"a b {n},{'usual' if n % 10 else 'rare'}" for n in range(40)],
-         "Most frequent class of the test split: usual (75.0%)\nTest accuracy: "),
+         "Most frequent class of the test split: usual (75.0%)\nTest accuracy "),
         ([f"a b {n},{'yn'[n % 2]}" for n in range(20) for _ in "ab"] + ["a b 0,n"],
-         "Texts with conflicting labels: 1. The first label of each is used."),
+         "Texts with two labels or more: 1. The first label of each is used."),
         ([f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
-         "Texts truncated to 16 tokens: 4\n"),
+         "Texts longer than 16 tokens, which are truncated: 4\n"),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "25 classes: c00 (4), "),
         ([f"a b {n},c{n % 25:02}" for n in range(100)], "c19 (4), and 5 more\n"),
         ([f"a b {n},{('0', '1', '0.0', '1.0')[n % 4]}" for n in range(40)],
@@ -304,7 +304,7 @@ def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):
     model.save(tmp_path / "saved", tiny_tokenizer(), ["z", "O", "B-x", "I-x", "B-y"])
     printed = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0)
     rows = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
-    assert "Test accuracy: 0.0% of" in printed
+    assert "Test accuracy 0.0% of" in printed
     assert (rows["z"][0], rows["z"][3], rows["O"][1]) == ("0.00", "0", "0.00")
 
 

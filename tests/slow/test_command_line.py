@@ -80,7 +80,7 @@ def test_a_saved_classifier_is_measured_with_its_head(trained, tokenizer):
     assert printed.splitlines()[-2:] == alone.splitlines()[-2:]
     model = TransformerForSequenceClassification.from_checkpoint(folder / "one")
     expected = evaluate(model, tokenizer, reviews().test[:41])
-    assert f"Test accuracy: {expected.accuracy:.1%} of 41 texts" in printed
+    assert f"Test accuracy {expected.accuracy:.1%} of 41 texts" in printed
     assert f", loss {expected.loss:.4f}" in printed
 
 
