@@ -181,7 +181,7 @@ def compare_codes(answer, weights: Tensor) -> None:
     expect(R == 1 or not close(scales, same.expand_as(largest), 1e-4), whole)
     hints = {
         "The scales are inverted: the weight is codes · scales.": 127 / largest,
-        "Divide by 127. The code 128 would not fit into 8 bits.": largest / 128,
+        "Divide by 127, because 128 would not fit into 8 bits.": largest / 128,
         "The largest *absolute* value counts: a row's lowest number may be further from 0.": weights.amax(
             dim=1, keepdim=True
         )

@@ -108,7 +108,9 @@ def test_wrong_answer_is_refused_at_two_sizes(number, answer, words):
     def is_refused(size):
         return not verdict(lambda wrapped: function(wrapped, *size), answer).startswith(CORRECT)
 
-    is_part = number in PART_NAMES and words.endswith("is never called")  # required of parts only, whatever the size
+    is_part = number in PART_NAMES and words.endswith(
+        ("is never called", "Remove any detach")
+    )  # required of parts only, whatever the size
     assert is_part or sum(map(is_refused, sizes.values())) >= 2
 
 

@@ -245,7 +245,7 @@ def test_saving_again_replaces_only_the_part(mine):
 def test_unwritable_folder_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setenv("MINE", str(tmp_path / "file"))
-    assert "set MINE to a folder that can be written" in keep("split_heads", RIGHT["split_heads"])
+    assert "Set MINE to a folder that can be written" in keep("split_heads", RIGHT["split_heads"])
 
 
 def test_answer_without_def_is_not_saved(mine):

@@ -321,7 +321,7 @@ WRONG = {
     "1.5": [
         (word_pieces, "the series' own word_pieces"),
         (lambda word, vocab: word_pieces(word, vocab), "still greedy"),
-        (any_way, "Return the least number of pieces"),
+        (any_way, "are enough"),
         (greedy_from_the_right, "the word can be built, but"),
         (two_pieces_then_greedy, "still greedy"),
         (best_of_both_ends, "from the pieces"),
