@@ -833,7 +833,7 @@ VIEW = [
     ("a model's whole output", lambda _: head_view({"attentions": GOOD}, WORDS),
      TypeError, "attention is the whole output of a model: pass its attentions, output.attentions"),
     ("the attentions of generate()", lambda _: model_view((tuple(GOOD), tuple(GOOD)), WORDS),
-     TypeError, "attention has a tuple of layers for each step, as generate() returns them: call the model once"),
+     TypeError, "attention contains tuples of tensors, as in the output of generate(), or in a whole output with"),
     ("words for attention", lambda _: head_view(["a", "b"], WORDS),
      TypeError, "attention must be one tensor per layer ("),
     ("a batch of two texts", lambda _: head_view([torch.ones(2, 3, 4, 4)], WORDS),

@@ -74,8 +74,8 @@ def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Te
         raise ValueError(f"{argument} holds no weights, {tuple(layers)!r:.60}: {NO_WEIGHTS}")
     if any(isinstance(layer, (tuple, list)) and any(isinstance(part, Tensor) for part in layer) for layer in layers):
         raise TypeError(
-            f"{argument} has a tuple of layers for each step, as generate() returns them: call the model once on the "
-            "text that it wrote, with output_attentions=True, or pass the model itself to the view"
+            f"{argument} contains tuples of tensors, as in the output of generate(), or in a whole output with "
+            "return_dict=False: pass the attentions of one call, one tensor per layer, or the model itself"
         )
     try:
         layers = [torch.as_tensor(layer) for layer in layers]

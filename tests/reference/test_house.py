@@ -12,7 +12,7 @@ from tests.helpers import ROOT
 # A module imports only those before it; BUILT in utils/__init__.py says which notebook builds which definition.
 SUPPORT = (
     *("checks", "files", "checkpoint", "weight_names", "vocabulary", "saving", "batches"),
-    *("tables", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook", "onnx"),
+    *("tables", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook", "onnx", "intervals"),
     *("scores", "formatting", "rows", "characters", "vectors"),
 )
 ORDER = (

@@ -410,7 +410,8 @@ def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:
     if ids != set(range(len(ids))) or not has_rows_for(len(ids), vocab_size):
         last = max(ids, default=None)
         sizes = f"{len(ids)} tokens with ids up to {last}, but the model's vocab_size is {vocab_size}"
-        raise ValueError(f"the tokenizer has {sizes}: load both from the same checkpoint")
+        remedy = "load both from the same checkpoint, and look for empty or repeated lines in vocab.txt"
+        raise ValueError(f"the tokenizer has {sizes}: {remedy}")
 
 
 def check_tokenizer(tokenizer, vocab_size: int) -> None:
