@@ -133,7 +133,7 @@ def test_training_stops_at_a_loss_that_is_not_finite(tokenizer, monkeypatch, goo
         return torch.stack([loss * (float("nan") if len(calls) > good_steps else 1), right, total])
 
     monkeypatch.setattr(training, "classification_loss", spoiled)
-    message = rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: train again with a lower"
+    message = rf"the loss is nan at step {good_steps + 1}, with a learning rate of .*: use a lower one"
     with pytest.raises(FloatingPointError, match=message):
         fine_tune(model, tokenizer, TRAIN, VALIDATION, **SETTINGS)
     assert weights_of(model).isfinite().all()
