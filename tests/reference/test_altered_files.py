@@ -1,4 +1,4 @@
-"""Checkpoints whose files were altered are refused, in words, or give the weights they held before."""
+"""Checkpoints with altered files raise a clear error or load the original weights."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def state_or_error(folder: Path) -> dict[str, torch.Tensor] | str:
         return str(error)
 
 
-def test_a_bit_flipped_in_the_header_of_the_weights_is_noticed(folder):
+def test_flipped_header_bit_is_detected_or_harmless(folder):
     weights = folder / "model.safetensors"
     whole = weights.read_bytes()
     wanted = TransformerEncoder.from_checkpoint(str(folder)).state_dict()
@@ -44,20 +44,20 @@ def test_a_bit_flipped_in_the_header_of_the_weights_is_noticed(folder):
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"model_type": "be', b"\xff\xfe{", b'["bert"]'])
-def test_a_damaged_configuration_is_named(folder, damage):
+def test_damaged_config_error_names_file(folder, damage):
     (folder / "config.json").write_bytes(damage)
     with pytest.raises(ValueError, match=r"config\.json .*: download or save it again|has model_type=\"None\""):
         TransformerEncoder.from_checkpoint(str(folder))
 
 
-def test_weights_and_configuration_of_different_models(folder):
+def test_weights_and_config_of_different_models_are_rejected(folder):
     config = json.loads((folder / "config.json").read_text("utf-8"))
     (folder / "config.json").write_text(json.dumps(config | {"hidden_size": 24, "num_attention_heads": 2}))
     with pytest.raises(ValueError, match=r"weights do not fit the configuration; mis-shaped: .*\(50, 12\)"):
         TransformerEncoder.from_checkpoint(str(folder))
 
 
-def test_another_whole_model_in_the_embedded_ones_place(folder, monkeypatch):
+def test_other_model_in_place_of_embedded_one_is_rejected(folder, monkeypatch):
     package = folder.parent / "swapped"
     shutil.copytree(folder, package / "model")
     (package / "__init__.py").touch()

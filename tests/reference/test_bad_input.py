@@ -1,4 +1,4 @@
-"""Every case of the table in tests/bad_input.py, and the summary of it in CONTRIBUTING.md."""
+"""Every case in tests/bad_input.py behaves as listed, and CONTRIBUTING.md contains their summary."""
 
 import shutil
 
@@ -19,7 +19,7 @@ def checkpoint(tmp_path_factory):
 
 @pytest.fixture
 def folder(checkpoint, tmp_path, monkeypatch):
-    """A copy of the tiny checkpoint, to be damaged."""
+    """Copy the tiny checkpoint, so that a case can damage it."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr(plt, "show", lambda: None)
     with mpl.rc_context({"backend": "agg"}):
@@ -28,7 +28,7 @@ def folder(checkpoint, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.group}: {case.given}"[:90])
-def test_it_is_taken_right_or_refused_in_words(case, folder):
+def test_case_succeeds_or_raises_clear_error(case, folder):
     if case.error is None:
         assert case.call(folder) is True
         return
@@ -38,10 +38,10 @@ def test_it_is_taken_right_or_refused_in_words(case, folder):
     assert caught.type in (ValueError, TypeError, OSError, FileNotFoundError, MemoryError)
 
 
-def test_there_are_enough_and_no_two_alike():
+def test_cases_are_numerous_and_unique():
     assert len(CASES) >= 150
     assert len({(case.group, case.given) for case in CASES}) == len(CASES)
 
 
-def test_contributing_says_what_the_table_holds():
+def test_contributing_contains_summary_of_cases():
     assert summary() in (ROOT / "CONTRIBUTING.md").read_text("utf-8"), "run `python -m tests.bad_input`"

@@ -1,4 +1,4 @@
-"""Batches hold every row once, pad little, and leave a model's modes as they were."""
+"""Batches contain every row once with little padding, and inference restores a model's modes."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ from views import neuron_view
 # Ids
 
 
-def test_ids_by_our_tokenizer_and_the_official_one(tokenizer, official_tokenizer):
+def test_token_ids_are_equal_for_our_and_official_tokenizer(tokenizer, official_tokenizer):
     texts = ["A fine film !", "the bark of a palm tree " * 200, "ok"]
     ours = token_ids(texts, tokenizer, 512)
     assert ours == token_ids(texts, official_tokenizer, 512)
@@ -41,12 +41,12 @@ def test_ids_by_our_tokenizer_and_the_official_one(tokenizer, official_tokenizer
         (["fine", 3], TypeError, r"text 1 must be a string, got int"),
     ],
 )
-def test_texts_that_cannot_be_read(texts, error, message):
+def test_token_ids_rejects_invalid_texts(texts, error, message):
     with pytest.raises(error, match=message):
         token_ids(texts, tiny_tokenizer(), 512)
 
 
-def test_ids_for_a_model_are_cut_to_its_positions():
+def test_model_ids_are_truncated_to_positions():
     model, text = TransformerForSequenceClassification(BertConfig(**TINY)), "a b c " * 20
     lengths = [len(model_ids([text], model, tiny_tokenizer(), limit)[0]) for limit in (None, 99, 5, 3)]
     assert lengths == [16, 16, 5, 3]
@@ -64,7 +64,7 @@ def test_collate_pads_to_the_longest():
     assert batch["token_type_ids"].tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
-def test_collate_takes_batches_to_the_device_of_a_model():
+def test_collate_moves_batch_to_model_device():
     model = TransformerForSequenceClassification(BertConfig(**TINY)).to("meta")
     assert {tensor.device for tensor in collate([[5]], device_of(model)).values()} == {torch.device("meta")}
 
@@ -75,7 +75,7 @@ def lengths_of_rows(count: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 31, 32, 33, 500])
-def test_batches_hold_every_row_once(count):
+def test_batches_contain_every_row_once(count):
     rows = lengths_of_rows(count)
     for batches in (list(sorted_batches(rows, 32)), shuffled_batches(rows, 32, seed=3)):
         assert sorted(index for batch in batches for index in batch) == list(range(count))
@@ -103,7 +103,7 @@ def test_shuffled_batches_pad_little_and_depend_on_the_seed():
     assert longest not in (sorted(longest), sorted(longest, reverse=True))
 
 
-def test_a_batch_of_nothing():
+def test_batch_size_must_be_positive():
     with pytest.raises(ValueError, match=r"batch_size must be a positive integer, got 0"):
         next(sorted_batches([[1]], 0))
 
@@ -113,7 +113,7 @@ def test_a_batch_of_nothing():
 
 @pytest.fixture
 def half_frozen() -> TransformerForSequenceClassification:
-    """A model in training mode whose encoder is in evaluation mode, but for its second layer."""
+    """Return a model in training mode whose encoder is in evaluation mode except for its second layer."""
     model = TransformerForSequenceClassification(BertConfig(**TINY)).train()
     model.encoder.eval()
     model.encoder.layers[1].train()
@@ -124,7 +124,7 @@ def modes(model) -> list[bool]:
     return [module.training for module in model.modules()]
 
 
-def test_every_part_gets_its_own_mode_back(half_frozen):
+def test_evaluation_mode_restores_mode_of_each_module(half_frozen):
     before = modes(half_frozen)
     assert len(set(before)) == 2
     with evaluation_mode(half_frozen):
@@ -132,7 +132,7 @@ def test_every_part_gets_its_own_mode_back(half_frozen):
     assert modes(half_frozen) == before
 
 
-def test_every_part_gets_its_own_mode_back_after_an_error(half_frozen):
+def test_evaluation_mode_restores_modes_after_error(half_frozen):
     before = modes(half_frozen)
     with pytest.raises(KeyboardInterrupt), evaluation_mode(half_frozen):
         raise KeyboardInterrupt
@@ -148,7 +148,7 @@ USES = {
 
 
 @pytest.mark.parametrize("name", USES)
-def test_whatever_switches_dropout_off_puts_every_part_back(half_frozen, monkeypatch, name):
+def test_inference_restores_mode_of_each_module(half_frozen, monkeypatch, name):
     before, inside = modes(half_frozen), []
     layer = type(half_frozen.encoder.layers[0])
     forward = layer.forward
@@ -161,7 +161,7 @@ def test_whatever_switches_dropout_off_puts_every_part_back(half_frozen, monkeyp
 
 
 @pytest.mark.parametrize("name", USES)
-def test_and_so_it_does_when_the_model_fails(half_frozen, monkeypatch, name):
+def test_inference_restores_modes_after_error(half_frozen, monkeypatch, name):
     monkeypatch.setattr(half_frozen.encoder.layers[1], "feed_forward", None)
     before = modes(half_frozen)
     with pytest.raises(TypeError):

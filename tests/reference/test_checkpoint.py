@@ -1,4 +1,4 @@
-"""Checkpoints load by name or folder, and what cannot be trusted or built is refused with a reason."""
+"""Checkpoints load by name or folder; altered or unsupported ones are rejected with a reason."""
 
 import json
 import logging
@@ -43,21 +43,21 @@ PREFIXES = ("", "bert.", "model.")  # of a model within one with a head
 
 @pytest.fixture
 def folder(tmp_path):
-    """A saved, randomly initialised BERT with a vocabulary of 30 tokens."""
+    """Save a randomly initialised BERT with a vocabulary of 30 tokens."""
     BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path)
     write_vocabulary(tmp_path, [*tiny_tokenizer(30).vocab])
     return tmp_path
 
 
 def edit_weights(folder, change) -> None:
-    """Rewrite model.safetensors after `change` has altered its dictionary."""
+    """Rewrite model.safetensors after applying `change` to its dictionary."""
     weights = load_file(folder / "model.safetensors")
     change(weights)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def prefix_weights(folder, prefix: str) -> None:
-    """Put something before the name of every weight."""
+    """Add a prefix to the name of every weight."""
     weights = load_file(folder / "model.safetensors")
     save_file({f"{prefix}{name}": weight for name, weight in weights.items()}, folder / "model.safetensors")
 
@@ -90,7 +90,7 @@ def test_reference_model_is_ready_to_compare(folder):
     assert len(model(**batch, output_attentions=True).attentions) == 2
 
 
-def test_the_folder_of_a_checkpoint_holds_all_that_is_needed(folder):
+def test_folder_alone_loads_tokenizer_and_encoder(folder):
     tokenizer = WordPieceTokenizer.from_checkpoint(folder)
     assert tokenizer.encode("A b") == load_tokenizer(folder).encode("A b") == [2, 5, 6, 3]
     assert (len(tokenizer.vocab), tokenizer.lowercase) == (30, True)
@@ -111,14 +111,14 @@ def test_checkpoints_with_heads_load(tmp_path, family):
     assert torch.equal(encoder.embeddings.word_embeddings.weight, wanted)
 
 
-def test_another_family(tmp_path):
+def test_unsupported_model_type_is_rejected(tmp_path):
     RobertaConfig().save_pretrained(tmp_path)
     for load in (load_config, load_reference_model, load_tokenizer, TransformerEncoder.from_checkpoint):
         with pytest.raises(ValueError, match=r'model_type="roberta", which is not supported here'):
             load(str(tmp_path))
 
 
-def test_folder_without_config(tmp_path):
+def test_folder_without_config_is_rejected(tmp_path):
     with pytest.raises(ValueError, match=r"has no config.json.*all-MiniLM-L6-v2"):
         load_config(str(tmp_path))
 
@@ -133,7 +133,7 @@ def test_folder_without_config(tmp_path):
         ({"1_Pooling": None}, r"use the embedded .*"),
     ],
 )
-def test_a_folder_around_a_checkpoint(tmp_path, files, remedy):
+def test_parent_folder_error_names_checkpoint_inside(tmp_path, files, remedy):
     for name, family in files.items():
         (tmp_path / name).mkdir(parents=True)
         content = {"pooling_mode": "mean"} if family is None else {"model_type": family}
@@ -143,14 +143,14 @@ def test_a_folder_around_a_checkpoint(tmp_path, files, remedy):
             load(tmp_path)
 
 
-def test_an_adapter_is_merged_first(tmp_path):
+def test_adapter_must_be_merged_first(tmp_path):
     (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     with pytest.raises(ValueError, match="it is an adapter; merge it into its model"):
         load_config(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["no-such-account/no-such-model", "bert-base-nowhere", "not a name!"])
-def test_unknown_name_or_no_network(name, monkeypatch):
+def test_unknown_name_without_network_raises_os_error(name, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(
         OSError, match=r"not a local folder and could not be downloaded .*all-MiniLM-L6-v2.* or a local folder"
@@ -176,7 +176,7 @@ def test_misshaped_weights(folder):
         load_reference_model(folder)
 
 
-def test_missing_pooler_is_no_problem(folder):
+def test_weights_without_pooler_load(folder):
     edit_weights(folder, drop_pooler)
     assert TransformerEncoder.from_checkpoint(str(folder)).config.hidden_size == 8
 
@@ -202,7 +202,7 @@ def test_truncated_weights(folder):
 
 
 def settings(**changes):
-    """Change settings in config.json."""
+    """Return a function that changes settings in config.json."""
 
     def change(folder):
         path = folder / "config.json"
@@ -212,14 +212,14 @@ def settings(**changes):
 
 
 def renamed(old: str, new: str):
-    """Change a part of every weight's name."""
+    """Return a function that replaces a part of every weight's name."""
     return lambda folder: edit_weights(
         folder, lambda weights: [weights.update({name.replace(old, new): weights.pop(name)}) for name in [*weights]]
     )
 
 
 def add_distances(folder) -> None:
-    """What a BERT with relative positions stores, which transformers 5 does not compute."""
+    """Add the distance table of a BERT with relative positions, which transformers 5 does not support."""
     name = "encoder.layer.1.attention.self.distance_embedding.weight"
     edit_weights(folder, lambda weights: weights.update({name: torch.ones(19, 4)}))
 
@@ -264,7 +264,7 @@ OFFICIAL = {
 
 
 @pytest.mark.parametrize("given", OFFICIAL)
-def test_an_official_model_is_loaded_whole_or_refused(folder, given):
+def test_official_model_loads_completely_or_raises(folder, given):
     change, message = OFFICIAL[given]
     change(folder)
     if message is None:
@@ -278,7 +278,7 @@ def test_an_official_model_is_loaded_whole_or_refused(folder, given):
             load_official(folder, AutoModel)
 
 
-def test_only_the_report_of_weights_is_silent(folder, caplog):
+def test_load_official_silences_only_weight_report(folder, caplog):
     edit_weights(folder, drop_pooler)
     logger = logging.getLogger("transformers")
     logger.addHandler(caplog.handler)
@@ -291,7 +291,7 @@ def test_only_the_report_of_weights_is_silent(folder, caplog):
 
 @pytest.fixture
 def embedded(tmp_path, monkeypatch):
-    """A copy of the embedded checkpoint's folder, which is taken for the package's."""
+    """Copy the embedded checkpoint and load the copy in place of the installed package."""
     source = checkpoint.checkpoint_folder(DEFAULT_CHECKPOINT)
     package = tmp_path / "a_copy_of_the_embedded_checkpoint"
     shutil.copytree(source, package / "model")
@@ -304,7 +304,7 @@ def embedded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", checkpoint.DEFAULT_SHA256)
-def test_an_altered_file_of_the_embedded_checkpoint_is_refused(embedded, name):
+def test_altered_embedded_file_is_rejected(embedded, name):
     content = bytearray((embedded / name).read_bytes())
     content[-1] ^= 1
     (embedded / name).write_bytes(content)
@@ -314,7 +314,7 @@ def test_an_altered_file_of_the_embedded_checkpoint_is_refused(embedded, name):
     assert str(error.value).count("SHA-256") == 1
 
 
-def test_a_file_that_is_missing_from_the_embedded_checkpoint(embedded):
+def test_missing_embedded_file_is_reported(embedded):
     (embedded / "vocab.txt").unlink()
     with pytest.raises(ValueError, match=r"vocab\.txt is missing: reinstall its package"):
         load_tokenizer(DEFAULT_CHECKPOINT)
@@ -328,7 +328,7 @@ def test_embedded_package_not_installed(monkeypatch):
 
 
 @pytest.mark.parametrize("load", [load_tokenizer, WordPieceTokenizer.from_checkpoint])
-def test_no_vocabulary_in_the_folder(tmp_path, load):
+def test_folder_without_vocabulary_is_rejected(tmp_path, load):
     BertConfig(vocab_size=30522).save_pretrained(tmp_path)
     message = r"has 5 tokens with ids up to 4, but the model's vocab_size is 30522|Can't load tokenizer"
     with pytest.raises((ValueError, OSError), match=message):  # older releases of transformers refuse it too
@@ -337,7 +337,7 @@ def test_no_vocabulary_in_the_folder(tmp_path, load):
 
 @pytest.mark.parametrize("load", [load_tokenizer, WordPieceTokenizer.from_checkpoint])
 @pytest.mark.parametrize("size", [29, 31])
-def test_the_vocabulary_of_another_model(folder, load, size):
+def test_vocabulary_of_wrong_size_is_rejected(folder, load, size):
     BertConfig(**SMALL | {"vocab_size": size}).save_pretrained(folder)
     message = f"has 30 tokens with ids up to 29, but the model's vocab_size is {size}: load both"
     with pytest.raises(ValueError, match=message):
@@ -356,7 +356,7 @@ def test_the_vocabulary_of_another_model(folder, load, size):
     ],
     ids=str,
 )
-def test_tokenizer_that_is_not_built(folder, normalizer):
+def test_unsupported_normalizer_is_rejected(folder, normalizer):
     tokenizer = load_tokenizer(folder)
     tokenizer.backend_tokenizer.normalizer = normalizer
     with pytest.raises(ValueError, match=r"has a normalizer that is not supported, .*all-MiniLM-L6-v2"):
@@ -365,7 +365,7 @@ def test_tokenizer_that_is_not_built(folder, normalizer):
 
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("strip_accents", [None, "as case"])
-def test_the_case_is_the_normalizers(folder, lowercase, strip_accents):
+def test_lowercase_setting_comes_from_normalizer(folder, lowercase, strip_accents):
     tokenizer = load_tokenizer(folder)
     accents = strip_accents and lowercase
     tokenizer.backend_tokenizer.normalizer = BertNormalizer(lowercase=lowercase, strip_accents=accents)
@@ -374,7 +374,7 @@ def test_the_case_is_the_normalizers(folder, lowercase, strip_accents):
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "\udcff"])
-def test_a_config_that_ends_too_early_or_was_altered(folder, content):
+def test_truncated_or_invalid_config_is_rejected(folder, content):
     (folder / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
     with pytest.raises(
         ValueError, match=r"config\.json cannot be read .*: download or save it again|has model_type=\"None\""
@@ -383,7 +383,7 @@ def test_a_config_that_ends_too_early_or_was_altered(folder, content):
 
 
 @pytest.mark.parametrize("change", ["post_processor", "max_input_chars_per_word"])
-def test_a_tokenizer_is_compared_by_what_it_does(folder, change):
+def test_tokenizer_with_other_ids_is_rejected(folder, change):
     tokenizer = load_tokenizer(folder)
     parts = json.loads(tokenizer.backend_tokenizer.to_str())
     parts["model"]["vocab"]["##a"] = parts["model"]["vocab"].pop("y")  # so that a long word has pieces

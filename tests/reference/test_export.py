@@ -1,4 +1,4 @@
-"""An ONNX file gives what its model gives, in 8 bits nearly so, and what cannot be a file is refused."""
+"""An ONNX file computes the same results as its model, or nearly so in 8 bits."""
 
 import copy
 
@@ -21,7 +21,7 @@ from utils.support.onnx import INPUTS, OnnxModel, export_onnx
 
 @pytest.fixture(scope="module")
 def small() -> TransformerEncoder:
-    """Random weights large enough that attention looks at some tokens and not at others."""
+    """Return an encoder with random weights large enough for attention to be uneven."""
     torch.manual_seed(0)
     sizes = {"hidden_size": 24, "num_attention_heads": 2, "num_hidden_layers": 2, "intermediate_size": 32}
     return shaken(TransformerEncoder(BertConfig(**sizes, vocab_size=30)), std=0.5)
@@ -32,7 +32,7 @@ EVERYTHING = {"output_attentions": True, "output_hidden_states": True, "output_q
 
 @pytest.fixture
 def run_onnx():
-    """A file's outputs by name, as onnxruntime computes them."""
+    """Return a function that runs a file in onnxruntime and returns its outputs by name."""
     pytest.importorskip("onnxscript", reason="requirements.txt brings what writes ONNX")
     runtime = pytest.importorskip("onnxruntime", reason="requirements.txt brings what runs ONNX")
 
@@ -47,7 +47,7 @@ def run_onnx():
 
 
 def assert_same(found: dict[str, torch.Tensor], wanted: EncoderOutput, mask: torch.Tensor) -> None:
-    """Each output by its name, what each layer gives stacked: 1e-5 of the largest number, 2e-5 at any real token."""
+    """Check each output to within 1e-5 of its largest number, and the last states of real tokens to within 2e-5."""
     given = {name: value for name, value in wanted._asdict().items() if value is not None}
     stacked = {name: torch.stack(value) if isinstance(value, tuple) else value for name, value in given.items()}
     assert [*found] == [*stacked]
@@ -59,7 +59,7 @@ def assert_same(found: dict[str, torch.Tensor], wanted: EncoderOutput, mask: tor
 
 
 @pytest.mark.long
-def test_a_file_gives_what_its_encoder_gives_for_any_texts(small, run_onnx, tmp_path):
+def test_exported_encoder_matches_model(small, run_onnx, tmp_path):
     path = export_onnx(small, tmp_path / "encoder.onnx", **EVERYTHING)
     assert names(tmp_path) == ["encoder.onnx"]
     for lengths in ([7, 4], [5, 5], [9, 2, 5], [1], [2], [512, 1]):
@@ -69,7 +69,7 @@ def test_a_file_gives_what_its_encoder_gives_for_any_texts(small, run_onnx, tmp_
 
 
 @pytest.mark.long
-def test_a_classifier_in_training_mode_is_exported_without_dropout_and_left_in_it(run_onnx, tmp_path):
+def test_export_of_training_classifier_omits_dropout(run_onnx, tmp_path):
     torch.manual_seed(0)
     model = shaken(TransformerForSequenceClassification(BertConfig(**SMALL | {"num_labels": 3}))).train()
     path = export_onnx(model, str(tmp_path / "classifier.onnx"))
@@ -95,21 +95,21 @@ READS = {"is_decoder": True, "add_cross_attention": True}
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_what_is_no_model_of_the_series_is_no_file(model, tmp_path):
+def test_export_rejects_unsupported_models(model, tmp_path):
     message = rf"^a {type(model).__name__} cannot be exported: pass a TransformerEncoder, or a model that has one$"
     with pytest.raises(TypeError, match=message):
         export_onnx(model, tmp_path / "model.onnx")
     assert names(tmp_path) == []
 
 
-def test_a_classifier_gives_logits_only(tmp_path):
+def test_classifier_export_rejects_other_outputs(tmp_path):
     model = TransformerForSequenceClassification(BertConfig(**SMALL))
     message = r"returns only logits, without output_queries_keys: export its \.encoder$"
     with pytest.raises(ValueError, match=message):
         export_onnx(model, tmp_path / "model.onnx", output_queries_keys=True)
 
 
-def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
+def test_failed_export_keeps_existing_file(small, tmp_path, monkeypatch):
     path = tmp_path / "encoder.onnx"
     path.write_text("an older one")
     monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: b"a model")
@@ -119,7 +119,7 @@ def test_a_file_is_written_whole_or_not_at_all(small, tmp_path, monkeypatch):
     assert (names(tmp_path), path.read_text()) == (["encoder.onnx"], "an older one")
 
 
-def test_a_place_that_cannot_be_written_is_named_before_a_model_is_traced(small, tmp_path, monkeypatch):
+def test_export_checks_path_before_tracing(small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: pytest.fail("it was traced"))
     (tmp_path / "file").write_text("mine")
     message = r"encoder\.onnx could not be saved \(.*file.*\): choose a writable folder"
@@ -128,7 +128,7 @@ def test_a_place_that_cannot_be_written_is_named_before_a_model_is_traced(small,
     assert names(tmp_path) == ["file"]
 
 
-def test_a_folder_that_is_not_there_is_made(small, tmp_path, monkeypatch):
+def test_export_creates_missing_folder(small, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.support.onnx.onnx_bytes", lambda *arguments: b"a model")
     export_onnx(small, tmp_path / "new" / "encoder.onnx")
     assert names(tmp_path / "new") == ["encoder.onnx"]
@@ -136,7 +136,7 @@ def test_a_folder_that_is_not_there_is_made(small, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def masked_lm(tmp_path_factory):
-    """A small masked-LM whose table of words is large enough to be stored in 8 bits, and its file."""
+    """Return a small masked-LM with an embedding table large enough for 8 bits, and its exported file."""
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="requirements.txt brings what writes and runs ONNX")
     torch.manual_seed(0)
@@ -145,7 +145,7 @@ def masked_lm(tmp_path_factory):
 
 
 @pytest.mark.long
-def test_a_file_of_a_masked_lm_gives_its_logits_for_any_texts(masked_lm):
+def test_exported_masked_lm_matches_model(masked_lm):
     model, path = masked_lm
     exported = OnnxModel(path)
     for lengths in ([7, 4], [5, 5, 5], [1], [10]):
@@ -158,7 +158,7 @@ def test_a_file_of_a_masked_lm_gives_its_logits_for_any_texts(masked_lm):
 
 
 @pytest.mark.long
-def test_mask_and_token_types_may_be_left_out_of_a_file_too(masked_lm):
+def test_exported_model_takes_ids_alone(masked_lm):
     model, path = masked_lm
     ids = torch.randint(0, 30, (2, 6), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -167,7 +167,7 @@ def test_mask_and_token_types_may_be_left_out_of_a_file_too(masked_lm):
 
 
 @pytest.mark.long
-def test_8_bits_make_a_small_file_whose_results_hardly_move(masked_lm, tmp_path):
+def test_quantized_file_is_smaller_and_almost_as_accurate(masked_lm, tmp_path):
     _, path = masked_lm
     smaller = quantize_onnx(path, tmp_path / "smaller.onnx")
     assert names(tmp_path) == ["smaller.onnx"]
@@ -200,7 +200,7 @@ BAD_BATCHES = [
 
 
 @pytest.mark.long
-def test_a_file_refuses_what_its_model_refuses_and_in_its_words(masked_lm):
+def test_exported_model_raises_same_errors_as_model(masked_lm):
     model, path = masked_lm
     exported = OnnxModel(path)
     for wrong in BAD_BATCHES:
@@ -213,7 +213,7 @@ def test_a_file_refuses_what_its_model_refuses_and_in_its_words(masked_lm):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
-def test_a_file_takes_numbers_and_masks_as_its_model_does(masked_lm, kind):
+def test_exported_model_accepts_same_dtypes_and_masks(masked_lm, kind):
     model, path = masked_lm
     batch = {name: values.to(kind) for name, values in ragged_batch([7, 4]).items()}
     for mask in (batch["attention_mask"], batch["attention_mask"] * 0.5, batch["attention_mask"].bool()):
@@ -232,13 +232,13 @@ def test_a_file_takes_numbers_and_masks_as_its_model_does(masked_lm, kind):
     ],
     ids=str,
 )
-def test_other_precisions_are_no_file(small, dtype, message, tmp_path):
+def test_export_rejects_other_precisions(small, dtype, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         export_onnx(copy.deepcopy(small).to(dtype), tmp_path / "encoder.onnx")
     assert names(tmp_path) == []
 
 
-def test_weights_that_are_no_numbers_are_no_file(small, tmp_path):
+def test_export_rejects_non_finite_weights(small, tmp_path):
     broken = copy.deepcopy(small)
     with torch.no_grad():
         broken.layers[1].attention_norm.bias[0] = torch.nan
@@ -248,7 +248,7 @@ def test_weights_that_are_no_numbers_are_no_file(small, tmp_path):
 
 
 def rewritten(path, folder, change):
-    """A copy of a file of ONNX, once `change` was done to what it holds."""
+    """Return the path of a copy of an ONNX file after applying `change` to its model."""
     import onnx
 
     model = onnx.load_from_string(path.read_bytes())
@@ -259,7 +259,7 @@ def rewritten(path, folder, change):
 
 @pytest.mark.long
 @pytest.mark.parametrize("note", ["x", "", "1e3", "-1", None])
-def test_a_note_that_is_no_number_is_refused(masked_lm, tmp_path, note):
+def test_invalid_size_in_metadata_is_rejected(masked_lm, tmp_path, note):
     def change(model):
         for entry in model.metadata_props:
             if entry.key == "vocab_size":
@@ -273,7 +273,7 @@ def test_a_note_that_is_no_number_is_refused(masked_lm, tmp_path, note):
 
 @pytest.mark.long
 @pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
-def test_a_file_that_leaves_its_numbers_in_another_is_refused(masked_lm, tmp_path, monkeypatch, use):
+def test_external_weights_are_rejected(masked_lm, tmp_path, monkeypatch, use):
     import onnx
 
     monkeypatch.chdir(tmp_path)
@@ -285,14 +285,14 @@ def test_a_file_that_leaves_its_numbers_in_another_is_refused(masked_lm, tmp_pat
     assert names(tmp_path) == ["numbers.bin", "several.onnx"]
 
 
-def test_a_model_of_one_position_is_no_file(tmp_path):
+def test_export_rejects_model_with_one_position(tmp_path):
     model = TransformerEncoder(BertConfig(**SMALL | {"max_position_embeddings": 1}))
     with pytest.raises(ValueError, match="max_position_embeddings must be an integer of at least 2, got 1"):
         export_onnx(model, tmp_path / "encoder.onnx")
 
 
 @pytest.mark.long
-def test_a_file_that_does_not_say_what_its_model_takes_is_refused(masked_lm, tmp_path):
+def test_file_without_metadata_is_rejected(masked_lm, tmp_path):
     path = rewritten(masked_lm[1], tmp_path, lambda model: model.ClearField("metadata_props"))
     message = r"changed\.onnx does not contain the sizes of its model: write it again with export_onnx$"
     with pytest.raises(ValueError, match=message):
@@ -304,7 +304,7 @@ TABLE = "encoder.embeddings.word_embeddings.weight"
 
 @pytest.mark.long
 @pytest.mark.parametrize("change", ["times a million", "times 1e30", "plus 100,000", "times a millionth"])
-def test_a_matrix_that_8_bits_cannot_hold_stays_as_it_is(masked_lm, tmp_path, change):
+def test_quantization_keeps_matrix_outside_float16_range(masked_lm, tmp_path, change):
     changes = {
         "times a million": lambda weights: weights * 1e6,
         "times 1e30": lambda weights: weights * 1e30,
@@ -324,7 +324,7 @@ def test_a_matrix_that_8_bits_cannot_hold_stays_as_it_is(masked_lm, tmp_path, ch
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e8])
-def test_a_matrix_with_a_number_that_8_bits_cannot_hold_is_not_stored_so(value):
+def test_in_eight_bits_returns_none_for_unsuitable_value(value):
     values = np.ones((2, BLOCK), np.float32)
     assert in_eight_bits("table", values) is not None
     values[1, 3] = value
@@ -333,7 +333,7 @@ def test_a_matrix_with_a_number_that_8_bits_cannot_hold_is_not_stored_so(value):
 
 @settings(max_examples=60)
 @given(numbers=st.lists(st.floats(-100, 100, width=32, allow_subnormal=False), min_size=2 * BLOCK, max_size=2 * BLOCK))
-def test_8_bits_are_off_by_little_more_than_half_a_step(numbers):
+def test_8_bit_error_exceeds_half_a_step_only_by_rounding(numbers):
     values = np.float32(numbers).reshape(2, BLOCK)
     codes, scale, lowest = to_eight_bits(values)
     assert (codes.dtype, codes.shape, scale.shape, lowest.shape) == (np.uint8, values.shape, (2, 1), (2, 1))
@@ -343,13 +343,13 @@ def test_8_bits_are_off_by_little_more_than_half_a_step(numbers):
     assert (np.abs(restored - values) <= steps / 2 + float16).all()
 
 
-def test_equal_numbers_in_8_bits_stay_themselves():
+def test_equal_numbers_are_exact_in_8_bits():
     codes, scale, lowest = to_eight_bits(np.full((1, BLOCK), 0.5, np.float32))
     assert (codes * scale + lowest == 0.5).all()
 
 
 @pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
-def test_what_is_no_file_of_onnx(use, tmp_path):
+def test_missing_or_invalid_onnx_file_is_rejected(use, tmp_path):
     for package in ("onnx", "onnxruntime"):
         pytest.importorskip(package, reason="requirements.txt brings what runs ONNX")
     path = tmp_path / "notes.onnx"

@@ -1,4 +1,4 @@
-"""A Hub that is silent or talks nonsense: an end in bounded time, and words that help."""
+"""A Hub that is silent or sends malformed responses causes a clear error within a bounded time."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from utils.support import checkpoint
 
 
 class Hub(BaseHTTPRequestHandler):
-    """A server that answers a status, nonsense or, while `silence` is not set, nothing at all."""
+    """Answer with a status code or raw bytes, or wait without an answer until `silence` is set."""
 
     answer, silence, asked = b"", threading.Event(), []
 
@@ -33,7 +33,7 @@ class Hub(BaseHTTPRequestHandler):
 
 @pytest.fixture(autouse=True)
 def forgotten():
-    """What was fetched is remembered as long as a process lives."""
+    """Clear the download cache, which otherwise lasts as long as the process."""
     checkpoint.download.cache_clear()
     yield
     checkpoint.download.cache_clear()
@@ -41,7 +41,7 @@ def forgotten():
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """Let huggingface_hub talk to a server here, from an empty cache; the class that answers."""
+    """Point huggingface_hub to a local server with an empty cache, and return the handler class."""
     handler = type("OneHub", (Hub,), {"silence": threading.Event(), "asked": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -79,7 +79,7 @@ def head(content: bytes) -> bytes:
         (b"\x00\xff junk\r\n\r\n", "junk|illegal|protocol"),
     ],
 )
-def test_a_hub_that_answers_errors_or_nonsense(hub, answer, reason):
+def test_hub_errors_and_malformed_responses_are_reported(hub, answer, reason):
     hub.answer = answer
     started = time.perf_counter()
     with pytest.raises(
@@ -89,7 +89,7 @@ def test_a_hub_that_answers_errors_or_nonsense(hub, answer, reason):
     assert time.perf_counter() - started < 20
 
 
-def test_a_hub_that_is_silent_is_not_waited_for_without_end(hub, monkeypatch):
+def test_silent_hub_times_out(hub, monkeypatch):
     hub.answer = b"nothing"
     monkeypatch.setattr(checkpoint, "HUB_TIMEOUT", 1)
     started = time.perf_counter()
@@ -98,7 +98,7 @@ def test_a_hub_that_is_silent_is_not_waited_for_without_end(hub, monkeypatch):
     assert time.perf_counter() - started < 20
 
 
-def test_a_name_in_the_cache_needs_no_hub(hub, tmp_path, monkeypatch):
+def test_cached_name_loads_without_hub(hub, tmp_path, monkeypatch):
     hub.answer = b"nothing"
     monkeypatch.setattr(checkpoint, "HUB_TIMEOUT", 0.2)
     repository = tmp_path / "cache" / "models--someone--bert"

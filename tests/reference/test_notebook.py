@@ -1,4 +1,4 @@
-"""What the setup cell of every notebook leaves behind, and that comparisons fail when they should."""
+"""The setup cell prepares every notebook, and comparisons fail above their tolerance."""
 
 import os
 import platform
@@ -39,7 +39,7 @@ from utils.support.notebook import (
 
 @pytest.fixture(autouse=True)
 def settings():
-    """What `start` sets for a whole notebook, set back after a test."""
+    """Restore the settings that `start` changes for a whole notebook."""
     with plt.rc_context(), warnings.catch_warnings(), patch.dict(os.environ):
         yield
     torch.set_printoptions(profile="default")
@@ -57,7 +57,7 @@ def test_start_names_another_checkout(tmp_path, folder, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("folder", [".", "notebooks", "notebooks/solutions", "utils/data"])
-def test_other_checkout_is_none_elsewhere(tmp_path, folder):
+def test_other_checkout_returns_none_elsewhere(tmp_path, folder):
     assert other_checkout(ROOT / folder) is None
     assert other_checkout(tmp_path) is None
 
@@ -66,7 +66,7 @@ def draws() -> list[float]:
     return [random.random(), np.random.rand(), torch.rand(1).item()]  # noqa: NPY002
 
 
-def test_all_generators_are_seeded():
+def test_start_seeds_all_generators():
     def drawn_after(*seed: int) -> list[float]:
         start(*seed)
         return draws()
@@ -76,13 +76,13 @@ def test_all_generators_are_seeded():
 
 
 @pytest.mark.parametrize(("device", "cuda", "wanted"), [("cpu", True, "cpu"), ("", True, "cuda"), ("", False, "cpu")])
-def test_the_environment_chooses_the_device_before_cuda_does(monkeypatch, device, cuda, wanted):
+def test_device_variable_takes_precedence_over_cuda(monkeypatch, device, cuda, wanted):
     monkeypatch.setenv("DEVICE", device)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     assert start() == torch.device(wanted)
 
 
-def test_large_pages_unless_the_reader_has_chosen(monkeypatch):
+def test_start_enables_large_pages_unless_variable_is_set(monkeypatch):
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
     start()
     assert os.environ["THP_MEM_ALLOC_ENABLE"] == "1"
@@ -117,14 +117,14 @@ print(round(before - resident()))
 
 @pytest.mark.long
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc keeps what is freed")
-def test_what_a_cell_has_freed_goes_back_to_the_system():
+def test_memory_freed_by_a_cell_returns_to_system():
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FREED], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     )
     assert int(run.stdout.splitlines()[-1]) > 150  # of 200 MB
 
 
-def test_numbers_and_figures_look_alike_in_every_notebook():
+def test_start_sets_number_format_and_plot_style():
     start()
     assert "0.0001" in str(torch.tensor([1e-4, 1e4]))
     assert plt.rcParams["image.cmap"] == "weights"
@@ -139,7 +139,7 @@ def config_in(folder, **changes) -> str:
 
 
 @pytest.mark.parametrize("least", [True, False])
-def test_a_checkpoint_that_is_large_enough_goes_without_a_word(tmp_path, monkeypatch, capsys, least):
+def test_start_prints_no_warning_for_large_checkpoint(tmp_path, monkeypatch, capsys, least):
     sizes = REQUIRED_SIZES | {"intermediate_size": 1536} if least else {}
     monkeypatch.setenv("CHECKPOINT", config_in(tmp_path, **sizes))
     start()
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_is_large_enough_goes_without_a_word(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("field", REQUIRED_SIZES)
-def test_start_names_a_checkpoint_that_is_too_small(tmp_path, monkeypatch, capsys, field):
+def test_start_warns_about_small_checkpoint(tmp_path, monkeypatch, capsys, field):
     smaller = {"hidden_size": 192, "num_attention_heads": 8}.get(field, REQUIRED_SIZES[field] - 1)
     monkeypatch.setenv("CHECKPOINT", config_in(tmp_path, **{field: smaller}))
     start()
@@ -158,7 +158,7 @@ def test_start_names_a_checkpoint_that_is_too_small(tmp_path, monkeypatch, capsy
     )
 
 
-def test_the_default_checkpoint_is_not_looked_at(monkeypatch, capsys):
+def test_start_does_not_read_default_checkpoint(monkeypatch, capsys):
     monkeypatch.delenv("CHECKPOINT", raising=False)
     monkeypatch.setattr("utils.support.notebook.load_config", lambda checkpoint: pytest.fail("it was read"))
     start()
@@ -166,7 +166,7 @@ def test_the_default_checkpoint_is_not_looked_at(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"model_type": "gpt2"}'])
-def test_a_checkpoint_that_cannot_be_read_is_left_to_the_cell_that_reads_it(tmp_path, monkeypatch, capsys, content):
+def test_start_ignores_unreadable_checkpoint(tmp_path, monkeypatch, capsys, content):
     if content is not None:
         (tmp_path / "config.json").write_text(content)
     monkeypatch.setenv("CHECKPOINT", str(tmp_path))
@@ -174,13 +174,13 @@ def test_a_checkpoint_that_cannot_be_read_is_left_to_the_cell_that_reads_it(tmp_
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_the_largest_difference_is_absolute_and_wants_equal_shapes():
+def test_largest_difference_is_absolute_and_checks_shapes():
     assert largest_difference(torch.tensor([1.0, 2.0]), torch.tensor([1.5, -1.0])) == 3
     with pytest.raises(ValueError, match=r"ours is \(2,\), the official one \(3,\)"):
         largest_difference(torch.zeros(2), torch.zeros(3))
 
 
-def test_a_comparison_prints_the_tolerance_and_no_digit_of_the_difference(capsys):
+def test_compare_prints_tolerance_without_difference(capsys):
     for difference in (0, 4.9e-6, 5.48e-6, 9.9e-6):  # one processor finds one of these, another the other
         compare("weights", torch.tensor([[difference]]), torch.tensor([[0.0]]))
     assert set(capsys.readouterr().out.splitlines()) == {f"{'weights':<30} {'(1, 1)':<18} agree to within 1e-5"}
@@ -190,20 +190,20 @@ def test_a_comparison_prints_the_tolerance_and_no_digit_of_the_difference(capsys
     assert written == ["1e-12", "1e-6", "0.01", "1"]
 
 
-def test_a_comparison_fails_above_its_tolerance():
+def test_compare_fails_above_tolerance():
     for wrong in (1e-4, float("nan")):
         with pytest.raises(AssertionError, match=r"weights: largest difference (1\.00e-04|nan) is above 1e-05"):
             compare("weights", torch.tensor([wrong]), torch.tensor([0.0]))
 
 
-def test_a_finding_is_printed_whether_it_holds_or_not(capsys):
+def test_finding_prints_check_or_cross(capsys):
     finding("head 3 looks back", True)
     finding("head 3 looks back", False)
     finding("head 3 looks back", torch.tensor(True))
     assert capsys.readouterr().out.splitlines() == ["✓ head 3 looks back", "✗ head 3 looks back", "✓ head 3 looks back"]
 
 
-def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there(capsys):
+def test_index_of_falls_back_to_first_word(capsys):
     assert index_of("His", ["[CLS]", "i", "got", "his", "[SEP]"]) == 3
     assert capsys.readouterr().out == ""
     assert index_of("his", ["[CLS]", "i", "see", "[SEP]"]) == 1
@@ -213,12 +213,12 @@ def test_a_word_is_found_among_tokens_and_another_is_followed_if_it_is_not_there
         index_of("his", [])
 
 
-def test_a_name_with_an_accent_is_the_token_the_tokenizer_makes(tokenizer):
+def test_as_token_normalizes_like_tokenizer(tokenizer):
     found = {word: as_token(word, tokenizer) for word in ("José", "Zoë", "Björn", "His", "Unaffable")}
     assert found == {"José": "jose", "Zoë": "zoe", "Björn": "bjorn", "His": "his", "Unaffable": "unaffable"}
 
 
-def test_a_word_that_a_vocabulary_lacks_is_followed_by_its_first_piece(tokenizer, capsys):
+def test_first_piece_of_unknown_word_is_printed(tokenizer, capsys):
     assert first_piece("Flies", tokenizer) == tokenizer.vocab["flies"]
     assert capsys.readouterr().out == ""
     assert first_piece("antidisestablishmentarianism", tokenizer) == tokenizer.vocab["anti"]
@@ -246,7 +246,7 @@ def test_missing_word_is_reported_once_per_run(monkeypatch, capsys):
     assert "“her”" in capsys.readouterr().out
 
 
-def test_a_number_out_of_range_becomes_the_nearest_and_is_told(capsys):
+def test_clamp_returns_nearest_number_and_prints_it(capsys):
     assert [clamp("layer", value, 6) for value in (0, 5)] == [0, 5]
     assert capsys.readouterr().out == ""
     assert [clamp("layer", value, 6) for value in (9, -1, "two", 2.5, None)] == [5, 0, 0, 0, 0]
@@ -309,7 +309,7 @@ def test_validated_prints_what_it_expects(value, instead, takes, capsys):
         ("good", "good"),
     ],
 )
-def test_a_prediction_is_right_within_rounding(prediction, actual, capsys):
+def test_reveal_accepts_prediction_within_rounding(prediction, actual, capsys):
     reveal(prediction, actual)
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}: correct\n"
 
@@ -332,17 +332,17 @@ def test_a_prediction_is_right_within_rounding(prediction, actual, capsys):
         (torch.ones(2, 2), [1.0, 1.0]),
     ],
 )
-def test_a_prediction_that_is_wrong_or_of_another_kind_gets_no_verdict(prediction, actual, capsys):
+def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, capsys):
     reveal(prediction, actual)
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"
 
 
-def test_no_prediction_is_told_so(capsys):
+def test_reveal_reports_missing_prediction(capsys):
     reveal(None, 0.5)
     assert capsys.readouterr().out == "0.5; you predicted nothing: write it above and run both cells again\n"
 
 
-def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
+def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):
     monkeypatch.setattr("utils.support.notebook.PREDICTED", {})
     predictions()
     assert capsys.readouterr().out.startswith("You have predicted nothing yet")
@@ -359,7 +359,7 @@ def test_predictions_are_listed_at_the_end(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", ["views.py", "exercises/__init__.py"])
-def test_a_readers_file_that_hides_a_package_is_named(tmp_path, name, monkeypatch):
+def test_start_names_file_that_hides_a_package(tmp_path, name, monkeypatch):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
     package = name.split("/", maxsplit=1)[0].removesuffix(".py")

@@ -1,4 +1,4 @@
-"""No module is shared: a hook on one layer, or on one model, never fires in another."""
+"""Layers and models share no modules, so a hook on one never fires in another."""
 
 from collections.abc import Callable
 
@@ -42,20 +42,20 @@ MODELS: dict[str, tuple[Callable[[str], nn.Module], Callable[[nn.Module], object
 
 
 def places(model: nn.Module) -> list[nn.Module]:
-    """The module at every place of a model; one that stands at two places is listed twice."""
+    """Return all modules of a model, listing a shared module once per name."""
     return [module for _, module in model.named_modules(remove_duplicate=False)]
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("kind", MODELS)
-def test_no_two_layers_and_no_two_models_share_a_module(kind, name):
+def test_layers_and_models_share_no_modules(kind, name):
     make, _ = MODELS[kind]
     modules = [*places(make(name)), *places(make(name))]
     assert len({id(module) for module in modules}) == len(modules)
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_hook_fires_where_it_was_put_and_nowhere_else(kind):
+def test_hook_fires_only_in_its_own_model(kind):
     make, call = MODELS[kind]
     hooked, other = make("gelu").eval(), make("gelu").eval()
     fired = []
@@ -68,7 +68,7 @@ def test_a_hook_fires_where_it_was_put_and_nowhere_else(kind):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_evaluation_mode_of_one_model_leaves_another_in_training(kind):
+def test_evaluation_mode_does_not_affect_other_models(kind):
     make, _ = MODELS[kind]
     one, other = make("gelu").train(), make("gelu").eval()
     assert all(module.training for module in one.modules())

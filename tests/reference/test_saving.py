@@ -1,4 +1,4 @@
-"""A saved classifier is the same for every reader, and is written completely or not at all, whatever goes wrong."""
+"""A saved classifier loads equally in every library, and is written completely or not at all."""
 
 import errno
 import json
@@ -46,7 +46,7 @@ WHOLE = ["config.json", "model.safetensors", "tokenizer_config.json", "vocab.txt
 
 
 def content(path: Path) -> dict[str, bytes]:
-    """What a file or the files of a folder hold, by name."""
+    """Return the content of a file, or of each file in a folder, by name."""
     return {file.name: file.read_bytes() for file in ([path] if path.is_file() else path.iterdir())}
 
 
@@ -55,7 +55,7 @@ def content(path: Path) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def trained(tokenizer) -> TransformerForSequenceClassification:
-    """A small model that has learned a little."""
+    """Return a small model after a short training."""
     torch.manual_seed(0)
     model = TransformerForSequenceClassification(BertConfig(**REAL))
     examples = Examples(["a good film", "a bad film", "so good", "so bad"] * 10, [1, 0, 1, 0] * 10)
@@ -66,7 +66,7 @@ def trained(tokenizer) -> TransformerForSequenceClassification:
 
 @pytest.fixture(scope="module")
 def before(trained, tokenizer) -> torch.Tensor:
-    """The probabilities of TEXTS before saving, (N, 2): texts of both classes, and none of them at a half."""
+    """Return the probabilities of TEXTS before saving, (N, 2), with both classes among the predictions."""
     labels, probabilities = predict(trained, tokenizer, TEXTS)
     assert set(labels.tolist()) == {0, 1}
     return probabilities
@@ -79,12 +79,12 @@ def folder(trained, tokenizer, tmp_path_factory) -> Path:
     return folder
 
 
-def test_only_the_files_of_a_checkpoint_are_written(folder):
+def test_save_writes_only_checkpoint_files(folder):
     assert names(folder) == WHOLE
     assert names(folder.parent) == ["model"]
 
 
-def test_our_own_classes_read_it(folder, before):
+def test_our_classes_load_saved_model(folder, before):
     model = TransformerForSequenceClassification.from_checkpoint(folder)
     assert not model.training
     assert model.config.name_or_path == str(folder)  # which a view's title takes
@@ -93,7 +93,7 @@ def test_our_own_classes_read_it(folder, before):
     assert torch.equal(labels, before.argmax(dim=-1))
 
 
-def test_transformers_reads_it(folder, before):
+def test_transformers_loads_saved_model(folder, before):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     options = {"output_loading_info": True}
     model, report = AutoModelForSequenceClassification.from_pretrained(folder, **options)
@@ -105,14 +105,14 @@ def test_transformers_reads_it(folder, before):
     assert (logits.softmax(dim=-1) - before).abs().max() <= 1e-5
 
 
-def test_a_pipeline_of_transformers_reads_it_with_the_names_of_the_classes(folder, before):
+def test_transformers_pipeline_returns_saved_class_names(folder, before):
     classify = pipeline("text-classification", str(folder), device="cpu")
     found = classify(TEXTS, truncation=True)
     assert [answer["label"] for answer in found] == [["bad", "good"][label] for label in before.argmax(dim=-1)]
     assert [answer["score"] for answer in found] == pytest.approx(before.amax(dim=-1).tolist(), abs=1e-5)
 
 
-def test_a_tokenizer_that_keeps_the_case_comes_back_so(tmp_path):
+def test_cased_tokenizer_survives_saving(tmp_path):
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "É", "e", "A", "a", "##b", "!", "東", "B"]
     cased = WordPieceTokenizer({token: number for number, token in enumerate(tokens)}, lowercase=False)
     config = BertConfig(**TINY | {"vocab_size": len(tokens)})
@@ -122,7 +122,7 @@ def test_a_tokenizer_that_keeps_the_case_comes_back_so(tmp_path):
     assert AutoTokenizer.from_pretrained(tmp_path).encode("É a Ab! 東 é B") == wanted
 
 
-def test_what_transformers_saved_loads_here(tmp_path):
+def test_classifier_saved_by_transformers_loads(tmp_path):
     torch.manual_seed(0)
     official = BertForSequenceClassification(BertConfig(**TINY, num_labels=4)).eval()
     official.save_pretrained(tmp_path)
@@ -131,7 +131,7 @@ def test_what_transformers_saved_loads_here(tmp_path):
     assert (ours(ids) - official(ids).logits).abs().max() <= 1e-5
 
 
-def test_what_transformers_saved_in_several_files_loads_here(tmp_path):
+def test_sharded_classifier_saved_by_transformers_loads(tmp_path):
     torch.manual_seed(0)
     official = BertForSequenceClassification(BertConfig(**TINY)).eval()
     official.save_pretrained(tmp_path, max_shard_size="8KB")
@@ -145,7 +145,7 @@ def test_what_transformers_saved_in_several_files_loads_here(tmp_path):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
-def test_a_half_precision_config_does_not_reach_the_saved_model(tmp_path):
+def test_model_with_half_precision_config_is_saved_in_float32(tmp_path):
     config = BertConfig(**TINY, torch_dtype=torch.float16)  # the name that transformers 4 and 5 both take
     TransformerForSequenceClassification(config).save(tmp_path / "model", tiny_tokenizer())
     assert BertForSequenceClassification.from_pretrained(tmp_path / "model").dtype == torch.float32
@@ -156,7 +156,7 @@ def test_a_half_precision_config_does_not_reach_the_saved_model(tmp_path):
 
 @pytest.fixture
 def bert(tmp_path, official_tokenizer) -> Path:
-    """A checkpoint as transformers saves one: an encoder without a head, and the official tokenizer."""
+    """Save an encoder without a head and the official tokenizer with transformers."""
     torch.manual_seed(0)
     BertModel(BertConfig(**REAL)).save_pretrained(tmp_path / "bert")
     official_tokenizer.save_pretrained(tmp_path / "bert")
@@ -165,26 +165,26 @@ def bert(tmp_path, official_tokenizer) -> Path:
 
 @pytest.fixture
 def theirs(tmp_path, official_tokenizer) -> Path:
-    """A classifier as transformers saves one."""
+    """Save a classifier and the official tokenizer with transformers."""
     torch.manual_seed(0)
     BertForSequenceClassification(BertConfig(**REAL)).save_pretrained(tmp_path / "theirs")
     official_tokenizer.save_pretrained(tmp_path / "theirs")
     return tmp_path / "theirs"
 
 
-def test_an_official_tokenizer_is_saved_as_ours_is(trained, folder, official_tokenizer, tmp_path):
+def test_official_tokenizer_is_saved_like_ours(trained, folder, official_tokenizer, tmp_path):
     trained.save(tmp_path, official_tokenizer, ["bad", "good"])
     assert content(tmp_path) == content(folder)
 
 
-def test_without_a_tokenizer_the_checkpoints_own_is_saved(bert, tokenizer, tmp_path):
+def test_save_without_tokenizer_uses_checkpoint_vocabulary(bert, tokenizer, tmp_path):
     TransformerForSequenceClassification.from_checkpoint(bert, num_labels=2).save(tmp_path / "one")
     TransformerForSequenceClassification.from_checkpoint(tmp_path / "one").save(tmp_path / "two")
     for place in ("one", "two"):
         assert WordPieceTokenizer.from_checkpoint(tmp_path / place).vocab == tokenizer.vocab
 
 
-def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path):
+def test_loaded_model_can_be_saved_over_itself(trained, tokenizer, tmp_path):
     trained.save(tmp_path, tokenizer)
     first = content(tmp_path)
     TransformerForSequenceClassification.from_checkpoint(tmp_path).save(tmp_path)
@@ -203,15 +203,15 @@ def test_a_loaded_model_is_saved_where_it_came_from(trained, tokenizer, tmp_path
         ("official", r"30522 tokens with ids up to 30521, but the model's vocab_size is 50"),
     ],
 )
-def test_save_refuses_the_tokenizer_of_another_model(tmp_path, official_tokenizer, size, words):
+def test_save_rejects_tokenizer_of_another_model(tmp_path, official_tokenizer, size, words):
     tokenizer = official_tokenizer if size == "official" else size and tiny_tokenizer(size)
     with pytest.raises(ValueError, match=words):
         filled(1.0).save(tmp_path / "model", tokenizer)
     assert names(tmp_path) == []
 
 
-def test_the_tokenizer_that_was_in_the_folder_gives_way(theirs, trained, tokenizer):
-    """Its tokenizer.json would be read before our vocab.txt."""
+def test_save_replaces_existing_tokenizer(theirs, trained, tokenizer):
+    """Check that the old tokenizer.json, which takes precedence over our vocab.txt, is no longer used."""
     swapped = dict(tokenizer.vocab)
     swapped["good"], swapped["bad"] = swapped["bad"], swapped["good"]
     ours = WordPieceTokenizer(swapped)
@@ -221,8 +221,8 @@ def test_the_tokenizer_that_was_in_the_folder_gives_way(theirs, trained, tokeniz
 
 
 @pytest.mark.parametrize("token", ["a ", "a\nb", "a\u3000", "\t", "\u2028", ""])
-def test_a_token_of_white_space_is_saved(tmp_path, token):
-    """bert-base-chinese has U+2028, which vocab.txt cannot hold."""
+def test_whitespace_token_survives_saving(tmp_path, token):
+    """Check tokens such as U+2028, which bert-base-chinese has and vocab.txt cannot store."""
     vocab = dict(tiny_tokenizer().vocab)
     vocab[token] = vocab.pop("z")
     for lowercase in (True, False):
@@ -233,7 +233,7 @@ def test_a_token_of_white_space_is_saved(tmp_path, token):
         assert (ours.vocab["[UNK]"] in ours.encode("A b")) is not lowercase
 
 
-def test_a_vocabulary_that_comes_back_changed_is_refused(tmp_path):
+def test_vocabulary_that_cannot_be_restored_is_rejected(tmp_path):
     vocab = tiny_tokenizer().vocab | {"last": 60}  # no line of vocab.txt for the ids before
     with pytest.raises(ValueError, match=r"the token 'last' cannot be stored"):
         write_vocabulary(tmp_path, vocab, True, 16)
@@ -242,7 +242,7 @@ def test_a_vocabulary_that_comes_back_changed_is_refused(tmp_path):
 # One checkpoint, one meaning
 
 
-def test_a_saved_classifier_comes_back_whole_or_with_a_new_head(tmp_path):
+def test_saved_classifier_loads_complete_or_with_new_head(tmp_path):
     torch.manual_seed(0)
     model = TransformerForSequenceClassification(BertConfig(**TINY, num_labels=3)).eval()
     model.save(tmp_path, tiny_tokenizer(), ["b", "a", "c"])
@@ -258,7 +258,7 @@ def test_a_saved_classifier_comes_back_whole_or_with_a_new_head(tmp_path):
 
 
 @pytest.mark.parametrize("head", ["encoder", "masked LM"])
-def test_without_a_head_the_error_says_how_to_get_one(tmp_path, head):
+def test_missing_head_error_suggests_num_labels(tmp_path, head):
     FOREIGN[f"a{'n' * (head == 'encoder')} {head}"](tmp_path)
     words = r"has no weights for this model's head \(classifier…\): pass num_labels=2 for a new, untrained one"
     with pytest.raises(ValueError, match=words):
@@ -269,7 +269,7 @@ def test_without_a_head_the_error_says_how_to_get_one(tmp_path, head):
 # The names of the classes
 
 
-def test_names_of_classes_are_kept(tmp_path):
+def test_class_names_survive_saving(tmp_path):
     filled(1.0).save(tmp_path, tiny_tokenizer(), ["no", "yes"])
     TransformerForSequenceClassification.from_checkpoint(tmp_path).save(tmp_path)
     config = TransformerForSequenceClassification.from_checkpoint(tmp_path).config
@@ -283,7 +283,7 @@ def test_names_of_classes_are_kept(tmp_path):
         *({"a", "b"}, frozenset("ab"), {"a": 0, "b": 1}, {0: "a", 1: "b"}, iter("ab")),  # of no order, or another
     ],
 )
-def test_names_that_do_not_fit_the_classes(tmp_path, labels):
+def test_invalid_class_names_are_rejected(tmp_path, labels):
     words = rf"labels={re.escape(repr(labels))} must be a list of 2 different names, in the order of the classes"
     with pytest.raises(ValueError, match=words):
         filled(1.0).save(tmp_path / "model", tiny_tokenizer(), labels)
@@ -307,7 +307,7 @@ def alone(name: str):
 
 
 def model_and(name: str, make):
-    """Make a model in whose folder one name is something else."""
+    """Return a function that saves a model and replaces one name in its folder."""
 
     def make_both(folder: Path) -> None:
         filled(1.0).save(folder, tiny_tokenizer())
@@ -338,12 +338,12 @@ if os.name != "nt":  # as in the Hub's cache
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """What all files below a folder hold, links followed."""
+    """Return the content of all files below a folder, following links."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("found", FOREIGN)
-def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path, found):
+def test_save_refuses_foreign_folder(tmp_path, found):
     folder = tmp_path / "model"
     folder.mkdir()
     FOREIGN[found](folder)
@@ -353,7 +353,7 @@ def test_a_folder_that_is_not_ours_is_never_replaced(tmp_path, found):
     assert everything(tmp_path) == before
 
 
-def test_a_folder_that_somebody_fills_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+def test_save_refuses_folder_filled_concurrently(tmp_path, monkeypatch):
     filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     real = os.fsync
 
@@ -381,7 +381,7 @@ def test_save_leaves_neighbours_alone(tmp_path):
     assert sum(path.read_text() == "mine" for path in tmp_path.glob("*/thesis.txt")) == 4
 
 
-def test_current_folder_is_filled_and_not_replaced(tmp_path, monkeypatch):
+def test_save_fills_empty_current_folder_but_never_replaces_it(tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     monkeypatch.chdir(tmp_path / "model")
     filled(1.0).save(".", tiny_tokenizer())
@@ -392,7 +392,7 @@ def test_current_folder_is_filled_and_not_replaced(tmp_path, monkeypatch):
 
 
 @unix_only
-def test_a_saved_folder_can_be_read_by_whom_the_system_lets(tmp_path):
+def test_saved_files_have_default_permissions(tmp_path):
     filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     (tmp_path / "plain").mkdir()
     assert (tmp_path / "model").stat().st_mode == (tmp_path / "plain").stat().st_mode
@@ -401,7 +401,7 @@ def test_a_saved_folder_can_be_read_by_whom_the_system_lets(tmp_path):
     assert len(modes) == 1
 
 
-def test_a_classifier_of_transformers_may_be_saved_over(theirs):
+def test_save_replaces_classifier_of_transformers(theirs):
     model = TransformerForSequenceClassification.from_checkpoint(theirs)
     model.save(theirs)
     assert names(theirs) == WHOLE
@@ -410,7 +410,7 @@ def test_a_classifier_of_transformers_may_be_saved_over(theirs):
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value):
+def test_save_refuses_non_finite_weights(tmp_path, value):
     filled(1.0).save(tmp_path, tiny_tokenizer())
     before = content(tmp_path)
     broken = filled(2.0)
@@ -425,13 +425,13 @@ def test_weights_that_are_no_numbers_do_not_replace_a_good_model(tmp_path, value
 # Loading what is not whole
 
 
-def test_no_folder(tmp_path):
+def test_loading_missing_folder_raises_os_error(tmp_path):
     with pytest.raises(OSError, match=r"nowhere\" is not a local folder and could not be downloaded"):
         TransformerForSequenceClassification.from_checkpoint(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
-def test_a_half_written_folder(tmp_path, name):
+def test_incomplete_folder_is_rejected(tmp_path, name):
     filled(1.0).save(tmp_path, tiny_tokenizer())
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
@@ -442,7 +442,7 @@ def test_a_half_written_folder(tmp_path, name):
         TransformerForSequenceClassification.from_checkpoint(tmp_path)
 
 
-def test_a_folder_whose_parts_disagree(tmp_path):
+def test_folder_with_inconsistent_files_is_rejected(tmp_path):
     filled(1.0).save(tmp_path, tiny_tokenizer())
     config = tmp_path / "config.json"
     settings = json.loads(config.read_text())
@@ -472,13 +472,13 @@ WRITERS = {
 
 
 def write_first(writer: str, path: Path) -> None:
-    """Write what the writer would replace."""
+    """Write an older version for the writer to replace."""
     filled(1.0).save(path, tiny_tokenizer()) if writer in ("classifier", "dry run") else path.write_text("old")
 
 
 @contextmanager
 def full_disk(size: int = 4000):
-    """Let no file grow beyond so many bytes: the system itself refuses, in the middle of a write."""
+    """Limit files to `size` bytes, so that the system itself fails in the middle of a write."""
     import resource
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -491,7 +491,7 @@ def full_disk(size: int = 4000):
 
 @contextmanager
 def breaking_off(owner, name: str, number: int, error: BaseException):
-    """Let the n-th call of a function raise an error."""
+    """Make the n-th call of a function raise an error."""
     real, calls = getattr(owner, name), []
 
     def failing(*arguments, **options):
@@ -526,7 +526,7 @@ MOMENTS = {
 @pytest.mark.parametrize("there", [True, False], ids=["over an old one", "new"])
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_save_that_fails_leaves_what_was_there(tmp_path, trouble, writer, there):
+def test_failed_save_leaves_existing_files_unchanged(tmp_path, trouble, writer, there):
     if there:
         write_first(writer, tmp_path / "saved")
     before = everything(tmp_path)
@@ -539,7 +539,7 @@ def test_save_that_fails_leaves_what_was_there(tmp_path, trouble, writer, there)
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_save_interrupted_between_renames(tmp_path, moment):
+def test_save_interrupted_between_renames_restores_model(tmp_path, moment):
     filled(1.0).save(tmp_path / "model", tiny_tokenizer())
     with pytest.raises((OSError, KeyboardInterrupt)), MOMENTS[moment]():
         filled(2.0).save(tmp_path / "model", tiny_tokenizer())
@@ -568,7 +568,7 @@ WRITERS_OF_ALL_KINDS = WRITERS | {"ONNX": lambda path: export_onnx(ENCODER, path
 
 
 def device(path: Path) -> None:
-    """Make a device of our own that is the same as /dev/null."""
+    """Create a device equivalent to /dev/null."""
     try:
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     except PermissionError:
@@ -596,8 +596,8 @@ PLACES = {
 @unix_only
 @pytest.mark.parametrize("writer", WRITERS_OF_ALL_KINDS)
 @pytest.mark.parametrize("place", PLACES)
-def test_save_refuses_what_it_would_destroy(tmp_path, monkeypatch, place, writer):
-    """Before any work, and for root, too."""
+def test_save_refuses_to_replace_other_file_types(tmp_path, monkeypatch, place, writer):
+    """Check that saving fails before any work starts, even for root."""
     monkeypatch.chdir(tmp_path)  # since a socket's path must be short
     for work in ("utils.support.onnx.onnx_bytes", "utils.support.saving.read_vocabulary"):
         monkeypatch.setattr(work, lambda *arguments: pytest.fail("it was begun"))
@@ -689,8 +689,8 @@ print(json.dumps(found))
 
 
 @pytest.mark.long
-def test_mounts_are_filled_or_refused_before_any_work(tmp_path):
-    """As `docker run -v` and volumes of Kubernetes bring them: folders, and single files."""
+def test_save_fills_empty_mounts_and_refuses_others(tmp_path):
+    """Check mounted folders and single files, as in Docker and Kubernetes."""
     command = ["unshare", "-m", sys.executable, "-W", "ignore", "-c", MOUNTS, str(tmp_path)]
     try:
         subprocess.run([*command[:2], "true"], check=True, capture_output=True)
