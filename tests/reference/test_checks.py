@@ -264,7 +264,7 @@ BAD_CALLS = [
         (
             lambda vocab=vocab, size=size: checks.check_vocabulary_size(vocab, size),
             f"the tokenizer has {len(vocab)} tokens with ids up to {last}, but the model's vocab_size is {size}: "
-            "load both from the same checkpoint",
+            "load both from the same checkpoint, and look for empty or repeated lines in vocab.txt",
         )
         for vocab, last, size in [(VOCAB, 5, 7), (VOCAB | {"b": 7}, 7, 7), (VOCAB, 5, 5), ({}, None, 1)]
     ),

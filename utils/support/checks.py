@@ -204,8 +204,8 @@ def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
 # What goes into the model
 
 
-def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "") -> None:
-    """Raise an error unless this is a dense tensor with values in memory, of the `kind` in `DTYPES`."""
+def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "", *, needs_values: bool = True) -> None:
+    """Raise an error unless this is a dense tensor of the `kind` in `DTYPES`, with values unless only shapes matter."""
     if not isinstance(value, Tensor):
         remedy = remedy or "use torch.tensor([ids]), or **batch for a tokenizer's dictionary"
         raise TypeError(f"{name} must be a tensor, got {type(value).__name__}: {remedy}")
@@ -215,7 +215,7 @@ def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "") -> N
     if value.is_nested or value.layout != torch.strided:
         layout = "a nested one" if value.is_nested else value.layout
         raise ValueError(f"{name} must be a dense tensor, got {layout}: convert it, or pad its rows")
-    if value.is_meta:
+    if needs_values and value.is_meta:
         raise ValueError(
             f"{name} must have values, but a tensor on the device meta has none: create it on a CPU or GPU"
         )
@@ -223,9 +223,9 @@ def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "") -> N
         raise ValueError(f"{name} must contain {content}, got {value.dtype}: convert with .{method}()")
 
 
-def check_ids(name: str, ids: Tensor, size: int | None = None) -> None:
+def check_ids(name: str, ids: Tensor, size: int | None = None, *, needs_values: bool = True) -> None:
     """Raise an error unless ids are integers (B, S), not empty, and below `size`, if it is given."""
-    check_tensor(name, ids, "ids")
+    check_tensor(name, ids, "ids", needs_values=needs_values)
     if ids.dim() != 2 or 0 in ids.shape:
         raise ValueError(f"{name} must be (B, S), got {tuple(ids.shape)}: use ids[None] for a single sentence")
     if size is not None:
@@ -234,15 +234,17 @@ def check_ids(name: str, ids: Tensor, size: int | None = None) -> None:
 
 def check_shapes(input_ids: Tensor, token_type_ids: Tensor, positions: int) -> None:
     """Raise ValueError unless both are integers (B, S), not empty, and not longer than the model's positions."""
-    check_ids("input_ids", input_ids)
-    check_same_shape("token_type_ids", token_type_ids, input_ids.shape, "ids")
+    check_ids("input_ids", input_ids, needs_values=False)
+    check_same_shape("token_type_ids", token_type_ids, input_ids.shape, "ids", needs_values=False)
     if (S := input_ids.size(1)) > positions:
         raise ValueError(f"{S} tokens, but only {positions} positions: tokenize with max_length={positions}")
 
 
-def check_same_shape(name: str, tensor: Tensor, shape: tuple[int, ...], kind: str = "numbers") -> None:
+def check_same_shape(
+    name: str, tensor: Tensor, shape: tuple[int, ...], kind: str = "numbers", *, needs_values: bool = True
+) -> None:
     """Raise an error unless this is a tensor of this kind with the shape of the input, (B, S)."""
-    check_tensor(name, tensor, kind)
+    check_tensor(name, tensor, kind, needs_values=needs_values)
     if tensor.shape != shape:
         raise ValueError(f"{name} must have the shape {tuple(shape)} of the input, got {tuple(tensor.shape)}")
 
@@ -259,6 +261,7 @@ def checked_mask(
     check_ids("input_ids", input_ids)
     types = torch.zeros_like(input_ids) if token_type_ids is None else token_type_ids
     mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    check_tensor("token_type_ids", types, "ids")
     check_shapes(input_ids, types, config.max_position_embeddings)
     check_same_shape("attention_mask", mask, input_ids.shape)
     facts = [*input_ids.aminmax(), *types.aminmax(), *mask_facts(mask), (mask != 0).all()]
