@@ -36,7 +36,7 @@ def run_once(function: Callable, arguments: tuple, copy: Callable):
 
 
 def expect_trainable(function: Callable, right: Callable, *arguments) -> None:
-    """Raise `Hint` for a function through which gradients do not flow, from the first result if there are two.
+    """Raise `Hint` if gradients do not flow through a function; of two results, only the first is checked.
 
     A function that raises only on tensors that require gradients computes in NumPy, which has none.
     """

@@ -32,7 +32,7 @@ def check_common_options(options: argparse.Namespace) -> None:
 
 @contextmanager
 def exit_on_error(errors: tuple[type[Exception], ...] = (OSError, TypeError, ValueError)) -> Iterator[None]:
-    """End the program with the message of an error, by default of those that bad input raises."""
+    """Exit with the message of an error instead of a traceback; by default, of the errors that bad input raises."""
     try:
         yield
     except errors as error:

@@ -1,4 +1,4 @@
-"""One table of what readers may bring, and what they get: a right result, or an error in words.
+"""One table of inputs that readers may use, and their outcome: a correct result, or a clear error.
 
 `tests/reference/test_bad_input.py` tries every case; `python -m tests.bad_input` writes their summary into
 CONTRIBUTING.md.
@@ -57,12 +57,12 @@ WORDS = ["[CLS]", "a", "b", "[SEP]"]
 
 
 class Case(NamedTuple):
-    """What is brought, what is done with it in the folder of a tiny checkpoint, and what comes of it."""
+    """An input, the call that receives it in the folder of a tiny checkpoint, and the expected outcome."""
 
     group: str
     given: str
     call: Callable[[Path], object]
-    error: type[Exception] | None = None  # none: it is taken right, and the call returns whether it was
+    error: type[Exception] | None = None  # None for valid input: the call then returns whether the result is correct
     words: str = ""
 
 

@@ -33,7 +33,7 @@ class LayerCache:
     def __init__(self):
         self.text: tuple[Tensor, Tensor] | None = None
         self.source: tuple[Tensor, Tensor] | None = None
-        self.given: tuple = ()  # what they were computed from, as `continue_cache` notes it
+        self.given: tuple = ()  # the inputs that they were computed from, set by `continue_cache`
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append the new tokens' keys and values, and return those of the whole text."""

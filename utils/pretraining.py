@@ -189,7 +189,7 @@ class NeighbourCounts:
     ALONE, TOGETHER = 20, 5  # the weight of each fallback, in counts
 
     def __init__(self, rows: Tensor, vocab_size: int):
-        """Count in rows (N, S) of ids; ValueError for rows without neighbours, and for ids that are not in a table."""
+        """Count in rows (N, S) of ids; ValueError for rows without neighbours, and for ids that are not 2-D."""
         check_ids("rows", rows, vocab_size)
         check_size("the length of rows", rows.size(1), minimum=3)
         rows = rows.long()  # as int32 numbers of pairs overflow

@@ -80,8 +80,8 @@ def fine_tune(
 
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
     A.2; learning rate, batch size and epochs from the ranges of A.3). Texts are truncated to `max_length` tokens, and
-    to the model's positions. ValueError for texts or labels that do not fit the model; other errors and the end as in
-    `fit`.
+    to the model's positions. ValueError for texts or labels that do not fit the model. Otherwise raises and
+    stops as `fit` does.
     """
     rows, labels = encode(model, tokenizer, train, max_length)
     held_out = encode(model, tokenizer, validation, max_length)

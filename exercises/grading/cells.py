@@ -96,7 +96,7 @@ def read_cells(path: Path) -> list[Cell]:
 
 
 def find_answer(exercise: Cell, handed_in: Sequence[Cell]) -> Cell | None:
-    """Return the student's cell for an exercise: of several the one with its id, but not one as handed out."""
+    """Return the student's cell for an exercise: an edited one, preferably with the original's id, or the first."""
     checking = [cell for cell in handed_in if exercise.number in CHECK.findall(cell.source)]
     written = [cell for cell in checking if cell.source.strip() != exercise.source.strip()]
     same = [cell for cell in written if cell.id == exercise.id]
@@ -107,8 +107,8 @@ def steps_to_run(original: Sequence[Cell], handed_in: Sequence[Cell], answers: d
     """Return the cells to run, each with the number of its exercise or "": the answers, and what they need.
 
     The original has its first two cells, set-up and imports, and its order. A student's other cells, added or edited,
-    go before the next answer; those below all answers come early. Of these and of the original's cells, only what
-    changes a name that a later step uses is needed.
+    go before the next answer; those below the last answer run right after set-up. Cells that define nothing that is
+    used later are skipped.
     """
     sources = {cell.source for cell in original}
     own = [cell for cell in handed_in if not cell.number and cell.source not in sources]

@@ -56,7 +56,7 @@ def wrong(command: str) -> list[str]:
     if len(words) > 1 and re.fullmatch(r"-3\.\d+", words[1]):
         del words[1]  # as in py -3.13
     if PYTHON.fullmatch(words[0]) and len(words) > 1:
-        return wrong_program(words[1:])
+        return [line for line in missing if "tests/" in line] + wrong_program(words[1:])
     return missing if words[0].endswith("pip") else []
 
 

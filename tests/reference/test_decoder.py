@@ -422,7 +422,7 @@ def test_encoder_decoder_refuses_damaged_weights(pair, damage):
         weights[name] = torch.zeros(8, 7) if damage == "mis-shaped" else torch.full((8, 8), torch.nan)
     words = {
         "untied": "decoder.weight must equal the word embeddings",
-        "untied bias": "decoder.bias must equal the word embeddings or bias that it is tied to",
+        "untied bias": "decoder.bias must equal the word embeddings or bias it is tied to",
         "NaN": "contains NaN",
     }.get(damage, damage)
     with pytest.raises(ValueError, match=words):

@@ -225,7 +225,7 @@ def check_mean_pooling(model) -> None:
 
 
 def sentence_modules(folder: Path) -> list[str]:
-    """Return the steps of sentence-transformers, in order, pooling as its kind; [] for any other folder."""
+    """Return the names of sentence-transformers' modules, with the kind of pooling for Pooling; [] without them."""
     kinds = []
     for path in (folder / MODULES, folder / POOLING):
         if not path.is_file():

@@ -189,11 +189,13 @@ def raise_if_any(what: str, problems: Mapping[str, Collection[str]]) -> None:
 def check_tied(name: str, weight: Tensor, other: Tensor | None) -> None:
     """Raise ValueError if a weight differs from the one that it is tied to, if there is one."""
     if other is not None and not torch.equal(weight, other):
-        raise ValueError(f"{name} must equal the word embeddings or bias that it is tied to: save it as a copy of them")
+        raise ValueError(
+            f"{name} must equal the word embeddings or bias it is tied to: save the model with tied weights"
+        )
 
 
 def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
-    """Raise ValueError for a weight with NaN or inf, and for one of integers or 8 bits, which is a code."""
+    """Raise ValueError for a weight with NaN or inf, and for integer or 8-bit weights, which are quantized."""
     for name, weight in weights.items():
         if not weight.is_floating_point() or weight.itemsize < 2:
             raise ValueError(f"{name} has the type {weight.dtype}: save the model with float32 weights")
@@ -369,7 +371,7 @@ def check_max_length(max_length: int, special: int, text: int = 0) -> None:
 
 
 def check_vocabulary(vocab: Mapping[str, int]) -> None:
-    """Raise ValueError for a vocabulary without a special token or with an id twice, TypeError for no dictionary."""
+    """Raise ValueError for a missing special token or a duplicate id, TypeError unless this is a dictionary."""
     if not isinstance(vocab, Mapping):
         kind = type(vocab).__name__
         raise TypeError(f"the vocabulary must be a dictionary from token to id, got {kind}")
@@ -392,7 +394,7 @@ def vocabulary_of(tokenizer) -> Mapping[str, int]:
 
 
 def check_is_tokenizer(tokenizer) -> None:
-    """Raise TypeError unless this can be called and has a vocabulary; it is not built, which takes long."""
+    """Raise TypeError unless this can be called and has a vocabulary, which is not built, because that is slow."""
     static = [inspect.getattr_static(tokenizer, name, None) for name in ("vocab", "get_vocab")]
     if not callable(tokenizer) or static == [None, None]:
         kind = type(tokenizer).__name__

@@ -104,8 +104,8 @@ def atomic_folder(
 
     `find_problem` returns why a folder must not be replaced, or "". The replacement is atomic except for the instant
     between two renames. An empty folder, which may be a mount point or the current folder, is not replaced: the files
-    move into it, the first of `names` last, because the others are not a model without it. A killed process can leave a
-    hidden folder, .saving-…, which may be deleted. `dry_run` tries all this, and leaves everything unchanged.
+    move into it, `names[0]` last, so that a partial folder is never mistaken for a model. A killed process can leave
+    a hidden folder, .saving-…, which may be deleted. `dry_run` tries all this, and leaves everything unchanged.
     """
     check_content(folder, find_problem)
     with explain_errors(folder):

@@ -99,7 +99,7 @@ def score_names(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]
 
 
 class PairCounts:
-    """A baseline that counts: a word's most frequent label before its next word, or of the word if the pair is new."""
+    """A baseline: the most frequent label of a word and its next word, or of the word alone if the pair is unseen."""
 
     def __init__(self, texts: Sequence[TaggedText]):
         """Count in tagged texts."""

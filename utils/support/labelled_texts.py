@@ -69,8 +69,8 @@ def same_numbers(labels: Sequence[str]) -> dict[str, str]:
 def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[list[list[Text]], int]:
     """Return the different texts in an order that the seed draws, and how many come with several labels.
 
-    A row is a text's words, its labels, and what is returned of it, which is the first one of equal texts. Texts that
-    differ only in case form a group. scikit-learn's splits depend on the order of the rows, and may leave a class out
+    Each row is (words, labels, item); of rows with equal words, the first item is kept. Texts that differ only in
+    case form a group. scikit-learn's splits depend on the order of the rows, and may leave a class out
     of a part.
     """
     first, contradicted = {}, set()

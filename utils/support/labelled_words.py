@@ -36,8 +36,9 @@ class SplitWordDataset(NamedTuple):
 def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
     """Read the texts of your own file without a header: a word and its label in each row, a blank row between texts.
 
-    Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003: of
-    several, the first is the word (the second, if the first counts) and the last its label. A tenth of the texts, and
+    Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003.
+    The first column has the word (the second, if the first numbers the rows), and the last its label. A tenth of the
+    texts, and
     at least one, goes into test, as many into validation if possible, the rest into train, which has a text of each
     class. Equal texts are used once, with their first labels; texts that differ only in case are in one part. The
     split depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that

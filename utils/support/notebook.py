@@ -238,7 +238,7 @@ def print_once(line: str) -> None:
 
 
 def validated(name: str, value, default):
-    """Return what a reader typed if it is of the default's kind; otherwise print what is expected, return the default.
+    """Return a reader's value if it is of the same kind as the default; otherwise print a message, return the default.
 
     The kind is a text, a list of texts or a list of numbers. A list may be a tuple, or a single text or number. Empty
     texts are dropped from a list, and a single one is valid only where the default is empty.

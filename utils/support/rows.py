@@ -12,8 +12,9 @@ from torch import Tensor
 def write_rows(texts: Iterable[str], fill: Callable[[list[str]], Tensor], length: int, file: BinaryIO) -> Tensor:
     """Write the rows of a stream of texts to an open file, and return them as a tensor on it, (N, length).
 
-    `fill` makes rows (n, length) of a list of texts, and raises ValueError for less than a row, such as `fill_rows`.
-    It gets about a million characters at a time, and the rest at the end of these is dropped. ValueError without rows.
+    `fill`, such as `fill_rows`, turns a list of texts into rows (n, length), and raises ValueError if they fill none.
+    It is called with about a million characters at a time, whose incomplete last row is dropped. ValueError if there
+    are no rows.
     """
     for chunk in split_into_chunks(texts):
         with suppress(ValueError):  # too short for a row

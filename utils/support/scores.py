@@ -35,7 +35,7 @@ def spans(labels: Sequence[str], names: Collection[str] | None = None) -> set[tu
 
     B- begins an entity, I- (or M-) continues it, E- (or L-) ends it, S- (or U-) is one of a single word, "O" is
     outside. A label without a prefix counts as I-; what continues or ends nothing of its type begins an entity (CoNLL
-    2000 evaluation). `names` are all classes of the data: unless one has B- or I-, none has a prefix, such as U-Bahn.
+    2000 evaluation). `names` are all classes of the data: if none begins with B- or I-, U-Bahn stays a class.
     """
     prefixed = names is None or any(name.startswith(("B-", "I-")) for name in names)
     found, start, previous = set(), None, ("O", "")
