@@ -90,7 +90,7 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     expect(error).to_have_count(0)
     first.fill("word " * 600)
     first.press("Enter")
-    expect(error).to_contain_text("tokens and the model 512 positions (max_position_embeddings): shorten the text")
+    expect(error).to_contain_text("tokens, but the model has 512 positions (max_position_embeddings): shorten the text")
     expect(error).to_be_visible()
     expect(view.locator("#collapsed #leftText text").nth(1)).to_have_text("fruit")
     expect(tokens).to_contain_text("fruit")

@@ -373,6 +373,6 @@ WRONG = {
         (variant(pool=lambda states: unit(states).mean(dim=1)), "before the mean"),
         (variant(pool=lambda states: states[:, -1]), "the last token"),
         (lambda texts, encoder, tokenizer, batch_size=32: texts, "torch tensor"),
-        (lambda texts, encoder, tokenizer, batch_size=32: None, "These vectors have length 1. Return"),
+        (lambda texts, encoder, tokenizer, batch_size=32: None, "Does it end with `return`"),
     ],
 }
