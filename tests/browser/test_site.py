@@ -436,7 +436,7 @@ def test_a_question_and_its_figure_meet_and_a_figure_has_room(page, tmp_path):
     assert [name.split()[0] for _, name in found] == ["Title", "Title", "Title", "Two", "Another"]
     page.evaluate("Reveal.slide(0, 0, -1)")
     figure = page.locator("section.present section.present .fragment img")
-    assert not figure.is_visible()
+    expect(figure).to_be_hidden()
     page.keyboard.press("ArrowRight")
     expect(figure).to_be_visible()
     assert page.locator("section.present section.present p").first.inner_text() == "Which is larger?"
@@ -463,7 +463,7 @@ def test_code_comes_in_with_the_text_that_it_belongs_to(page, tmp_path):
     assert "Why?" in page.locator("section.present section.present").inner_text()
     assert step.count() == 1
     assert "draw()" in step.text_content()
-    assert not step.is_visible()
+    expect(step).to_be_hidden()
     page.evaluate("Reveal.next()")
     step.wait_for()
     assert page.locator("section.present section.present img").count() == 0  # it is on a separate slide
