@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import faiss
 import torch
+from playwright.sync_api import expect
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
@@ -112,11 +113,126 @@ def close(found: torch.Tensor, wanted: torch.Tensor) -> bool:
 ARROWS = "ArrowLeft ArrowRight ArrowUp ArrowDown"
 
 
+class Finger:
+    """A finger on the screen of a page; `scrolled` is how far it has moved the page, in pixels."""
+
+    def __init__(self, page):
+        self.page, self.session, self.scrolled = page, page.context.new_cdp_session(page), 0
+
+    def send(self, kind: str, *points: tuple[float, float]) -> None:
+        touches = [{"x": x, "y": y} for x, y in points]
+        self.session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Put the finger down, move it in small steps, as a hand does, and lift it."""
+        before = self.page.evaluate("scrollY")
+        self.send("touchStart", start)
+        for share in torch.linspace(0.1, 1, 10).tolist():
+            self.send("touchMove", tuple(a + share * (b - a) for a, b in zip(start, end, strict=True)))
+        self.send("touchEnd")
+        after = self.page.evaluate(
+            "new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => drawn(scrollY))))"
+        )
+        self.scrolled += abs(after - before)
+
+    def tap(self, at: tuple[float, float]) -> None:
+        self.drag(at, at)
+
+
+def middle(element) -> tuple[float, float]:
+    """Return the middle of an element in the window, after scrolling to it."""
+    element.scroll_into_view_if_needed()
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def thumb(slider) -> tuple[float, float]:
+    """Return the middle of a slider's thumb in the window."""
+    slider.scroll_into_view_if_needed()
+    box, wide = slider.bounding_box(), 24 if slider.locator("xpath=ancestor::*[@class='strip']").count() else 16
+    least, most, at = slider.evaluate("(e) => [+e.min, +e.max, +e.value]")
+    along = (at - least) / (most - least) * (box["width"] - wide)
+    return box["x"] + wide / 2 + along, box["y"] + box["height"] / 2
+
+
+def drag_thumbs(page, finger: Finger) -> None:
+    """Drag the thumb of each slider; it stops at most half a step away from the finger."""
+    for slider in page.locator("input[type=range]:visible").all():
+        (x, y), box = thumb(slider), slider.bounding_box()
+        least, most, step = slider.evaluate("(e) => [+e.min, +e.max, +e.step || 1]")
+        to = x + (box["width"] / 4 if x < box["x"] + box["width"] / 2 else -box["width"] / 4)
+        finger.drag((x, y), (to, y + 6))
+        assert abs(thumb(slider)[0] - to) <= 0.5 * step / (most - least) * box["width"] + 2
+
+
+def drag_heads(page, finger: Finger) -> None:
+    """Drag the head of each arrow towards the middle, up or down as well as across."""
+    for one in page.locator(".handle:visible circle").all():
+        start, plane = middle(one), middle(page.locator("svg").first)
+        end = tuple(a + 0.4 * (b - a) for a, b in zip(start, plane, strict=True))
+        finger.drag(start, end)
+        assert max(abs(a - b) for a, b in zip(middle(one), end, strict=True)) < 3
+
+
+def paint_cells(page, finger: Finger) -> None:
+    """Paint from the first row down to the third."""
+    cells = page.locator(".cell")
+    column = [cells.nth(4 * row + 1) for row in range(3)]
+    was = [one.get_attribute("aria-pressed") for one in column]
+    finger.drag(middle(column[0]), middle(column[2]))
+    assert len({one.get_attribute("aria-pressed") for one in column}) == 1
+    assert column[0].get_attribute("aria-pressed") != was[0]
+
+
+def drag_bar(page, finger: Finger) -> None:
+    """Drag a bar of the word's vector to a third of the strip's height."""
+    strip = page.locator("svg[data-values]").first
+    (x, y), box = middle(strip), strip.bounding_box()
+    finger.drag((x + 3, y), (x + 3, y + box["height"] / 6))
+    values = json.loads(strip.get_attribute("data-values"))
+    reach = float(page.get_by_label("in the word").get_attribute("max")) / 2
+    assert abs(values[len(values) // 2] / reach + 1 / 3) < 0.05
+
+
+def tap_words(page, finger: Finger) -> None:
+    """Tap words and a line: what was tapped stays chosen when the finger is lifted."""
+    for one in page.locator(".word").all():
+        finger.tap(middle(one))
+        expect(one).to_have_class(re.compile("chosen"))
+    lines = page.locator("line")
+    points = [lines.nth(at).evaluate(UNCOVERED) for at in range(lines.count())]
+    finger.tap(next(point for point in points if point))
+    expect(page.locator("line:not(.dim)")).to_have_count(1)
+
+
+# a point of a line, in the window, that lies under no other line
+UNCOVERED = """(line) => {
+  for (let along = 0.1; along < 1; along += 0.05) {
+    const point = line.getPointAtLength(along * line.getTotalLength()).matrixTransform(line.getScreenCTM());
+    if (document.elementFromPoint(point.x, point.y) === line) return [point.x, point.y];
+  }
+  return null;
+}"""
+
+
+def tap_gap(page, finger: Finger) -> None:
+    """Tap between two letters."""
+    finger.tap(middle(page.locator(".gap").nth(1)))
+    expect(page.locator(".gap").nth(1)).to_have_attribute("aria-pressed", "true")
+
+
+def tap_number(page, finger: Finger) -> None:
+    """Tap a number, which is then followed."""
+    finger.tap(middle(page.locator("td[data-value]").nth(5)))
+    expect(page.locator("td[data-value]").nth(5)).to_have_class("followed")
+
+
 class Example(NamedTuple):
     """How to make a figure from three names, and how a reader uses it."""
 
     make: Callable[[list[str]], View]
     use: Callable  # (page, chance): change something with a hand, and compare all numbers
+    touch: tuple[Callable, ...] = (drag_thumbs,)  # (page, finger): do it with a finger, and compare where it went
 
 
 def make_plane(names: list[str]) -> View:
@@ -665,15 +781,15 @@ def use_why_near(page, chance: random.Random) -> None:
 
 NAMES = ["time", "flies", "arrow"]
 FIGURES = {
-    "attention_in_the_plane": Example(make_plane, use_plane),
+    "attention_in_the_plane": Example(make_plane, use_plane, (drag_heads,)),
     "sharpness": Example(make_sharpness, use_sharpness),
     "next_token": Example(make_next_token, use_next_token),
-    "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale),
-    "mask_painter": Example(make_mask, use_mask),
-    "split_and_merge": Example(make_split, use_split),
+    "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale, (drag_bar, drag_thumbs)),
+    "mask_painter": Example(make_mask, use_mask, (paint_cells,)),
+    "split_and_merge": Example(make_split, use_split, (tap_number, drag_thumbs)),
     "graph_walk": Example(make_graph, use_graph),
-    "rotary_turn": Example(make_turn, use_turn),
-    "longest_match": Example(make_longest_match, use_longest_match),
+    "rotary_turn": Example(make_turn, use_turn, (drag_heads, drag_thumbs)),
+    "longest_match": Example(make_longest_match, use_longest_match, (tap_gap, drag_thumbs)),
     "merges": Example(make_merges, use_merges),
-    "why_near": Example(make_why_near, use_why_near),
+    "why_near": Example(make_why_near, use_why_near, (tap_words,)),
 }

@@ -28,6 +28,11 @@ function show(element, number, digits = 2) {
   element.dataset.value = number;
 }
 
+// Name an element by what it shows, then by what that means: speech control finds it by the words on the screen.
+function nameShown(element, shown, meaning) {
+  element.setAttribute("aria-label", `${shown} ${meaning}`);
+}
+
 // Show a share from 0 to 1 as the length of a bar.
 function stretch(bar, share) {
   bar.style.width = `${100 * share}%`;
@@ -205,6 +210,8 @@ function handle(svg, name, colour, { size, step, moved }) {
     all.focus();
     event.preventDefault();
   });
+  // A finger on it must not scroll the page. (touch-action has no effect on a <g>, which has no box.)
+  all.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
   all.addEventListener("pointermove", (event) => {
     if (!all.hasPointerCapture(event.pointerId)) return;
     const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());

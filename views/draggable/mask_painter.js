@@ -94,8 +94,9 @@ function draw() {
     const on = state.open[i][j];
     set(cell, { "aria-pressed": Boolean(on) });
     cell.style.setProperty("--share", `${100 * weights[i][j]}%`);
-    show(cell, weights[i][j], on ? 2 : 0);
-    set(cell, { "aria-label": `${cell.textContent}: ${state.rows[i]} may see ${names[j]}` });
+    const digits = on ? 2 : 0;
+    show(cell, weights[i][j], digits);
+    nameShown(cell, format(weights[i][j], digits), `(${state.rows[i]} may see ${names[j]})`);
   }));
   ends.forEach(({ row, old, average }, i) => {
     row.classList.toggle("moved", moved[i]);

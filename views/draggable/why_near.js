@@ -67,7 +67,8 @@ function draw() {
       "stroke-width": thickness(pair, pairs[0]), class: share < 0 ? "minus" : "plus",
     });
     line.addEventListener("pointerenter", () => tell({ i, j }));
-    line.addEventListener("pointerleave", () => tell(null));
+    line.addEventListener("click", () => tell({ i, j })); // a tap also takes the focus from a word, which then lets go
+    leave(line);
     return line;
   });
   now.labels = labels(pairs.slice(0, STRONG), (pair, along) => [
@@ -76,22 +77,22 @@ function draw() {
   now.words = parts.map((words, side) => words.map(({ name }, i) => {
     const total = totals[side][i], cut = name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
     const word = add(drawing, "g", {
-      class: "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total,
-      "aria-label": `${name}: ${format(total, 3)} of the cosine`, "data-at": `${side} ${i}`,
+      class: "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total, "data-at": `${side} ${i}`,
     });
-    add(word, "title", {}, name);
+    nameShown(word, `${cut} ${format(total)}`, `of the cosine${cut === name ? "" : `: ${name}`}`);
     const length = (LEFT - 40) * Math.min(1, Math.abs(total) / Math.max(...totals.flat().map(Math.abs)));
     add(word, "rect", {
       x: side ? RIGHT : LEFT - length, y: middle(side, i) - 12, width: Math.max(length, 1), height: 24, rx: 3,
     });
     add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 12, width: LEFT, height: 24, style: "fill: transparent; stroke: none" });
     add(word, "text", { x: side ? RIGHT + 4 : LEFT - 4, y: middle(side, i) + 5, "text-anchor": side ? "start" : "end" }, cut);
+    word.append(" "); // between the two texts, for programs that read what is shown
     add(word, "text", {
       x: side ? WIDTH : 0, y: middle(side, i) + 5, "text-anchor": side ? "end" : "start", class: "total",
     }, format(total, 2));
     const chosen = side ? { j: i } : { i };
     word.addEventListener("pointerenter", () => tell(chosen));
-    word.addEventListener("pointerleave", () => tell(null));
+    leave(word);
     word.addEventListener("focus", () => tell(chosen));
     word.addEventListener("blur", () => tell(null));
     word.addEventListener("keydown", (event) => move(event, side, i));
@@ -102,6 +103,11 @@ function draw() {
   said.style.minHeight = "";
   tell(null);
   said.style.minHeight = `${said.offsetHeight}px`;
+}
+
+// A finger leaves when it is lifted: what it tapped stays chosen until the next tap.
+function leave(element) {
+  element.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType !== "touch") tell(null); });
 }
 
 // The numbers of the strongest lines, each where no other stands.
