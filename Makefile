@@ -47,7 +47,7 @@ FORKED_KERNELS := -p tests.kernels.plugin
 PROGRESS_OPTS := -p tests.progress --durations=15 --durations-min=5
 # Start with the slowest notebook, so that the other processes can run everything else in the meantime.
 SLOWEST_FIRST := $(wildcard notebooks/08_*.ipynb)
-SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/solutions/*.ipynb)))
+SERIES := $(SLOWEST_FIRST) $(filter-out $(SLOWEST_FIRST),$(sort $(wildcard notebooks/*.ipynb notebooks/*/*.ipynb)))
 EVERYTHING := --no-loadscope-reorder $(SERIES) tests --ignore=tests/slow
 # Each of these tests runs the whole series in one process per core.
 ALL_CORES := tests/slow/test_instruction_sets.py
@@ -55,8 +55,8 @@ PROCESSES := 2
 PYTEST = -m pytest -n $(PROCESSES) --dist loadfile
 # One thread per process: the processes already use all cores.
 ONE_THREAD := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
-# The notebooks named by NB, with their solutions; all notebooks if NB is empty.
-named = $(or $(wildcard notebooks/$(1)*.ipynb notebooks/solutions/$(1)*.ipynb),$(error no notebook begins with "$(1)"))
+# The notebooks named by NB, with their proofs and solutions; all notebooks if NB is empty.
+named = $(or $(wildcard notebooks/$(1)*.ipynb notebooks/*/$(1)*.ipynb),$(error no notebook begins with "$(1)"))
 CHOSEN = $(if $(NB),$(foreach name,$(NB),$(call named,$(name))),$(SERIES))
 # JupyterLab contacts no server for news, updates or extensions.
 OFFLINE := --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate --LabApp.extension_manager=readonly

@@ -21,9 +21,9 @@ NOTEBOOK = [
     (r"Read \d+ minutes, with exercises \d+", f" · [![Open in Colab](images/colab.svg)]({COLAB})", r'(?=\\n|")'),
     SET_UP,
 ]
-SOLUTIONS = [
+COMPANION = [  # proofs and solutions
     (
-        r'"# \d\d · [^"]*: solutions\\n",\n    "\\n",\n    "',
+        r'"# \d\d · [^"]*: \w+\\n",\n    "\\n",\n    "',
         f"[![Open in Colab](../images/colab.svg)]({COLAB}) · ",
         r"(?=\w)",
     ),
@@ -70,7 +70,7 @@ class Address(NamedTuple):
 
 def patterns_by_file(root: Path) -> dict[str, list[tuple[str, str, str]]]:
     """Return the files that hold an address, each with its patterns."""
-    kinds = {"notebooks": NOTEBOOK, "notebooks/solutions": SOLUTIONS}
+    kinds = {"notebooks": NOTEBOOK, "notebooks/proofs": COMPANION, "notebooks/solutions": COMPANION}
     found = {
         f"{folder}/{path.name}": kind
         for folder, kind in kinds.items()

@@ -23,9 +23,9 @@ import nbformat
 from docutils import nodes
 
 from publish.browser import find_browser, open_browser
-from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
+from publish.notebooks import FOLDERS, NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
 from publish.screenshots import PNG, add_screenshots
-from publish.website import BUILD, WEB, mathjax, read_for_display, relink
+from publish.website import BUILD, WEB, group_by_folder, mathjax, read_for_display, relink
 
 NAME = "anatomy-of-a-transformer-encoder"
 XHTML, OPF = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf"
@@ -39,18 +39,13 @@ START = """# {title}
 This is the book of version {version}: the notebooks, with screenshots of the views and figures that are interactive
 in a running notebook. The exercises are solved and checked in the notebooks themselves.
 
+"""
+CONTENTS = """
 ```{{toctree}}
-:caption: Notebooks
+:caption: {caption}
 :maxdepth: 1
 
-{notebooks}
-```
-
-```{{toctree}}
-:caption: Solutions
-:maxdepth: 1
-
-{solutions}
+{names}
 ```
 """
 DRAW = """formulas => Promise.all(formulas.map(async ([tex, display]) => {
@@ -66,7 +61,8 @@ DRAW = """formulas => Promise.all(formulas.map(async ([tex, display]) => {
 def write_sources(paths: list[Path], source: Path) -> None:
     """Write the sources for Sphinx: a start page, and the saved notebooks prepared for print."""
     shutil.rmtree(source, ignore_errors=True)
-    (source / "notebooks" / "solutions").mkdir(parents=True)
+    for folder in FOLDERS:
+        (source / "notebooks" / folder).mkdir(parents=True, exist_ok=True)
     shutil.copytree(NOTEBOOKS / "images", source / "notebooks" / "images")
     names = {path: path.relative_to(ROOT).as_posix() for path in paths}
     for path, name in names.items():
@@ -77,12 +73,9 @@ def write_sources(paths: list[Path], source: Path) -> None:
                 cell.source = TO_A_HEADING.sub(lambda link: f"{link[1]}#{slug(unquote(link[2]))})", text)
         nbformat.write(notebook, source / name)
     stems = [name.removesuffix(".ipynb") for name in names.values()]
-    start = START.format(
-        title="Anatomy of a Transformer Encoder",
-        version=read_version(),
-        notebooks="\n".join(stem for stem in stems if "solutions/" not in stem),
-        solutions="\n".join(stem for stem in stems if "solutions/" in stem),
-    )
+    start = START.format(title="Anatomy of a Transformer Encoder", version=read_version())
+    for caption, chapters in group_by_folder(stems).items():
+        start += CONTENTS.format(caption=caption, names="\n".join(chapters)) if chapters else ""
     (source / "index.md").write_text(start, "utf-8")
 
 

@@ -29,6 +29,7 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # as JupyterL
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
 REMOVE_INPUT = "remove-input"  # tag of a cell whose code is hidden on slides, as in nbconvert and Jupyter Book
 SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, explains or runs
+FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
@@ -40,8 +41,8 @@ METADATA = {
 
 
 def notebook_paths(names: list[str]) -> list[Path]:
-    """Return the notebooks whose file names begin with one of `names`, or all; solutions are included."""
-    paths = sorted(NOTEBOOKS.glob("[0-9]*.ipynb")) + sorted((NOTEBOOKS / "solutions").glob("[0-9]*.ipynb"))
+    """Return the notebooks whose file names begin with one of `names`, or all, then their proofs and solutions."""
+    paths = [path for folder in FOLDERS for path in sorted((NOTEBOOKS / folder).glob("[0-9]*.ipynb"))]
     return [path for path in paths if not names or path.name.startswith(tuple(names))]
 
 

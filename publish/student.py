@@ -104,17 +104,18 @@ def write_copy(target: Path, root: Path = ROOT) -> Path:
     for name, convert in {"README.md": build_readme, "Makefile": lambda text: text.partition(MAKEFILE_ENDS)[0]}.items():
         (target / name).write_text(convert((root / name).read_text("utf-8")), "utf-8")
     patterns = badges.patterns_by_file(root)
-    for name in ("pyproject.toml", *(f"notebooks/{path.name}" for path in (target / "notebooks").glob("*.ipynb"))):
+    notebooks = sorted((target / "notebooks").rglob("[0-9]*.ipynb"))
+    for name in ("pyproject.toml", *(path.relative_to(target).as_posix() for path in notebooks)):
         path = target / name  # remove the address of the original, which has the solutions
         path.write_text(badges.set_address(name, path.read_text("utf-8"), patterns[name], None), "utf-8")
     for path in sorted(target.rglob("*.md")):
         text = strip_dead_links(path.read_text("utf-8"), root / path.parent.relative_to(target), root)
         path.write_text(text, "utf-8")
-    for path in sorted((target / "notebooks").glob("*.ipynb")):
+    for path in notebooks:
         notebook = nbformat.read(path, as_version=4)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                cell.source = strip_dead_links(cell.source, root / "notebooks", root)
+                cell.source = strip_dead_links(cell.source, root / path.parent.relative_to(target), root)
         save(notebook, path)
     return target
 

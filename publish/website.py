@@ -20,7 +20,18 @@ from tqdm.auto import tqdm
 
 from exercises.parts import DRAWING
 from publish.badges import current, link_to
-from publish.notebooks import NOTEBOOKS, REMOVE_INPUT, ROOT, WIDGET, is_folded, join_streams, notebook_paths, run, save
+from publish.notebooks import (
+    FOLDERS,
+    NOTEBOOKS,
+    REMOVE_INPUT,
+    ROOT,
+    WIDGET,
+    is_folded,
+    join_streams,
+    notebook_paths,
+    run,
+    save,
+)
 from publish.screenshots import FRAME, PNG, add_screenshots
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
@@ -177,17 +188,29 @@ def relink(text: str, folder: str, stays) -> str:
     return LINK.sub(target, REMOTE_PICTURE.sub(r"\1", text))
 
 
+def place_of(path: Path) -> str:
+    """Return the path of a notebook in notebooks/, from its name: that of a solution ends with _solutions.ipynb."""
+    folder = path.stem.rpartition("_")[2]
+    return f"{folder}/{path.name}" if folder in FOLDERS else path.name
+
+
+def group_by_folder(names: list[str]) -> dict[str, list[str]]:
+    """Return the names of pages by caption: notebooks, then each folder in notebooks/."""
+    return {
+        "Notebooks" if folder == "." else folder.capitalize(): [
+            name for name in names if Path(name).parent == Path("notebooks", folder)
+        ]
+        for folder in FOLDERS
+    }
+
+
 def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False) -> str:
     """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title."""
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if explored:
         start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
     names = [place.removesuffix(".ipynb") for place in places]
-    pages_of = {
-        "Notebooks": [name for name in names if "solutions/" not in name],
-        "Solutions": [name for name in names if "solutions/" in name],
-        "For teachers": ["misconceptions"] * taught,
-    }
+    pages_of = group_by_folder(names) | {"For teachers": ["misconceptions"] * taught}
     for caption, pages in pages_of.items():
         if pages:
             start += "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
@@ -204,14 +227,12 @@ def write_sources(
     """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
-    for folder in (source / "notebooks" / "solutions", views):
-        folder.mkdir(parents=True)
+    for folder in (*(source / "notebooks" / folder for folder in FOLDERS), views):
+        folder.mkdir(parents=True, exist_ok=True)
     shutil.copytree(images, source / "notebooks" / "images")
     (source / DRAWING.parent.name).mkdir()
     shutil.copy(DRAWING, source / DRAWING.parent.name)
-    places = {
-        path: f"notebooks/{'solutions/' if path.stem.endswith('_solutions') else ''}{path.name}" for path in copies
-    }
+    places = {path: f"notebooks/{place_of(path)}" for path in copies}
     for path, place in places.items():
         link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
         notebook = read_for_display(path, above_boxes=link)
@@ -250,7 +271,7 @@ def make_explorer(copies: list[Path], folder: Path) -> Path | None:
     """Build explorer.html and return its folder; print why and return None if npm cannot install its runtime."""
     from explorer import explorer  # imported here, because slides do not need its packages
 
-    pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name != "solutions"}
+    pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS}
     try:
         explorer.build(folder, BUILD / "npm", pages)
     except OSError as error:

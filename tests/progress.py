@@ -39,7 +39,7 @@ class Progress:
 def group_of(nodeid: str) -> str:
     """Return the folder of a test, or its notebook: tests that share a kernel, a server or a browser."""
     file = nodeid.split("::")[0]
-    return file if file.startswith("notebooks/") and "solutions" not in file else file.rpartition("/")[0]
+    return file if file.startswith("notebooks/") and file.count("/") == 1 else file.rpartition("/")[0]
 
 
 def pytest_configure(config: pytest.Config) -> None:

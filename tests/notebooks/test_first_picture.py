@@ -38,7 +38,7 @@ def cells_before_comparing(path) -> list[str]:
     """Return the code cells of a notebook before it loads the official model."""
     cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
     sources = ["".join(cell["source"]) for cell in cells]
-    return sources[: next(number for number, cell in enumerate(sources) if any(map(cell.count, COMPARES)))]
+    return sources[: next((n for n, cell in enumerate(sources) if any(map(cell.count, COMPARES))), None)]
 
 
 @pytest.fixture(scope="module")

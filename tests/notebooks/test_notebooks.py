@@ -2,6 +2,7 @@
 
 import ast
 import base64
+import builtins
 import itertools
 import re
 import shutil
@@ -13,16 +14,19 @@ import pytest
 
 from publish import notebooks
 from publish.screenshots import PAGE, PNG
+from publish.website import anchor
 from tests.helpers import ROOT
 from utils import BUILT
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+PROOFS = sorted((ROOT / "notebooks" / "proofs").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))
 EXEMPT = {"nbval-ignore-output"}  # progress bars, timings and interactive views
 TAGS = {"exercise", "raises-exception", notebooks.REMOVE_INPUT, notebooks.SEMINAR} | EXEMPT
 CONSTANTS = (ast.Assign, ast.AnnAssign)
-every_notebook = pytest.mark.parametrize("path", SERIES + SOLUTIONS, ids=lambda path: path.stem)
+every_notebook = pytest.mark.parametrize("path", SERIES + PROOFS + SOLUTIONS, ids=lambda path: path.stem)
 every_chapter = pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
+every_proof_notebook = pytest.mark.parametrize("path", PROOFS, ids=lambda path: path.stem)
 
 
 def read(path: Path):
@@ -74,10 +78,11 @@ def own(path: Path) -> dict[str, str]:
 
 
 def built(path: Path) -> dict[str, dict[str, str]]:
-    """Return the functions and classes of utils that a notebook defines, by module, with the sections they are in."""
+    """Return the definitions of utils in a notebook and its proofs, by module, each with its section."""
     found, section = {}, ""
+    proofs = [proof for proof in PROOFS if proof.name[:2] == path.name[:2]]
     modules = {file.stem: dict(top_level(file.read_text("utf-8"))) for file in (ROOT / "utils").glob("*.py")}
-    for cell in read(path).cells:
+    for cell in itertools.chain.from_iterable(read(part).cells for part in [path, *proofs]):
         if cell.cell_type == "markdown":
             section = next(reversed(re.findall(r"(?m)^#+ (.*)", cell.source)), section)
             continue
@@ -93,6 +98,30 @@ def homes() -> set[str]:
     texts = [path.read_text("utf-8") for path in (ROOT / "utils").rglob("*.py")]
     found = [item for text in texts for item in notebooks.definitions(text)]
     return {name for name, node in found if not isinstance(node, CONSTANTS)}
+
+
+def proof_sections(path: Path) -> dict[str, list]:
+    """Return the cells of each proof by its heading, such as "Proof 3.1"."""
+    sections = {}
+    for cell in read(path).cells:
+        if heading := re.match(r"## (Proof [\d.]+)$", cell.source, re.M):
+            sections[heading[1]] = []
+        if sections:
+            sections[next(reversed(sections))].append(cell)
+    return sections
+
+
+def names_in(source: str) -> tuple[set[str], set[str]]:
+    """Return the names that a source loads, and those that it defines anywhere."""
+    nodes = list(ast.walk(ast.parse(source)))
+    named = [node for node in nodes if isinstance(node, ast.Name)]
+    loaded = {node.id for node in named if isinstance(node.ctx, ast.Load)}
+    defined = {node.id for node in named if isinstance(node.ctx, ast.Store)}
+    defined |= {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    defined |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    defined |= {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+    aliases = [alias for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names]
+    return loaded, defined | {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
 
 
 def test_series_is_complete():
@@ -152,6 +181,33 @@ def test_metadata_is_normalised(path):
         folded = {name: value for name, value in cell.metadata.items() if name not in notebooks.KEPT_METADATA}
         proofs = notebooks.COLLAPSED if cell.source.startswith(notebooks.PROOF) else {}
         assert folded == (notebooks.FOLDED if notebooks.is_folded(cell) else proofs)
+
+
+@every_chapter
+def test_proofs_and_the_claims_they_test_are_linked(path):
+    """A notebook links to each section of its proofs; each section links back to the claim."""
+    proofs = [proof for proof in PROOFS if proof.name[:2] == path.name[:2]]
+    texts = "\n".join(cell.source for file in SERIES for cell in read(file).cells if cell.cell_type == "markdown")
+    for proof in proofs:
+        assert proof.name == f"{path.name[:2]}_proofs.ipynb"
+        assert not any(cell.source.startswith(notebooks.PROOFS) for cell in read(path).cells)
+        for heading, section in proof_sections(proof).items():
+            assert f"(proofs/{proof.name}#{anchor(heading)})" in texts, f"no notebook links to {heading}"
+            claim = re.search(r"\*\*Claim:\*\* .*", section[0].source)
+            assert claim, f"{heading} has no claim"
+            assert re.search(r"\]\(\.\./\d\d_\w+\.ipynb#", claim[0]), f"{heading} does not link back to its claim"
+
+
+@every_proof_notebook
+def test_each_proof_runs_after_the_first_two_cells(path):
+    """Every name that a section uses is defined in it, or in the first two code cells."""
+    shared = set().union({*dir(builtins), "display"}, *(defined for _, defined in map(names_in, sources(path)[:2])))
+    for heading, section in proof_sections(path).items():
+        used, defined = set(), set(shared)
+        for cell in section:
+            if cell.cell_type == "code":
+                used, defined = (old | new for old, new in zip((used, defined), names_in(cell.source), strict=True))
+        assert used <= defined, f"{heading} needs {sorted(used - defined)} of another section"
 
 
 @every_chapter

@@ -16,7 +16,7 @@ from pygments.token import Error
 from publish.website import anchor
 from tests.helpers import ROOT
 
-FOLDERS = (".", "docs", "notebooks", "notebooks/solutions", "benchmarks", "utils/data")
+FOLDERS = (".", "docs", "notebooks", "notebooks/proofs", "notebooks/solutions", "benchmarks", "utils/data")
 PATHS = [path for folder in FOLDERS for path in sorted((ROOT / folder).glob("*")) if path.suffix in (".md", ".ipynb")]
 FENCE = re.compile(r"^( *)(`{3,})([^`\n]*)\n(.*?)^\1\2", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")

@@ -15,14 +15,18 @@ from publish.badges import Address
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
-NAMES = [*badges.ADDRESS_PATTERNS, "notebooks/03_self_attention.ipynb", "notebooks/solutions/03_solutions.ipynb"]
+NOTEBOOK, PROOFS, SOLUTIONS = (
+    f"notebooks/{name}.ipynb" for name in ("00_overview", "proofs/00_proofs", "solutions/00_solutions")
+)
+NAMES = [*badges.ADDRESS_PATTERNS, NOTEBOOK, PROOFS, SOLUTIONS]
 HELD = {
     "pyproject.toml": 'Repository = "https://github.com/{}/tree/{}"',
     "CITATION.cff": 'repository-code: "https://github.com/{}"',
     "docs/ROOMS.md": "https://mybinder.org/v2/gh/{}/{}?",
     "README.md": "git clone https://github.com/{} --branch {} ",
-    NAMES[-2]: "https://colab.research.google.com/github/{}/blob/{}/" + NAMES[-2],
-    NAMES[-1]: "https://github.com/{}/archive/{}.zip",
+    NOTEBOOK: "https://colab.research.google.com/github/{}/blob/{}/" + NOTEBOOK,
+    PROOFS: "https://colab.research.google.com/github/{}/blob/{}/" + PROOFS,
+    SOLUTIONS: "https://github.com/{}/archive/{}.zip",
 }
 
 
@@ -152,9 +156,9 @@ def test_ci_sets_the_address_on_the_first_push_of_a_fork(copy, tmp_path):
 def test_notebook_merged_later_is_rewritten(copy):
     """After a merge, pyproject.toml has the copy's address and the new notebook has none."""
     badges.rewrite(ADA, copy)
-    new = shutil.copy(copy / NAMES[-2], copy / "notebooks" / "14_new.ipynb")
+    new = shutil.copy(copy / NOTEBOOK, copy / "notebooks" / "14_new.ipynb")
     badges.rewrite(Address("grace/encoder"), copy)
-    shutil.copy(ROOT / NAMES[-2], new)
+    shutil.copy(ROOT / NOTEBOOK, new)
     assert badges.rewrite(Address("grace/encoder"), copy) == [new]
     assert badges.check("grace/encoder", copy) is None
 

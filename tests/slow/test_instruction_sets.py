@@ -14,7 +14,7 @@ import torch
 
 from tests.helpers import ROOT, has_locale
 
-SERIES = [*sorted((ROOT / "notebooks").glob("*.ipynb")), *sorted((ROOT / "notebooks" / "solutions").glob("*.ipynb"))]
+SERIES = [path for pattern in ("*.ipynb", "*/*.ipynb") for path in sorted((ROOT / "notebooks").glob(pattern))]
 # torch's name, whether this processor has it, oneDNN's name, MKL's, threads, locale
 CIRCUMSTANCES = {
     "default": (True, "SSE41", "COMPATIBLE", 1, "C.UTF-8"),
