@@ -398,7 +398,7 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
     return {
         "The sign is reversed. Use score(all words) minus the score without the word.": [x - whole for x in without],
         "These are the scores without each word. Subtract them from the score of all words.": without,
-        "These are scores of single words. Leave one word out and keep the others.": [score([w]) for w in words],
+        "These are scores of single words. Leave one word out and keep the others.": [score([word]) for word in words],
         "A repeated word is left out everywhere. Leave out only one occurrence.": [
             whole - score([other for other in words if other != word]) for word in words
         ],

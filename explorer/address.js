@@ -1,10 +1,10 @@
-// What is followed and compared stands in the page's address, so that a link leads to it. Whoever opens such a link still
-// asks for the model: until then a text of its own waits in the boxes.
+// The page's address holds the texts and choices, so that a link restores them. Opening such a link does not load the model:
+// until the reader does, the link's text waits in the boxes.
 function makeAddress() {
   const numbers = ["l", "h", "t", "k", "d"], texts = ["s", "s2", "keep", "keep2", "control", "b", "c"];
-  let waiting = null, read = "", pause; // what a link asks for beyond the text that is shown
+  let waiting = null, read = "", pause; // the part of a link that is not shown yet
 
-  // What the page shows, without what it shows at first
+  // Everything that the page shows and that differs from its initial state
   function state() {
     const { kept, control } = parts.pair.texts(), [b, c] = parts.ending.texts(), [firstB, firstC] = DATA.ending.map(({ text }) => text);
     const other = shown.texts.join("\n") !== SAVED.texts.join("\n");
@@ -24,23 +24,23 @@ function makeAddress() {
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
   }
 
-  // The values of an address that can be meant: whole numbers, and texts that are not too long
+  // The valid values of an address: integers, and texts cut to the limit
   function parse(hash) {
-    const found = new URLSearchParams(hash), wanted = {};
-    for (const name of numbers) if (/^-?\d{1,3}$/.test(found.get(name) ?? "")) wanted[name] = +found.get(name);
-    for (const name of texts) if (found.get(name)?.trim()) wanted[name] = found.get(name).slice(0, DATA.limits.characters);
-    return wanted;
+    const fields = new URLSearchParams(hash), values = {};
+    for (const name of numbers) if (/^-?\d{1,3}$/.test(fields.get(name) ?? "")) values[name] = +fields.get(name);
+    for (const name of texts) if (fields.get(name)?.trim()) values[name] = fields.get(name).slice(0, DATA.limits.characters);
+    return values;
   }
 
   const within = (value, count) => Math.max(0, Math.min(count - 1, value));
 
-  // The text that a link asks for is shown: its token and key
+  // Choose the link's token and key, once its text is shown
   function choose({ t, k }) {
     const count = shown.tokens.length, token = t === undefined ? followed.token : within(t, count);
     if (t !== undefined || k !== undefined) chooseToken(token, k === undefined ? undefined : within(k, count));
   }
 
-  // A link, when the page opens or its address is changed
+  // Follow a link: when the page opens, and when its address changes
   function open() {
     const hash = location.hash.slice(1);
     if (hash === read || !hash.includes("=")) return;
@@ -50,7 +50,7 @@ function makeAddress() {
     by("divisor").value = d ?? 0;
     if (d) by("scale").open = true;
     follow({});
-    if (by("fields").disabled) return; // a page from a folder has its one text
+    if (by("fields").disabled) return; // a page opened from a folder has only the saved text
     [by("first").value, by("second").value] = asked;
     if (rest.b) by("other").value = rest.b;
     if (rest.c) by("ending-control").value = rest.c;
@@ -58,15 +58,15 @@ function makeAddress() {
     text();
     if (!waiting) return;
     if (live) send();
-    else say(`This link has texts of its own. Press Enter in a box above, or the button, to load the model and see them.`);
+    else say(`This link brings its own texts. Press Enter in a box above, or the button, to load the model and see them.`);
   }
 
-  // A text is shown: is it the one that a link waits for?
+  // Called for each text shown: if it is the link's text, restore the link's choices
   async function text() {
     if (!waiting) return;
     const { s = SAVED.texts[0], s2 = "", keep, keep2 = "", control, b, c, ...places } = waiting;
     if (shown.texts[0] !== s || shown.texts[1] !== s2) {
-      if (live) waiting = null; // the reader has typed another
+      if (live) waiting = null; // the reader has typed another text
       return;
     }
     choose(places);
@@ -84,7 +84,7 @@ function makeAddress() {
       await navigator.clipboard.writeText(location.href);
       say("The link is copied. It leads to what you see now: text, layer, head, token and comparisons.");
     } catch {
-      say("This browser lets no page copy: take the link from the address bar.");
+      say("This browser does not let pages copy: copy the link from the address bar.");
     }
   };
   window.addEventListener("hashchange", open);
@@ -93,7 +93,7 @@ function makeAddress() {
     text,
     changed() {
       clearTimeout(pause);
-      pause = setTimeout(write, 250); // browsers count how often an address is rewritten
+      pause = setTimeout(write, 250); // browsers limit how often a page may rewrite its address
     },
   };
 }

@@ -1,5 +1,5 @@
-// Numbers as colours: tables for tokens × tokens, canvases for rows of vectors. Both tell a number on hover and focus.
-// The page's own scales, light or dark, as [red, green, blue]: from the ground to the strongest
+// Numbers as colours: tables for tokens × tokens, canvases for rows of vectors. Both show a number on hover and focus.
+// The page's colour scales, light or dark, as [red, green, blue], from the background to the strongest colour
 function colours() {
   const style = getComputedStyle(document.documentElement);
   const stops = (name) => style.getPropertyValue(`--scale-${name}`).trim().split(" ")
@@ -19,7 +19,7 @@ const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255) ** 2.2).reduce((sum,
 const rgb = (channels) => `rgb(${channels.join(" ")})`;
 const written = (value, digits = 2) => (Number.isNaN(value) ? "–" : value.toFixed(digits)).replace("-", "−").replace(/^−(0\.?0*)$/, "$1");
 
-// An element with properties and children, whose texts are only ever texts
+// Make an element with properties and children; strings become text nodes, never HTML
 function element(name, properties = {}, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
@@ -39,7 +39,7 @@ function hideTip() {
   document.getElementById("tip").hidden = true;
 }
 
-// Where an arrow key leads in a field of rows × columns; undefined for another key
+// The cell that an arrow key leads to in a grid of rows × columns; undefined for other keys
 function step(key, row, column, rows, columns) {
   const steps = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
   const inside = (index, count) => Math.max(0, Math.min(count - 1, index));
@@ -48,7 +48,7 @@ function step(key, row, column, rows, columns) {
   return steps[key] && [inside(row + steps[key][0], rows), inside(column + steps[key][1], columns)];
 }
 
-// Under each drawing: the scale of its colours
+// The colour scale below each drawing
 function scale(limit, signed, palette) {
   const stops = Array.from({ length: 11 }, (_, i) => rgb(colour(((signed ? i - 5 : i / 2) / 5) * limit, limit, palette)));
   const ramp = element("span", { className: "ramp" });
@@ -56,7 +56,7 @@ function scale(limit, signed, palette) {
   return [written(signed ? -limit : 0, 1), ramp, written(limit, 1)];
 }
 
-// A table of tokens × tokens. `say(row, column, value)` puts a number into words.
+// A table of tokens × tokens. `say(row, column, value)` returns the text for a cell.
 class Matrix {
   constructor(host, caption, say, onRow) {
     Object.assign(this, { caption, say, onRow });
@@ -130,7 +130,7 @@ class Rows {
   constructor(host, caption, say, onRow) {
     Object.assign(this, { say, onRow, row: 0, column: 0 });
     this.labels = element("div", { className: "labels" });
-    this.canvas = element("canvas", { tabIndex: 0, ariaLabel: `${caption}. Arrow keys read its numbers.` });
+    this.canvas = element("canvas", { tabIndex: 0, ariaLabel: `${caption}. Use the arrow keys to read its numbers.` });
     this.canvas.setAttribute("role", "application");
     this.cursor = element("div", { className: "cursor", hidden: true });
     this.mark = element("div", { className: "mark" });
@@ -176,7 +176,7 @@ class Rows {
     hideTip();
   }
 
-  // `shares` stand beside the tokens, whose rows are mixed by them
+  // `shares`, the weights by which the rows are mixed, are shown next to the tokens
   draw(tokens, values, { chosen, limit = reach(values), shares }) {
     const palette = colours(), columns = values.length / tokens.length, height = 10;
     Object.assign(this, { tokens, values, columns, row: Math.min(this.row, tokens.length - 1), column: Math.min(this.column, columns - 1) });
@@ -184,7 +184,7 @@ class Rows {
     const picture = new ImageData(columns, tokens.length * height);
     values.forEach((value, i) => {
       const pixel = [...colour(value, limit, palette), 255], first = Math.floor(i / columns) * height * columns + (i % columns);
-      for (let y = 0; y < height - 1; y++) picture.data.set(pixel, 4 * (first + y * columns)); // the last line stays clear
+      for (let y = 0; y < height - 1; y++) picture.data.set(pixel, 4 * (first + y * columns)); // the last line stays empty, to separate the rows
     });
     this.canvas.getContext("2d").putImageData(picture, 0, 0);
     this.canvas.style.height = `calc(${tokens.length} * var(--row))`;
@@ -195,13 +195,13 @@ class Rows {
   }
 }
 
-// Where the colours end: one number in a hundred is larger, and as dark
+// The end of the colour scale: 1 % of the numbers are larger, and get the same colour
 function reach(values) {
   const sorted = Float32Array.from(values, Math.abs).sort();
   return sorted[Math.floor(sorted.length * 0.99)] || 1;
 }
 
-// One head's weights, or their differences, as a small picture
+// Draw one head's weights, or their differences, as a small picture
 function thumbnail(canvas, weights, count, palette, limit = 1) {
   Object.assign(canvas, { width: count, height: count });
   const picture = new ImageData(count, count);

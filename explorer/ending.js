@@ -1,4 +1,4 @@
-// What the vectors are good for: a sentence's own vector, two sentences compared, and how far a token has turned.
+// Uses of the vectors: a vector for the sentence, its cosine with two other sentences, and how far a token has turned.
 const SVG = "http://www.w3.org/2000/svg";
 
 function drawing(name, attributes, ...children) {
@@ -8,7 +8,7 @@ function drawing(name, attributes, ...children) {
   return made;
 }
 
-// The mean of some tokens' last vectors; of all tokens it is the sentence's vector, as in notebook 09
+// The mean of some tokens' last vectors; over all tokens, it is the sentence vector of notebook 09
 function meanVector(text, rows = text.tokens.map((_, i) => i)) {
   const last = ofLayer("hidden_states", L, text);
   return Float32Array.from({ length: H }, (_, i) => rows.reduce((sum, row) => sum + last[row * H + i], 0) / rows.length);
@@ -35,7 +35,7 @@ function makeEnding() {
     const at = +by("near-with").value, { tokens, last, vector, shares } = compared[at];
     if (last) near.draw([shown.tokens, tokens], sharesOf(ofLayer("hidden_states", L), last, own, vector), part.cosines[at]);
     else if (shown === SAVED) near.draw([shown.tokens, tokens], shares, part.cosines[at]);
-    else sendThem(compared.map(({ text }) => text)); // of these two, only what the saved sentence needs is known
+    else sendThem(compared.map(({ text }) => text)); // only the saved sentence can be compared without the model
   }
 
   function drawCurve() {
@@ -57,7 +57,7 @@ function makeEnding() {
     by("turned").textContent = `0 is the embedding itself, ${L} what the last layer gives. Solid: ${quoted(followed.token)}, which ends at ${written(own[L])}. Dashed: the mean of the other tokens, ${written(mean[L])}.`;
   }
 
-  // Two texts through the encoder: those in the boxes, or what the text that is shown is compared with
+  // Send two texts through the encoder: those in the boxes, or the two that the text is compared with now
   async function sendThem(texts = boxes.map((box) => box.value)) {
     const tell = (text, wrong) => say(text, wrong, by("ending-status")), typed = () => boxes.map((box) => box.value).join("\n"), before = typed();
     try {
@@ -66,7 +66,7 @@ function makeEnding() {
         const known = shown === SAVED && saved.find((one) => one.text === text);
         done.push(known || reading(text, await through([text, ""], { tell })));
       }
-      if (typed() !== before) return; // the reader has typed on
+      if (typed() !== before) return; // the reader has gone on typing
       compared = done;
       tell("");
       compare();
@@ -79,7 +79,7 @@ function makeEnding() {
   const reading = (text, outputs) => ({ text, tokens: outputs.tokens, last: ofLayer("hidden_states", L, outputs), vector: meanVector(outputs) });
 
   boxes.forEach((box, i) => { box.value = saved[i].text; });
-  by("ready").onclick = () => { // it needs no model
+  by("ready").onclick = () => { // this works without the model
     boxes.forEach((box, i) => { box.value = saved[i].text; });
     compared = saved;
     [by("first").value, by("second").value] = SAVED.texts;

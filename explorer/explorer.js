@@ -1,15 +1,15 @@
-// The page: what is shown of a text, which token, layer and head are followed, and what a reader types.
+// The page: the text that is shown, the followed token, layer and head, and the reader's input.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { H, L, A } = DATA.sizes, D = H / A, SIZES = { ...DATA.sizes, D };
 const by = (id) => document.getElementById(id);
 const followed = { ...DATA.shown };
-let wish = null; // the token that the reader chose: { word, place }
-let keyWish = null; // and the token that it asks, if the reader chose one
-const parts = {}; // what stands in files of its own: each may have text() for another text, follow() for another choice
+let wish = null; // the token that the reader chose: { word, place }, where place is its position
+let keyWish = null; // the token whose key the reader chose to compare it with, if any
+const parts = {}; // the page's other files; text() is called for a new text, follow() for a new token, layer or head
 const SAVED = { ...DATA.saved, ...unpackNumbers(DATA.saved.numbers, DATA.saved.half) };
 let shown = SAVED;
 
-// Numbers in base64, as float32 or, in `half` the room, as float16
+// Decode numbers from base64: float32 or, in `half`, float16
 function unpackNumbers(packed, half = {}) {
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer;
   const unpack = (numbers, make) => Object.entries(numbers).map(([name, text]) => [name, make(bytes(text))]);
@@ -22,7 +22,7 @@ function fromHalf(bits) {
   return sign * (exponent ? 2 ** (exponent - 15) * (1 + fraction) : 2 ** -14 * fraction);
 }
 
-// What one layer, or one head of it, gives to a text, which is the one that is shown if no other is named
+// The outputs of a layer, or of one of its heads, for a text; by default, the text that is shown
 function ofLayer(name, layer, text = shown) {
   const size = text.tokens.length * H;
   return text[name].subarray(layer * size, (layer + 1) * size);
@@ -33,7 +33,7 @@ function ofHead(name, layer = followed.layer, head = followed.head, text = shown
   return text[name].subarray(start, start + size);
 }
 
-// rows · columnsᵀ, or rows · matrix with `across`, as notebook 03 does it
+// rows · columnsᵀ, or rows · matrix with `across`, as in notebook 03
 function product(left, right, inner, across = false) {
   const rows = left.length / inner, columns = right.length / inner;
   return Float32Array.from({ length: rows * columns }, (_, cell) => {
@@ -52,7 +52,7 @@ function cosine(a, b) {
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 }
 
-// A token by its word, and by its place where the word stands more than once
+// The name of a token: its word, and its position if the word occurs more than once
 const placed = (row, word = shown.tokens[row]) =>
   (shown.tokens.indexOf(shown.tokens[row]) === shown.tokens.lastIndexOf(shown.tokens[row]) ? word : `${word} at ${row}`);
 const quoted = (row) => placed(row, `“${shown.tokens[row]}”`);
@@ -72,7 +72,7 @@ const drawings = {
   final: rows("final", "Last hidden state"),
 };
 
-// A field of buttons of which one is chosen; arrow keys move the choice
+// A grid of buttons, exactly one of which is chosen; arrow keys move the choice
 function makeChoice(host, buttons, columns, choose) {
   host.replaceChildren(...buttons);
   host.onclick = ({ target }) => buttons.includes(target.closest("button")) && choose(buttons.indexOf(target.closest("button")));
@@ -96,7 +96,7 @@ function radio(label, ...inside) {
 const headName = (i) => `layer ${Math.floor(i / A)}, head ${i % A}`;
 const followHead = (i) => follow({ layer: Math.floor(i / A), head: i % A });
 
-// A square for each head of each layer, which is followed when it is chosen; `paint` draws its picture in the page's colours
+// A square for each head of each layer; choosing it follows the head. `paint` draws its picture in the page's colours
 function fillHeads(host, paint) {
   const squares = Array.from({ length: L * A }, (_, i) => radio(headName(i), element("canvas")));
   host.style.setProperty("--heads", A);
@@ -123,26 +123,26 @@ function fillSelect(select, texts, choose) {
   select.onchange = () => choose(+select.value);
 }
 
-// Where a word stands now: at its old place if it is there, else where it is nearest; undefined where it is not
+// The position of a word in another text: the one closest to its old position, undefined if the word is not there
 function find({ word, place: old }, tokens) {
   const places = tokens.flatMap((token, i) => (token === word ? [i] : []));
   return places.sort((a, b) => Math.abs(a - old) - Math.abs(b - old))[0];
 }
 
-// The token to follow in the next text: the one that the reader chose, else the one followed now, else token 2
+// The token to follow in the next text: the reader's choice, else the token followed now, else token 2
 function keptToken(tokens) {
   const now = { word: shown.tokens[followed.token], place: followed.token };
   const first = tokens.findIndex((_, i) => i > 1 && i < tokens.length - 1);
   return (wish && find(wish, tokens)) ?? find(now, tokens) ?? Math.max(first, 0);
 }
 
-// The token that the followed one asks: the one that the reader chose, else the one that it looks at most
+// The token whose key is shown: the reader's choice, else the one that the followed token looks at most
 function keptKey(weights) {
   const count = shown.tokens.length, row = weights.subarray(followed.token * count, (followed.token + 1) * count);
   return (keyWish && find(keyWish, shown.tokens)) ?? row.indexOf(Math.max(...row));
 }
 
-// Everything that changes with the text
+// Redraw everything that depends on the text
 function showText(next) {
   followed.token = keptToken(next.tokens);
   shown = next;
@@ -164,7 +164,7 @@ function showText(next) {
   follow({});
 }
 
-// Everything that changes with the token, layer or head that is followed
+// Redraw everything that depends on the followed token, layer or head
 function follow(choice) {
   Object.assign(followed, choice);
   const { token, layer, head } = followed, { tokens } = shown;
@@ -189,19 +189,19 @@ function follow(choice) {
   changed();
 }
 
-// Something was chosen that a link should keep
+// Call this after each change that a link should restore
 const changed = () => parts.address?.changed();
 
-// A token to follow and, from a cell of a matrix, the token that it asks
+// Follow a token; if a cell of a matrix was chosen, `key` is the token of its column
 function chooseToken(token, key) {
   const named = (place) => ({ word: shown.tokens[place], place });
   wish = named(token);
   keyWish = key === undefined ? null : named(key);
-  if (key !== undefined) by("one-score").open = true; // where the chosen cell is explained
+  if (key !== undefined) by("one-score").open = true; // it explains the chosen cell
   follow({ token });
 }
 
-// The numbers of the token that is followed, in sentences
+// Put the numbers of the followed token into sentences
 function tell(weights) {
   const { token, layer } = followed, count = shown.tokens.length;
   const row = [...weights.subarray(token * count, (token + 1) * count)];
@@ -218,8 +218,7 @@ function tell(weights) {
   by("moved").textContent = `From its embedding to here, ${quoted(token)} has turned: the cosine between the two vectors is ${written(cosine(vector(0), vector(L)))}.`;
 }
 
-// A reader's own text
-
+// Show a message; for a wrong input, as an error
 function say(text, wrong = false, status = by("status")) {
   status.textContent = text;
   status.className = wrong ? "wrong" : "";
@@ -228,7 +227,7 @@ function say(text, wrong = false, status = by("status")) {
 const model = makeModel(by("worker").textContent, Object.fromEntries(
   Object.entries(DATA.files).map(([name, { path }]) => [name, new URL(path, location.href).href])));
 let encode, asked = 0;
-let live = false; // whether typing is answered, which it is from the moment that the reader asks for the model
+let live = false; // whether the page follows the reader's typing: from the moment they load the model
 
 async function prepare(tell) {
   live = true;
@@ -247,16 +246,16 @@ async function prepare(tell) {
     }
     await model.load(progress);
   } catch (error) {
-    live = false; // the next try is the reader's
+    live = false; // try again only when the reader does
     throw error;
   } finally {
     bar.hidden = true;
   }
 }
 
-class Complaint extends Error {} // about a text, in words for its reader
+class Complaint extends Error {} // a message to the reader about a text
 
-// Complains of a text that cannot be drawn, before the model is asked for and when its tokens are known
+// Reject a text that cannot be drawn: before the model loads, and again once its tokens are known
 function examine(texts, tokens) {
   const { characters, tokens: most } = DATA.limits;
   if (texts.every((text) => !text.trim())) throw new Complaint("There is no text yet: type a sentence.");
@@ -266,10 +265,10 @@ function examine(texts, tokens) {
   if (tokens.length > most) throw new Complaint(`This text has ${tokens.length} tokens, and the page draws ${most} at most: shorten it.`);
 }
 
-// Everything that the encoder gives for two texts, of which the second may be empty; nothing once `stale` says so
+// All outputs of the encoder for two texts, the second of which may be empty; undefined once `stale` returns true
 async function through(texts, { tell = say, stale = () => false } = {}) {
   examine(texts);
-  if (by("fields").disabled) throw new Complaint("From a folder this page cannot load the model: what to do stands at its top.");
+  if (by("fields").disabled) throw new Complaint("From a folder this page cannot load the model: see the note at the top.");
   await prepare(tell);
   if (stale()) return undefined;
   const input = encode(texts[0], texts[1].trim() ? texts[1] : null);
@@ -278,12 +277,12 @@ async function through(texts, { tell = say, stale = () => false } = {}) {
   return stale() ? undefined : { texts, ...input, ...outputs, seconds: (performance.now() - start) / 1000 };
 }
 
-const reason = (error) => (error instanceof Complaint ? error.message : `The model could not run here (${error.message}). Try again, or take another browser.`);
+const reason = (error) => (error instanceof Complaint ? error.message : `The model could not run here (${error.message}). Try again, or use another browser.`);
 
 async function send() {
   const turn = ++asked, texts = [by("first").value, by("second").value];
   try {
-    const next = await through(texts, { stale: () => turn !== asked }); // the reader may have typed on
+    const next = await through(texts, { stale: () => turn !== asked }); // the reader may have gone on typing
     if (!next) return;
     showText(next);
     say(`${next.tokens.length} tokens, computed here in ${next.seconds.toFixed(2)} s.`);
@@ -306,11 +305,11 @@ function start() {
     return button;
   });
   by("examples").append(...examples);
-  by("about").textContent = "One number in a hundred of the vectors lies beyond its scale.";
+  by("about").textContent = "In each drawing of vectors, 1 % of the numbers lie beyond the scale.";
   by("first").value = SAVED.texts[0];
   if (location.protocol === "file:") {
     by("fields").disabled = true;
-    by("promise").textContent = "This page was opened from a folder, from which browsers let no page read a model. So it shows its saved sentence. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
+    by("promise").textContent = "This page was opened from a folder, and browsers do not let such a page load a model. So it shows its saved sentence only. For your own, run python -m http.server --bind 127.0.0.1 -d site and open http://127.0.0.1:8000/explorer.html.";
   }
   let pause;
   by("form").addEventListener("submit", (event) => {
@@ -323,7 +322,7 @@ function start() {
     if (live) pause = setTimeout(send, 300);
   });
   for (const media of ["(prefers-color-scheme: dark)", "print"]) {
-    matchMedia(media).addEventListener("change", () => showText(shown)); // in the colours of the screen, or of paper
+    matchMedia(media).addEventListener("change", () => showText(shown)); // redraw in the colours of the screen or of paper
   }
   Object.assign(parts, { score: makeOneScore(), scale: makeScale(), sums: makeSums(), flow: makeFlow(), pair: makePair(), ending: makeEnding() });
   Object.assign(parts, makeGuesses(), { tour: makeTour(), address: makeAddress() });
@@ -332,7 +331,7 @@ function start() {
 }
 
 try {
-  const theme = localStorage.getItem("theme"); // the site's switch
+  const theme = localStorage.getItem("theme"); // set by the site's light/dark switch
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-} catch { /* a browser that keeps nothing */ }
+} catch { /* the browser blocks storage */ }
 start();

@@ -1,13 +1,13 @@
-// The followed token's way through the layers: from which tokens each layer brings it how much, played or stepped.
-const PACE = 1400; // milliseconds a layer
-const WHOLE = 18; // pixels, the width of all attention weights together
+// The followed token's path through the layers: how much attention it gives each token in each layer, animated or by steps.
+const PACE = 1400; // milliseconds per layer
+const WHOLE = 18; // pixels, the combined width of all attention weights
 
 function makeFlow() {
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const part = { depth: 0, weights: [], text: stop, follow, show, play, stop };
   let playing = null;
 
-  // What a layer's heads, on average, give the followed token's row
+  // The followed token's row of attention weights, averaged over a layer's heads
   function weightsOf(layer) {
     const count = shown.tokens.length, mean = new Float32Array(count);
     for (let head = 0; head < A; head++) {
@@ -22,7 +22,7 @@ function makeFlow() {
     draw();
   }
 
-  // How long the vector is that a layer's attention adds to the followed token, beside what came in and goes on
+  // The length of the vector that a layer's attention adds to the followed token, relative to the vector that came in
   function addedIn(layer) {
     const count = shown.tokens.length, [stream, attention] = [0, 1].map((i) => shown.lengths[(layer * 4 + i) * count + followed.token]);
     return attention / stream;
@@ -30,11 +30,11 @@ function makeFlow() {
 
   function draw() {
     const { tokens } = shown, { token } = followed, line = 24, left = 96;
-    const wide = Math.max(34, Math.min(76, (by("ways").clientWidth - left - 20) / L)); // letters keep their size on a phone
+    const wide = Math.max(34, Math.min(76, (by("ways").clientWidth - left - 20) / L)); // text keeps its size on a phone
     const x = (depth) => left + 8 + depth * wide, y = (row) => 16 + row * line, height = y(tokens.length - 1) + 34;
     const ribbons = part.weights.slice(0, part.depth).flatMap((weights, layer) => {
       const [from, to, middle] = [x(layer), x(layer + 1), x(layer) + wide / 2];
-      let stacked = y(token) - WHOLE / 2; // at their end the ribbons lie one below the other: together they are 1
+      let stacked = y(token) - WHOLE / 2; // the ribbons end one below the other, because the weights sum to 1
       return [...weights].map((weight, row) => {
         const width = WHOLE * weight, top = y(row) - width / 2, end = stacked;
         stacked += width;
@@ -66,7 +66,7 @@ function makeFlow() {
     if (layer < 0) return `${quoted(token)} comes in as its embedding, and no layer has been passed yet.`;
     const row = part.weights[layer], order = tokens.map((_, i) => i).sort((a, b) => row[b] - row[a]);
     const most = order.slice(0, 3).map((i) => `${i === token ? "itself" : quoted(i)} (${written(row[i])})`);
-    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. What attention adds is ${written(addedIn(layer))} times as long as what came in, which goes on.`;
+    return `Layer ${layer}: on average over its ${A} heads, ${quoted(token)} looks most at ${most.join(", ")}. The vector that attention adds is ${written(addedIn(layer))} times as long as the one that came in, which goes on.`;
   }
 
   function show(depth) {

@@ -1,6 +1,6 @@
-// Guess first: a question covers its answer until the reader has chosen one, or asks to see it.
+// Guess first: a question covers its answer until the reader chooses one or clicks “Show me”.
 
-// The choice that lies nearest to a number, by their ratio or their difference
+// The choice nearest to a number, by ratio or by difference
 const nearest = (choices, value, apart) =>
   choices.map(([, of]) => apart(of, value)).reduce((best, far, i, all) => (far < all[best] ? i : best), 0);
 const byRatio = (a, b) => Math.abs(Math.log(a / b)), byDifference = (a, b) => Math.abs(a - b);
@@ -10,32 +10,32 @@ const LENGTHS = [["a tenth", 0.1], ["a third", 1 / 3], ["as long", 1], ["three t
 const SHARES = [["1 in 20", 0.05], ["1 in 5", 0.2], ["1 in 2", 0.5], ["4 in 5", 0.8]];
 const COSINES = [["0.9", 0.9], ["0.6", 0.6], ["0.3", 0.3], ["0", 0]];
 
-// Each stop: what it covers, its question, its choices, which of them is right, and what the answer means
+// Each guess: what it covers, its question, its choices, the right one, and what the answer means
 const GUESSES = {
   looks: {
     covers: ["#scores", "#weights", "#looks", "#one-score", "#scale"],
     ask: () => `In ${place()}: which token does ${quoted(followed.token)} look at most?`,
     choices: () => shown.tokens.map((_, i) => placed(i)),
     right: () => { const row = rowOfWeights(); return row.indexOf(Math.max(...row)); },
-    means: (right) => `${quoted(right)} gets the attention weight ${written(rowOfWeights()[right])}. A head has no list of words to look for: query and key decide, in each sentence anew.`,
+    means: (right) => `${quoted(right)} gets the attention weight ${written(rowOfWeights()[right])}. A head has no list of words to look for: query and key decide, in each sentence again.`,
   },
   added: {
     covers: ["#attention-sum", "#attended"],
-    ask: () => `In layer ${followed.layer}: how long is the vector that attention adds, beside that of ${quoted(followed.token)} itself?`,
+    ask: () => `In layer ${followed.layer}: how long is the vector that attention adds, compared with that of ${quoted(followed.token)} itself?`,
     choices: () => LENGTHS.map(([name]) => name),
     right: () => nearest(LENGTHS, addedBy(), byRatio),
-    means: () => `It is ${times(addedBy())} as long. What was there before goes on, and attention adds to it: that is why a token does not forget its word.`,
+    means: () => `It is ${times(addedBy())} as long. The vector that came in goes on, and attention adds to it: that is why a token does not forget its word.`,
   },
   active: {
     covers: ["#feed-sum", "#output"],
     ask: () => `In layer ${followed.layer}: how many of the ${SIZES.I.toLocaleString("en")} units are above zero for ${quoted(followed.token)}?`,
     choices: () => SHARES.map(([name]) => name),
     right: () => nearest(SHARES, parts.sums.parts.active, byDifference),
-    means: () => `${written(100 * parts.sums.parts.active, 0)} % are. Each unit reacts to a pattern of its own, and to one token only some of them do.`,
+    means: () => `${written(100 * parts.sums.parts.active, 0)} % are. Each unit reacts to its own pattern, and only some of them react to any one token.`,
   },
   turned: {
     covers: ["#moved", "#final", "#turned", "#curve"],
-    ask: () => `What is the cosine between the embedding of ${quoted(followed.token)} and its last vector? 1 would mean that it points where it did.`,
+    ask: () => `What is the cosine between the embedding of ${quoted(followed.token)} and its last vector? 1 would mean that its direction has not changed.`,
     choices: () => COSINES.map(([name]) => name),
     right: () => nearest(COSINES, parts.ending.curve[L], byDifference),
     means: () => `It is ${written(parts.ending.curve[L])}. Layer by layer the vector has taken up its sentence.`,
@@ -71,19 +71,19 @@ function makeGuess(name, { covers, ask, choices, right, means }) {
     host.replaceChildren(element("p", {}, element("b", {}, ask())), element("p", { className: "ready" }, ...buttons, small("Show me", () => reveal())));
   }
 
-  // The answer, to a choice or to none
+  // Show the answer, to a choice or to “Show me”
   function reveal(choice) {
     const answer = right(), name = choices()[answer];
     part.answer = answer;
     cover(false);
     const verdict = choice === undefined ? `${name[0].toUpperCase()}${name.slice(1)}.` : choice === answer ? `Yes: ${name}.` : `Not ${choices()[choice]}, but ${name}.`;
-    const told = element("p", { tabIndex: -1 }, element("b", {}, verdict), ` ${means(answer)}`);
-    host.replaceChildren(told, small("Close", close));
-    by("spoken").textContent = told.textContent;
-    (parts.tour.at === null ? told : by("tour-next")).focus({ preventScroll: true });
+    const result = element("p", { tabIndex: -1 }, element("b", {}, verdict), ` ${means(answer)}`);
+    host.replaceChildren(result, small("Close", close));
+    by("spoken").textContent = result.textContent;
+    (parts.tour.at === null ? result : by("tour-next")).focus({ preventScroll: true });
   }
 
-  // Another token, layer or head is followed: the question is asked of it, an answer is over
+  // For another token, layer or head, ask an open question again; close an answer
   function follow() {
     if (part.asked) open();
     else close();

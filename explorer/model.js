@@ -1,4 +1,4 @@
-// The model in its worker: `load` fetches it once, `run` gives what comes out of every part of the encoder.
+// The model in its worker: `load` fetches it once, `run` returns the outputs of all parts of the encoder.
 function makeModel(source, files) {
   let worker, loading;
   const waiting = new Map();
@@ -18,7 +18,7 @@ function makeModel(source, files) {
 
   function start(onProgress) {
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    worker = new Worker(address, { type: "module" }); // a blob's worker keeps the page's rules of what may be fetched
+    worker = new Worker(address, { type: "module" }); // a worker from a blob inherits the page's policy on what may be fetched
     worker.onerror = (event) => fail(event.message ?? "the worker did not start");
     worker.onmessage = ({ data: { call, value, error, loaded } }) => {
       if (loaded !== undefined) return onProgress(loaded);
@@ -33,7 +33,7 @@ function makeModel(source, files) {
     load(onProgress) {
       loading ??= start(onProgress).catch((error) => {
         worker.terminate();
-        loading = undefined; // so that it can be tried again
+        loading = undefined; // so that the reader can try again
         throw error;
       });
       return loading;

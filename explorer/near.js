@@ -1,6 +1,6 @@
-// Why two sentences are near: the cosine of their vectors is a sum, in which each pair of tokens has a share.
+// Why two sentences are near: the cosine of their vectors is a sum with one term, a share, for each pair of tokens.
 
-// Of token vectors (S, H) and (T, H) with the means a and b, as `shares_of_cosine` in notebook 09
+// The shares of token vectors (S, H) and (T, H) whose means are a and b, like `shares_of_cosine` in notebook 09
 function sharesOf(one, other, a, b) {
   const length = (vector) => Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   const whole = (one.length / H) * (other.length / H) * length(a) * length(b);
@@ -46,21 +46,21 @@ function makeNear() {
     tell(chosen);
   }
 
-  function point(target, wanted) {
-    target.onpointerenter = () => tell(wanted);
+  function point(target, tokens) {
+    target.onpointerenter = () => tell(tokens);
     target.onpointerleave = () => tell(chosen);
   }
 
-  // The share of a token, of a pair, or of all of them: its lines, and its number in words
-  function tell(wanted) {
-    const { sides, pairs, cosine, drawn, lines, total } = now, [i, j] = wanted, sum = written(total(wanted), 3), of = `${sum} of the cosine ${written(cosine, 3)}.`;
-    const asked = wanted.some((at) => at !== undefined);
+  // Highlight the lines of a token, of a pair or of all pairs, and put their share into a sentence
+  function tell(selected) {
+    const { sides, pairs, cosine, drawn, lines, total } = now, [i, j] = selected, sum = written(total(selected), 3), of = `${sum} of the cosine ${written(cosine, 3)}.`;
+    const asked = selected.some((at) => at !== undefined);
     lines.forEach((line, rank) => line.classList.toggle("dim", asked ? !isMeant(drawn[rank], { i, j }) : rank >= STRONG));
     columns.forEach((column, side) => {
-      mark(column, wanted[side]);
-      column.children[wanted[side] ?? 0].tabIndex = 0;
+      mark(column, selected[side]);
+      column.children[selected[side] ?? 0].tabIndex = 0;
     });
-    const named = wanted.map((at, side) => `“${sides[side][at]}”`).filter((_, side) => wanted[side] !== undefined).join(" with ");
+    const named = selected.map((at, side) => `“${sides[side][at]}”`).filter((_, side) => selected[side] !== undefined).join(" with ");
     const single = i === undefined || j === undefined, most = drawn.find((pair) => isMeant(pair, { i, j }));
     const rest = pairs.length - drawn.length;
     if (!named) by("near-words").textContent = `All ${pairs.length} shares add up to ${sum}, and the cosine is ${written(cosine, 3)}. The largest: ${drawn.slice(0, STRONG).map((pair) => `“${sides[0][pair.i]}” with “${sides[1][pair.j]}” ${written(pair.share, 3)}`).join(", ")}.${rest ? ` The ${rest} smallest have no line.` : ""}`;

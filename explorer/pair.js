@@ -1,7 +1,7 @@
-// Two texts that differ in a word or some: what changes with them, next to a control that changes another word.
+// Two texts that differ in one or a few words: what changes with them, next to a control that changes another word.
 
-// Places that two texts share, by the fewest words changed, put in or left out: each slot has the tokens of one text (a) and
-// of the other (b) that stand for one another. Changed tokens next to each other pair off, or are one slot where their numbers differ.
+// Align two texts with the fewest tokens changed, inserted or removed. Each slot has the positions in one text (a) and in the
+// other (b) that correspond. Adjacent changed tokens are paired one to one, or form one slot if their counts differ.
 function align(a, b) {
   const cost = Array.from({ length: a.length + 1 }, (_, i) => Array.from({ length: b.length + 1 }, (__, j) => a.length - i + b.length - j));
   for (let i = a.length - 1; i >= 0; i--) {
@@ -28,7 +28,7 @@ function align(a, b) {
   return slots;
 }
 
-// One head's attention weights between slots: those to the tokens of a slot are added, those from them averaged
+// One head's attention weights between slots: summed over the tokens that are looked at, averaged over those that look
 function betweenSlots(text, layer, head, sides) {
   const weights = ofHead("attentions", layer, head, text), count = text.tokens.length;
   return sides.map((from) => sides.map((to) => (from.length
@@ -39,12 +39,12 @@ function betweenSlots(text, layer, head, sides) {
 const largestOf = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value) || 0), 0);
 const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-// Everything that is compared between a text and the kept one, or { apart } in words where they share too little
+// Compare a text with the kept one; if they share too few tokens, return { apart }, a message
 function compareTexts(kept, text) {
   const slots = align(kept.tokens, text.tokens), longer = Math.max(kept.tokens.length, text.tokens.length);
-  const same = slots.filter((slot) => slot.same).length, inWords = (one) => `“${one.tokens.slice(1, -1).join(" ")}”`;
+  const same = slots.filter((slot) => slot.same).length, excerpt = (one) => `“${one.tokens.slice(1, -1).join(" ")}”`;
   if (same === longer) return { equal: true };
-  if (same < longer / 2) return { apart: `${inWords(text)} shares ${same} of ${longer} tokens with the kept sentence, [CLS] and [SEP] among them. That is too few to compare token by token: change a word or two.` };
+  if (same < longer / 2) return { apart: `${excerpt(text)} shares ${same} of ${longer} tokens with the kept sentence, [CLS] and [SEP] among them. That is too few to compare token by token: change a word or two.` };
   const sides = (side) => slots.map((slot) => slot[side]);
   const heads = Array.from({ length: L * A }, (_, i) => {
     const [before, after] = [[kept, "a"], [text, "b"]].map(([one, side]) => betweenSlots(one, Math.floor(i / A), i % A, sides(side)));
@@ -59,7 +59,7 @@ function compareTexts(kept, text) {
   return { slots, heads, names, change, cosineAt: (slot) => cosine(meanVector(kept, slots[slot].a), meanVector(text, slots[slot].b)) };
 }
 
-// What is told of the followed token, by the slot it stands in
+// The numbers for the followed token, given its slot
 function measure(compared, slot, head) {
   const everywhere = compared.heads.map(({ moved }) => moved[slot]);
   const rows = compared.heads.flatMap(({ moved }) => moved.filter((value) => !Number.isNaN(value)));
@@ -70,13 +70,13 @@ function makePair() {
   let kept = null, control = null, compared = null, controlled = null;
   const map = new Matrix(by("pair-map"), "Attention weights, now minus kept", (row, column, value) => {
     const { before, after } = compared.heads[followed.layer * A + followed.head], [from, to] = [compared.names[row], compared.names[column]];
-    return Number.isNaN(value) ? `${from} stands in one text only` : `${place()}: ${from} looks at ${to}: ${written(before[row][column], 3)} kept, ${written(after[row][column], 3)} now, ${written(value, 3)}`;
+    return Number.isNaN(value) ? `${from} is in one text only` : `${place()}: ${from} looks at ${to}: ${written(before[row][column], 3)} kept, ${written(after[row][column], 3)} now, ${written(value, 3)}`;
   }, (row) => compared.slots[row].b.length && chooseToken(compared.slots[row].b[0]));
   const tell = (text, wrong) => say(text, wrong, by("pair-status"));
   const part = { measured: {}, text: drawText, follow: drawFollowed, send: sendThem, texts: () => ({ kept: kept?.texts, control: control?.texts[0] }) };
   const slotOf = (one, side, i) => one.slots.findIndex((slot) => slot[side].includes(i));
 
-  // A changed text, or another kept one
+  // Compare and draw again, after a new text or a new kept sentence
   function drawText() {
     compared = kept && compareTexts(kept, shown);
     const drawnOne = compared?.heads !== undefined;
@@ -99,7 +99,7 @@ function makePair() {
     map.draw(compared.names, values, { chosen: slot, signed: true, limit: largestOf(values) });
     by("pair-numbers").hidden = !a.length;
     if (!a.length) {
-      by("pair-words").textContent = `${quoted(followed.token)} stands in the new text only: follow another token to compare it.`;
+      by("pair-words").textContent = `${quoted(followed.token)} is in the new text only: follow another token to compare it.`;
       return;
     }
     const now = measure(compared, slot, head), other = controlled?.heads && slotOf(controlled, "a", a[0]);
@@ -114,7 +114,7 @@ function makePair() {
       const button = element("button", { type: "button" }, headName(i));
       button.onclick = () => {
         followHead(i);
-        by("pair-most").querySelectorAll("button")[rank].focus(); // it has been drawn anew
+        by("pair-most").querySelectorAll("button")[rank].focus(); // the buttons have been replaced
       };
       return line(button, compared.heads[i].moved[slot], held && controlled.heads[i].moved[other]);
     }));
@@ -123,11 +123,11 @@ function makePair() {
   const line = (name, now, held) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, written(now)), element("td", {}, held === null ? "–" : written(held)));
 
   function fillNumbers(now, held) {
-    const token = quoted(followed.token), kinds = {
+    const token = quoted(followed.token), names = {
       here: `attention of ${token} that moves, ${place()}`, heads: `the same, mean of all ${L * A} heads`,
       all: "the same, mean of all tokens too", cosine: `cosine of the last vectors of ${token}`,
     };
-    by("pair-lines").replaceChildren(...Object.entries(kinds).map(([kind, name]) => line(name, now[kind], held && held[kind])));
+    by("pair-lines").replaceChildren(...Object.entries(names).map(([key, name]) => line(name, now[key], held && held[key])));
     for (const column of document.querySelectorAll(".pair-now")) column.textContent = compared.change;
     for (const column of document.querySelectorAll(".pair-held")) column.textContent = held ? `control: ${controlled.change}` : "no control yet";
   }
@@ -146,7 +146,7 @@ function makePair() {
     changed();
   }
 
-  // Texts to keep and to compare with, each optional, through the encoder
+  // Send a text to keep and a control, both optional, through the encoder
   async function sendThem({ keep: first, control: second }) {
     try {
       if (first) {

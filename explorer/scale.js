@@ -1,10 +1,10 @@
-// A slider for what the scores are divided by: from 1 over the model's own √D, in the middle, to 2√D.
-const NOTCHES = 20; // of the slider, to either side of √D
+// A slider for the divisor of the scores: from 1 to 2√D, with the model's own √D in the middle.
+const NOTCHES = 20; // steps of the slider on either side of √D
 
 const divisorAt = (notch) => Math.sqrt(D) + (notch / NOTCHES) * (notch < 0 ? Math.sqrt(D) - 1 : Math.sqrt(D));
 const entropyOf = (shares) => -shares.reduce((sum, share) => sum + (share > 0 ? share * Math.log2(share) : 0), 0);
 
-// Softmax of a row of products q · k that are divided by a number. The largest is taken off first, so that e stays small.
+// Softmax of a row of products q · k after a division. The largest is subtracted first, so that the powers of e stay finite.
 function divided(products, divisor) {
   const largest = Math.max(...products);
   return softmaxTerms(products.map((value) => (value - largest) / divisor)).shares;
@@ -28,7 +28,7 @@ function makeScale() {
     return [...product(row, ofHead("keys", layer, head), D)];
   }
 
-  by("telling").onclick = () => { // in which the largest weight changes most from one end of the slider to the other
+  by("telling").onclick = () => { // follow the head whose largest weight changes most between the two ends of the slider
     const change = Array.from({ length: L * A }, (_, i) => {
       const products = productsOf(Math.floor(i / A), i % A), [sharp, flat] = [-NOTCHES, NOTCHES].map((notch) => Math.max(...divided(products, divisorAt(notch))));
       return sharp - flat;
@@ -53,7 +53,7 @@ function makeScale() {
     by("bars").replaceChildren(...lines);
     const most = shares.indexOf(Math.max(...shares)), state = shares[most] > 0.99 ? " Softmax is saturated: one token takes nearly everything." : "";
     const really = notch === 0 ? "" : `; with √${D} it is ${written(own[most])}`;
-    by("spread").textContent = `In ${place()}, divided by ${name}, ${quoted(token)} gives ${quoted(most)} the largest attention weight, ${written(shares[most])}${really}. The entropy is ${written(entropyOf(shares))} bits, between 0 (one token takes all) and ${written(Math.log2(count))} (all ${count} alike).${state}`;
+    by("spread").textContent = `In ${place()}, divided by ${name}, ${quoted(token)} gives ${quoted(most)} the largest attention weight, ${written(shares[most])}${really}. The entropy is ${written(entropyOf(shares))} bits, between 0 (one token takes all) and ${written(Math.log2(count))} (all ${count} get the same).${state}`;
   }
 
   return part;

@@ -1,14 +1,14 @@
-// One attention weight taken apart: query, key, products, sum, ÷ √D, e to that power, share of the row.
-const SHOWN_TERMS = 5; // of the row, each by name; the rest in one line
+// One attention weight, step by step: query, key, products, sum, ÷ √D, e to that power, share of the row.
+const SHOWN_TERMS = 5; // terms of the row with a line each; the rest share one line
 
-// A number of any size: 12.34, 1.23 × 10⁷
+// Format a number of any size: 12.34, 1.23 × 10⁷
 function sized(value) {
   if (value === 0 || (value >= 0.001 && value < 1e5)) return value.toLocaleString("en", { maximumSignificantDigits: 4 });
   const [digits, power] = value.toExponential(2).split("e"), raised = (sign) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign] ?? (sign === "-" ? "⁻" : "");
   return `${digits} × 10${[...power].map(raised).join("")}`;
 }
 
-// What leads from a row's scores to its attention weights
+// The steps from a row's scores to its attention weights
 function softmaxTerms(scores) {
   const powers = scores.map(Math.exp), total = powers.reduce((sum, power) => sum + power, 0);
   return { powers, total, shares: powers.map((power) => power / total) };
@@ -16,12 +16,12 @@ function softmaxTerms(scores) {
 
 function makeOneScore() {
   const names = () => [`q of ${quoted(followed.token)}`, `k of ${quoted(followed.key)}`, "q × k"];
-  const told = (first) => (row, column, value) => `${names()[first + row]}, number ${column}: ${written(value, 3)}`;
-  const vectors = new Rows(by("one-vectors"), "Query and key", told(0));
-  const products = new Rows(by("one-products"), "Their products, number by number", told(2));
+  const label = (first) => (row, column, value) => `${names()[first + row]}, number ${column}: ${written(value, 3)}`;
+  const vectors = new Rows(by("one-vectors"), "Query and key", label(0));
+  const products = new Rows(by("one-products"), "Their products, number by number", label(2));
   const cell = (text, name = "td") => element(name, name === "th" ? { scope: "row" } : {}, text);
 
-  // The row of the asking token, its largest terms first and the asked one among them
+  // The softmax row of the followed token: its largest terms first, always including the chosen key
   function drawRow({ powers, total, shares }, scores) {
     const order = shares.map((_, i) => i).sort((a, b) => shares[b] - shares[a]), brief = order.length > SHOWN_TERMS + 1;
     const shownTerms = brief ? order.filter((i, rank) => rank < SHOWN_TERMS || i === followed.key) : order;
@@ -37,8 +37,7 @@ function makeOneScore() {
   }
 
   return {
-    // The numbers that are shown
-    parts: {},
+    parts: {}, // the numbers that are shown
     follow() {
       const { token, key } = followed, rowOf = (name, i) => ofHead(name).subarray(i * D, (i + 1) * D);
       const query = rowOf("queries", token), asked = rowOf("keys", key), count = shown.tokens.length;
@@ -51,7 +50,7 @@ function makeOneScore() {
       const steps = {
         "one-dot": `q · k = ${written(dot)}`, "one-score-is": `${written(dot)} ÷ ${root} = ${written(score)}`,
         "one-power": `e^${written(score)} = ${sized(power)}`, "one-total": sized(total), "one-share": `${sized(power)} ÷ ${sized(total)} = ${written(share, 3)}`,
-        "one-largest": `The largest part of it is number ${largest}: ${written(multiplied[largest])}.`,
+        "one-largest": `Its largest term is number ${largest}: ${written(multiplied[largest])}.`,
         "one-words": `Now in ${place()}: ${quoted(token)} asks, and ${quoted(key)} answers. Query and key give the score ${written(score)}, and e to that power is ${written(100 * share, 1)} % of the sum of the row. So ${quoted(token)} gives ${quoted(key)} the attention weight ${written(share, 3)}.`,
       };
       for (const [id, text] of Object.entries(steps)) by(id).textContent = text;

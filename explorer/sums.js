@@ -1,6 +1,6 @@
-// Sums that open: the three rows of an embedding, what attention and the feed-forward network add to the stream.
+// Sums that readers can open: the three rows of an embedding, and the updates of attention and of the feed-forward network.
 
-// A bar per number, on the scale of the largest
+// Draw a bar for each number, scaled to the largest
 function bars(host, lines) {
   const largest = Math.max(...lines.map(([, value]) => value));
   host.replaceChildren(...lines.map(([name, value]) => {
@@ -21,7 +21,7 @@ function makeSums() {
   const lengthOf = (vector) => Math.hypot(...vector);
 
   return {
-    // Of the followed token: [word, place, type, sum], lengths of stream and what is added, share of active units
+    // Of the followed token: the rows [word, position, type, sum], the lengths of its vector and updates, its share of active units
     parts: {},
     drawn: () => [...three.values],
     follow() {

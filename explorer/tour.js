@@ -1,16 +1,16 @@
-// A guided tour through the page, on its saved sentence, which needs no model: each stop leads to a part, opens it and
-// says in two or three sentences what to see there. `look` is what it speaks of, if that is not where the part begins.
+// A guided tour of the page with its saved sentence, so that no model is needed: each stop scrolls to a part, opens it and
+// explains it in two or three sentences. `look` is the element it explains, if that is not the first of its part.
 const STOPS = [
   {
     at: "#station-tokens", title: "Text becomes tokens",
-    text: () => `We follow one sentence from here to the end: “${SAVED.texts[0]}”. The tokenizer has cut it into tokens, and each token has a number, its id. We follow ${quoted(followed.token)}: it has a frame.`,
+    text: () => `We follow one sentence from here to the end: “${SAVED.texts[0]}”. The tokenizer has cut it into tokens, and each token has a number, its id. We follow ${quoted(followed.token)}, the token with a frame.`,
   },
   {
     at: "#three-rows", title: "An id becomes a vector, a sum of three",
-    text: () => `The id picks a row of a table: that is the word. A row for the place and a row for the sentence are added, and LayerNorm evens the sum out. Point at a colour to read its number. Nothing here knows the neighbours yet.`,
+    text: () => `The id picks a row of a table: that is the word. A row for the position and a row for the sentence are added, and LayerNorm normalizes the sum. Point at a colour to read its number. None of this depends on the neighbouring tokens yet.`,
   },
   {
-    at: "#station-heads", look: "#heads", title: "All heads at once",
+    at: "#station-heads", look: "#heads", title: "All heads",
     open: () => follow(DATA.tour),
     text: () => `Now the tokens look at each other. Each small square is one head: a row for each token, and the stronger the colour of a cell, the more that token looks at another. Some heads look at a neighbour, some at the ends of the text. We take one of them apart: layer ${DATA.tour.layer}, head ${DATA.tour.head}.`,
   },
@@ -30,10 +30,10 @@ const STOPS = [
     at: "#scale", look: "#scale-shown", title: "Why divide by a square root?",
     open: () => { by("divisor").value = -NOTCHES; by("divisor").oninput(); },
     leave: () => by("own").click(),
-    text: () => `The slider stands at 1: nothing is divided, the scores lie far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: where one token takes all, softmax passes hardly any gradient on.`,
+    text: () => `The slider is at 1: without a division, the scores are far apart, and the largest takes more. Move it back to √${D} and watch the others get their share. Training needs that: if one token takes all, softmax passes on hardly any gradient.`,
   },
   {
-    at: "#station-context", look: "#station-context .beside", title: "What a token takes from the others",
+    at: "#station-context", look: "#station-context .side-by-side", title: "What a token takes from the others",
     text: () => `Each token also offers a value. The context of ${quoted(followed.token)} is the mixture of all values by its attention weights. That is all that attention does: a weighted average, with weights that the tokens decide themselves.`,
   },
   {
@@ -52,27 +52,27 @@ const STOPS = [
   },
   {
     at: "#station-final", look: "#guess-turned", title: "Guess first: how far has it turned?", guess: "turned",
-    text: () => `One vector per token comes out, as many numbers as went in. How much of the direction of the embedding is left in it?`,
+    text: () => `One vector per token comes out, with as many numbers as went in. How much of the embedding's direction is left in it?`,
   },
   {
     at: "#ending", look: "#nearness", title: "What the vectors are good for",
-    text: () => `The mean of all tokens' vectors stands for the sentence. Sentences that mean the same should lie near each other, even without a common word: compare the second sentence with the control, which shares words with ours.`,
+    text: () => `The mean of all tokens' vectors represents the sentence. Sentences that mean the same should be near each other, even without a word in common: compare the second sentence with the control, which shares words with ours.`,
   },
   {
     at: "#pair", look: "#pair-examples", title: "Now you: change one word",
-    text: () => `The best way to find out what a head does is to change one word and see what moves, with a control beside it. The examples here are ready to try. They load the model, and so does any sentence of your own.`,
+    text: () => `The best way to find out what a head does is to change one word and see what moves, next to a control. The examples here are ready to try. They load the model, and so does any sentence of your own.`,
   },
 ];
 
-const beside = matchMedia("(min-width: 1100px)"); // where the panel has a column of its own
+const hasColumn = matchMedia("(min-width: 1100px)"); // the panel then has its own column
 
 function makeTour() {
   const panel = by("tour"), part = { at: null, start, go, end };
-  let before = null; // what the reader had: text, choices and what stood in the boxes
+  let before = null; // the reader's text, choices and boxes, restored at the end
 
   function start() {
     before = { shown, followed: { ...followed }, wish, keyWish, boxes: [by("first").value, by("second").value] };
-    asked++; // an answer that is on its way is not shown meanwhile
+    asked++; // so that a result that arrives during the tour is not shown
     [wish, keyWish] = [null, null];
     [by("first").value, by("second").value] = SAVED.texts;
     Object.assign(followed, DATA.shown);
@@ -107,23 +107,23 @@ function makeTour() {
     const last = index + 1 === STOPS.length;
     by("tour-next").textContent = last ? "End the tour" : "Next";
     by("tour-end").hidden = last;
-    target.before(panel); // it floats, and the next Tab leads into what it speaks of
+    target.before(panel); // it floats, and the next Tab leads to the part it explains
     by("tour-title").focus({ preventScroll: true });
-    // its heading, too, where both have room; else what the stop speaks of
+    // show the heading, too, if both fit; otherwise only what the stop explains
     const above = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
-    const room = (beside.matches ? innerHeight : panel.getBoundingClientRect().top) - above;
+    const room = (hasColumn.matches ? innerHeight : panel.getBoundingClientRect().top) - above;
     const whole = seen.getBoundingClientRect().bottom - target.getBoundingClientRect().top;
     (whole <= room ? target : seen).scrollIntoView({ block: "start", behavior: "instant" });
   }
 
-  // On a narrow page the panel is a bar with the text's first line
+  // On a narrow page, the panel is a bar that shows the first line of its text
   function tellMore(more) {
     panel.classList.toggle("more", more);
     by("tour-more").setAttribute("aria-expanded", more);
     by("tour-more").textContent = more ? "Less" : "More";
   }
 
-  // “Next” uncovers a guess that is still open before it goes on
+  // “Next” first reveals the answer of an open guess
   function next() {
     const guess = parts[`guess_${STOPS[part.at].guess}`];
     if (guess?.asked) guess.reveal();

@@ -1,8 +1,8 @@
-// Runs the model beside the page, so that the page stays awake. Its files come from the page's own folder.
+// Runs the model in a worker, so that the page stays responsive. Its files come from the page's own folder.
 let ort, session;
 let loaded = 0;
 
-// A file that was packed with gzip; every chunk that arrives is told to the page.
+// Fetch and unpack a gzip file, reporting each chunk to the page.
 async function unpacked(url) {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`${url} is not there (${response.status})`);

@@ -18,7 +18,7 @@ SENTENCE = "The animal didn't cross the street because it was too tired."
 LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
 VIEWS = ("head view", "model view", "neuron view", "why near")
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
-BELOW = "In a running notebook, boxes for your own sentences stand here."
+BELOW = "In a running notebook, boxes for your own sentences appear here."
 
 
 def explore(

@@ -41,24 +41,24 @@ HEAD_VIEW = Kind(
     "head_view",
     340,
     {"layer": "Layer"},
-    "Hover over a token to follow its lines, over a tile to see its head's, over a line for its weight. Click a tile "
-    "to hide or show its head, double-click it (Shift+Enter) to see that head alone, double-click it again for all.",
+    "Hover over a token to see its lines, over a tile to see its head's lines, over a line to read its weight. Click a "
+    "tile to hide or show its head; double-click it (Shift+Enter) to show that head alone, and again to show all.",
 )
 MODEL_VIEW = Kind(
     "Model view",
     "model_view",
     970,
     {},
-    "Click a cell to enlarge that head and click it again (Escape) to close it. In the enlarged head, hover over a "
-    "token on the left to follow its lines, over a line for its weight.",
+    "Click a cell to enlarge that head, and click it again (or press Escape) to close it. In the enlarged head, hover "
+    "over a token on the left to see its lines, over a line to read its weight.",
 )
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
     1050,
     {"layer": "Layer", "att_head": "Head"},
-    "Hover over a token on the left to follow its lines. Click the + beside it to open its query and the keys: the "
-    "token that was hovered over last is multiplied, and each number is told under the pointer. A − closes them.",
+    "Hover over a token on the left to see its lines. Click the + next to it to show its query and all keys, and their "
+    "products for the last token you hovered over. Hover over a rectangle to read its number. Click − to close them.",
 )
 
 

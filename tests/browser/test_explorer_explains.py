@@ -243,7 +243,7 @@ def test_pair_of_other_length_is_aligned_or_refused(running, computed):
     wanted = (difference.abs().sum() + black["weights"][0, 1, 3, 2]) / 2
     assert abs(page.evaluate("parts.pair.measured.now.here") - wanted) <= STORED
     follow(page, token=2)
-    assert "stands in the new text only" in page.locator("#pair-words").inner_text()
+    assert "is in the new text only" in page.locator("#pair-words").inner_text()
     assert not page.locator("#pair-numbers").is_visible()
     send(page, "fruit flies like a banana")
     assert "shares 2 of 8 tokens with the kept sentence" in page.locator("#pair-how").inner_text()

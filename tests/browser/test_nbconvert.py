@@ -57,4 +57,4 @@ def test_converted_notebook_shows_view_without_dead_boxes(page, encoder, tokeniz
     page.goto(path.as_uri(), wait_until="domcontentloaded")
     view = page.frame_locator("iframe:visible")
     expect(view.locator("#left text")).to_contain_text(["[CLS]", "the", "animal"])
-    expect(page.get_by_text("boxes for your own sentences stand here")).to_be_visible()
+    expect(page.get_by_text("boxes for your own sentences appear here")).to_be_visible()

@@ -195,7 +195,7 @@ def test_display_has_widgets_and_a_static_fallback(monkeypatch, explorer):
     instead, boxes = shown
     assert boxes == {WIDGET: explorer.box._repr_mimebundle_()[WIDGET]}
     assert explorer.view._repr_html_() in instead["text/html"]
-    assert "In a running notebook, boxes for your own sentences stand here." in instead["text/html"]
+    assert "In a running notebook, boxes for your own sentences appear here." in instead["text/html"]
     assert instead["text/plain"].startswith(
         "Boxes for your own sentences, and the attention in them. Head view of 2 layers"
     )
