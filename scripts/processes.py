@@ -60,8 +60,9 @@ def exclusive_lock(folder: Path, accelerator: Accelerator) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        remedy = "wait for it to finish, stop it, or choose another folder"
-        raise OSError(f"another run is using {folder}: {remedy}") from error
+        raise OSError(
+            f"another run is using {folder}: wait for it to finish, stop it, or choose another folder"
+        ) from error
     try:
         yield
     finally:

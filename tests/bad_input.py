@@ -725,7 +725,7 @@ WRITING = [
     ("an encoder and a decoder of different widths", write({"encoder": {"hidden_size": 24}}),
      ValueError, "hidden_size is 24 in the encoder, 12 in the decoder: use one"),
     ("a source with NaN", decode(encoder_hidden_states=torch.full((2, 4, 12), math.nan)),
-     ValueError, "encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder"),
+     ValueError, "encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder"),
     ("a decoder that does not use a source", write({"add_cross_attention": False}),
      ValueError, "this decoder does not use a source: "),
     ("an encoder for the decoder", write({"is_decoder": False}), ValueError, "is_decoder=False makes an encoder"),
@@ -913,7 +913,7 @@ WORDS_FILE = [
     ("a label without its word", labelled(GOOD_WORDS + ",name\n"),
      ValueError, "line 10 has no word for the label 'name'"),
     ("a word of two words", labelled(GOOD_WORDS + "New York,name\n"),
-     ValueError, "line 10 has several words, 'New York'; each word needs a row of its own"),
+     ValueError, "line 10 has several words, 'New York'; each word needs its own row"),
     ("a row of three fields", labelled(GOOD_WORDS + "Anna,NNP,name\n"),
      ValueError, "line 10 has 3 fields, ['Anna', 'NNP', 'name'], not a word"),
     ("a comma as a word, without quotes", labelled(GOOD_WORDS + ",,O\n"),
@@ -982,7 +982,7 @@ WORDS_FILE = [
     ("the header of four columns", labelled("word pos chunk ner\n" + GOOD_WORDS.replace(",", " NNP B-NP ")),
      ValueError, "(columns 1 and 4, between spaces) begins with a header, 'word' and 'ner'"),
     ("JSON Lines of words", labelled('{"tokens": ["a"], "ner_tags": [0]}\n'),
-     ValueError, "cannot be read (it holds JSON): save it as CSV, UTF-8, with a word and its label in each row"),
+     ValueError, "cannot be read (it contains JSON): save it as CSV, UTF-8, with a word and its label in each row"),
     ("several empty rows, before and after, too", labelled("\n\n" + GOOD_WORDS.replace("\n\n", "\n\n\n") + "\n\n")),
 ]
 # fmt: on

@@ -246,10 +246,12 @@ def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | 
         raise ValueError(f"encoder_hidden_states=None, but this decoder looks at a source: {remedy}")
     check_tensor("encoder_hidden_states", states, remedy=remedy)
     if states.dim() != 3 or states.size(0) != B or states.size(2) != config.hidden_size:
-        wanted = f"({B}, S, {config.hidden_size}), a source for each text"
-        raise ValueError(f"encoder_hidden_states must be {wanted}, got {tuple(states.shape)}")
+        raise ValueError(
+            f"encoder_hidden_states must be ({B}, S, {config.hidden_size}), a source for each text, "
+            f"got {tuple(states.shape)}"
+        )
     if not torch.compiler.is_compiling() and not states.isfinite().all():
-        raise ValueError("encoder_hidden_states hold NaN or inf: look for what went wrong in the encoder")
+        raise ValueError("encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder")
     if mask is None:
         return EncodedText(states)
     check_tensor("encoder_attention_mask", mask)
@@ -265,8 +267,9 @@ def continue_cache(cache: list[LayerCache], input_ids: Tensor, *source: Tensor |
     """
     cached, length = len(cache[0]), input_ids.size(1)
     if cached >= length:
-        sizes = f"{cached} tokens are cached, and the text has {length}"
-        raise ValueError(f"{sizes}: pass the whole text so far, or a new cache")
+        raise ValueError(
+            f"{cached} tokens are cached, and the text has {length}: pass the whole text so far, or a new cache"
+        )
     if cached and not torch.compiler.is_compiling():
         pairs = zip(cache[0].given, (input_ids[:, :cached], *source), strict=True)
         if not all(is_same(old, new) for old, new in pairs):

@@ -52,8 +52,9 @@ class Writer:
         """Map the texts so far (B · K, T) to the scores (B · K, V) of the next token; ValueError for NaN and inf."""
         logits = self.decoder(ids, None, self.states, self.mask, cache=self.cache).logits[:, -1]
         if not logits.isfinite().all():
-            remedy = "take the weights from before training went wrong"
-            raise ValueError(f"the scores of the next token hold NaN or inf: {remedy}")
+            raise ValueError(
+                "the scores of the next token contain NaN or inf: use weights from before training went wrong"
+            )
         return logits
 
     def reorder(self, rows: Tensor) -> None:

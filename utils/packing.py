@@ -67,8 +67,10 @@ def encode_packed(
         for layer in encoder.layers:
             packed, _ = layer(packed)
     if boundaries.calls != len(encoder.layers):
-        fused = f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention"
-        raise ValueError(f"{fused}, so texts were mixed: pad them, as encoder(input_ids, attention_mask) does")
+        raise ValueError(
+            f"{boundaries.calls} of {len(encoder.layers)} layers used torch's fused attention, so texts were mixed: "
+            "pad them, as encoder(input_ids, attention_mask) does"
+        )
     return torch.zeros_like(embedded).masked_scatter(real[:, :, None], packed)
 
 

@@ -112,8 +112,7 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     encoded = fast.encode_batch([*map(drop_surrogates, texts)], add_special_tokens=False)
     stream = torch.tensor([token_id for text in encoded for token_id in (*text.ids, sep_id)])
     if len(stream) < room:
-        sizes = f"the texts have {len(stream)} tokens, and a row takes {room}"
-        raise ValueError(f"{sizes}: use more, or shorter rows")
+        raise ValueError(f"the texts have {len(stream)} tokens, and a row takes {room}: use more, or shorter rows")
     rows = stream[: len(stream) // room * room].view(-1, room)
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
 
@@ -289,9 +288,9 @@ def train_contrastive(
     check_size("batch_size", batch_size, minimum=2)
     alone = all(isinstance(text, str) for text in texts)
     if alone and not has_dropout(encoder):
-        kinds = "hidden_dropout_prob and attention_probs_dropout_prob"
         raise ValueError(
-            f"without dropout a text read twice is the same: build the encoder with {kinds} of 0.1, or pass pairs"
+            "without dropout a text read twice is the same: build the encoder with hidden_dropout_prob and "
+            "attention_probs_dropout_prob of 0.1, or pass pairs"
         )
     sides = [texts, texts] if alone else split_pairs(texts)
     pairs = [*zip(*(model_ids(side, encoder, tokenizer) for side in sides), strict=True)]

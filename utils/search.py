@@ -32,8 +32,10 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
     """
     check_mask("attention_mask", attention_mask)
     if last_hidden_state.shape[:2] != attention_mask.shape:
-        shapes = f"{tuple(attention_mask.shape)}, last_hidden_state {tuple(last_hidden_state.shape)}"
-        raise ValueError(f"attention_mask has the shape {shapes}: it must be (B, S) for (B, S, H)")
+        raise ValueError(
+            f"attention_mask has the shape {tuple(attention_mask.shape)}, last_hidden_state "
+            f"{tuple(last_hidden_state.shape)}: it must be (B, S) for (B, S, H)"
+        )
     weights = (attention_mask != 0)[:, :, None].to(last_hidden_state.dtype)  # (B, S, 1)
     return (last_hidden_state * weights).sum(dim=1) / weights.sum(dim=1)
 

@@ -72,8 +72,10 @@ def align_parts(words: Sequence[str], labels: Sequence[int], tokenizer, room: in
             size += sizes[end]
             end += 1
         if end == start:
-            pieces = f"{words[start]!r:.80} has {sizes[start]} pieces"
-            raise ValueError(f"{pieces}, and a row takes {room - 2}: use a model with more positions")
+            raise ValueError(
+                f"{words[start]!r:.80} has {sizes[start]} pieces, and a row takes {room - 2}: "
+                "use a model with more positions"
+            )
         rows.append(align(words[start:end], labels[start:end], tokenizer))
         start = end
     return rows

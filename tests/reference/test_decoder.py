@@ -230,7 +230,7 @@ def test_cache_gives_the_same_logits_for_new_tokens_only(pair):
 def test_generate_refuses_weights_that_are_not_finite(part, num_beams):
     model = shaken(EncoderDecoder(BertConfig(**SMALL), BertConfig(**SMALL, **READS)))
     getattr(model, part).layers[1].feed_forward.output.bias[3] = torch.nan
-    with pytest.raises(ValueError, match=r"^(the scores of the next token|encoder_hidden_states) hold NaN or inf"):
+    with pytest.raises(ValueError, match=r"^(the scores of the next token|encoder_hidden_states) contain NaN or inf"):
         model.generate(IDS, max_length=6, num_beams=num_beams)
 
 
@@ -396,7 +396,7 @@ def test_decoder_refuses_sources_that_are_not_finite(value):
     decoder = TransformerDecoder(BertConfig(**SMALL, **READS))
     states = STATES.clone()
     states[0, 1, 2] = value
-    with pytest.raises(ValueError, match="encoder_hidden_states hold NaN or inf: look for what went wrong"):
+    with pytest.raises(ValueError, match="encoder_hidden_states contain NaN or inf: look for what went wrong"):
         decoder(IDS, None, states)
 
 

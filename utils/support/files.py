@@ -14,7 +14,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 KINDS = {"a file": stat.S_ISREG, "a folder": stat.S_ISDIR, "a symbolic link": stat.S_ISLNK}
-TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # a folder with files cannot be renamed over
+TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # errors of renaming to a folder that contains files
 
 
 def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
@@ -24,10 +24,11 @@ def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
         if not path.is_file():
             raise ValueError(f"{path} is missing: reinstall its package")
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != expected:
-            hashes = f"its SHA-256 is {found}, the original's is {expected}"
-            raise ValueError(f"{path} was altered ({hashes}): reinstall its package")
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != expected:
+            raise ValueError(
+                f"{path} was altered (its SHA-256 is {digest}, the original's is {expected}): reinstall its package"
+            )
 
 
 def as_path(path: str | os.PathLike) -> Path:
@@ -41,29 +42,29 @@ def as_path(path: str | os.PathLike) -> Path:
 
 
 def check_destination(path: str | os.PathLike, kind: str) -> Path:
-    """Return the absolute path of a file or folder, which may not exist yet; OSError for anything else.
+    """Return the absolute path of a file or folder, which need not exist yet; OSError for anything else.
 
     `kind` is "a file" or "a folder". Devices, pipes, sockets and symbolic links raise, even for root.
     """
     path = as_path(path)
     with explain_errors(path):
-        # the parent is resolved first, because nope/../link is link where there is no folder nope
+        # resolve the parent first: otherwise missing/../link would be resolved as link
         parent, name = (path, "") if path.name == ".." else (path.parent, path.name)
         absolute = Path(os.path.realpath(parent), name)
         try:
             mode = absolute.lstat().st_mode
         except FileNotFoundError:
             return absolute
-    found = next((name for name, is_kind in KINDS.items() if is_kind(mode)), "a device, pipe or socket")
-    if found == "a file" and is_mount(absolute):  # as `docker run -v results.csv:/results.csv` makes it
-        found = "a mount point"
-    if found != kind:
-        raise FileExistsError(f"{path} is {found}, not {kind}: choose another path")
+    actual = next((name for name, is_kind in KINDS.items() if is_kind(mode)), "a device, pipe or socket")
+    if actual == "a file" and is_mount(absolute):  # such as by `docker run -v results.csv:/results.csv`
+        actual = "a mount point"
+    if actual != kind:
+        raise FileExistsError(f"{path} is {actual}, not {kind}: choose another path")
     return absolute
 
 
 def is_mount(path: Path) -> bool:
-    """Return whether a path is a mount point; `os.path.ismount` misses those on the same disk, which Linux lists."""
+    """Return whether a path is a mount point; Linux lists those on the same disk, which `os.path.ismount` misses."""
     with suppress(OSError):
         lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
         mounts = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines]
@@ -77,22 +78,23 @@ def explain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, SafetensorError) as error:
-        remedy = "choose a writable folder on a disk with enough space"
-        raise OSError(f"{path} could not be saved ({error}): {remedy}") from error
+        raise OSError(
+            f"{path} could not be saved ({error}): choose a writable folder on a disk with enough space"
+        ) from error
 
 
 def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool = False) -> Path:
-    """Write a file atomically, and return its path; OSError if there is no space, or anything but a file at the path.
+    """Write a file atomically and return its path; OSError if it cannot be written, or if the path is not a file's.
 
     `dry_run` tries everything except the last step, which replaces the old file.
     """
-    place = check_destination(path, "a file")
-    with explain_errors(place), staging_dir(place.parent) as staging:
+    destination = check_destination(path, "a file")
+    with explain_errors(destination), staging_dir(destination.parent) as staging:
         draft = staging / "new"
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
         flush(draft)
         if not dry_run:
-            draft.replace(place)
+            draft.replace(destination)
     return as_path(path)
 
 
@@ -100,12 +102,12 @@ def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool =
 def atomic_folder(
     folder: Path, names: Sequence[str], find_problem: Callable[[Path], str], *, dry_run: bool = False
 ) -> Iterator[Path]:
-    """Yield an empty folder, to be filled with files of these names; at the end it replaces `folder`.
+    """Yield an empty folder for files of these names, which replaces `folder` at the end.
 
     `find_problem` returns why a folder must not be replaced, or "". The replacement is atomic except for the instant
     between two renames. An empty folder, which may be a mount point or the current folder, is not replaced: the files
     move into it, `names[0]` last, so that a partial folder is never mistaken for a model. A killed process can leave
-    a hidden folder, .saving-…, which may be deleted. `dry_run` tries all this, and leaves everything unchanged.
+    a hidden folder, .saving-…, which can be deleted. `dry_run` tries all this, and leaves everything unchanged.
     """
     check_content(folder, find_problem)
     with explain_errors(folder):
@@ -131,13 +133,14 @@ def check_content(folder: Path, find_problem: Callable[[Path], str]) -> None:
     seen = set()
     while problem := find_problem(folder):
         with suppress(FileNotFoundError):  # another program may be replacing it, so look again
-            if (found := folder.stat().st_ino) in seen:
+            if (inode := folder.stat().st_ino) in seen:
                 raise ValueError(f"{folder} {problem}")
-            seen.add(found)
+            seen.add(inode)
     with suppress(FileNotFoundError):
         if files_in(folder) and (is_mount(folder) or folder.samefile(".")):
-            problem = "is a mount point or the current folder, and not empty"
-            raise ValueError(f"{folder} {problem}: save into a new folder in it")
+            raise ValueError(
+                f"{folder} is a mount point or the current folder, and not empty: save into a new folder in it"
+            )
 
 
 def replace_folder(folder: Path, draft: Path, find_problem: Callable[[Path], str], dry_run: bool) -> None:
@@ -171,9 +174,9 @@ def files_in(folder: Path) -> list[Path] | None:
 def staging_dir(parent: Path) -> Iterator[Path]:
     """Yield a new folder in `parent`, so that it is on the same disk, and remove it at the end."""
     parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".saving-", dir=parent) as place:
-        (Path(place) / "first").mkdir()
-        yield (Path(place) / "first").rename(Path(place) / "second")  # some mounts, such as S3, cannot rename
+    with tempfile.TemporaryDirectory(prefix=".saving-", dir=parent) as folder:
+        (Path(folder) / "first").mkdir()
+        yield (Path(folder) / "first").rename(Path(folder) / "second")  # fails early on mounts that cannot rename
 
 
 def flush(path: Path) -> None:

@@ -33,8 +33,8 @@ def strip_formatting(text: str) -> TaggedText:
         word = written.strip(string.punctuation)
         if not word:
             continue  # a separate dash
-        behind = written[written.rindex(word) + len(word) :]
-        mark = next((MARKS[character] for character in behind if character in MARKS), "")
+        ending = written[written.rindex(word) + len(word) :]
+        mark = next((MARKS[character] for character in ending if character in MARKS), "")
         words.append(word.lower())
         labels.append(FORMATS.index(("Word" if word[0].isupper() else "word") + mark))
     return TaggedText(words, labels)
@@ -51,7 +51,7 @@ def restore_formatting(words: Sequence[str], labels: Sequence[int]) -> str:
 
 def opening_passages(reviews: Sequence[str], min_words: int = 8, max_words: int = 40) -> list[TaggedText]:
     """Return the first sentences of each review, up to `max_words` words; skip those with fewer than `min_words`."""
-    found = []
+    passages = []
     for review in reviews:
         words = []
         for sentence in re.split(r"(?<=[.!?])\s+", review):
@@ -60,19 +60,19 @@ def opening_passages(reviews: Sequence[str], min_words: int = 8, max_words: int 
             words += sentence.split()
         labelled = strip_formatting(" ".join(words))
         if len(labelled.words) >= min_words:
-            found.append(labelled)
-    return found
+            passages.append(labelled)
+    return passages
 
 
 def score_kind(truth: Sequence[Sequence[int]], answers: Sequence[Sequence[int]], kind: Sequence[int]) -> Score:
     """Score the labels of one kind, without each text's first capital or last punctuation mark.
 
-    Nearly every text begins with a capital and ends with a mark, so those say nothing about the model.
+    Nearly every text begins with a capital and ends with a mark, so those do not measure the model.
     """
     counts = Counter()
-    for wanted, given in zip(truth, answers, strict=True):
+    for labels, predictions in zip(truth, answers, strict=True):
         part = slice(1, None) if set(kind) == set(KINDS["capital"]) else slice(None, -1)
-        for label, answer in zip(wanted[part], given[part], strict=True):
+        for label, answer in zip(labels[part], predictions[part], strict=True):
             counts["right"] += label in kind and answer in kind
             counts["found"] += answer in kind
             counts["there"] += label in kind
@@ -84,7 +84,7 @@ def capitalized_names(labels: Sequence[int]) -> set[tuple[str, int, int]]:
 
     The first word of a text never belongs to a name, because it is always capitalized.
     """
-    capital = [place > 0 and label in KINDS["capital"] for place, label in enumerate(labels)]
+    capital = [position > 0 and label in KINDS["capital"] for position, label in enumerate(labels)]
     marks = ["I-name" if FORMATS[label] == "Word" else "E-name" for label in labels]
     return spans([mark if is_name else "O" for mark, is_name in zip(marks, capital, strict=True)])
 

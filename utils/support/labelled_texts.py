@@ -22,18 +22,18 @@ class SplitDataset(NamedTuple):
     names: tuple[str, ...]
     rows: int  # in the table, including texts that occur twice
     contradicted: int  # texts that occur with several labels, of which the first is used
-    multiline_rows: int  # rows whose text contains a line break, which a stray quote causes
+    multiline_rows: int  # rows whose text contains a line break, perhaps because of a stray quote
     rewritten: dict[str, str]  # labels such as "1.0" that are read as "1", because that is a label as well
 
 
 def read_labelled(path: str | Path, text: str = "text", label: str = "label", seed: int = 0) -> SplitDataset:
     """Read the texts and labels in two columns of your own table, split into three parts; the names are sorted.
 
-    The table is CSV, separated by commas, semicolons or tabs (without quotes), or JSON Lines. Of each class a tenth,
-    and at least one text, goes into test, as many into validation, the rest into train. Equal texts are used once, with
+    The table is CSV, separated by commas, semicolons or tabs (without quotes), or JSON Lines. A tenth of each class,
+    but at least one text, goes into test, as many into validation, the rest into train. Equal texts are used once, with
     their first label; texts that differ only in case are in one part. The split depends on the `seed`, and not on the
-    order of the rows. FileNotFoundError for a missing file; ValueError, with file and row, column or class, for
-    anything that is missing, and for too few texts.
+    order of the rows. FileNotFoundError for a missing file; ValueError for a missing column, cell or class, and for too
+    few texts.
     """
     path = existing_file(path, "a CSV with a text and a label in each row")
     if text == label:
@@ -61,17 +61,16 @@ def sorted_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def same_numbers(labels: Sequence[str]) -> dict[str, str]:
-    """Return each label such as "1.0" with "1", if that is a label as well: a column with missing values has both."""
-    found = {label: re.sub(r"\.0+$", "", label) for label in set(labels) if re.fullmatch(r"-?\d+\.0+", label)}
-    return {label: number for label, number in sorted(found.items()) if number in labels}
+    """Return each label such as "1.0" with "1", if that is a label, too: a column with missing values has both."""
+    integers = {label: re.sub(r"\.0+$", "", label) for label in set(labels) if re.fullmatch(r"-?\d+\.0+", label)}
+    return {label: integer for label, integer in sorted(integers.items()) if integer in labels}
 
 
 def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[list[list[Text]], int]:
     """Return the different texts in an order that the seed draws, and how many come with several labels.
 
-    Each row is (words, labels, item); of rows with equal words, the first item is kept. Texts that differ only in
-    case form a group. scikit-learn's splits depend on the order of the rows, and may leave a class out
-    of a part.
+    Each row is (words, labels, item); of rows with equal words, the first item is kept. Texts that differ only in case
+    form a group. scikit-learn's splits would depend on the order of the rows, and could leave a class out of a part.
     """
     first, contradicted = {}, set()
     for words, labels, item in rows:
@@ -86,12 +85,14 @@ def group_texts(rows: Iterable[tuple[str, Hashable, Text]], seed: int) -> tuple[
 def check_classes(path: Path, label: str, names: Sequence[str], counts: Counter) -> None:
     """Raise ValueError unless there are two classes, each with a text for every part."""
     if len(names) < 2:
-        found = f"one class, {names[0]!r}," if names else "no class"
-        raise ValueError(f"{path} has {found} in the column {label!r}: use at least two different labels")
+        classes = f"one class, {names[0]!r}," if names else "no class"
+        raise ValueError(f"{path} has {classes} in the column {label!r}: use at least two different labels")
     rarest = min(names, key=lambda name: counts[name])
     if counts[rarest] < 3:
-        found = f"the class {rarest!r} has {counts[rarest]} different texts, too few for three parts"
-        raise ValueError(f"{path}: {found}: add texts until it has at least 3, or leave the class out")
+        raise ValueError(
+            f"{path}: the class {rarest!r} has {counts[rarest]} different texts, too few for three parts: "
+            "add texts until it has at least 3, or leave the class out"
+        )
 
 
 def split_dataset(groups: Sequence[list[tuple[str, str]]], counts: Counter, names: Sequence[str]) -> list[Examples]:
@@ -103,4 +104,4 @@ def split_dataset(groups: Sequence[list[tuple[str, str]]], counts: Counter, name
         done[name] += 1
     numbers = {name: number for number, name in enumerate(names)}
     columns = [zip(*parts[part], strict=True) for part in ("train", "validation", "test")]
-    return [Examples(list(texts), [numbers[name] for name in found]) for texts, found in columns]
+    return [Examples(list(texts), [numbers[name] for name in labels]) for texts, labels in columns]

@@ -11,13 +11,13 @@ from utils.support.labelled_texts import group_texts, sorted_names
 from utils.support.tables import existing_file, holds_json
 
 BLANK = " \t\r\n"  # separates words; a no-break space does not
-MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}  # between columns, the likeliest first
+MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}  # between columns, the most likely first
 PREFIXES = "BIESLUM"  # of labels: begin, inside, end or last, single or unit, middle
 WORD_COLUMN = re.compile(r"(\w+[_ ])?(word|token|form|text)s?([_ ]\w+)?", re.IGNORECASE)
 LABEL_COLUMN = re.compile(
     r"(\w+[_ -])?(labels?|tags?|class(es)?|ner|[ux]?pos|bio|bilou|iob2?|entity|entities)([_ -]\w+)?", re.IGNORECASE
 )
-WordText = list[tuple[str, str]]  # a (word, label) for each word of a text
+WordText = list[tuple[str, str]]  # (word, label) for each word of a text
 
 
 class SplitWordDataset(NamedTuple):
@@ -30,7 +30,7 @@ class SplitWordDataset(NamedTuple):
     words: int  # in the file
     texts: int  # in the file, including those that occur twice
     contradicted: int  # texts that occur with several labels, of which the first are used
-    columns: str  # that hold words and labels in a file with tabs or spaces, otherwise ""
+    columns: str  # with words and labels in a file with tabs or spaces, otherwise ""
 
 
 def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
@@ -38,18 +38,19 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
 
     Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003.
     The first column has the word (the second, if the first numbers the rows), and the last its label. A tenth of the
-    texts, and
-    at least one, goes into test, as many into validation if possible, the rest into train, which has a text of each
-    class. Equal texts are used once, with their first labels; texts that differ only in case are in one part. The
-    split depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that
-    is missing or unexpected.
+    texts, but at least one, goes into test, as many into validation if possible, the rest into train, which has a text
+    of each class. Equal texts are used once, with their first labels; texts that differ only in case are in one part.
+    The split depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything
+    that is missing or unexpected.
     """
     path = existing_file(path, "a CSV with a word and a label in each row")
     try:
         texts, columns = word_texts(path)
     except (ValueError, csv.Error) as error:  # such as a UnicodeDecodeError
-        remedy = "save it as CSV, UTF-8, with a word and its label in each row, and an empty row between texts"
-        raise ValueError(f"{path} cannot be read ({error}): {remedy}") from error
+        raise ValueError(
+            f"{path} cannot be read ({error}): save it as CSV, UTF-8, with a word and its label in each row, "
+            "and an empty row between texts"
+        ) from error
     file = f"{path} ({columns})" if columns else str(path)
     counts = Counter(label for text in texts for _, label in text)
     names = sorted_names(counts)
@@ -57,9 +58,9 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
     rows = ((" ".join(word for word, _ in text), [label for _, label in text], text) for text in texts)
     groups, contradicted = group_texts(rows, seed)
     if len(groups) < 3:
-        found = f"{len(groups)} different text" + "s" * (len(groups) > 1)
+        different = f"{len(groups)} different text" + "s" * (len(groups) > 1)
         raise ValueError(
-            f"{file} has {found} in {counts.total():,} rows, too few for three parts: "
+            f"{file} has {different} in {counts.total():,} rows, too few for three parts: "
             "leave an empty row between texts, and write at least 3"
         )
     numbers = {name: number for number, name in enumerate(names)}
@@ -76,12 +77,12 @@ def word_texts(path: Path) -> tuple[list[WordText], str]:
     ValueError, with the line, for a row that has more or fewer columns than most.
     """
     if holds_json(path):
-        raise ValueError("it holds JSON")
+        raise ValueError("it contains JSON")
     with path.open(encoding="utf-8-sig") as file:
         lines = list(file)
     sample = [line for line in lines[:5000] if not line.startswith("#")]
-    found = {mark: sum(len(row) > 1 for _, row in split_rows(sample, mark)) for mark in MARKS}
-    mark = max(found, key=found.get)
+    splits = {mark: sum(len(row) > 1 for _, row in split_rows(sample, mark)) for mark in MARKS}
+    mark = max(splits, key=splits.get)
     rows = [*split_rows(lines, mark, strict=True)]
     sizes = Counter(len(row) for _, row in rows if any(row) and not row[0].startswith(("#", "-DOCSTART-")))
     columns = 2 if mark in ",;" or not sizes else max(2, sizes.most_common(1)[0][0])
@@ -100,7 +101,7 @@ def word_texts(path: Path) -> tuple[list[WordText], str]:
 
 
 def split_rows(lines: Sequence[str], mark: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the fields of each row; only commas and semicolons go with quotes."""
+    """Yield the line number and the fields of each row; quotes count only with commas and semicolons."""
     if mark in ",;":
         rows = csv.reader(lines, delimiter=mark, strict=strict)
         yield from ((rows.line_num, [field.strip(BLANK) for field in row]) for row in rows)
@@ -138,7 +139,7 @@ def word_and_label(word: str, label: str, line: int) -> tuple[str, str]:
     if "\0" in word + label:
         raise ValueError(f"line {line} has a NUL byte in it, as UTF-16 has")
     if re.search(f"[{BLANK}]", word):  # a no-break space is a part of its word
-        reason = "a stray quote swallows lines" if "\n" in word else "each word needs a row of its own"
+        reason = "a stray quote swallows lines" if "\n" in word else "each word needs its own row"
         raise ValueError(f"line {line} has several words, {word!r:.80}; {reason}")
     if re.fullmatch('".*"', label):
         raise ValueError(f"line {line} has quotes around the label {label}: between tabs or spaces, leave them out")
@@ -162,8 +163,10 @@ def check_words(file: str, texts: Sequence[WordText], counts: Counter) -> None:
         raise ValueError(f"{file} has one class, {label!r}: use at least two different labels")
     words = {word for text in texts for word, _ in text}
     if len(counts) > len(words):
-        found = f"{len(words)} different words and {len(counts)} different labels"
-        raise ValueError(f"{file} has {found}, as if they were swapped: write the word first, then its label")
+        raise ValueError(
+            f"{file} has {len(words)} different words and {len(counts)} different labels, as if they were swapped: "
+            "write the word first, then its label"
+        )
 
 
 def split_word_dataset(file: str, groups: Sequence[list[WordText]]) -> list[list[WordText]]:
@@ -177,7 +180,7 @@ def split_word_dataset(file: str, groups: Sequence[list[WordText]]) -> list[list
         parts[name] += group
         if name != "train":
             in_train.subtract(labels)
-    if not (parts["test"] and parts["validation"]):  # every text has a class that no other one has
+    if not (parts["test"] and parts["validation"]):  # each text has a class that no other text has
         rare = ", ".join(sorted(label for label, count in in_train.items() if count == 1))
         raise ValueError(
             f"{file}: no text can be set aside, because the classes {rare:.80} are in one text each: "

@@ -22,7 +22,7 @@ from torch import Tensor
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, checkpoint_name, load_config, load_tokenizer
 from utils.support.plots import set_style
 
-# the notebooks look at layer 5, head 11, neuron 1152, and scores of vectors of this size
+# the notebooks use layer 5, head 11 and neuron 1152, and their claims hold for vectors of this size
 REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
 
 
@@ -30,7 +30,7 @@ def start(seed: int = 0) -> torch.device:
     """Seed the generators, set the style of figures, print the versions, and return the device.
 
     The device is that of the environment variable DEVICE, else cuda, else cpu. Also prints a line if the notebook
-    belongs to another copy of the series than the one that is installed. On Linux, torch allocates pages of 2 MB
+    belongs to another copy of the series than the installed one. On Linux, torch allocates pages of 2 MB
     (benchmarks/faults.py), and memory that a cell has freed is returned to the system. ImportError if a file of the
     reader's, such as a views.py next to the notebook, hides a package of the series.
     """
@@ -49,15 +49,15 @@ def start(seed: int = 0) -> torch.device:
     warnings.filterwarnings("ignore", category=FutureWarning)
     set_style()
     if (shell := get_ipython()) is not None:
-        set_matplotlib_formats("retina")  # two pixels for one, which the screens of laptops have
+        set_matplotlib_formats("retina")  # twice the resolution, as laptop screens have
         shell.events.register("post_execute", trim_memory)  # once, however often this cell runs
     device = torch.device(os.environ.get("DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
     versions = f"torch {torch.__version__.split('+')[0]}, transformers {transformers.__version__}"
     print(f"{versions}, on {device}; checkpoint {checkpoint_name()}")
-    if (place := other_checkout(Path.cwd())) is not None:
+    if (checkout := other_checkout(Path.cwd())) is not None:
         print(
-            f"This notebook is in {place}, but Python imports the series from {Path(__file__).parents[2]}. "
-            f'If you changed the code there, choose its .venv as the kernel, or run %pip install -e "{place}"'
+            f"This notebook is in {checkout}, but Python imports the series from {Path(__file__).parents[2]}. "
+            f'If you changed the code there, choose its .venv as the kernel, or run %pip install -e "{checkout}"'
         )
     if short := size_warning(checkpoint_name()):
         print(short)
@@ -74,18 +74,18 @@ def trim_memory() -> None:
 def check_that_nothing_hides(*packages: str) -> None:
     """Raise ImportError if a file in the notebook's folder hides a package of the series."""
     for name in packages:
-        found = find_spec(name)
-        if found is not None and Path(found.origin or "").parent != Path(__file__).parents[2] / name:
+        spec = find_spec(name)
+        if spec is not None and Path(spec.origin or "").parent != Path(__file__).parents[2] / name:
             raise ImportError(
-                f"{found.origin} hides the package {name} of the series: rename it, and restart the kernel"
+                f"{spec.origin} hides the package {name} of the series: rename it, and restart the kernel"
             )
 
 
 def other_checkout(folder: Path) -> Path | None:
-    """Return the copy of the series that contains a notebook's folder, unless it is the one that is imported."""
-    for place in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
-        if (place / "utils" / "support" / "notebook.py").is_file() and (place / "exercises").is_dir():
-            return None if place == Path(__file__).parents[2] else place
+    """Return the copy of the series that contains a notebook's folder, unless it is the imported one."""
+    for parent in (folder, *folder.parents[:2]):  # notebooks/solutions is two folders below
+        if (parent / "utils" / "support" / "notebook.py").is_file() and (parent / "exercises").is_dir():
+            return None if parent == Path(__file__).parents[2] else parent
     return None
 
 
@@ -99,15 +99,17 @@ def size_warning(checkpoint: str) -> str:
         return ""
     if not (lacks := missing_sizes(config)):
         return ""
-    remedy = "use a larger one, or expect some cells to fail"
-    return f"This checkpoint is smaller than what the notebooks look at ({lacks}): {remedy}"
+    return (
+        f"This checkpoint is smaller than what the notebooks look at ({lacks}): "
+        "use a larger one, or expect some cells to fail"
+    )
 
 
 def missing_sizes(config) -> str:
     """Return the sizes of a configuration that are too small for the notebooks, or an empty string."""
-    found = {field: getattr(config, field) for field in REQUIRED_SIZES}
+    sizes = {field: getattr(config, field) for field in REQUIRED_SIZES}
     return "; ".join(
-        f"{field}={found[field]}, not {minimum}" for field, minimum in REQUIRED_SIZES.items() if found[field] < minimum
+        f"{field}={sizes[field]}, not {minimum}" for field, minimum in REQUIRED_SIZES.items() if sizes[field] < minimum
     )
 
 
@@ -128,8 +130,7 @@ def require_tokens(words: str) -> None:
 def largest_difference(ours: Tensor, official: Tensor) -> float:
     """Return the largest absolute difference of two tensors; ValueError if their shapes differ."""
     if ours.shape != official.shape:
-        shapes = f"ours is {tuple(ours.shape)}, the official one {tuple(official.shape)}"
-        raise ValueError(f"shapes differ: {shapes}")
+        raise ValueError(f"shapes differ: ours is {tuple(ours.shape)}, the official one {tuple(official.shape)}")
     return (ours.detach() - official.detach()).abs().max().item()
 
 
@@ -238,20 +239,20 @@ def print_once(line: str) -> None:
 
 
 def validated(name: str, value, default):
-    """Return a reader's value if it is of the same kind as the default; otherwise print a message, return the default.
+    """Return a reader's value if it has the same type as the default; otherwise print a message, return the default.
 
-    The kind is a text, a list of texts or a list of numbers. A list may be a tuple, or a single text or number. Empty
-    texts are dropped from a list, and a single one is valid only where the default is empty.
+    The type is a text, a list of texts or a list of numbers. A list may be a tuple, or a single text or number. Empty
+    texts are dropped from a list; a single empty text is valid only if the default is empty.
     """
     if isinstance(default, str):
         expected = "one text in quotation marks"
         valid = [value] if isinstance(value, str) and (value.strip() or not default) else []
     else:
-        kind = str if isinstance(default[0], str) else Real
-        expected, valid = f"a list of {'texts' if kind is str else 'numbers'}", []
-        items = [value] if isinstance(value, kind) else value
-        if isinstance(items, list | tuple) and all(isinstance(item, kind) for item in items):
-            valid = [item for item in items if (item.strip() if kind is str else math.isfinite(item))]
+        item_type = str if isinstance(default[0], str) else Real
+        expected, valid = f"a list of {'texts' if item_type is str else 'numbers'}", []
+        items = [value] if isinstance(value, item_type) else value
+        if isinstance(items, list | tuple) and all(isinstance(item, item_type) for item in items):
+            valid = [item for item in items if (item.strip() if item_type is str else math.isfinite(item))]
     if valid:
         return valid[0] if isinstance(default, str) else valid
     print(f"{name} must be {expected}, not {value!r:.60}: this cell uses {default!r:.80}")

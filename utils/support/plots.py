@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named
 
 from utils.support.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
 
-MARKERS = ("o", "s", "^", "D", "v", "P")  # lines in one picture also differ in form
+MARKERS = ("o", "s", "^", "D", "v", "P")  # so that lines also differ in shape
 
 
 def set_style() -> None:
@@ -73,8 +73,9 @@ def heatmap(
     """
     values = to_numpy(values)
     if values.shape != (len(rows), len(columns)):
-        labels = f"{len(rows)} rows, {len(columns)} columns"
-        raise ValueError(f"values have the shape {values.shape}, but there are {labels}")
+        raise ValueError(
+            f"values have the shape {values.shape}, but there are {len(rows)} rows, {len(columns)} columns"
+        )
     ax, own_figure = axes_for(ax, width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
     largest = np.nanmax(np.abs(values)) if signed else None
     lowest, highest = limits or ((-largest, largest) if largest else (None, None))

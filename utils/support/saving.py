@@ -26,7 +26,7 @@ from utils.support.files import atomic_folder, check_content, check_destination
 from utils.support.vocabulary import read_vocabulary, write_vocabulary
 from utils.support.weight_names import HEADS, official_headed_name
 
-MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # all that is saved, or replaced
+MODEL_FILES = (CONFIG, WEIGHTS, *TOKENIZER_FILES)  # the only files that are saved and replaced
 
 
 class SavedModel(nn.Module):
@@ -50,8 +50,10 @@ class SavedModel(nn.Module):
         if num_labels is not None:  # the configuration describes the classes of the old layer
             config.id2label, config.num_labels, config.problem_type = None, num_labels, None
         elif not any(name.startswith(tuple(heads.keys() - pretrained)) for name in weights):
-            missing = f"{config.name_or_path} has no weights for this model's head ({min(heads.keys() - pretrained)}…)"
-            raise ValueError(f"{missing}: {cls.without_head}")
+            raise ValueError(
+                f"{config.name_or_path} has no weights for this model's head ({min(heads.keys() - pretrained)}…): "
+                f"{cls.without_head}"
+            )
         model = cls(config)
         if num_labels is None:
             model.load_bert_weights(weights)
@@ -59,11 +61,11 @@ class SavedModel(nn.Module):
             model.encoder.load_bert_weights(weights)
             for name in pretrained:
                 part = getattr(model, heads[name])
-                found = {key.removeprefix(f"{name}."): weights[key] for key in weights if key.startswith(f"{name}.")}
-                if found:
-                    check_weights(found, part.state_dict())
-                    check_finite_weights(found)
-                    part.load_state_dict(found)
+                stored = {key.removeprefix(f"{name}."): weights[key] for key in weights if key.startswith(f"{name}.")}
+                if stored:
+                    check_weights(stored, part.state_dict())
+                    check_finite_weights(stored)
+                    part.load_state_dict(stored)
         model.checkpoint = str(checkpoint_folder(checkpoint))
         return model.eval()
 
@@ -82,7 +84,7 @@ class SavedModel(nn.Module):
         atomically; `dry_run` tries everything, and leaves the folder unchanged. OSError if it cannot be written, and
         for anything but a folder, such as a symbolic link. ValueError for a folder with anything but a model of the
         same kind, for a tokenizer or labels that do not fit the model, for weights with NaN or inf, and for a
-        vocabulary that could not be read again.
+        vocabulary that cannot be stored.
         """
         folder = check_destination(folder, "a folder")
         if tokenizer is None and self.checkpoint is None:
@@ -99,7 +101,7 @@ class SavedModel(nn.Module):
         with atomic_folder(folder, MODEL_FILES, find_problem, dry_run=dry_run) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
-            # safetensors makes it readable for its owner only
+            # safetensors makes the file readable for its owner only
             (draft / WEIGHTS).chmod((draft / CONFIG).stat().st_mode)
             write_vocabulary(draft, vocab, lowercase, self.config.max_position_embeddings)
 
@@ -116,18 +118,18 @@ def foreign_content(folder: Path, architecture: str) -> str:
     """
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            files = sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError:
         return ""
     remedy = "save into a new folder"
-    for entry in found:
+    for entry in files:
         if entry.name not in MODEL_FILES or not entry.is_file(follow_symlinks=False):
             return f"contains {entry.name}, which is not a file of a model: {remedy}"
     try:
-        kinds = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"] if found else [architecture]
+        saved = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"] if files else [architecture]
     except (OSError, ValueError, KeyError, TypeError):
-        kinds = None
-    return "" if kinds == [architecture] else f"contains {found[0].name}, but not a saved {architecture}: {remedy}"
+        saved = None
+    return "" if saved == [architecture] else f"contains {files[0].name}, but not a saved {architecture}: {remedy}"
 
 
 def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
@@ -137,8 +139,10 @@ def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | 
     if labels is not None:
         listed = isinstance(labels, (list, tuple)) and all(isinstance(label, str) for label in labels)
         if not listed or not len(labels) == len(set(labels)) == config.num_labels:
-            wanted = f"a list of {config.num_labels} different names, in the order of the classes"
-            raise ValueError(f"labels={labels!r:.80} must be {wanted}")
+            raise ValueError(
+                f"labels={labels!r:.80} must be a list of {config.num_labels} different names, "
+                "in the order of the classes"
+            )
         settings["id2label"] = dict(enumerate(labels))
         settings["label2id"] = {label: number for number, label in enumerate(labels)}
     return BertConfig.from_dict(settings)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-csv.field_size_limit(2**31 - 1)  # otherwise it refuses, also for pandas, a text of more than 131,072 characters
+csv.field_size_limit(2**31 - 1)  # the default, which pandas uses, too, rejects texts over 131,072 characters
 
 
 def existing_file(path: str | Path, kind: str) -> Path:
@@ -25,16 +25,16 @@ def existing_file(path: str | Path, kind: str) -> Path:
 
 
 def read_csv(file: Path, columns: Sequence[str], remedy: str = "save it as CSV, UTF-8") -> list[dict[str, str]]:
-    """Return these columns of a CSV file with a header, row by row; errors as in `read_table`."""
+    """Return these columns of a CSV file as one dictionary per row; errors as in `read_table`."""
     return read_table(file, columns, remedy)[[*columns]].to_dict("records")
 
 
 def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame":
     """Return a CSV file with a header as a table of texts.
 
-    Commas, semicolons or tabs separate the columns; tabs have no quotes, unless the header has. A byte order mark is
-    skipped. ValueError, with file and line, for a missing column, a row that is too short or too long, and bytes that
-    are not UTF-8.
+    Commas, semicolons or tabs separate the columns; with tabs, quotes have no special meaning unless the header has
+    some. A byte order mark is skipped. ValueError, with file and line, for a missing column, a row that is too short or
+    too long, and bytes that are not UTF-8.
     """
     import pandas as pd
 
@@ -42,15 +42,18 @@ def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame
         with file.open(encoding="utf-8-sig") as lines:
             header = lines.readline()
             lines.seek(0)
-            mark = max(",;\t", key=header.count)
-            quoting = csv.QUOTE_NONE if mark == "\t" and '"' not in header else csv.QUOTE_MINIMAL
+            separator = max(",;\t", key=header.count)
+            quoting = csv.QUOTE_NONE if separator == "\t" and '"' not in header else csv.QUOTE_MINIMAL
             options = {"dtype": str, "keep_default_na": False, "header": None, "skipinitialspace": True}
-            table = pd.read_csv(lines, sep=mark, quoting=quoting, engine="python", **options)  # strict on stray quotes
+            table = pd.read_csv(
+                lines, sep=separator, quoting=quoting, engine="python", **options
+            )  # strict on stray quotes
         if (short := table.isna().any(axis=1)).any():
             raise ValueError(f"row {short.argmax()} below the header has fewer than {table.shape[1]} columns")
     except pd.errors.ParserError as error:
-        remedy = "a text with commas needs double quotes around it, and two for each one in it"
-        raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
+        raise ValueError(
+            f"{file} cannot be read ({error}): put double quotes around a text with commas, and double each quote in it"
+        ) from error
     except ValueError as error:  # such as a UnicodeDecodeError
         raise ValueError(f"{file} cannot be read ({error}): {remedy}") from error
     table.columns = table.iloc[0].str.strip()
@@ -72,8 +75,10 @@ def check_filled(file: Path, table: "pd.DataFrame", columns: Sequence[str]) -> N
     """Raise ValueError if one of these columns has an empty cell."""
     for column in columns:
         if (empty := table[column].str.strip() == "").any():
-            position = f"row {empty.argmax() + 1} below the header has nothing in the column {column!r}"
-            raise ValueError(f"{file}: {position}: fill it in, or delete the row")
+            raise ValueError(
+                f"{file}: row {empty.argmax() + 1} below the header has nothing in the column {column!r}: "
+                "fill it in, or delete the row"
+            )
 
 
 # JSON Lines
@@ -94,8 +99,10 @@ def json_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
         except ValueError:
             row = None
         if not isinstance(row, dict):
-            remedy = "write one object per line (JSON Lines), or save the texts as CSV, UTF-8"
-            raise ValueError(f"{path}: line {number} is not a JSON object: {remedy}")
+            raise ValueError(
+                f"{path}: line {number} is not a JSON object: write one object per line (JSON Lines), "
+                "or save the texts as CSV, UTF-8"
+            )
         for column in columns:
             if not isinstance(row.get(column), str | int | float):
                 raise ValueError(f"{path}: line {number} has no text or number as {column!r}: its fields are {[*row]}")
@@ -118,10 +125,10 @@ def text_file(path: str | Path) -> Path:
 
 
 def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
-    """Yield the texts of your own files, UTF-8, holding only one of them in memory.
+    """Yield the texts of your own files, UTF-8, with only one text in memory at a time.
 
-    Each line is a text. In a file with blank lines between others, each block of lines is a text, and in JSON Lines the
-    field "text". FileNotFoundError for a missing file; ValueError, with file and line, for an empty file and for bytes
+    Each line is a text. If blank lines separate others, each block of lines is a text; in JSON Lines, each field
+    "text". FileNotFoundError for a missing file; ValueError, with file and line, for an empty file and for bytes
     that are not UTF-8.
     """
     for path in map(text_file, paths):
@@ -142,7 +149,7 @@ def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
 
 
 def has_blocks(path: Path) -> bool:
-    """Return whether blank lines separate the texts of a file; ValueError if it holds none."""
+    """Return whether blank lines separate the texts of a file; ValueError if it is empty."""
     texts, gap = 0, False
     for line in text_lines(path):
         if line and gap:

@@ -20,8 +20,8 @@ def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tenso
     check_tensor(name, vectors)
     vectors = vectors.detach().to("cpu", torch.float32).contiguous()
     if vectors.dim() != 2 or not len(vectors) or vectors.size(1) != (size or vectors.size(1)):
-        wanted = "(N, H) with one or more" if size is None else f"(Q, {size}) as the vectors are"
-        raise ValueError(f"{name} must be {wanted}, got {tuple(vectors.shape)}: take them from embed()")
+        shape = "(N, H) with one or more" if size is None else f"(Q, {size}) as the vectors are"
+        raise ValueError(f"{name} must be {shape}, got {tuple(vectors.shape)}: take them from embed()")
     if not vectors.isfinite().all():
         raise ValueError(f"{name} contain NaN or inf: check the model that embedded them")
     if not torch.allclose(vectors.norm(dim=-1), torch.ones(len(vectors)), atol=1e-3):

@@ -34,24 +34,25 @@ def read_vocabulary(tokenizer) -> tuple[dict[str, int], bool]:
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise ValueError(f"a {type(tokenizer).__name__} is not a BERT tokenizer: {REMEDY}")
     settings = json.loads(tokenizer.backend_tokenizer.to_str())
-    for part, wanted in TOKENIZER_PARTS.items():
-        found = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
-        if not wanted.items() <= found.items():
-            raise ValueError(f"the tokenizer has a {part} that is not supported, {found}: {REMEDY}")
+    for part, expected in TOKENIZER_PARTS.items():
+        actual = {name: value for name, value in (settings[part] or {}).items() if name != "vocab"}
+        if not expected.items() <= actual.items():
+            raise ValueError(f"the tokenizer has a {part} that is not supported, {actual}: {REMEDY}")
     normalizer = settings["normalizer"]
     if normalizer.get("strip_accents") not in (None, normalizer["lowercase"]):
         raise ValueError(f"the tokenizer has a normalizer that is not supported, {normalizer}: {REMEDY}")
     others = {token["content"] for token in settings["added_tokens"]} - set(SPECIAL_TOKENS)
     if others:
-        problem = f"the tokenizer has special tokens that BERT does not have, {sorted(others)}"
-        raise ValueError(f"{problem}: use one with BERT's five")
+        raise ValueError(
+            f"the tokenizer has special tokens that BERT does not have, {sorted(others)}: use one with BERT's five"
+        )
     vocab, lowercase = tokenizer.get_vocab(), normalizer["lowercase"]
     check_vocabulary(vocab)
     bert = BertWordPieceTokenizer(vocab, lowercase=lowercase)
     for text, pair in PROBES:
         pairs = None if pair is None else [pair]
-        [found] = tokenizer([text], pairs, padding=False, truncation=False, verbose=False)["input_ids"]
-        if (wanted := bert.encode(text, pair).ids) != found:
+        [ids] = tokenizer([text], pairs, padding=False, truncation=False, verbose=False)["input_ids"]
+        if bert.encode(text, pair).ids != ids:
             raise ValueError(f"the tokenizer gives other ids for {text!r:.40} than BERT's tokenizer: {REMEDY}")
     return vocab, lowercase
 
@@ -65,6 +66,6 @@ def write_vocabulary(folder: Path, vocab: Mapping[str, int], lowercase: bool, ma
         (folder / "vocab.txt").write_text(lines, "utf-8")
     else:  # white space, such as U+2028 of bert-base-chinese, would be lost in lines
         BertWordPieceTokenizer(dict(vocab), lowercase=lowercase).save(str(folder / "tokenizer.json"))
-    found = load_official_tokenizer(folder).get_vocab()
-    if lost := [token for token in vocab if found.get(token) != vocab[token]]:
+    stored = load_official_tokenizer(folder).get_vocab()
+    if lost := [token for token in vocab if stored.get(token) != vocab[token]]:
         raise ValueError(f"the token {lost[0]!r} cannot be stored in a file: leave it out of the vocabulary")
