@@ -273,8 +273,9 @@ def graph_walk(
 ) -> View:
     """Draw a search in a faiss HNSW index as a walk from text to text, for any number of candidates (efSearch).
 
-    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is (H,). The figure shows
-    the first two principal components, so neighbours in it are not always near. ValueError if the sizes do not fit.
+    `index` is an IndexHNSWFlat of unit `vectors` (N, H) with 2 to 1,000 `names`, and `query` is a unit vector (H,). It
+    is drawn in the middle, and each text's distance from it is exact: 1 - cosine. The order around it comes from the
+    first two principal components. ValueError if the sizes do not fit.
     """
     vectors = as_numbers("vectors", vectors, range(2, 1001), range(1, 10_000))
     N, H = vectors.shape
@@ -284,23 +285,14 @@ def graph_walk(
         raise ValueError(
             f"index must be an HNSW graph of these {N} vectors of {H} numbers, hnsw_index(vectors), got {index!r:.60}"
         )
-    scores = vectors @ query
-    centred = vectors - vectors.mean(dim=0)
-    _, _, directions = torch.linalg.svd(centred, full_matrices=False)
-    points = centred @ directions[:2].T
-    edge = torch.tensor([104, 66], dtype=points.dtype)
-    scale = edge / points.abs().amax(dim=0)
-    star = ((query - vectors.mean(dim=0)) @ directions[:2].T * scale).clamp(-edge, edge)
-    points = points * scale
     ef = max(k, min(index.hnsw.efSearch, N, 64))
 
     return make_figure(
         "graph_walk",
         {
             "names": names,
-            "places": points.mul(torch.tensor([1, -1])).round(decimals=2),
-            "star": star.mul(torch.tensor([1, -1])).round(decimals=2),  # the query; at the edge if it is far away
-            "scores": scores,
+            "scores": vectors @ query,
+            "angles": angles_around(query, vectors),
             "links": read_links(index.hnsw, N),
             "entry": index.hnsw.entry_point,
             "query": query_name,
@@ -309,6 +301,15 @@ def graph_walk(
         },
         summary=f"A search for {query_name} in a graph of {N} texts",
     )
+
+
+def angles_around(query: Tensor, vectors: Tensor) -> Tensor:
+    """Return an angle (N,) per vector (N, H): evenly spaced, in their order around the query in the plane of PCA."""
+    mean = vectors.mean(dim=0)
+    _, _, directions = torch.linalg.svd(vectors - mean, full_matrices=False)
+    x, y = directions[:2] @ (vectors - query).T
+    rank = torch.atan2(y, x).argsort().argsort()
+    return 2 * torch.pi * rank.double() / len(vectors)
 
 
 def read_links(hnsw, count: int) -> list[list[list[int]]]:

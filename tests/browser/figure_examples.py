@@ -55,6 +55,11 @@ def open_figure(page, view, folder: Path) -> None:
     page.goto(view.save(folder / "figure.html").as_uri())
 
 
+def settle(page) -> None:
+    """Wait until every number, bar and arrow has arrived where its last change sends it."""
+    page.locator("html.moving").wait_for(state="detached")
+
+
 def numbers(page, selector: str) -> torch.Tensor:
     """Return the unrounded numbers of these elements."""
     values = page.locator(selector).evaluate_all("(all) => all.map((e) => e.dataset.value)")
@@ -251,6 +256,7 @@ def use_plane(page, chance: random.Random) -> None:
         press(page, one, ARROWS, chance)
     if chance.random() < 0.3:
         page.get_by_role("checkbox").nth(chance.randrange(2)).click()
+    settle(page)
     scaled, simple = (page.get_by_role("checkbox").nth(index).is_checked() for index in range(2))
     points = handle_positions(page)  # the keys', and, if they are apart, the values' and the query's
     keys, values, query = (points, points, points[1]) if simple else (points[:3], points[3:6], points[6])
@@ -281,6 +287,7 @@ def use_sharpness(page, chance: random.Random) -> None:
         slide(page, one, chance)
     else:
         press(page, one, ARROWS, chance)
+    settle(page)
     scores, scaled, weights, gradients = numbers(page, "td[data-value], td span[data-value]").view(3, 4).T
     assert close(scaled, scores * 64 ** float(sliders.first.input_value()))
     assert close(weights, scaled.softmax(dim=0))
@@ -319,6 +326,7 @@ def use_next_token(page, chance: random.Random) -> None:
     page.get_by_role("button", name="clear the draws").click()
     if draws:
         page.get_by_role("button", name={1: "draw a token", 100: "draw 100 tokens"}[draws]).click()
+    settle(page)
     rows = [[float(x) for x in row.split(",")] for row in page.locator("tbody tr").evaluate_all(DATA)]
     alone, others = torch.tensor(rows[:-1], dtype=torch.float64), torch.tensor(rows[-1], dtype=torch.float64)
     assert alone[4, 2] >= alone[5, 2]  # here the first one stays
@@ -360,6 +368,7 @@ def use_sum_and_scale(page, chance: random.Random) -> None:
         slide(page, one, chance)
     else:
         press(page, one, ARROWS, chance)
+    settle(page)
     drawn = torch.tensor(strips.evaluate_all("(all) => all.map((e) => JSON.parse(e.dataset.values))")).double()
     at, gamma, beta, number, _ = (float(one.input_value()) for one in sliders.all())
     words, positions, types = (table.double() for table in EMBEDDED)
@@ -405,6 +414,7 @@ def use_mask(page, chance: random.Random) -> None:
         value.fill(str(chance.randint(-99, 99) / 4))
     else:
         press(page, value, "ArrowUp ArrowDown", chance)
+    settle(page)
     values = torch.tensor([float(one.input_value()) for one in inputs.all()], dtype=torch.float64)
     pressed = cells.evaluate_all("(all) => all.map((e) => e.ariaPressed === 'true')")
     mask = torch.tensor(pressed).view(-1, len(values))
@@ -436,6 +446,7 @@ def use_split(page, chance: random.Random) -> None:
     else:
         cells = page.locator("td[data-value]")
         cells.nth(chance.randrange(cells.count())).click()
+    settle(page)
     S, A, D, followed, step = (int(one.input_value()) for one in sliders.all())
     H = A * D
     assert 2 <= S <= 6
@@ -462,7 +473,7 @@ def use_split(page, chance: random.Random) -> None:
 
 
 def make_longest_match(names: list[str]) -> View:
-    return figures.longest_match(WordPieceTokenizer.from_checkpoint(), " ".join(names))
+    return figures.longest_match(WordPieceTokenizer.from_checkpoint(), " ".join(["unaffable", *names]))
 
 
 def use_longest_match(page, chance: random.Random) -> None:
@@ -473,6 +484,7 @@ def use_longest_match(page, chance: random.Random) -> None:
         words.nth(chance.randrange(words.count())).click()
     if chance.random() < 0.5:
         press(page, slider, "ArrowLeft ArrowRight Home End", chance)
+    settle(page)
     wanted = figures.split_words(box.input_value())
     shown = page.get_by_role("radio").evaluate_all("(all) => all.map((e) => e.value)")
     assert shown == list(dict.fromkeys(wanted))
@@ -535,6 +547,7 @@ def use_merges(page, chance: random.Random) -> None:
         slide(page, slider, chance)
     else:
         press(page, slider, "ArrowLeft ArrowRight ArrowRight Home End", chance)
+    settle(page)
     words = Counter(word for word in figures.split_words(box.input_value()) if word.isalpha())
     counts = dict(words.most_common())
     at, states = int(slider.input_value()), learn(counts, 12)
@@ -612,12 +625,23 @@ def use_graph(page, chance: random.Random) -> None:
     else:
         press(page, ef, "ArrowLeft ArrowRight Home End", chance)
     press(page, step, "End", chance, most=1)
+    settle(page)
     index.hnsw.efSearch = int(ef.input_value())
     faiss.cvar.hnsw_stats.reset()
     exact = (vectors @ query).topk(3)
     found = search_index(query[None], index, 3).indices[0]
     hits = len(set(found.tolist()) & set(exact.indices.tolist()))
     assert close(numbers(page, "td[data-value]"), exact.values)
+    cosines = vectors @ query
+    assert close(numbers(page, ".text"), cosines)
+    places = page.locator(".text").evaluate_all(
+        "(all) => all.map((e) => [+e.getAttribute('cx'), +e.getAttribute('cy')])"
+    )
+    radius = torch.tensor(places, dtype=torch.float64).norm(dim=1)
+    assert close(radius / radius.max(), (1 - cosines) / (1 - cosines).max())
+    reached = cosines[sorted(walk(index, cosines, int(ef.input_value()))[0])].max()
+    circle = torch.tensor([float(page.locator(".reached").get_attribute("r"))], dtype=torch.float64)
+    assert close(circle / radius.max(), (1 - reached) / (1 - cosines).max())
     assert numbers(page, ".found").tolist() == [hits]
     met, comparisons = walk(index, vectors @ query, int(ef.input_value()))
     assert comparisons == faiss.cvar.hnsw_stats.ndis  # so the walk is faiss's
@@ -674,6 +698,7 @@ def use_turn(page, chance: random.Random) -> None:
         box = page.locator("svg").first.bounding_box()
         x, y = (box[side] + chance.random() * box["width"] for side in "xy")
         drag(page, page.locator(".handle").nth(chance.randrange(2)), x, y)
+    settle(page)
     now = turn_state(page)
     before, after = (unturned(one) for one in (state, now))
     if deed != "head":
@@ -759,6 +784,7 @@ def use_why_near(page, chance: random.Random) -> None:
     else:
         press(page, words.and_(page.locator("[tabindex='0']")), "ArrowUp ArrowDown ArrowLeft ArrowRight", chance)
         chosen = page.locator(".word:focus")
+    settle(page)
     model, tokenizer = words_and_model(tuple(NAMES))
     control = page.get_by_label("the control").is_checked()
     with torch.no_grad():

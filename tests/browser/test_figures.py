@@ -20,10 +20,12 @@ from tests.browser.figure_examples import (
     drag,
     handle_positions,
     learn,
+    middle,
     open_figure,
     slide_pin,
     some_reviews,
     texts_of,
+    thumb,
 )
 from views import figures
 from views.models import visible
@@ -36,11 +38,70 @@ every_figure = pytest.mark.parametrize("name", FIGURES)
 
 @every_figure
 def test_fifty_states_reached_by_hand_show_torchs_numbers(page, tmp_path, name):
+    page.emulate_media(reduced_motion="reduce")  # no time is spent on moves
     open_figure(page, FIGURES[name].make(NAMES), tmp_path)
     chance = random.Random(0)
     for _ in range(50):
         FIGURES[name].use(page, chance)
     assert page.heard == []
+
+
+CHANGES = {  # an element, and the key that changes its figure
+    "attention_in_the_plane": ("[type=checkbox]", "Space"),
+    "sharpness": ("button:text('× 1')", "Enter"),
+    "next_token": ("[type=range]", "ArrowRight"),
+    "sum_and_scale": ("[type=range]", "ArrowRight"),
+    "mask_painter": ("[value=padding]", "Space"),
+    "split_and_merge": (".steps button:enabled", "Enter"),
+    "graph_walk": (".steps input", "End"),
+    "rotary_turn": ("[type=range]", "ArrowRight"),
+    "longest_match": (".steps button:enabled", "Enter"),
+    "merges": (".steps button:enabled", "Enter"),
+    "why_near": ("[value='the control']", "Space"),
+}
+DRAWN = "document.getElementById('figure').innerHTML"
+
+
+@every_figure
+def test_a_change_is_a_move_that_ends_at_torchs_numbers(browser, tmp_path, name):
+    """It takes 300 to 700 ms, by the page's own clock; under reduced motion it takes none."""
+    selector, key = CHANGES[name]
+    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.clock.install()
+        for motion in ("no-preference", "reduce"):
+            page.emulate_media(reduced_motion=motion)
+            open_figure(page, FIGURES[name].make(NAMES), tmp_path)
+            page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+            page.locator(selector).first.press(key)
+            if name == "longest_match":  # the first try is the whole word, from nothing
+                page.locator(selector).last.press(key)
+            assert page.locator("html.moving").count() == (motion != "reduce")
+            seen = {page.evaluate(DRAWN)}
+            for _ in range(3):
+                page.clock.run_for(100)
+                seen.add(page.evaluate(DRAWN))
+            assert page.locator("html.moving").count() == (motion != "reduce")
+            assert len(seen) == (4 if motion != "reduce" else 1)
+            page.clock.run_for(400)
+            assert page.locator("html.moving").count() == 0
+            page.clock.resume()
+        page.emulate_media(reduced_motion="no-preference")
+        for _ in range(3):
+            FIGURES[name].use(page, random.Random(0))
+
+
+@every_figure
+def test_nothing_lags_behind_a_drag(page, tmp_path, name):
+    page.emulate_media(reduced_motion="no-preference")
+    open_figure(page, FIGURES[name].make(NAMES), tmp_path)
+    for one in page.locator("[type=range]:visible, .handle:visible").all():
+        start = thumb(one) if one.get_attribute("type") else middle(one)
+        page.mouse.move(*start)
+        page.mouse.down()
+        for by in (-9, 9, -18):
+            page.mouse.move(start[0] + by, start[1] + 1)
+            assert page.locator("html.moving").count() == 0
+        page.mouse.up()
 
 
 @pytest.mark.parametrize("width", [1280, 640, 390])  # 640: a window of 1,280 at 200 %

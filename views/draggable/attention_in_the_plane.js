@@ -1,7 +1,7 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
 explain(
-  "Drag an arrow's head, or move to it with Tab and use the arrow keys. Turn the query towards a key, and the score of " +
+  "Drag an arrow's head, or press Tab until it is marked and use the arrow keys. Turn the query towards a key, and the score of " +
   "that key grows; make the query longer, and the largest weight grows. The thick part of a key's line is the query's " +
   "projection on it: times the length of the key, it is query · key. Dashed and orange, it is below zero.",
 );
@@ -30,20 +30,21 @@ const context = drawn("var(--average)", 0.13), tip = add(svg, "path", { d: arrow
 const write = (name, colour) => add(svg, "text", { "text-anchor": "middle", style: `pointer-events: none; fill: ${colour}` }, name);
 const told = write("average", "var(--average)"), start = write("", "var(--soft)");
 
-function arrow(name, colour, get, put) {
+function arrow(name, colour, is, put) {
   const line = drawn(colour, 0.09), text = write(name, colour);
   const edge = 4.8 * unit, within = (number) => Math.max(-edge, Math.min(edge, number));
   const moved = (point) => { put(point.map(within)); draw(); };
-  const head = handle(svg, name, colour, { size, step: unit / 10, moved });
+  const head = handle(svg, name, colour, { size, step: unit / 10, is, moved });
   return {
-    text, get,
+    text,
     hide(hidden) {
       for (const part of [line, text, head]) part.style.display = hidden ? "none" : "";
       text.textContent = hidden ? "" : name;
     },
-    draw() {
-      line.setAttribute("d", shaft(get(), size));
-      head.put(get());
+    draw(point) {
+      this.point = point;
+      line.setAttribute("d", shaft(point, size));
+      head.put(point);
     },
   };
 }
@@ -54,7 +55,7 @@ const values = !apart ? [] : names.map((name, i) =>
   arrow(`value of ${name}`, "var(--value)", () => state.values[i], (point) => { state.values[i] = point; }));
 const query = arrow(`query of ${names[asking]}`, "var(--query)", () => state.query, (point) => { state.query = point; });
 svg.append(context, tip, told, start, ...[...keys, ...values, query].map((one) => one.text)); // over the arrows
-// a head may lie under them
+// heads may be under them, and must stay draggable
 for (const part of [context, tip, hull, ...ghosts, ...feet.flatMap(Object.values)]) part.style.pointerEvents = "none";
 
 const side = add(row, "div");
@@ -75,20 +76,40 @@ tick(controls, "divide by √D (here √2)", state.scaled, (on) => { state.scale
 tick(controls, "query = key = value", state.simple, (on) => { state.simple = on; draw(); });
 let first = null; // where the query and the average began
 
+const pairs = (numbers) => Array.from({ length: numbers.length / 2 }, (_, i) => numbers.slice(2 * i, 2 * i + 2));
+
+// The scores, weights and average of a query, N keys and N values, one after the other behind the scores' divisor.
+function attend([divisor, ...rest]) {
+  const [asks, ...others] = pairs(rest), offers = others.slice(0, names.length), carried = others.slice(names.length);
+  const products = offers.map((key) => dot(asks, key)), scores = products.map((product) => product / divisor);
+  const weights = softmax(scores), mean = [0, 1].map((at) => dot(weights, carried.map((value) => value[at])));
+  return { asks, offers, carried, products, scores, weights, mean };
+}
+
 function draw() {
   const asks = state.simple ? state.keys[asking] : state.query, carried = state.simple || !apart ? state.keys : state.values;
-  const products = state.keys.map((key) => dot(asks, key));
-  const scores = products.map((product) => (state.scaled ? product / Math.SQRT2 : product)), weights = softmax(scores);
-  const mean = [0, 1].map((at) => dot(weights, carried.map((value) => value[at])));
-  first ??= [asks, mean];
-  const arrows = [...keys, ...values, query];
-  arrows.forEach((one) => one.draw());
+  const goal = [state.scaled ? Math.SQRT2 : 1, ...[asks, ...state.keys, ...carried].flat()], { weights } = attend(goal);
   query.hide(state.simple);
   values.forEach((one) => one.hide(state.simple));
+  glide(state, goal, picture);
+  const best = largest(weights), equal = Math.max(...weights) - Math.min(...weights) < 0.005;
+  const most = equal ? "divides its attention evenly" : `gives ${percent(weights[best])} of its attention to “${names[best]}”`;
+  const simple = state.simple ? " Its query is now its own key, so it looks for keys that point the same way as itself." : "";
+  const carries = apart && !state.simple ? "values" : "values, which are the keys here";
+  say(`“${names[asking]}” ${most}.${simple} The green arrow is the average of the ${carries}, taken with these ` +
+    "weights: it never leaves the shaded area between them.");
+}
+
+function picture(numbers) {
+  const { asks, offers, carried, products, scores, weights, mean } = attend(numbers);
+  first ??= [asks, mean];
+  query.draw(asks);
+  keys.forEach((one, i) => one.draw(offers[i]));
+  values.forEach((one, i) => one.draw(carried[i]));
   names.forEach((_, i) => {
-    [products, scores, scores.map(Math.exp), weights].forEach((numbers, column) => show(cells[i][column], numbers[i]));
+    [products, scores, scores.map(Math.exp), weights].forEach((column, at) => show(cells[i][at], column[i]));
     stretch(bars[i], weights[i]);
-    const [x, y] = state.keys[i], share = products[i] / (x * x + y * y || 1), foot = [share * x, share * y];
+    const [x, y] = offers[i], share = products[i] / (x * x + y * y || 1), foot = [share * x, share * y];
     feet[i].down.setAttribute("d", `M${asks[0]} ${-asks[1]}L${foot[0]} ${-foot[1]}`);
     set(feet[i].along, {
       d: `M0 0L${foot[0]} ${-foot[1]}`, "data-x": foot[0], "data-y": foot[1], stroke: `var(--${share < 0 ? "below" : "above"})`,
@@ -103,28 +124,23 @@ function draw() {
   start.textContent = left ? "start" : "";
   hull.setAttribute("d", `M${outline(carried).map(([x, y]) => `${x} ${-y}`).join("L")}Z`);
   place(mean);
-  const best = largest(weights), equal = Math.max(...weights) - Math.min(...weights) < 0.005;
-  const most = equal ? "divides its attention evenly" : `gives ${percent(weights[best])} of its attention to “${names[best]}”`;
-  const simple = state.simple ? " Its query is now its own key, so it looks for what points the same way as itself." : "";
-  const carries = apart && !state.simple ? "values" : "values, which are the keys here";
-  say(`“${names[asking]}” ${most}.${simple} The green arrow is the average of the ${carries}, taken with these ` +
-    "weights: it never leaves the shaded area between them.");
 }
 
-// Each label stands beyond its arrow's head, as far as there is room.
+// Each label is beyond its arrow's head, as far as there is room; no label covers a head.
 function place(mean) {
   const high = letterSize(svg), shown = [...keys, ...values, query].filter((one) => one.text.textContent);
   const beyond = (element, [x, y]) => {
     const long = Math.hypot(x, y) || 1, wide = element.getComputedTextLength() / 2 + high;
     return { element, x: x + (x / long) * wide, y: y + (y / long) * 1.3 * high };
   };
-  const labels = shown.map((one) => ({ one, element: one.text, point: one.get() }));
+  const labels = shown.map((one) => ({ element: one.text, point: one.point }));
   const all = [...labels, { element: told, point: mean }, { element: start, point: first[0] }];
   all.forEach(({ element }) => set(element, { "font-size": high }));
-  makeRoom(all.map(({ element, point }) => beyond(element, point)), [...shown.map((one) => one.get()), mean], high, reach);
+  makeRoom(all.map(({ element, point }) => beyond(element, point)),
+    [...shown.map((one) => covered(one.point, size)), covered(mean, 1.25 * size)], high, reach);
 }
 
-// The points around all others, in order (Andrew's monotone chain).
+// The corners of the convex hull, in order (Andrew's monotone chain).
 function outline(points) {
   const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const half = (ordered) => ordered.reduce((kept, point) => {

@@ -1,11 +1,11 @@
-// Shared by the figures that can be dragged: elements, numbers, and what a reader takes hold of.
+// Shared by all draggable figures: elements, numbers, moves, controls and handles.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const figure = document.getElementById("figure");
 const SVG = "http://www.w3.org/2000/svg";
 
-// A new element in its parent, of SVG inside an SVG; text is set as text, never as HTML.
+// Add a new element to its parent, an SVG element inside an SVG. Text is set as text, never as HTML.
 function add(parent, tag, attributes = {}, text = null) {
   const inSvg = tag === "svg" || parent.namespaceURI === SVG;
   const element = inSvg ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -22,10 +22,69 @@ function format(number, digits = 2) {
   return Number.isFinite(number) ? number.toFixed(digits).replace(/^-(0(\.0+)?)$/, "$1").replace("-", "\u2212") : "\u2013";
 }
 
-// Show a number, rounded, and keep it whole in data-value.
-function show(element, number, digits = 2) {
-  element.textContent = format(number, digits);
+// Every change of numbers is a move: `draw` shows each state from the numbers that `owner` shows now to `goal`.
+// The last state comes immediately while a reader drags, in a photograph and under reduced motion.
+const MOVE = 400; // milliseconds
+const shownBy = new WeakMap(), moves = new Map(); // by owner: the numbers that it shows, and its move
+const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+let dragging = false, nested = false;
+
+for (const kind of ["pointermove", "pointerup", "pointercancel"]) {
+  addEventListener(kind, ({ buttons }) => {
+    dragging = kind === "pointermove" && buttons > 0;
+    if (dragging) advance(Infinity); // what the press began ends before the drag
+  }, true);
+}
+
+function glide(owner, goal, draw, from = shownBy.get(owner)) {
+  const put = (numbers) => {
+    const outer = nested;
+    nested = true; // numbers that follow from these have no moves of their own
+    shownBy.set(owner, numbers);
+    draw(numbers);
+    nested = outer;
+  };
+  const same = from?.length === goal.length && from.every((number, i) => number === goal[i]);
+  const possible = from?.length === goal.length && [...from, ...goal].every(Number.isFinite);
+  moves.delete(owner);
+  if (same || !possible || nested || dragging || !animated()) return put(goal);
+  if (!moves.size) requestAnimationFrame(advance);
+  moves.set(owner, { from, goal, put, begun: performance.now() });
+  root.classList.add("moving");
+}
+
+function advance(now) {
+  for (const [owner, { from, goal, put, begun }] of moves) {
+    const share = Math.max(0, Math.min(1, (now - begun) / MOVE)), eased = share * share * (3 - 2 * share);
+    if (share === 1) moves.delete(owner);
+    put(share === 1 ? goal : from.map((number, i) => number + eased * (goal[i] - number)));
+  }
+  if (moves.size && now < Infinity) requestAnimationFrame(advance);
+  root.classList.toggle("moving", moves.size > 0);
+}
+
+// Draw new elements, and let each glide from where the last one with the same data-key was.
+function rearrange(parent, draw) {
+  const all = () => [...parent.querySelectorAll("[data-key]")].map((element) => [element, element.getBoundingClientRect()]);
+  const before = new Map(all().map(([{ dataset }, box]) => [dataset.key, box]));
+  draw();
+  const moved = all().flatMap(([element, to]) => {
+    const from = before.get(element.dataset.key), x = from?.x - to.x, y = from?.y - to.y;
+    return from && Math.hypot(x, y) > 1 ? [[element, x, y]] : [];
+  });
+  const put = ([left]) => moved.forEach(([{ style }, x, y]) => {
+    style.transform = left ? `translate(${left * x}px, ${left * y}px)` : "";
+  });
+  glide(parent, [0], put, [1]);
+}
+
+// Show a number, rounded, and keep it unrounded in data-value. `also` draws what else depends on it.
+function show(element, number, digits = 2, also = () => {}) {
   element.dataset.value = number;
+  glide(element, [number], ([now]) => {
+    element.textContent = format(now, digits);
+    also(now);
+  });
 }
 
 // Name an element by what it shows, then by what that means: speech control finds it by the words on the screen.
@@ -34,11 +93,11 @@ function nameShown(element, shown, meaning) {
 }
 
 // Show a share from 0 to 1 as the length of a bar.
-function stretch(bar, share) {
-  bar.style.width = `${100 * share}%`;
+function stretch(bar, share, from) {
+  glide(bar, [share], ([now]) => { bar.style.width = `${100 * now}%`; }, from);
 }
 
-// A table with these columns, and a row for each name: the cells behind it, in the order of the columns.
+// Add a table with these columns and a row for each name. Returns each row's cells, in the order of the columns.
 function table(parent, columns, names) {
   const all = add(add(parent, "div", { class: "scroll" }), "table");
   const head = add(add(all, "thead"), "tr"), body = add(all, "tbody");
@@ -50,7 +109,7 @@ function table(parent, columns, names) {
   });
 }
 
-// Rows of numbers from base64 of float32: what `packed` in figures.py wrote.
+// Read rows of numbers from base64 of float32, as `pack` in figures.py writes them.
 function unpack(text, size) {
   const flat = new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
   return Array.from({ length: flat.length / size }, (_, row) => [...flat.subarray(row * size, (row + 1) * size)]);
@@ -71,12 +130,12 @@ function say(text) {
   document.getElementById("say").textContent = text;
 }
 
-// How to take hold of the figure, below it.
+// Explain below the figure how to use it.
 function explain(text) {
   document.getElementById("help").textContent = text;
 }
 
-// What a reader takes hold of. Each calls `changed` with what was chosen.
+// Controls. Each calls `changed` with the new choice.
 
 function slider(parent, name, { min, max, step = 1, value, digits = 0, shown = (number) => format(number, digits) }, changed) {
   const label = add(parent, "label", {}, name.trim());
@@ -100,7 +159,7 @@ function tick(parent, name, on, changed) {
   return input;
 }
 
-// One of several names.
+// Let the reader choose one of several names.
 function choice(parent, title, names, chosen, changed) {
   const group = add(parent, "fieldset");
   add(group, "legend", {}, title);
@@ -113,7 +172,7 @@ function choice(parent, title, names, chosen, changed) {
   });
 }
 
-// A box for a text of the reader's.
+// A box for the reader's own text.
 function typed(parent, name, text, { rows = 1, most }, changed) {
   const label = add(parent, "label", { class: "typed" }, name);
   const input = add(label, "textarea", { rows, maxlength: most, spellcheck: "false" }, text);
@@ -121,7 +180,7 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
   return input;
 }
 
-// Steps 0 to `last`: back, a slider, on. `last(number, at)` gives it other steps, and goes to one of them.
+// Steps 0 to `last`: a button back, a slider and a button on. `last(number, at)` changes their number and goes to one.
 function steps(controls, name, last, changed) {
   const parent = add(controls, "div", { class: "steps" });
   const back = add(parent, "button", { type: "button" }, "\u2190 back");
@@ -136,40 +195,43 @@ function steps(controls, name, last, changed) {
   [back.disabled, on.disabled] = [true, last <= 0];
   back.addEventListener("click", () => go(+input.value - 1));
   on.addEventListener("click", () => go(+input.value + 1));
-  if (window.still) setTimeout(() => go(+input.max)); // a photograph shows how it ends
+  if (window.still) setTimeout(() => go(+input.max)); // a photograph shows the end
   return { go, at: () => +input.value, last(number, at = 0) { input.max = number; go(at); } };
 }
 
-// What comes to rest within half a second; at once for readers who asked for less motion, and in a photograph.
-const animated = () => !window.still && !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-// The head of an arrow whose tip is at its origin and which points to the right.
+// The head of an arrow that points to the right, with its tip at the origin.
 const arrowhead = (size) => `M0 0L${-1.6 * size} ${0.75 * size}L${-1.3 * size} 0L${-1.6 * size} ${-0.75 * size}Z`;
+// What it covers, for makeRoom, if the arrow begins at the origin.
+function covered([x, y], size) {
+  const share = 1 - (0.8 * size) / (Math.hypot(x, y) || 1);
+  return [share * x, share * y, 0.8 * size];
+}
 const pointing = (x, y) => `translate(${x} ${-y}) rotate(${(-180 * Math.atan2(y, x)) / Math.PI})`;
 
-// The line of an arrow from the origin, which ends within the head.
+// The line of an arrow from the origin; it ends within the head.
 function shaft([x, y], size) {
   const share = Math.max(0, 1 - (1.2 * size) / (Math.hypot(x, y) || 1));
   return `M0 0L${share * x} ${-share * y}`;
 }
 
-// Letters in an SVG whose unit is a part of a picture: as large as everywhere else on the page.
+// The size of letters in an SVG's own units: as large as everywhere else on the page.
 const letterSize = (svg) => parseFloat(getComputedStyle(document.body).fontSize) / (svg.getScreenCTM()?.a || 1);
 
-// Draw anew where there is another size, as long as the page is there.
+// Draw again when the size changes, as long as the page exists.
 function redraw(svg, draw) {
   new ResizeObserver(() => { if (figure.isConnected) draw(); }).observe(svg);
 }
 
-// Put labels where there is room: each begins at its own place, and they push each other, and themselves from `points`,
-// away, within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where the middle of the text should be.
+// Put labels where there is room: each begins at its own place, and they push each other, and are pushed by `points`,
+// within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where x and y
+// are the middle of the text; `points` are [x, y, radius], and without a radius about as large as a small letter.
 function makeRoom(labels, points, size, edge) {
   const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
   const boxes = labels.filter(({ element }) => element.textContent).map(({ element, x, y }) => {
     const w = element.getComputedTextLength() / 2 + 0.2 * size, h = 0.66 * size;
     return { element, x, y, w, h, home: [x, y] };
   });
-  const fixed = points.map(([x, y]) => ({ x, y, w: 0.3 * size, h: 0.3 * size }));
+  const fixed = points.map(([x, y, radius = 0.3 * size]) => ({ x, y, w: radius, h: radius }));
   for (let turn = 0; turn < 120; turn++) {
     for (const [i, one] of boxes.entries()) {
       for (const other of [...boxes.slice(i + 1), ...fixed]) {
@@ -188,15 +250,13 @@ function makeRoom(labels, points, size, edge) {
   for (const { element, x, y } of boxes) set(element, { x, y: -y + 0.35 * size, "font-size": size });
 }
 
-// The head of an arrow that is dragged, or focused and moved with the arrow keys by `step`. `moved` gets [x, y] with y
-// upwards, and puts the handle where it then belongs: handle.put([x, y]).
-function handle(svg, name, colour, { size, step, moved }) {
+// An arrow's head, to drag or to move with the arrow keys by `step` from where it `is`. `moved` gets [x, y], with y
+// upwards; `handle.put([x, y])` draws it there.
+function handle(svg, name, colour, { size, step, is, moved }) {
   const all = add(svg, "g", { class: "handle", tabindex: 0, role: "slider", "aria-label": name, "aria-valuenow": 0 });
-  add(all, "circle", { r: 2 * size, fill: "transparent" }); // as large as a finger needs
+  add(all, "circle", { r: 2 * size, fill: "transparent" }); // large enough for a finger
   const head = add(all, "path", { d: arrowhead(size), fill: colour, class: "dot" });
-  let place = [0, 0];
   all.put = ([x, y]) => {
-    place = [x, y];
     set(all, {
       transform: `translate(${x} ${-y})`, "data-x": x, "data-y": y,
       "aria-valuenow": x, "aria-valuetext": `${format(x, 1)}, ${format(y, 1)}`,
@@ -220,12 +280,12 @@ function handle(svg, name, colour, { size, step, moved }) {
   all.addEventListener("keydown", (event) => {
     const [x, y] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
     if (x === undefined) return;
-    move(place[0] + x * step, place[1] + y * step);
+    move(is()[0] + x * step, is()[1] + y * step);
     event.preventDefault();
   });
   return all;
 }
 
-// Once all is drawn: the theme of the page around, and the frame's height, now and whenever it changes.
+// Follow the theme of the surrounding page, and the height of the figure.
 keepTheme();
 new ResizeObserver(() => fitFrame()).observe(document.body);

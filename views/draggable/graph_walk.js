@@ -1,16 +1,16 @@
-// A search in an HNSW graph, node by node (Malkov and Yashunin 2018, algorithms 2 and 5, as faiss runs them).
+// A search in an HNSW graph as a walk towards a target (Malkov and Yashunin 2018, algorithms 2 and 5, as faiss runs them).
 
 explain(
-  "Each point is a text, and the star is the query. Guess which text is nearest: click a point. Then step through the " +
-  "walk: thin lines lead to the texts that are compared; numbers, where they have room, count those from which the search " +
-  "went on. The plane flattens many dimensions into two, so near in the picture is not always near.",
+  "First guess, then press “next”. Thin lines lead to the texts that are compared, the thick line to those from which the " +
+  "search goes on. The circle around the query shrinks whenever the search meets a nearer text. Point at a text, or tap it, " +
+  "to read its name.",
 );
 
-const { names, places, star, scores, links, entry, query, k } = data, N = names.length; // links[layer][node]: its neighbours
+const { names, scores, angles, links, entry, query, k } = data, N = names.length; // links[layer][node]: its neighbours
 const nearest = names.map((_, node) => node).sort((a, b) => scores[b] - scores[a]).slice(0, k);
 
 // Every step of a search that keeps `ef` candidates in view: the node whose neighbours are met, and those met for the
-// first time. What is found are the k best of all met.
+// first time. The search finds the k best of all that it meets.
 function search(ef) {
   const walked = [];
   let best = entry;
@@ -40,44 +40,60 @@ function search(ef) {
   }
   return walked.map(({ layer, node, met }, at) => {
     const sofar = new Set([entry, ...walked.slice(0, at + 1).flatMap((step) => [step.node, ...step.met])]);
-    return { layer, node, met, sofar };
+    const from = walked.slice(0, at).find((step) => step.met.includes(node))?.node ?? node; // where it was first met
+    return { layer, node, met, from, sofar, best: [...sofar].sort(near)[0] };
   });
 }
 
-const svg = add(add(figure, "div", { class: "row" }), "svg", {
-  viewBox: "-110 -72 220 144", role: "img", style: "max-width: 640px; flex-basis: 420px; cursor: pointer",
-  "aria-label": `${N} texts as points, and the links that a search for ${query} has followed`,
+// The query is the middle, and the distance from it is 1 − cosine, exactly.
+const EDGE = 100, least = Math.min(...scores), most = Math.max(...scores), far = (cosine) => (EDGE * (1 - cosine)) / (1 - least || 1);
+const points = names.map((_, node) => [far(scores[node]) * Math.cos(angles[node]), far(scores[node]) * Math.sin(angles[node])]);
+const gap = [0.2, 0.1, 0.05, 0.02, 0.01].find((step) => (most - least) / step >= 3) ?? 0.2; // between two rings
+const marked = Array.from({ length: 1 + Math.ceil(2 / gap) }, (_, i) => 1 - i * gap).filter((cosine) => least <= cosine && cosine < most);
+
+const row = add(figure, "div", { class: "row" }), left = add(row, "div", { style: "flex: 1 1 420px; max-width: 520px" });
+const svg = add(left, "svg", {
+  viewBox: "-106 -106 212 212", role: "img", style: "width: 100%",
+  "aria-label": `${N} texts around the query, the nearer the larger their cosine, and the way of the search among them`,
 });
-const at = (node) => `${places[node][0]} ${places[node][1]}`, most = Math.min(N, 64);
-const compared = add(svg, "path", { stroke: "var(--line)", "stroke-width": 0.5, fill: "none" });
-const way = add(svg, "path", { stroke: "var(--query)", "stroke-width": 1.1, fill: "none" });
-const dots = names.map((name, node) => {
-  const dot = add(svg, "circle", { cx: places[node][0], cy: places[node][1], r: 1.3 });
-  add(dot, "title", {}, name);
+const ring = (radius, more) => add(svg, "circle", { r: radius, fill: "none", ...more });
+for (const cosine of marked) ring(far(cosine), { stroke: "var(--line)", "stroke-width": 0.4 });
+const ahead = ring(0, { class: "reached", fill: "var(--query)", "fill-opacity": 0.09, stroke: "var(--query)", "stroke-width": 0.5, "stroke-dasharray": "2 1.4" });
+const compared = add(svg, "path", { stroke: "var(--grey)", "stroke-width": 0.35, fill: "none" });
+const way = add(svg, "path", { stroke: "var(--query)", "stroke-width": 1.3, fill: "none", "stroke-linecap": "round" });
+const at = ([x, y]) => `${x} ${-y}`, put = (element, [x, y]) => set(element, { cx: x, cy: -y });
+const dots = names.map((_, node) => {
+  const dot = add(svg, "circle", { class: "text", "data-value": scores[node] });
+  put(dot, points[node]);
   return dot;
 });
-const ringAt = (node, stroke) => add(svg, "circle", {
-  cx: places[node][0], cy: places[node][1], r: 3, fill: "none", stroke, "stroke-width": 0.9,
+const circle = (stroke, more) => ring(3.4, { stroke, "stroke-width": 1, ...more });
+const rings = nearest.map((node) => {
+  const one = circle("var(--average)");
+  put(one, points[node]);
+  return one;
 });
-const rings = nearest.map((node) => ringAt(node, "var(--average)"));
-const guess = ringAt(entry, "var(--mark)"), here = ringAt(entry, "var(--query)");
-set(guess, { r: 4.4, "stroke-dasharray": "2 1.4" });
-const points = Array.from({ length: 10 }, (_, i) => [i % 2 ? 1.9 : 4.6, (i * Math.PI) / 5]);
-add(svg, "path", { // the star
-  d: `M${points.map(([far, by]) => `${star[0] + far * Math.sin(by)} ${star[1] - far * Math.cos(by)}`).join("L")}Z`,
-  fill: "var(--query)", stroke: "var(--ground, var(--paper))", "stroke-width": 0.6,
+const here = circle("var(--query)"), star = Array.from({ length: 10 }, (_, i) => [i % 2 ? 1.9 : 4.6, (i * Math.PI) / 5]);
+add(svg, "path", {
+  d: `M${star.map(([long, by]) => `${long * Math.sin(by)} ${-long * Math.cos(by)}`).join("L")}Z`, fill: "var(--query)",
 });
 add(svg, "rect", {
-  x: places[entry][0] - 2.4, y: places[entry][1] - 2.4, width: 4.8, height: 4.8, fill: "none", stroke: "currentColor",
-  "stroke-width": 0.8,
+  x: points[entry][0] - 2.4, y: -points[entry][1] - 2.4, width: 4.8, height: 4.8, fill: "none", stroke: "currentColor", "stroke-width": 0.8,
 });
-const write = (text, colour = "currentColor") => add(svg, "text", { "text-anchor": "middle", style: `fill: ${colour}` }, text);
+const write = (text, colour = "currentColor") => add(svg, "text", { "text-anchor": "middle", style: `fill: ${colour}; pointer-events: none` }, text);
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-const numbers = Array.from({ length: most + 60 }, () => write("", "var(--query)"));
+const ringNames = marked.map((cosine) => write("", "var(--soft)")), limit = Math.min(N, 64);
+const numbers = Array.from({ length: limit + 60 }, () => write("", "var(--query)"));
 const labels = [...nearest.map(() => write("", "var(--average)")), write("start"), write("query", "var(--query)")];
+const pointedAt = write("");
+add(left, "p", { style: "margin: 4px 0 0; font-size: 13px; color: var(--soft)" },
+  "The distance from the query is exact: 1 − cosine. The order around it is only the order in which the texts lie around " +
+  "the query in a plane (PCA).");
 
-const side = add(svg.parentNode, "div", { style: "flex-basis: 220px" });
+const side = add(row, "div", { style: "flex: 1 1 240px" });
 add(side, "p", { style: "margin: 0 0 4px" }, `Search for: ${query}`);
+const guesses = [`yes, all ${k} nearest`, "no, it gets stuck"];
+const radios = choice(side, "Will it reach the middle?", guesses, null, (name) => { guessed = name; draw(step.at()); });
 const cells = table(side, [`the ${k} nearest`, "cosine", "met?"], nearest.map((node) => names[node]));
 nearest.forEach((node, i) => show(cells[i][0], scores[node]));
 const counts = add(side, "p"), met = add(counts, "span", { class: "met" });
@@ -87,107 +103,100 @@ counts.append(` of the ${k} nearest found`);
 side.append(document.getElementById("say"));
 
 const controls = add(figure, "div", { class: "controls" });
-let walk = search(data.ef), guessed = null;
-slider(controls, "candidates in view (efSearch)", { min: k, max: most, value: data.ef }, (ef) => {
+let walk = search(data.ef), guessed = null, progress = {}; // the owner of a walk's move
+slider(controls, "candidates in view (efSearch)", { min: k, max: limit, value: data.ef }, (ef) => {
   const over = step.at() === walk.length;
-  walk = search(ef);
-  step.last(walk.length, over ? walk.length : 0); // who looked at the end compares it with the other's
+  [walk, guessed, progress] = [search(ef), null, {}];
+  picture([0]);
+  step.last(walk.length, over ? walk.length : 0); // at the end, readers compare it with the other walk's
 });
 const step = steps(controls, "step", walk.length, draw);
-const select = add(add(controls, "label", {}, "my guess"), "select", { style: "max-width: 170px" });
-add(select, "option", { value: "" }, "none yet");
-names.forEach((name, node) => add(select, "option", { value: node }, name));
-select.addEventListener("change", () => {
-  guessed = select.value === "" ? null : +select.value;
-  draw(step.at());
-});
-svg.addEventListener("click", ({ clientX, clientY }) => {
-  if (step.at()) return;
-  const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-  const far = places.map(([a, b]) => -Math.hypot(a - x, b - y));
-  guessed = largest(far);
-  select.value = guessed;
-  draw(0);
-});
-
-// For each step but the first the link by which the search came to its node: from the one that first met it.
-function cameBy(steps) {
-  return steps.map(({ node }, i) => {
-    const from = steps.slice(0, i).find(({ met }) => met.includes(node));
-    return from && from.node !== node ? `M${at(from.node)}L${at(node)}` : "";
-  }).join("");
-}
 
 function draw(number) {
-  const beginning = { node: entry, layer: links.length - 1, met: [], sofar: new Set([entry]) };
-  const { node, layer, met: fresh, sofar } = number ? walk[number - 1] : beginning;
-  const arrived = number === walk.length, past = walk.slice(0, number);
-  dots.forEach((dot, other) => set(dot, {
-    fill: fresh.includes(other) ? "var(--query)" : sofar.has(other) ? "currentColor" : "var(--grey)",
-    r: fresh.includes(other) ? 1.8 : 1.3,
-  }));
-  compared.setAttribute("d", past.map(({ node, met }) => met.map((other) => `M${at(node)}L${at(other)}`).join("")).join(""));
-  way.setAttribute("d", cameBy(past));
-  set(here, { cx: places[node][0], cy: places[node][1] });
-  set(guess, guessed === null ? { visibility: "hidden" } : { visibility: "visible", cx: places[guessed][0], cy: places[guessed][1] });
+  const { node, layer, met: fresh, sofar, best } = walk[number - 1] ?? { met: [], sofar: new Set([entry]), best: entry };
+  const arrived = number === walk.length, hits = nearest.filter((one) => sofar.has(one));
   const known = nearest.map((one) => arrived || (number > 0 && sofar.has(one)));
-  rings.forEach((ring, i) => set(ring, {
-    visibility: known[i] ? "visible" : "hidden", "stroke-dasharray": sofar.has(nearest[i]) ? "none" : "1.2 1",
+  radios.forEach((radio, i) => Object.assign(radio, { checked: guesses[i] === guessed, disabled: number > 0 }));
+  rings.forEach((one, i) => set(one, {
+    visibility: known[i] ? "visible" : "hidden", "stroke-dasharray": sofar.has(nearest[i]) ? "none" : "1.6 1.3",
   }));
   nearest.forEach((one, i) => {
     cells[i][1].textContent = sofar.has(one) ? "yes" : "no";
     cells[i][0].parentNode.style.visibility = known[i] ? "" : "hidden"; // its room is kept
   });
   show(met, sofar.size, 0);
-  const hits = nearest.filter((one) => sofar.has(one));
   show(found, hits.length, 0);
-  name(past, known);
+  glide(progress, [number], picture, shownBy.get(progress) ?? [0]);
+  glide(ahead, [far(scores[best])], ([r]) => set(ahead, { r }));
+  name(walk.slice(0, number), known);
   const where = layer ? `in layer ${layer}, where few texts have links` : "in the bottom layer, where all texts are";
+  const nearer = `The nearest so far is “${names[best]}”, ${format(scores[best])}.`;
   if (!number) {
-    const asked = guessed === null ? "Which text is nearest to it? Click a point." : `You guess “${names[guessed]}”. Now press “next”.`;
-    say(`The search begins at “${names[entry]}”, wherever the query is. ${asked}`);
+    const asked = guessed === null ? "Will it reach the middle, or get stuck on the way? Guess." : "Now press “next”.";
+    say(`The search starts at “${names[entry]}”, wherever the query is, and sees only the links of the texts it goes on from. ${asked}`);
   } else if (!arrived) {
-    say(`It stands at “${names[node]}”, ${where}, and compares ${fresh.length} more of its neighbours with the query.`);
+    say(`From “${names[node]}”, ${where}, it compares ${fresh.length} more texts with the query. ${nearer}`);
   } else if (hits.length === k) {
-    say(`It has found all ${k} after comparing ${sofar.size} of the ${N} texts with the query.${verdict()}`);
+    say(`It has found all ${k} after comparing ${sofar.size} of the ${N} texts with the query.${verdict(true)}`);
   } else {
-    say(`It stops after comparing ${sofar.size} of the ${N} texts: no candidate leads nearer. It missed ` +
-      `${k - hits.length} of the ${k} nearest (dashed). Keep more candidates in view.${verdict()}`);
+    say(`It stops after comparing ${sofar.size} of the ${N} texts: no candidate leads further in. It missed ` +
+      `${k - hits.length} of the ${k} nearest (dashed). Keep more candidates in view.${verdict(false)}`);
   }
 }
 
-function verdict() {
-  if (guessed === null) return "";
-  const better = scores.filter((score) => score > scores[guessed]).length;
-  return better ? ` Your guess, “${names[guessed]}”, is number ${better + 1} of all ${N}.` : " Your guess is the nearest of all.";
+const verdict = (reached) => (guessed === null ? "" : (guessed === guesses[0]) === reached ? " You guessed it." : " You guessed otherwise.");
+
+// The walk after so many steps, the last of which may be on its way.
+function picture([number]) {
+  const done = Math.ceil(number), share = number - Math.floor(number) || 1, past = walk.slice(0, done);
+  const along = (from, to, by) => points[from].map((start, i) => start + by * (points[to][i] - start));
+  const lineTo = (from, to, i) => `M${at(points[from])}L${at(along(from, to, i === done - 1 ? share : 1))}`;
+  compared.setAttribute("d", past.flatMap(({ node, met }, i) => met.map((other) => lineTo(node, other, i))).join(""));
+  way.setAttribute("d", past.map(({ node, from }, i) => (from === node ? "" : lineTo(from, node, i))).join(""));
+  const last = past.at(-1), fresh = last?.met ?? [], sofar = last?.sofar ?? new Set([entry]);
+  put(here, last ? along(past.at(-2)?.node ?? entry, last.node, share) : points[entry]);
+  dots.forEach((dot, node) => set(dot, {
+    fill: fresh.includes(node) ? "var(--query)" : sofar.has(node) ? "currentColor" : "var(--grey)", r: fresh.includes(node) ? 1.9 : 1.4,
+  }));
 }
 
 // Numbers at the nodes from which the search went on, the first time, and names where they are known.
 function name(past, known) {
-  const high = letterSize(svg), few = Math.round(150 / high), seen = new Map();
-  past.forEach(({ node }) => seen.set(node, seen.get(node) ?? seen.size + 1));
-  const placed = [];
-  const put = (element, text, [x, y], up) => {
+  const high = letterSize(svg), few = Math.round(190 / high), visited = [...new Set(past.map(({ node }) => node))], placed = [];
+  const write = (element, text, [x, y], out = 0, up = 0) => {
     element.textContent = text;
     set(element, { "font-size": high });
-    placed.push({ element, x, y: -y + up });
+    const long = Math.hypot(x, y) || 1;
+    placed.push({ element, x: x + (out * x) / long, y: y + (out * y) / long + up });
   };
-  nearest.forEach((node, i) => put(labels[i], known[i] ? short(names[node], few) : "", places[node], -1.2 * high));
-  put(labels[k], "start", places[entry], -1.2 * high);
-  put(labels[k + 1], "query", star, 1.3 * high);
-  const visited = [...seen];
-  numbers.forEach((element, i) => put(element, visited[i] ? visited[i][1] : "", visited[i] ? places[visited[i][0]] : [0, 0], 0.9 * high));
-  makeRoom(placed, [star, ...visited.map(([node]) => places[node])].map(([x, y]) => [x, -y]), high, [110, 72]);
-  // Where there is no room for all, names, the start and the end stay, and a number that would lie on another goes
-  const used = numbers.slice(0, visited.length), kept = [];
-  for (const element of [...labels, ...used.slice(-1), ...used.slice(0, -1)].filter((one) => one.textContent)) {
+  nearest.forEach((node, i) => write(labels[i], known[i] ? short(names[node], few) : "", points[node], 0, 1.2 * high));
+  write(labels[k], "start", points[entry], 0, 1.2 * high);
+  write(labels[k + 1], "query", [0, 0], 0, -1.3 * high);
+  numbers.forEach((element, i) => write(element, visited[i] === undefined ? "" : i + 1, points[visited[i] ?? 0], 1.1 * high));
+  marked.forEach((cosine, i) => write(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, [0, far(cosine)]));
+  makeRoom(placed, [[0, 0, 4], ...visited, entry].map((one) => points[one] ?? one), high, 106);
+  // Where there is no room for all, a number or a ring's name that would cover another goes; names and the end stay
+  const used = numbers.slice(0, visited.length), taken = [];
+  for (const element of [...labels, ...used.slice(-1), ...ringNames, ...used.slice(0, -1)].filter((one) => one.textContent)) {
     const box = element.getBBox(), inner = box.height / 6; // letters do not fill their line
-    const free = labels.includes(element) || kept.every((one) => box.x >= one.x + one.width || one.x >= box.x + box.width ||
+    const free = labels.includes(element) || taken.every((one) => box.x >= one.x + one.width || one.x >= box.x + box.width ||
       box.y + inner >= one.y + one.height - inner || one.y + inner >= box.y + box.height - inner);
-    if (free) kept.push(box);
+    if (free) taken.push(box);
     else element.textContent = "";
   }
 }
+
+// The name of the text under the pointer or the finger.
+function pointAt({ clientX, clientY }) {
+  const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse()), high = letterSize(svg);
+  const away = points.map(([a, b]) => -Math.hypot(a - x, b + y)), node = largest(away);
+  pointedAt.textContent = away[node] > -high ? `${short(names[node], 30)} ${format(scores[node])}` : "";
+  set(pointedAt, { "font-size": high });
+  makeRoom([{ element: pointedAt, x: points[node][0], y: points[node][1] + 1.2 * high }], [], high, 106);
+}
+svg.addEventListener("pointermove", pointAt);
+svg.addEventListener("click", pointAt);
+svg.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType === "mouse") pointedAt.textContent = ""; });
 
 step.go(0);
 redraw(svg, () => draw(step.at()));

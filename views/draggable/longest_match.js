@@ -13,14 +13,14 @@ add(document.head, "style", {}, `
   .words { min-height: 32px; margin-bottom: 8px; line-height: 28px; }
   .pieces { min-height: 30px; }
   .words label { max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
-  .tries { min-height: 120px; max-height: 262px; overflow-y: auto; } /* twelve tries */
+  .tries { max-height: 262px; overflow-y: auto; } /* twelve tries */
   .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
   .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
   .head { margin-right: -17em; background: var(--ground, var(--paper)); }
   .letter { position: sticky; min-width: 24px; min-height: 0; padding: 0; border: 0; background: none; line-height: 26px; text-align: center; font-size: 17px; }
   .cut { margin: 0 1px; border: 2px solid var(--average); border-radius: 5px; }
   .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
-  .try { height: 9px; margin: 3px 1px; border: 1.5px solid var(--below); border-radius: 5px; }
+  .try { height: 9px; transform-origin: left; margin: 3px 1px; border: 1.5px solid var(--below); border-radius: 5px; }
   .found.try { background: var(--average); border-color: var(--average); }
   .tried { width: 0; padding-left: 6px; line-height: 18px; font-size: 13px; white-space: nowrap; color: var(--soft); }
   .found.tried { color: var(--average); font-weight: bold; }
@@ -39,12 +39,13 @@ add(document.head, "style", {}, `
 
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
+// The buttons come first: what grows below them does not move them.
+const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
+add(figure, "div", { class: "said" }).append(document.getElementById("say")); // as high as its longest sentence
 const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
 const tries = add(figure, "div", { class: "scroll tries", ...named });
 const letters = add(tries, "div", { class: "letters" });
 const pieces = add(figure, "div", { class: "pieces" });
-const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
-add(figure, "div", { class: "said" }).append(document.getElementById("say")); // as high as its longest: nothing moves
 
 // The words of the text, and the one that is written at the moment.
 function read(text) {
@@ -57,7 +58,6 @@ function read(text) {
 function open(word) {
   const found = findTries(word, ids, data.rules);
   Object.assign(state, { word, tries: found, kept: word ? keepPieces(word, found) : [], guessed: new Set() });
-  tries.style.height = `${34 + 19 * found.length}px`; // from the first step on, so that nothing below moves
   stepper.last(found.length); // before the first try, so that a reader can guess
 }
 
@@ -87,13 +87,16 @@ function draw(at) {
 function drawTry({ start, end, piece, id }, line, isLast) {
   const known = id !== undefined, kind = `${known ? "found" : ""} ${isLast ? "last" : ""}`;
   const answer = isLast ? `: ${known ? "yes" : "no"}` : "";
-  addOver(`try ${kind}`, line, start, end);
+  const bar = addOver(`try ${kind}`, line, start, end);
+  if (isLast) {
+    glide(letters, [end], ([now]) => { bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`; });
+  }
   addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
 }
 
 // Something in this line of the picture that reaches from one letter to another.
 function addOver(kind, line, start, end, text = "") {
-  add(letters, "span", { class: kind, style: `grid-area: ${line} / ${start + 1} / auto / ${end + 1}` }, text);
+  return add(letters, "span", { class: kind, style: `grid-area: ${line} / ${start + 1} / auto / ${end + 1}` }, text);
 }
 
 // Between two letters: where the reader expects a cut. Once the tries have begun, guesses stay as they are.

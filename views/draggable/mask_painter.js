@@ -65,13 +65,18 @@ let cells = [], ends = [];
 
 const rowsOf = (mask) => (mask === "cross" ? data.rows : names);
 
-// Begin with a mask. A value that was changed stays, so one sees whom it reaches under this mask.
+// Begin with a mask. A value that was changed stays, so readers see which rows it reaches under this mask.
 function start(mask) {
-  const open = masks[mask].map((row) => [...row]), values = state.before?.values ?? state.values;
-  Object.assign(state, { mask, open, rows: rowsOf(mask), before: { values, open } });
+  const open = masks[mask].map((row) => [...row]), values = state.before?.values ?? state.values, rows = rowsOf(mask);
+  if (rows !== state.rows) build(rows);
+  Object.assign(state, { mask, open, rows, before: { values, open } });
+  draw();
+}
+
+function build(rows) {
   body.replaceChildren();
   ends = [];
-  cells = state.rows.map((name, i) => {
+  cells = rows.map((name, i) => {
     const row = add(body, "tr");
     add(row, "th", { scope: "row", title: name }, name);
     const made = names.map((seen, j) => add(add(row, "td"), "button", {
@@ -80,7 +85,6 @@ function start(mask) {
     ends.push({ row, old: add(row, "td", { class: "old" }), average: add(row, "td", { class: "average" }) });
     return made;
   });
-  draw();
 }
 
 // All scores are 0, and -infinity where the mask is closed.
@@ -93,9 +97,8 @@ function draw() {
   cells.forEach((row, i) => row.forEach((cell, j) => {
     const on = state.open[i][j];
     set(cell, { "aria-pressed": Boolean(on) });
-    cell.style.setProperty("--share", `${100 * weights[i][j]}%`);
     const digits = on ? 2 : 0;
-    show(cell, weights[i][j], digits);
+    show(cell, weights[i][j], digits, (now) => cell.style.setProperty("--share", `${100 * now}%`));
     nameShown(cell, format(weights[i][j], digits), `(${state.rows[i]} may see ${names[j]})`);
   }));
   ends.forEach(({ row, old, average }, i) => {

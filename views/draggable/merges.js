@@ -6,7 +6,7 @@ explain(
 );
 
 const split = makeSplitter(data.rules), SHOWN = 6; // pairs
-let states = [], shown = null; // which of them is drawn
+let states = [], lengths = {}; // of the bars of pairs
 
 add(document.head, "style", {}, `
   .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 1px; }
@@ -14,7 +14,7 @@ add(document.head, "style", {}, `
   .word { line-height: 26px; }
   .few { flex-flow: column; }
   .word { height: 26px; white-space: nowrap; scroll-snap-align: start; }
-  .word .piece { overflow: hidden; vertical-align: bottom; margin-bottom: 0; }
+  .word .piece { vertical-align: bottom; margin-bottom: 0; }
   .times { display: inline-block; min-width: 2.4em; color: var(--soft); }
   .words .piece, .kept .piece { margin-right: 3px; }
   .piece.new { border-color: var(--average); color: var(--average); font-weight: bold; }
@@ -36,7 +36,7 @@ add(left, "h2", {}, "The words, how often each occurs, and their pieces");
 const words = scrolled(left, "words", "The words and their pieces");
 add(right, "h2", {}, "The most frequent pairs of neighbours");
 const pairs = add(right, "div", { class: "pairs" });
-const kept = scrolled(figure, "kept", "The vocabulary");
+const kept = scrolled(figure, "kept", "The vocabulary"), size = add(kept, "b", { class: "size" });
 
 function scrolled(parent, kind, name) {
   return add(parent, "div", { class: `scroll ${kind}`, tabindex: 0, role: "group", "aria-label": name });
@@ -53,7 +53,6 @@ function begin(text) {
   cut.sort((a, b) => b.count - a.count);
   states = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
   while (states.length <= data.steps && states.at(-1).pairs.length) states.push(merged(states.at(-1)));
-  shown = null;
   stepper.last(states.length - 1);
 }
 
@@ -98,62 +97,49 @@ function merged({ words, vocabulary, pairs: [pair] }) {
 
 function draw(at) {
   const state = states[at], singles = states[0].vocabulary, learned = state.vocabulary.slice(singles.length);
-  const widths = at === shown + 1 && animated() ? pairWidths(".next", 2) : [];
-  shown = at;
-  drawWords(state, learned);
-  closeUp(widths);
-  drawPairs(state.pairs.slice(0, SHOWN));
-  kept.replaceChildren("Vocabulary of ");
-  show(add(kept, "b", { class: "size" }), state.vocabulary.length, 0);
-  kept.append(": ");
+  rearrange(figure, () => {
+    drawWords(state, learned);
+    drawPairs(state.pairs.slice(0, SHOWN));
+  });
+  kept.replaceChildren("Vocabulary of ", size, ": ");
+  show(size, state.vocabulary.length, 0);
   learned.forEach((piece, i) => add(kept, "span", { class: i === at - 1 ? "piece new" : "piece" }, piece));
   add(kept, "span", { class: "characters" }, `${learned.length ? "and " : ""}the characters ${singles.join(" ")}`);
   say(tell(state, at));
 }
 
-// From the left end of the first of so many pieces to the right end of the last, word by word.
-function pairWidths(selector, many) {
-  return [...words.children].map((word) => {
-    const boxes = [...word.querySelectorAll(selector)].map((piece) => piece.getBoundingClientRect());
-    return boxes.filter((_, i) => i % many === 0).map((box, i) => (boxes[many * i + many - 1] ?? box).right - box.left);
-  });
-}
-
-// What was a pair closes up to one piece, in less than half a second, and what stands behind it follows.
-function closeUp(widths) {
-  const now = widths.length ? pairWidths(".new", 1) : [];
-  widths.forEach((old, i) => {
-    if (!now[i] || old.length !== now[i].length) return;
-    [...words.children[i].querySelectorAll(".new")].forEach((piece, j) => piece.animate?.([
-      { width: `${old[j] - 14}px`, background: "var(--faint)" }, { width: `${now[i][j] - 14}px`, background: "transparent" },
-    ], { duration: 450, easing: "ease-in-out" }));
-  });
-}
-
 function drawWords({ words: all, pairs: [next] }, learned) {
   words.replaceChildren();
   words.classList.toggle("few", all.length <= 6); // a line each, so that none moves
-  for (const { count, pieces } of all) {
+  all.forEach(({ count, pieces }, row) => {
     const word = add(words, "span", { class: "word" }), at = places(pieces, next);
+    let start = 0;
     show(add(word, "span", { class: "times" }), count, 0);
     word.firstChild.append(" ×");
     pieces.forEach((piece, i) => {
       const isNext = at.includes(i) || at.includes(i - 1);
-      add(word, "span", { class: `piece ${isNext ? "next" : ""} ${piece === learned.at(-1) ? "new" : ""}` }, piece);
+      const kind = `piece ${isNext ? "next" : ""} ${piece === learned.at(-1) ? "new" : ""}`;
+      add(word, "span", { class: kind, "data-key": `${row} ${start}` }, piece);
+      start += [...piece.replace("##", "")].length;
     });
-  }
+  });
 }
 
 function drawPairs(best) {
   pairs.replaceChildren();
   const cells = table(pairs, ["pair", "becomes", "times", ""], best.map((pair) => `${pair.left} + ${pair.right}`));
   pairs.firstChild.tabIndex = 0;
+  const made = {};
   cells.forEach(([piece, times, track], i) => {
     piece.textContent = best[i].piece;
     show(times, best[i].count, 0);
     track.className = "track";
-    stretch(add(track, "span", { class: i ? "bar" : "bar first" }), best[i].count / best[0].count);
+    const { left, right, count } = best[i], share = count / best[0].count, key = `${left} ${right}`;
+    track.parentNode.dataset.key = key;
+    stretch(add(track, "span", { class: i ? "bar" : "bar first" }), share, lengths[key]);
+    made[key] = [share];
   });
+  lengths = made;
 }
 
 function tell({ words: all, vocabulary, pairs: [next, second] }, at) {

@@ -29,7 +29,6 @@ const cells = table(figure, ["token", "logit", "the model's share", "share now",
 const all = figure.querySelector("table"), limit = all.querySelectorAll("thead > tr > *")[4];
 limit.style.textAlign = "right";
 add(document.head, "style", {}, `
-  @media (prefers-reduced-motion: no-preference) { .bar { transition: width 0.25s; } }
   @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: 13px; }
     tbody th:first-child { white-space: nowrap; } }
 `);

@@ -30,6 +30,7 @@ add(document.head, "style", {}, `
   @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } .plane { max-width: 250px !important; margin: 0 auto; } }
 `);
 
+const degrees = (by) => Math.round((180 * by) / Math.PI);
 const whole = (by, digits = 0) => `${format((180 * by) / Math.PI, digits)}°`;
 const each = () => `${+((180 * angle) / Math.PI).toPrecision(3)}°`;
 const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(by) + y * Math.cos(by)];
@@ -82,7 +83,8 @@ for (const one of both) {
     one.vector = turn(point.map((number) => shorter * number), -one.at * angle);
     draw();
   };
-  one.head = handle(plane, one.name, one.colour, { size, step: unit / 10, moved });
+  const is = () => turn(one.vector, one.at * angle);
+  one.head = handle(plane, one.name, one.colour, { size, step: unit / 10, is, moved });
 }
 const texts = many(4, () => write(plane, 0)); // over the arrows
 
@@ -96,7 +98,7 @@ function label(all, heads) {
     const wide = i < 4 ? element.getComputedTextLength() / 2 + high : 0;
     return { element, x: x + (x / long) * wide, y: y + (y / long) * (i < 4 ? 1.3 * high : 0) };
   });
-  makeRoom(placed, heads, high, edge);
+  makeRoom(placed, heads.map((tip) => covered(tip, size)), high, edge);
 }
 
 // Their product at each distance, blue above zero and orange below.
@@ -125,27 +127,42 @@ function move(one, step) {
     "The distance changed, so the angle between the arrows changed, and with it their product.");
 }
 
-// The angle from the key to the query before they are turned.
-function apartAtZero() {
-  const [[a, b], [c, d]] = [query.vector, key.vector];
-  return Math.atan2(b * c - a * d, a * c + b * d);
-}
+// The angle from an arrow to another, from −π to π.
+const between = ([a, b], [c, d]) => Math.atan2(a * d - b * c, a * c + b * d);
 
 function draw(sentence = "The product depends on the angle between the two arrows.") {
-  const distance = query.at - key.at, turned = both.map((one) => turn(one.vector, one.at * angle));
-  const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = Math.atan2(Math.sin(end - start), Math.cos(end - start));
-  const productAt = (far) => dot(turn(query.vector, far * angle), key.vector);
+  const distance = query.at - key.at, zero = degrees(between(key.vector, query.vector)), more = degrees(distance * angle);
+  const open = between(...[key, query].map((one) => turn(one.vector, one.at * angle)));
   both.forEach((one, i) => {
-    const by = one.at * angle, to = [end, start][i];
     one.input.update(one.at);
-    one.head.put(turned[i]);
-    along(one.faint, [[0, 0], one.vector]);
-    one.bold.setAttribute("d", shaft(turned[i], size));
-    along(one.way, many(100, (share) => turn([(1.4 - 0.5 * i + 0.05 * share * by) * unit, 0], to - by + share * by)));
     [asks, offers][i].textContent = `${one.name} at ${one.at}`;
   });
+  adds.textContent = `angle from key to query: ${zero ? `${format(zero, 0)}° at position 0, and ` : ""}${format(distance, 0)} × ` +
+    `${each()} = ${format(more, 0)}°${zero ? `, together ${format(zero + more, 0)}°` : ""}` +
+    `${Math.abs(zero + more) > 180 ? `, which is ${format(degrees(open), 0)}° (a turn is 360°)` : ""}`;
+  apart.textContent = `distance ${format(distance, 0)}`;
+  [query.at, key.at, distance].forEach((at, i) => {
+    turns[i][0].textContent = `${format(at, 0)} × ${each()} ≈ ${whole(at * angle, angle < 0.1 ? 2 : 0)}`;
+  });
+  glide(both, [angle, query.at, key.at, ...query.vector, ...key.vector], picture);
+  say(sentence);
+}
+
+// Both arrows at these positions, which are between two tokens while they move, and their product at each distance.
+function picture([by, ...numbers]) {
+  const at = numbers.slice(0, 2), begin = [numbers.slice(2, 4), numbers.slice(4)], distance = at[0] - at[1];
+  const turned = begin.map((vector, i) => turn(vector, at[i] * by));
+  const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = between(turned[1], turned[0]);
+  const productAt = (far) => dot(turn(begin[0], far * by), begin[1]);
+  both.forEach((one, i) => {
+    const far = at[i] * by, to = [end, start][i];
+    one.head.put(turned[i]);
+    along(one.faint, [[0, 0], begin[i]]);
+    one.bold.setAttribute("d", shaft(turned[i], size));
+    along(one.way, many(100, (share) => turn([(1.4 - 0.5 * i + 0.05 * share * far) * unit, 0], to - far + share * far)));
+  });
   along(wedge, [[0, 0], ...many(32, (share) => turn([2.4 * unit, 0], start + share * open))]);
-  const begin = [query.vector, key.vector], equal = Math.abs(apartAtZero()) < 0.01;
+  const equal = Math.abs(between(begin[1], begin[0])) < 0.01;
   const free = both.map((one, i) => Math.hypot(turned[i][0] - begin[i][0], turned[i][1] - begin[i][1]) > unit);
   label([
     ...both.map((one, i) => [begin[i], equal ? "var(--soft)" : one.colour, !free[i] || (equal && i && free[0]) ? "" :
@@ -153,21 +170,12 @@ function draw(sentence = "The product depends on the angle between the two arrow
     ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
     [turn([1.6 * unit, 0], start + open / 2), "var(--average)", whole(Math.abs(open))],
   ], turned);
-  const zero = Math.round((180 * apartAtZero()) / Math.PI), more = Math.round((180 * distance * angle) / Math.PI);
-  adds.textContent = `angle from key to query: ${zero ? `${format(zero, 0)}° at position 0, and ` : ""}${format(distance, 0)} × ` +
-    `${each()} = ${format(more, 0)}°${zero ? `, together ${format(zero + more, 0)}°` : ""}` +
-    `${Math.abs(zero + more) > 180 ? `, which is ${format(Math.round((180 * open) / Math.PI), 0)}° (a turn is 360°)` : ""}`;
   show(product, dot(...turned));
-  apart.textContent = `distance ${format(distance, 0)}`;
   along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far))]));
   dots.forEach((circle, i) => {
-    const far = i + 1 - N, number = productAt(far), fill = `var(--${number < 0 ? "below" : "above"})`;
-    set(circle, { cy: -up(number), r: far === distance ? 8 : 3.5, fill, "data-value": number });
+    const far = i + 1 - N, number = productAt(far), near = Math.max(0, 1 - Math.abs(far - distance));
+    set(circle, { cy: -up(number), r: 3.5 + 4.5 * near, fill: `var(--${number < 0 ? "below" : "above"})`, "data-value": number });
   });
-  [query.at, key.at, distance].forEach((at, i) => {
-    turns[i][0].textContent = `${format(at, 0)} × ${each()} ≈ ${whole(at * angle, angle < 0.1 ? 2 : 0)}`;
-  });
-  say(sentence);
 }
 
 draw();

@@ -8,11 +8,11 @@ explain(
 
 const { names, size } = data, scores = [...data.scores];
 const reach = Math.ceil(1.25 * Math.max(1, ...scores.map(Math.abs)));
-let factor = 1;
+const state = { at: -0.5 }; // the exponent of D: as in a model, scores begin divided by √D
 
 const controls = add(figure, "div", { class: "controls" });
-// On a log scale: the exponent of D, from 1/√D over 1 to D.
-const range = { min: -0.5, max: 1, step: 0.02, value: 0, shown: (at) => `× ${format(size ** at, 3)}` };
+// A log scale, from 1/√D over 1 to D.
+const range = { min: -0.5, max: 1, step: 0.02, value: state.at, shown: (at) => `× ${format(size ** at, 3)}` };
 const exponent = slider(controls, "All scores ", range, scaleBy);
 const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
 [["÷ √D", -0.5], ["× 1", 0], ["× D, by mistake", 1]].forEach(([name, at]) => {
@@ -31,7 +31,6 @@ add(document.head, "style", {}, `
   .part span { position: absolute; top: 0; bottom: 0; left: 0; height: auto; min-width: 0; }
   .part .left { top: 5px; bottom: 5px; background: var(--average); }
   .gradient { min-width: 3em; color: var(--average); }
-  @media (prefers-reduced-motion: no-preference) { .part span { transition: width 0.25s, left 0.25s; } }
 `);
 const columns = ["key of", "score q · k", "× factor", "attention weight p, and its gradient p (1 − p) in green"];
 const cells = table(figure, columns, names);
@@ -57,15 +56,26 @@ totals.append(" · gradient left, at best 0.25: ");
 const left = add(totals, "b");
 
 function scaleBy(at) {
-  factor = size ** at;
+  state.at = at;
   draw();
 }
 
-function draw() {
-  const scaled = scores.map((score) => score * factor), weights = softmax(scaled);
+function read([at, ...given]) {
+  const scaled = given.map((score) => score * size ** at), weights = softmax(scaled);
   const gradients = weights.map((weight) => weight * (1 - weight)); // the diagonal of softmax's Jacobian
+  return { given, scaled, weights, gradients };
+}
+
+function draw() {
+  const goal = [state.at, ...scores], { weights, gradients } = read(goal), best = largest(weights);
+  glide(state, goal, picture);
+  say(told(names[best], weights[best], Math.max(...gradients)));
+}
+
+function picture(numbers) {
+  const { given, scaled, weights, gradients } = read(numbers);
   rows.forEach((row, i) => {
-    show(row.number, scores[i], 1);
+    show(row.number, given[i], 1);
     show(row.scaled, scaled[i]);
     show(row.share, weights[i], 3);
     show(row.gradient, gradients[i], 3);
@@ -73,10 +83,8 @@ function draw() {
     stretch(row.left, gradients[i]); // never beyond the track: p + p (1 − p) < 1
     row.left.style.left = row.bar.style.width;
   });
-  const best = largest(weights);
-  show(most, weights[best], 3);
+  show(most, Math.max(...weights), 3);
   show(left, Math.max(...gradients), 3);
-  say(told(names[best], weights[best], Math.max(...gradients)));
 }
 
 function told(name, weight, gradient) {

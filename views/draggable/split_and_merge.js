@@ -49,9 +49,8 @@ add(document.head, "style", {}, `
   .blocks td { min-width: 28px; padding: 1px 3px; border: 2px solid transparent; border-radius: 4px; text-align: center;
     font-size: 14px; line-height: 20px; background: color-mix(in srgb, var(--head) 42%, var(--ground, var(--paper))); }
   .blocks .wrong { border: 2px dashed var(--mark); }
-  .blocks .flying { position: fixed; z-index: 2; pointer-events: none; box-sizing: border-box; text-align: center; border-radius: 4px;
-    font-size: 14px; line-height: 24px; font-weight: bold; outline: 3px solid; outline-offset: -1px; }
-  .blocks .followed { outline: 3px solid; outline-offset: -1px; font-weight: bold; }
+  .moving .blocks { overflow: visible; } /* numbers come from where another table was */
+  .blocks .followed { position: relative; z-index: 1; outline: 3px solid; outline-offset: -1px; font-weight: bold; }
 `);
 
 const state = { path: Object.keys(PATHS)[0], at: 0, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
@@ -71,11 +70,8 @@ const follow = slider(add(controls, "div"), "follow the number",
   { min: 0, max: MOST * 6, value: state.followed, shown: labelOf }, (number) => { state.followed = number; draw(); });
 const side = add(row, "div"), code = add(side, "ol", { class: "code" });
 const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at) => {
-  const from = blocks.querySelector(".followed");
-  const start = from && { number: state.followed, box: from.getBoundingClientRect() };
   state.at = at;
-  draw();
-  if (start?.number === state.followed) fly(start.box);
+  rearrange(blocks, draw);
 });
 const blocks = add(figure, "div", {
   class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of x",
@@ -86,19 +82,6 @@ blocks.addEventListener("click", (event) => {
   state.followed = +follow.value;
   draw();
 });
-
-// The followed number is seen on its way from one table to the next, in at most half a second.
-function fly(from) {
-  const cell = blocks.querySelector(".followed"), to = cell?.getBoundingClientRect();
-  blocks.querySelectorAll(".flying").forEach((old) => old.remove());
-  if (!cell || !animated() || !cell.animate || Math.hypot(to.x - from.x, to.y - from.y) < 4) return;
-  const look = getComputedStyle(cell), style = `width: ${to.width}px; height: ${to.height}px; left: ${to.x}px; top: ${to.y}px;`;
-  const copy = add(blocks, "div", { class: "flying", "aria-hidden": true, style: `${style} background: ${look.backgroundColor}` }, cell.textContent);
-  cell.style.visibility = "hidden";
-  const shift = `translate(${from.x - to.x}px, ${from.y - to.y}px)`;
-  const flight = copy.animate([{ transform: shift }, { transform: "none" }], { duration: 450, easing: "ease-in-out" });
-  flight.onfinish = flight.oncancel = () => { copy.remove(); cell.style.visibility = ""; };
-}
 
 // Other sizes or another order: begin with x. A token has at most 24 numbers here.
 function again() {
@@ -180,7 +163,7 @@ function drawBlocks(shape, numbers, wanted) {
       const line = add(body, "tr");
       add(line, "th", { scope: "row" }, named(i));
       for (const j of range(columns)) {
-        const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td");
+        const at = (block * rows + i) * columns + j, number = numbers[at], cell = add(line, "td", { "data-key": number });
         show(cell, number);
         cell.textContent = labelOf(number);
         cell.style.setProperty("--head", colours[Math.floor((number % sizes.H) / sizes.D)]);

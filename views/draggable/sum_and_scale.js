@@ -51,16 +51,18 @@ function strip(title, most, tall, picked = choose) {
     draw(values) {
       set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${title}: ${size} numbers` });
       written.hidden = size > FEW + 4;
-      written.replaceChildren();
-      if (!written.hidden) values.forEach((value, i) => add(written, "span", i === state.chosen ? { class: "marked" } : {}, format(value)));
       // Few bars are compared by eye, so all of them fit; of many, what is taller than the strip is cut off at its edge
       const limit = written.hidden ? most : Math.max(most, ...values.map(Math.abs));
       scaled.textContent = `scale ±${format(limit)}`;
-      const bar = (value, i) => `M${i + 0.1} 0h0.8v${-value / limit}h-0.8z`;
-      bars[0].setAttribute("d", values.map((value, i) => (value > 0 ? bar(value, i) : "")).join(""));
-      bars[1].setAttribute("d", values.map((value, i) => (value < 0 ? bar(value, i) : "")).join(""));
-      mark.setAttribute("x", state.chosen - 0.5 * (markWidth() - 1));
-      mark.setAttribute("width", markWidth());
+      const chosen = state.chosen, bar = (value, i) => `M${i + 0.1} 0h0.8v${-value}h-0.8z`;
+      glide(bars, [limit, ...values], ([limit, ...values]) => {
+        written.replaceChildren();
+        if (!written.hidden) values.forEach((value, i) => add(written, "span", i === chosen ? { class: "marked" } : {}, format(value)));
+        const shares = values.map((value) => value / limit);
+        bars[0].setAttribute("d", shares.map((share, i) => (share > 0 ? bar(share, i) : "")).join(""));
+        bars[1].setAttribute("d", shares.map((share, i) => (share < 0 ? bar(share, i) : "")).join(""));
+      });
+      glide(mark, [chosen, markWidth()], ([x, width]) => set(mark, { x: x - 0.5 * (width - 1), width }));
       svg.dataset.values = JSON.stringify(values);
       show(number, values[state.chosen], 3);
     },
@@ -214,10 +216,11 @@ function spread(values) {
 }
 
 function drawWave(values) {
-  // The first of many positions is [CLS]'s, and often far from all others: these fill the height
-  const most = Math.max(...values.slice(values.length > FEW ? 1 : 0).map(Math.abs)) || 1;
-  line.setAttribute("d", `M${values.map((number, at) => `${at} ${-number / most}`).join("L")}`);
-  here.setAttribute("d", `M${state.at} ${Math.max(-1, Math.min(1, -values[state.at] / most))}h0`);
+  // The first of many positions is [CLS]'s, and often far from all others: the others fill the height
+  const most = Math.max(...values.slice(values.length > FEW ? 1 : 0).map(Math.abs)) || 1, shares = values.map((value) => value / most);
+  glide(line, shares, (shares) => line.setAttribute("d", `M${shares.map((share, at) => `${at} ${-share}`).join("L")}`));
+  const height = Math.max(-1, Math.min(1, -shares[state.at]));
+  glide(here, [state.at, height], (point) => here.setAttribute("d", `M${point.join(" ")}h0`));
   caption.textContent = `Number ${state.chosen} of the position vectors, from position 0 to ${values.length - 1} ` +
     `(${format(Math.min(...values))} to ${format(Math.max(...values))})`;
   wave.setAttribute("aria-label", caption.textContent);

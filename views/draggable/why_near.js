@@ -1,4 +1,4 @@
-// Why two texts are near: the cosine of their mean vectors, shared out among all pairs of tokens.
+// Why two texts are near: the cosine of their mean vectors, divided among all pairs of tokens.
 
 explain(
   "Point at a word or a line, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
@@ -15,6 +15,9 @@ add(document.head, "style", {}, `
   .near .total { fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
   .near line { stroke: var(--above); stroke-opacity: 0.75; cursor: pointer; }
   .near line.minus { stroke: var(--below); stroke-dasharray: 5 4; }
+  .near .aside text { fill: var(--soft); }
+  .near .word.aside rect { fill-opacity: 0.5; }
+  .near line.aside { stroke-opacity: 0.3; }
   .near .dim { opacity: 0.12; }
   .near .share { text-anchor: middle; font-size: 12px; paint-order: stroke; stroke: var(--paper); stroke-width: 4px; pointer-events: none; }
 `);
@@ -28,6 +31,8 @@ if (data.comparisons.length > 1) {
 tick(controls, "pieces of words", false, (on) => { state.whole = !on; draw(); });
 const drawing = add(figure, "svg", { class: "near", role: "group", "aria-label": "the tokens of two texts, and the shares of their pairs" });
 let now = null;
+const owners = {}, owner = (key) => (owners[key] ??= {}); // of what moves: words and lines are drawn again each time
+const isAside = (name) => /^\[.*\]$|^[^\p{L}\p{N}]*$/u.test(name); // special tokens and punctuation
 
 // Tokens, or words: rows and columns of one word are added up.
 function read({ sides, shares, cosine }) {
@@ -62,9 +67,12 @@ function draw() {
   now.drawn = pairs;
   now.lines = pairs.map((pair) => {
     const { i, j, share } = pair;
+    const aside = isAside(parts[0][i].name) || isAside(parts[1][j].name) ? "aside" : "";
     const line = add(drawing, "line", {
-      x1: LEFT + 6, x2: RIGHT - 6, y1: middle(0, i), y2: middle(1, j), "data-value": share,
-      "stroke-width": thickness(pair, pairs[0]), class: share < 0 ? "minus" : "plus",
+      x1: LEFT + 6, x2: RIGHT - 6, "data-value": share, class: `${share < 0 ? "minus" : "plus"} ${aside}`,
+    });
+    glide(owner(`${i} to ${j}`), [middle(0, i), middle(1, j), thickness(pair, pairs[0])], ([y1, y2, width]) => {
+      set(line, { y1, y2, "stroke-width": width });
     });
     line.addEventListener("pointerenter", () => tell({ i, j }));
     line.addEventListener("click", () => tell({ i, j })); // a tap also takes the focus from a word, which then lets go
@@ -77,19 +85,21 @@ function draw() {
   now.words = parts.map((words, side) => words.map(({ name }, i) => {
     const total = totals[side][i], cut = name.length > letters ? `${name.slice(0, letters - 1)}\u2026` : name;
     const word = add(drawing, "g", {
-      class: "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total, "data-at": `${side} ${i}`,
+      class: isAside(name) ? "word aside" : "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total, "data-at": `${side} ${i}`,
     });
     nameShown(word, `${cut} ${format(total)}`, `of the cosine${cut === name ? "" : `: ${name}`}`);
     const length = (LEFT - 40) * Math.min(1, Math.abs(total) / Math.max(...totals.flat().map(Math.abs)));
-    add(word, "rect", {
-      x: side ? RIGHT : LEFT - length, y: middle(side, i) - 12, width: Math.max(length, 1), height: 24, rx: 3,
-    });
+    const bar = add(word, "rect", { y: middle(side, i) - 12, height: 24, rx: 3 });
     add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 12, width: LEFT, height: 24, style: "fill: transparent; stroke: none" });
     add(word, "text", { x: side ? RIGHT + 4 : LEFT - 4, y: middle(side, i) + 5, "text-anchor": side ? "start" : "end" }, cut);
     word.append(" "); // between the two texts, for programs that read what is shown
-    add(word, "text", {
+    const number = add(word, "text", {
       x: side ? WIDTH : 0, y: middle(side, i) + 5, "text-anchor": side ? "end" : "start", class: "total",
-    }, format(total, 2));
+    });
+    glide(owner(`${side} ${i}`), [length, total], ([length, total]) => {
+      set(bar, { x: side ? RIGHT : LEFT - length, width: Math.max(length, 1) });
+      number.textContent = format(total);
+    });
     const chosen = side ? { j: i } : { i };
     word.addEventListener("pointerenter", () => tell(chosen));
     leave(word);
