@@ -162,7 +162,7 @@ function picture([number]) {
 
 // Numbers at the nodes from which the search went on, the first time, and names where they are known.
 function name(past, known) {
-  const high = letterSize(svg), few = Math.round(190 / high), visited = [...new Set(past.map(({ node }) => node))], placed = [];
+  const high = letterSize(svg), few = Math.round(120 / high), visited = [...new Set(past.map(({ node }) => node))], placed = [];
   const write = (element, text, [x, y], out = 0, up = 0) => {
     element.textContent = text;
     set(element, { "font-size": high });
@@ -174,7 +174,8 @@ function name(past, known) {
   write(labels[k + 1], "query", [0, 0], 0, -1.3 * high);
   numbers.forEach((element, i) => write(element, visited[i] === undefined ? "" : i + 1, points[visited[i] ?? 0], 1.1 * high));
   marked.forEach((cosine, i) => write(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, [0, far(cosine)]));
-  makeRoom(placed, [[0, 0, 4], ...visited, entry].map((one) => points[one] ?? one), high, 106);
+  makeRoom(placed, [[0, 0, 4], ...nearest.map((node) => [...points[node], 3.4]), ...[...visited, entry].map((node) => points[node])],
+    high, 106);
   // Where there is no room for all, a number or a ring's name that would cover another goes; names and the end stay
   const used = numbers.slice(0, visited.length), taken = [];
   for (const element of [...labels, ...used.slice(-1), ...ringNames, ...used.slice(0, -1)].filter((one) => one.textContent)) {
