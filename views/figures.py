@@ -52,7 +52,8 @@ def attention_in_the_plane(
     return make_figure(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
-        summary=f"Attention in the plane: the query of “{names[asking]}” and the keys of {quote(names)}",
+        title="A query takes most from the keys that point its way",
+        details=f"the query of “{names[asking]}” and the keys of {quote(names)}",
     )
 
 
@@ -69,7 +70,8 @@ def sharpness(scores: Sequence[float], *, head_size: int = 64, tokens: Sequence[
     return make_figure(
         "sharpness",
         {"scores": scores, "names": names, "size": head_size},
-        summary=f"Sharpness: what a factor does to the softmax of {len(names)} scores",
+        title="Large scores make softmax sharp and leave hardly any gradient",
+        details=f"softmax of {len(names)} scores, and a factor from 1/√{head_size} to {head_size}",
     )
 
 
@@ -89,7 +91,8 @@ def next_token(logits: Sequence[float], tokens: Sequence[str]) -> View:
     return make_figure(
         "next_token",
         {"logits": logits, "names": names},
-        summary=f"The next token: its shares among {len(names)}, with temperature, top-k and top-p",
+        title="Temperature, top-k and top-p decide which tokens can be drawn",
+        details=f"a decoder's shares for {len(names)} tokens",
     )
 
 
@@ -132,7 +135,8 @@ def sum_and_scale(
         "sum_and_scale",
         {"tables": {key: pack(table) for key, table in tables.items()}, "names": names, "size": H}
         | {"reach": reach, "first": number, "eps": eps},
-        summary=f"Word + position + token type, {H} numbers each, and LayerNorm of their sum",
+        title="A token's first vector is the sum of three vectors, normalised",
+        details=f"word, position and token type, {H} numbers each, and LayerNorm of their sum",
     )
 
 
@@ -170,7 +174,8 @@ def mask_painter(
             "mask": mask,
             "masks": {name: one.int().tolist() for name, one in masks.items()},
         },
-        summary=f"Who may see whom among {quote(names)}",
+        title="A mask decides which values reach which average",
+        details=f"who may see whom among {quote(names)}",
     )
 
 
@@ -209,7 +214,8 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
     return make_figure(
         "split_and_merge",
         {"names": names, "heads": int(heads), "size": int(head_size)},
-        summary=f"Split into {heads} heads and merge: the vectors of {quote(names)}, {H} numbers each",
+        title="Splitting into heads moves numbers and changes none",
+        details=f"{heads} heads, and the vectors of {quote(names)}, {H} numbers each",
     )
 
 
@@ -237,7 +243,8 @@ def longest_match(tokenizer, text: str) -> View:
             "vocabulary": vocabulary_lines(tokenizer.vocab),
             "rules": splitting_rules(tokenizer.lowercase),
         },
-        summary=f"Longest match, try by try, beginning with “{words[0]:.40}”",
+        title="WordPiece takes the longest piece that fits, then goes on with the rest",
+        details=f"try by try, beginning with “{words[0]:.40}”",
         before=["tokenizer"],
     )
 
@@ -263,7 +270,8 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
     return make_figure(
         "merges",
         {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
-        summary="Merges: how a vocabulary is learned from texts, pair by pair",
+        title="The most frequent pair of pieces becomes one piece, again and again",
+        details=f"how a vocabulary is learned from {sum(counts.values())} words",
         before=["tokenizer"],
     )
 
@@ -299,7 +307,8 @@ def graph_walk(
             "k": k,
             "ef": ef,
         },
-        summary=f"A search for {query_name} in a graph of {N} texts",
+        title="A search moves from text to text towards the query, or gets stuck",
+        details=f"a search for {query_name} in a graph of {N} texts, {H} numbers each",
     )
 
 
@@ -355,23 +364,29 @@ def rotary_turn(
         "rotary_turn",
         {"query": arrows[0], "key": arrows[1], "names": names, "at": [len(names) // 2, len(names) // 4]}
         | {"pair": pair, "pairs": pairs, "base": base},
-        summary="Two positions turn a query and a key: their product depends on the distance only",
+        title="Positions turn a query and a key, and only their distance changes the product",
+        details=f"pair {pair} of {pairs}, base {base:,}",
     )
 
 
-def make_figure(name: str, data: dict, *, summary: str, before: Sequence[str] = ()) -> View:
-    """Make the page of draggable/NAME.js with this data; `before` names the files that NAME.js depends on."""
-    title = writable(summary)
+def make_figure(name: str, data: dict, *, title: str, details: str, before: Sequence[str] = ()) -> View:
+    """Make the page of draggable/NAME.js with this data.
+
+    `title` states the finding, and `details` what is drawn, in small letters. `before` names the files that NAME.js
+    depends on.
+    """
+    title, details = writable(title), writable(details)
     page = Template(own_text("draggable/figure.html")).substitute(
         policy=POLICY,
         title=html.escape(title),
+        details=html.escape(details),
         css=css() + own_text("draggable/figure.css"),
         data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
         frame=own_text("frame.js"),
         shared=own_text("draggable/figure.js"),
         drawing="\n".join(own_text(f"draggable/{part}.js") for part in (*before, name)),
     )
-    return View(title, page)
+    return View(f"{title}: {details}", page)
 
 
 def as_numbers(argument: str, values, *sizes: int | range) -> Tensor:

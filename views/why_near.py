@@ -32,7 +32,8 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | None =
     return make_figure(
         "why_near",
         {"comparisons": comparisons},
-        summary=f"Why two texts are near: “{text:.60}” and “{other:.60}”",
+        title="Every pair of words adds its share to the cosine of two texts",
+        details=f"“{text:.60}” and “{other:.60}”",
         before=("shares",),
     )
 

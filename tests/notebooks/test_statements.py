@@ -137,11 +137,11 @@ def test_02_period_of_the_position_embeddings(encoder):
 
 def test_03_first_figure():
     """Drag the query straight to the key of "time": "time" gains weight and "arrow" loses it."""
-    keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([0.5, -0.4])
+    keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([1.0, -0.8])
     check_sentences("03_self_attention", 'the bar of "time" grows and that of "arrow" shrinks')
     code = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", as_version=4).cells[5].source
     assert f"keys = {keys.tolist()}" in code
-    assert "attention_in_the_plane([0.5, -0.4], keys" in code
+    assert "attention_in_the_plane([1.0, -0.8], keys" in code
     assert query @ keys[0] == 0  # the query begins at right angles to the key of "time"
     dragged = torch.lerp(query, keys[0], torch.linspace(0, 1, 50)[:, None])
     weights = (dragged @ keys.T / 2**0.5).softmax(dim=-1)

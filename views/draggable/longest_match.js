@@ -1,7 +1,7 @@
-// How a word is cut into pieces: each piece that is tried as a bar under its letters, from the longest on.
+// How a word is cut into pieces: each piece that is tried is a bar under its letters, the longest first.
 
 explain(
-  "Type any text and choose one of its words. Guess where it will be cut: click between two letters. Then step through " +
+  "Type any text and choose one of its words. Guess where it will be cut: click or tap between two letters. Then step through " +
   "the tries: the longest piece comes first, and one character less each time, until a piece is in the vocabulary.",
 );
 
@@ -47,7 +47,7 @@ const tries = add(figure, "div", { class: "scroll tries", ...named });
 const letters = add(tries, "div", { class: "letters" });
 const pieces = add(figure, "div", { class: "pieces" });
 
-// The words of the text, and the one that is written at the moment.
+// Show the words of the text, and open the one that is being typed.
 function read(text) {
   const all = split(text), written = split(text.slice(0, box.selectionStart)).length - 1;
   words.replaceChildren();
@@ -94,7 +94,7 @@ function drawTry({ start, end, piece, id }, line, isLast) {
   addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
 }
 
-// Something in this line of the picture that reaches from one letter to another.
+// Add an element to this line of the picture, from one letter to another.
 function addOver(kind, line, start, end, text = "") {
   return add(letters, "span", { class: kind, style: `grid-area: ${line} / ${start + 1} / auto / ${end + 1}` }, text);
 }
@@ -132,7 +132,7 @@ function tell(last, count, finished) {
     return `A word of more than ${data.rules.longest} characters is not cut at all: it becomes [UNK].`;
   }
   if (!last) {
-    const guess = state.guessed.size ? "Your guess is marked. " : length > 1 ? "Where will it be cut? Click between two letters. " : "";
+    const guess = state.guessed.size ? "Your guess is marked. " : length > 1 ? "Where will it be cut? Click or tap between two letters. " : "";
     return `“${word}” has ${length} characters. ${guess}Then press “next”: the whole word is tried first.`;
   }
   const { end, piece, id } = last;

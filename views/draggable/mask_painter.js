@@ -1,4 +1,4 @@
-// A mask painted cell by cell: who may see whom, and the average of the values that each row may see.
+// A mask, painted cell by cell: which token may see which, and the average of the values that each row may see.
 
 explain(
   "Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value " +
@@ -148,7 +148,7 @@ function padding() {
 inputs.forEach((input, j) => {
   input.addEventListener("input", () => {
     const typed = input.valueAsNumber;
-    if (!Number.isFinite(typed)) return; // nothing yet, or a minus
+    if (!Number.isFinite(typed)) return; // empty, or a minus
     if (state.edited !== j) Object.assign(state, { edited: j, before: { values: state.values, open: state.open } });
     else state.before.open = state.open;
     state.values = state.values.with(j, Math.max(-MOST, Math.min(MOST, typed)));
@@ -157,7 +157,7 @@ inputs.forEach((input, j) => {
   input.addEventListener("change", () => { input.value = state.values[j]; });
 });
 
-// A stroke of the brush begins with the other state of the cell under it, and gives that to all that it passes.
+// A stroke of the brush switches the first cell, and gives its new state to all cells that it passes.
 let brush = null;
 
 function begin(cell) {

@@ -2,7 +2,7 @@
 
 explain(
   "Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. " +
-  "Change the texts, and it begins anew.",
+  "Change the texts, and learning starts again.",
 );
 
 const split = makeSplitter(data.rules), SHOWN = 6; // pairs
@@ -77,7 +77,7 @@ function withPairs(state) {
   return { ...state, pairs: [...found.values()].sort(before) };
 }
 
-// Where a pair stands among these pieces, from the left: of "a a a" the first two.
+// Where a pair occurs among these pieces, from the left: in "a a a", the first two.
 function places(pieces, pair) {
   const found = [];
   for (let i = 0; pair && i + 1 < pieces.length; i++) {

@@ -1,8 +1,8 @@
 // A decoder's shares for the next token: temperature, then top-k, then top-p, in transformers' order, and draws.
 
 explain(
-  "Move the temperature, top-k or top-p. The outline is the share that the model gives; the bar is what " +
-  "is left of it; the track's end is told above it. Then draw tokens and compare.",
+  "Move the temperature, top-k or top-p. The outline is the share that the model gives, and the bar " +
+  "the share that is left. The end of the scale is above the bars. Then draw tokens and compare.",
 );
 
 const { logits, names } = data, count = logits.length;
@@ -35,7 +35,7 @@ add(document.head, "style", {}, `
 all.style.width = "100%";
 all.querySelectorAll("thead th").forEach((head) => { head.style.whiteSpace = "normal"; });
 
-// What is left is filled; the model's own share is an outline around it.
+// The share that is left is a filled bar, the model's own share an outline around it.
 const rows = cells.map(([logit, share, now, track, tally], at) => {
   if (groups[at].length === 1) show(logit, logits[groups[at][0]]);
   show(share, sum(groups[at].map((i) => before[i])), 3);
@@ -68,7 +68,7 @@ function filtered() {
   return softmax(kept);
 }
 
-// Whatever is changed, the draws begin again, with the same seed: a tally belongs to one set of shares.
+// After each change the draws begin again, with the same seed: a tally belongs to one set of shares.
 function draw() {
   shares = filtered();
   drawn = shares.map(() => 0);
@@ -77,13 +77,13 @@ function draw() {
   const most = Math.max(...now, ...rows.map(({ share }) => +share.dataset.value));
   const full = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1].find((end) => end >= most - 1e-9) ?? 1; // where a track ends
   limit.textContent = `0 … ${format(full)}`;
-  rows.forEach(({ name, now: told, bar, own, share: model }, at) => {
+  rows.forEach(({ name, now: shown, bar, own, share: model }, at) => {
     const share = now[at], cut = groups[at].every((i) => shares[i] === 0);
-    show(told, share, 3);
+    show(shown, share, 3);
     stretch(bar, share / full);
     stretch(own, +model.dataset.value / full);
     name.style = cut ? "color: var(--soft); text-decoration: line-through" : "";
-    told.style.color = cut ? "var(--soft)" : "";
+    shown.style.color = cut ? "var(--soft)" : "";
   });
   tell();
 }

@@ -1,9 +1,9 @@
 // A query and a key, each turned by its position times an angle: their product depends on the distance only.
 
 explain(
-  "Move the position of the query or the key, with the pointer or the arrow keys: its arrow turns, and " +
-  "the product changes. Then tick “move both together”: both arrows turn, and the product stands still. " +
-  "Drag the arrows' heads to try others; the last pairs of a head's dimensions hardly turn at all.",
+  "Drag the position of the query or the key, or use the arrow keys: its arrow turns, and the product changes. Then tick " +
+  "“move both together”: both arrows turn, and the product stays the same. Drag the arrows' heads to try others; the last " +
+  "pairs of a head's dimensions hardly turn at all.",
 );
 
 const { names, base, pairs } = data, N = names.length;

@@ -1,8 +1,8 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
 explain(
-  "Go through the steps and follow one number (click it): 213 is token 2, head 1, place 3. Then choose " +
-  "a wrong order: every shape is right, and the numbers are not. In a model a batch stands in front: " +
+  "Go through the steps and follow one number (click or tap it): 213 is token 2, head 1, coordinate 3. Then choose " +
+  "a wrong order: every shape is right, and the numbers are not. In a model the batch is the first dimension: " +
   "there it is transpose(1, 2).",
 );
 
@@ -10,11 +10,11 @@ const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
 
-// What a number shows: the hundreds name its token (from 1), the tens its head and the ones its place in the head.
+// A number's digits: the hundreds are its token (from 1), the tens its head and the ones its coordinate in the head.
 const labelOf = (number) => 100 * (1 + Math.floor(number / sizes.H)) + 10 * Math.floor((number % sizes.H) / sizes.D) +
   number % sizes.H % sizes.D;
 
-// The steps: a line of code, the shape that it makes, whether it swaps the first two dimensions, and what one sees.
+// The steps: a line of code, its shape, whether it swaps the first two dimensions, and what readers see.
 const BEGIN = { code: "q", shape: "SH", tell: () => "Each row is the query of one token, made from its whole vector: " +
   `H = A · D = ${sizes.H} numbers. Each colour is the part of one head, ${sizes.D} of them.` };
 const SPLIT = { code: "q = q.view(S, A, D)", shape: "SAD", tell: () => "The view cuts each token's query into " +
@@ -74,7 +74,7 @@ const walk = steps(add(side, "div", { class: "controls walk" }), "step", 4, (at)
   rearrange(blocks, draw);
 });
 const blocks = add(figure, "div", {
-  class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of x",
+  class: "blocks scroll", tabindex: 0, role: "group", "aria-label": "the numbers of q",
 });
 blocks.addEventListener("click", (event) => {
   if (!event.target.dataset.value) return;
@@ -103,7 +103,7 @@ function transpose(numbers, [a, b, c]) {
   return range(b).flatMap((j) => range(a).flatMap((i) => range(c).map((k) => numbers[(i * b + j) * c + k])));
 }
 
-// What x holds after so many steps. view and reshape keep the reading order: they only set a new shape.
+// The numbers of q after so many steps. view and reshape keep the reading order: they only set a new shape.
 function walked(path, last) {
   let numbers = range(sizes.S * sizes.H), shape = "SH";
   for (const next of path.slice(0, last + 1)) {
@@ -128,7 +128,7 @@ function draw() {
   say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${labelOf(followed)} is q[${place}].`);
 }
 
-// The indices of what stands there in reading order.
+// The indices of a position in reading order.
 function placeOf(at, shape) {
   const indices = [];
   for (const size of [...shape].reverse()) {

@@ -2,8 +2,8 @@
 
 explain(
   "Choose a word, a position and a token type, and watch the sum. Blue bars, upwards, are above zero, orange ones, " +
-  "downwards, below. Click into a strip to follow one number; few numbers of the word can be dragged up and down. " +
-  "By keyboard: arrow keys in the word's strip.",
+  "downwards, below. Click or tap a strip to follow one number; where a vector has few numbers, drag those of the word up " +
+  "and down. With a keyboard, use the arrow keys in the word's strip.",
 );
 
 const { names, reach, first } = data, all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
@@ -106,17 +106,17 @@ select.addEventListener("change", () => {
 const places = strip("Position vector", reach, 44);
 slider(places.side, "+ position ", { min: 0, max: position.length - 1, value: state.at }, (at) => {
   state.at = at;
-  draw("The word's vector stays the same wherever it stands; the position's vector, and so the sum, changes. ");
+  draw("The word's vector is the same at every position; the position's vector, and so the sum, changes. ");
 }).style = "width: 100px";
 const kinds = strip("Token type vector", reach, 44);
 choice(kinds.side, "+ token type", type.map((_, i) => `${i}`), "0", (kind) => {
   state.kind = +kind;
-  draw("The token type tells a pair's first text from its second. ");
+  draw("The token type distinguishes a pair's first text from its second. ");
 });
 const sums = strip("Sum", reach, 44), sumTold = moments(sums.side, "= sum");
 const norms = strip("LayerNorm of the sum", 3, 60), normTold = moments(norms.side, "LayerNorm");
 
-// The mean and the standard deviation of what is in a strip.
+// The mean and the standard deviation of the numbers in a strip.
 function moments(side, title) {
   add(side, "b", {}, title);
   side.append(": mean ");
@@ -168,7 +168,7 @@ if (long) {
     chooser.max = size - 1;
     if (size > FEW) state.chosen = first;
     else Object.assign(state, { gamma: 1, beta: 0, trained: false });
-    draw(size === FEW ? "" : `The same, ${size} times at once. `);
+    draw(size === FEW ? "" : `The same for all ${size} numbers. `);
   });
 }
 

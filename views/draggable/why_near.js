@@ -1,7 +1,7 @@
 // Why two texts are near: the cosine of their mean vectors, divided among all pairs of tokens.
 
 explain(
-  "Point at a word or a line, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
+  "Point at a word or a line, tap it, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
   "share; blue lines add to the cosine, dashed orange ones take away from it. At first the three largest stand out.",
 );
 
@@ -108,7 +108,7 @@ function draw() {
     word.addEventListener("keydown", (event) => move(event, side, i));
     return word;
   }));
-  // What is said at first is the longest: its place stays as high, so that nothing moves under the pointer
+  // The first sentence is the longest: keep its height, so that nothing moves under the pointer
   const said = document.getElementById("say");
   said.style.minHeight = "";
   tell(null);
@@ -120,7 +120,7 @@ function leave(element) {
   element.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType !== "touch") tell(null); });
 }
 
-// The numbers of the strongest lines, each where no other stands.
+// The numbers of the strongest lines, each where there is no other.
 function labels(pairs, at) {
   const taken = [];
   return pairs.map((pair) => {
