@@ -2,6 +2,9 @@
 
 One server serves all processes of the run. Forking is safe only on Linux, and not if a GPU could be in use: otherwise
 nbval starts ordinary kernels, as without this plugin.
+
+Where a notebook measures time, one round is enough here: its outputs are not compared, and the weekly tests, which run
+without this plugin, take all rounds.
 """
 
 import json
@@ -50,6 +53,7 @@ def running_server(program: Path = FOLDER / "server.py") -> Iterator[str]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the server in pytest-xdist's controller, and select its kernel in all processes."""
+    os.environ["TIMING_ROUNDS"] = "1"  # other processes of the run inherit it
     options = config.option
     if hasattr(config, "workerinput"):
         kernel = config.workerinput["kernel"]
