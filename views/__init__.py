@@ -15,6 +15,7 @@ from views.figures import (
     sum_and_scale,
 )
 from views.page import View
+from views.sentence import sentence_view
 from views.why_near import why_near
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "neuron_view",
     "next_token",
     "rotary_turn",
+    "sentence_view",
     "sharpness",
     "split_and_merge",
     "sum_and_scale",

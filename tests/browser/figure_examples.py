@@ -32,7 +32,7 @@ from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
 from utils.support.datasets import reviews
 from utils.tokenization import WordPieceTokenizer
-from views import figures, why_near
+from views import figures, sentence_view, why_near
 from views.page import View
 
 
@@ -805,6 +805,60 @@ def use_why_near(page, chance: random.Random) -> None:
     page.mouse.move(1, 1)
 
 
+SENTENCES = (3 * torch.randn(2, 2, 4, 3, 3, generator=torch.Generator().manual_seed(4)).double()).softmax(dim=-1)
+
+
+def make_sentence(names: list[str]) -> View:
+    one, other = ([layer[None] for layer in weights] for weights in SENTENCES)
+    return sentence_view(one, names, token=1, layer=1, other=(other, [*names[:2], "again"]))
+
+
+def use_sentence(page, chance: random.Random) -> None:
+    words, cells = page.locator(".word"), page.locator(".heads .cell")
+    deed = chance.choice(["exchange", "word", "head", "target", "keys", "keys on the map"])
+    if deed == "exchange":
+        page.get_by_role("radio", name=chance.choice(["again", NAMES[2]]), exact=True).click()
+    elif deed == "word":
+        words.nth(chance.randrange(3)).click()
+    elif deed == "head":
+        cells.nth(chance.randrange(8)).click()
+    elif deed == "target":
+        page.get_by_role("combobox").select_option(index=chance.randrange(3))
+    else:
+        press(page, (cells if "map" in deed else words).and_(page.locator("[tabindex='0']")), ARROWS, chance)
+    settle(page)
+    checked = page.locator(".word, .cell").evaluate_all("(all) => all.map((e) => e.ariaChecked === 'true')")
+    [token], [head] = (torch.tensor(each).nonzero().flatten().tolist() for each in (checked[:3], checked[3:]))
+    weights = SENTENCES[int(page.get_by_label("again", exact=True).is_checked())]
+    shares = weights.flatten(0, 1)[head, token]
+    for selector in (".word", ".ribbon", ".part"):
+        assert close(numbers(page, selector), shares)
+    assert texts_of(page, ".number") == [f"{share:.2f}" for share in shares]
+    target = page.get_by_role("combobox").evaluate("(e) => e.selectedIndex")
+    assert close(numbers(page, ".cell"), weights[:, :, token, target])
+    widths = ribbon_widths(page)
+    assert close(widths, shares)
+    assert abs(widths.sum() - 1) < 1e-6
+    assert abs(widths[:2].sum() - 1) > 1e-6  # the control: without a ribbon it is less
+    said = page.locator("#say").text_content()
+    assert f"In layer {head // 4}, head {head % 4}, “{texts_of(page, '.name')[token]}” gives {shares.max():.2f}" in said
+
+
+def ribbon_widths(page) -> torch.Tensor:
+    """Return the widths of a sentence's ribbons, as shares of the widest possible."""
+    widths = page.locator(".ribbon").evaluate_all(
+        "(all) => all.map((e) => e.getAttribute('stroke-width') / e.closest('svg').dataset.whole)"
+    )
+    return torch.tensor(widths, dtype=torch.float64)
+
+
+def tap_sentence(page, finger: Finger) -> None:
+    """Tap each word and a head: what was tapped is chosen."""
+    for one in [*page.locator(".word").all(), page.locator(".cell").nth(6)]:
+        finger.tap(middle(one))
+        expect(one).to_have_attribute("aria-checked", "true")
+
+
 NAMES = ["time", "flies", "arrow"]
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane, (drag_heads,)),
@@ -818,4 +872,5 @@ FIGURES = {
     "longest_match": Example(make_longest_match, use_longest_match, (tap_gap, drag_thumbs)),
     "merges": Example(make_merges, use_merges),
     "why_near": Example(make_why_near, use_why_near, (tap_words,)),
+    "sentence_view": Example(make_sentence, use_sentence, (tap_sentence,)),
 }

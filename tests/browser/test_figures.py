@@ -58,6 +58,7 @@ CHANGES = {  # an element, and the key that changes its figure
     "longest_match": (".steps button:enabled", "Enter"),
     "merges": (".steps button:enabled", "Enter"),
     "why_near": ("[value='the control']", "Space"),
+    "sentence_view": ("[value=again]", "Space"),
 }
 DRAWN = "document.getElementById('figure').innerHTML"
 

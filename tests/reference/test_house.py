@@ -35,7 +35,7 @@ ALLOWED_IMPORTS = {
     "records": ("utils", "benchmarks"),
 }
 
-VIEWS = ("inputs", "page", "any_model", "models", "figures", "why_near", "draw", "explore", "__main__")
+VIEWS = ("inputs", "page", "any_model", "models", "figures", "why_near", "draw", "sentence", "explore", "__main__")
 
 
 def module_name(path: Path, folder: Path) -> str:
