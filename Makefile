@@ -94,7 +94,7 @@ lab: $(INSTALLED)  ## install the series and open JupyterLab (ARGS="--no-browser
 	$(BIN)/jupyter lab $(OFFLINE) $(ALLOW_ROOT) --ServerApp.root_dir="$(CURDIR)" $(ARGS) notebooks/00_overview.ipynb
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site *.egg-info
+	rm -rf $(VENV) $(VENV)-unpinned $(VENV)-colab $(VENV)-audit $(VENV)-lock .pytest_cache .ruff_cache .hypothesis .coverage build site student *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.

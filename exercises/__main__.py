@@ -13,8 +13,8 @@ from exercises.grading import grade
 from exercises.grading.report import report, write_csv, write_letters
 
 NOT_DONE = """
-Grading does not detect cheating, and hand-ins run with your permissions. For people you do not trust, use a container
-or nbgrader (docs/TEACHING.md)."""
+"Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
+permissions: for people you do not trust, use a container or nbgrader (docs/TEACHING.md)."""
 
 
 def positive(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The finished reference implementations, one module per notebook; `support` holds what they rely on.
+"""The finished reference implementations that notebooks build; `support` holds what they rely on.
 
 `BUILT` lists the definitions that each notebook builds, by module, with the section that shows the finished one.
 """

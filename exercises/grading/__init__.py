@@ -1,6 +1,7 @@
 """Grade the hand-ins of a class: `cells` finds the answers, `child` judges them, `process` limits it, `report` writes.
 
-Grading does not detect cheating, and hand-ins run with your permissions: see docs/TEACHING.md for containers.
+It reports equal code and does not detect deliberate cheating. Hand-ins run with your permissions: see docs/TEACHING.md
+for containers.
 """
 
 import contextlib

@@ -236,7 +236,7 @@ def test_command_writes_table_csv_and_letters(short, tmp_path, monkeypatch, caps
     printed = capsys.readouterr().out
     assert re.search(r"^ *right +2 +1 +1 +3 +7$", printed, re.MULTILINE)
     assert re.search(r"^ *empty +· +· +· +3 +3$", printed, re.MULTILINE)
-    assert "does not detect cheating" in printed
+    assert "nothing detects deliberate cheating" in printed
     assert "right,2,1,1,3,7,7," in table.read_text("utf-8-sig")
     assert (letters / "right.txt").read_text("utf-8").startswith("right: 7 of 7 points\n\n3.1 (2 of 2): correct.")
     assert "3.6 (3 of 3): correct. Accepted by hand (not attempted" in (letters / "empty.txt").read_text("utf-8")
