@@ -10,8 +10,9 @@ from utils.support.files import write_file
 from views.any_model import family_of, has_two_sides
 from views.draw import head_view, model_view, neuron_view
 from views.models import embedding_count
+from views.sentence import sentence_view
 
-VIEWS = {"head": head_view, "model": model_view, "neuron": neuron_view}
+VIEWS = {"head": head_view, "model": model_view, "neuron": neuron_view, "sentence": sentence_view}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -21,8 +22,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pair", help="second text; for an encoder–decoder, its output")
     parser.add_argument("--model", help="local folder or name on the Hub (default: the embedded checkpoint)")
     parser.add_argument("--view", choices=VIEWS, default="head", help="default: %(default)s")
-    parser.add_argument("--layer", type=int, help="layer shown first, in the head view and the neuron view")
-    parser.add_argument("--head", type=int, help="head shown first, in the head view and the neuron view")
+    parser.add_argument("--layer", type=int, help="layer shown first, except in the model view")
+    parser.add_argument("--head", type=int, help="head shown first, except in the model view")
+    parser.add_argument("--token", help="token that looks first, in the sentence view")
+    parser.add_argument("--other", action="append", help="text to exchange, in the sentence view; can be repeated")
     parser.add_argument("--save", default="view.html", metavar="FILE", help="page to write (default: %(default)s)")
     given = parser.parse_args(arguments)
     first = {"layer": given.layer, "head": given.head}
@@ -31,6 +34,9 @@ def main(arguments: list[str] | None = None) -> None:
     chosen = {name: number for name, number in first.items() if number is not None}
     if given.view == "model" and chosen:
         parser.error("the model view shows all layers and heads: leave out --layer and --head")
+    own = {name: value for name, value in (("token", given.token), ("other", given.other)) if value is not None}
+    if own and given.view != "sentence":
+        parser.error(f"only the sentence view takes {' and '.join(f'--{name}' for name in own)}: add --view sentence")
     if not given.text.strip() or (given.pair is not None and not given.pair.strip()):
         parser.error("text and --pair must not be empty: type at least one word")
     logging.disable_progress_bar()
@@ -41,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
         embedding_count(model)  # ValueError if it reads no text
         if has_two_sides(model) and given.pair is None:
             parser.error(f"a {family_of(model)} reads one text and writes another: pass the second with --pair")
-        view = VIEWS[given.view](model, load_official_tokenizer(folder), given.text, given.pair, **chosen)
+        view = VIEWS[given.view](model, load_official_tokenizer(folder), given.text, given.pair, **chosen, **own)
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))

@@ -65,7 +65,7 @@ def sentence_view(
             "layers": first.layers,
             "first": {"token": index, "layer": first.layers.index(int(layer)), "head": head},
         },
-        title="Each token divides its attention among all tokens",
+        title=title_of(first, index, first.layers.index(int(layer)), head),
         details=describe(first.name, L, A, [first.tokens]),
     )
 
@@ -143,6 +143,12 @@ def check_other(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
     if any(sentence.tokens == earlier.tokens for earlier in before):
         raise ValueError(f"other repeats the tokens {' '.join(sentence.tokens)!r:.80}: exchange a word for another")
     return sentence
+
+
+def title_of(sentence: Sentence, token: int, layer: int, head: int) -> str:
+    """Return the title of a view, which the page changes with the reader's choices."""
+    most = int(sentence.weights[layer, head, token].argmax())
+    return f"“{sentence.tokens[token]}” looks most at {'itself' if most == token else f'“{sentence.tokens[most]}”'}"
 
 
 def index_of_token(token: str | int | None, tokens: Sequence[str]) -> int:

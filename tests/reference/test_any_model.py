@@ -461,6 +461,10 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         main([TEXT, "--model", str(tmp_path / "model"), "--view", view, *more, "--save", f"{view}.html"])
         assert f"{view}.html" in capsys.readouterr().out
         assert f"{view.capitalize()} view of" in (tmp_path / f"{view}.html").read_text("utf-8")
+    exchanged = ["--token", "w6", "--other", TEXT.replace("w6", "w3"), "--other", TEXT.replace("w6", "w4")]
+    main([TEXT, "--model", str(tmp_path / "model"), "--view", "sentence", "--layer", "1", *exchanged])
+    assert "view.html" in capsys.readouterr().out
+    assert '"w4"' in (tmp_path / "view.html").read_text("utf-8")
     sharp_model("gemma2", WIDER).save_pretrained(tmp_path / "gemma")
     tokenizer.save_pretrained(tmp_path / "gemma")
     for family in ("t5", "bert"):
@@ -490,6 +494,8 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, *of_model, "--save", "broken/config.json/page.html"], "broken/config.json"),
         ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
+        ([TEXT, "--token", "w1", "--other", "w2"], "only the sentence view takes --token and --other"),
+        ([TEXT, *of_model, "--view", "sentence", "--token", "w99"], "token='w99' is not among the tokens of the text"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)

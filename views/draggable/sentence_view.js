@@ -16,9 +16,10 @@ const MAX_LETTERS = 20, MIN_LETTERS = 14; // pixels
 
 add(document.head, "style", {}, `
   .sentence { width: 100%; }
+  .sentence text { stroke: none; }
   .ribbon { fill: none; stroke: var(--key); stroke-opacity: 0.32; }
   .ribbon.most { stroke-opacity: 0.8; }
-  .ribbon.self { stroke: var(--query); stroke-opacity: 0.5; }
+  .ribbon.asks { stroke: var(--query); stroke-opacity: 0.5; }
   .word { cursor: pointer; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
   .word:focus { outline: none; }
   .word rect { fill: transparent; }
@@ -27,21 +28,25 @@ add(document.head, "style", {}, `
   .word:hover rect { fill: var(--faint); }
   .word:focus-visible rect { stroke: var(--mark); stroke-width: 2px; }
   .word.asks rect { fill: color-mix(in srgb, var(--query) 14%, var(--ground, var(--paper))); }
-  .word.asks .name { fill: var(--query); font-weight: bold; }
-  .word.most .name { fill: var(--key); font-weight: bold; }
+  .word.most rect { fill: color-mix(in srgb, var(--key) 14%, var(--ground, var(--paper))); }
+  .word.asks .name { fill: var(--query); }
+  .word.most .name { fill: var(--key); }
+  .still .swapped { display: none; }
   .sentence .swapped { stroke: var(--soft); stroke-width: 1.5px; stroke-dasharray: 3 3; }
   .sentence .number { fill: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
   .word.most .number { fill: var(--key); font-weight: bold; }
   .word.asks .number { fill: var(--query); font-weight: bold; }
   .part { fill: color-mix(in srgb, var(--key) 38%, var(--ground, var(--paper))); }
   .part.most { fill: var(--key); }
-  .part.self { fill: color-mix(in srgb, var(--query) 60%, var(--ground, var(--paper))); }
-  .below { display: flex; flex-wrap: wrap; gap: 8px 32px; justify-content: space-between; margin-top: 12px; }
-  .below > #say { flex: 1 1 300px; margin: 0; font-size: 16px; min-height: 6em; }
-  .map { max-width: 100%; }
-  .map > label { white-space: normal; flex-wrap: wrap; font-size: 13px; color: var(--soft); cursor: default; }
+  .part.asks { fill: color-mix(in srgb, var(--query) 45%, var(--ground, var(--paper))); }
+  .sentence .label { font-size: 13px; }
+  .sentence .label.most { fill: var(--ground, var(--paper)); font-weight: bold; }
+  .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 16px; }
+  .below > #say { flex: 1 1 300px; margin: 0; font-size: 17px; min-height: 5.8em; }
+  .map { flex: 0 1 auto; min-width: min(100%, 300px); max-width: 100%; }
+  .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
   .map > label:hover { background: none; }
-  .map select { max-width: 10em; min-height: 24px; color: var(--key); font-weight: bold; }
+  .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
   .heads { display: grid; grid-template-columns: auto repeat(${heads}, 24px); gap: 2px; width: max-content; padding: 3px;
     font-size: 12px; line-height: 1; text-align: center; align-items: center; color: var(--soft); }
   .heads .side { padding-right: 4px; text-align: right; }
@@ -57,6 +62,7 @@ if (texts.length > 1) {
 const drawing = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
 const ribbons = texts[0].map(() => add(drawing, "path", { class: "ribbon" }));
 const parts = texts[0].map(() => add(drawing, "rect", { class: "part" }));
+const labels = texts[0].map(() => add(drawing, "text", { class: "label", "text-anchor": "middle" }));
 const words = texts[0].map((_, i) => {
   const all = add(drawing, "g", { class: "word", role: "radio" });
   const word = { all, room: add(all, "rect", { class: "room" }), box: add(all, "rect", { rx: 5 }), name: add(all, "text", { class: "name" }) };
@@ -70,10 +76,10 @@ below.append(document.getElementById("say"));
 const map = add(below, "div", { class: "map" }), asked = add(map, "label");
 const question = add(asked, "span"), target = add(asked, "select");
 const grid = add(add(map, "div", { class: "scroll" }), "div", { class: "heads", role: "radiogroup", "aria-label": "the head" });
-add(grid, "span");
+add(grid, "span", { class: "side", "aria-hidden": true }, "head");
 for (let head = 0; head < heads; head++) add(grid, "span", { "aria-hidden": true }, head);
 const cells = layers.map((number, layer) => {
-  add(grid, "span", { class: "side", "aria-hidden": true }, number);
+  add(grid, "span", { class: "side", "aria-hidden": true }, `${layer ? "" : "layer "}${number}`);
   return Array.from({ length: heads }, (_, head) => {
     const cell = add(grid, "button", { type: "button", class: "cell", role: "radio" });
     cell.addEventListener("click", () => change({ layer, head }));
@@ -91,24 +97,27 @@ function change(chosen) {
   draw();
 }
 
+// Pieces of words and punctuation are nearer to what is before them.
+const isNear = (i) => i > 0 && (/^(##.*|[.,;:!?)%\u2019\u2026'-]+)$/.test(texts[0][i]) || /^[(\u2019'-]+$/.test(texts[0][i - 1]));
+
 // Where everything is: on one line if the sentence fits, and in a column if not.
 let place = null;
 function measure() {
   const width = Math.max(300, Math.min(860, figure.clientWidth));
   const lengths = (size) => words.map(({ name }, i) => {
     set(name, { "font-size": size });
-    return Math.max(...texts.map((text) => { name.textContent = short(text[i]); return name.getComputedTextLength() * 1.06; }));
+    return Math.max(...texts.map((text) => { name.textContent = short(text[i]); return name.getComputedTextLength(); }));
   });
   for (let size = MAX_LETTERS; size >= MIN_LETTERS; size--) {
-    const wide = lengths(size), gap = 0.42 * size, total = sum(wide) + gap * S;
+    const wide = lengths(size), gaps = wide.map((_, i) => (isNear(i) ? 0.16 : 0.5) * size), total = sum(wide) + sum(gaps);
     if (total > width) continue;
-    const rise = Math.max(70, Math.min(150, 0.19 * total)), left = (width - total) / 2;
-    const at = wide.map((length, i) => left + sum(wide.slice(0, i)) + gap * (i + 0.5) + length / 2);
-    return { size, width, wide, at, rise, whole: 46, row: true, span: total, height: rise + 100 };
+    const rise = Math.max(70, Math.min(170, 0.2 * total)), left = (width - total - gaps[0]) / 2;
+    const at = wide.map((length, i) => left + sum(wide.slice(0, i)) + sum(gaps.slice(0, i + 1)) + length / 2);
+    return { size, width, wide, at, rise, whole: 48, row: true, height: rise + 100 };
   }
   const wide = lengths(15), rise = Math.round(0.24 * Math.min(width, 520)), step = 27;
   const at = texts[0].map((_, i) => step * (i + 0.5) + 2), bars = rise + Math.max(...wide) + 24;
-  return { size: 15, width, wide, at, rise, whole: 38, row: false, span: step * S, height: step * S + 4, bars, most: Math.min(width, 640) - bars - 40 };
+  return { size: 15, width, wide, at, rise, whole: 38, row: false, height: step * S + 4, bars, most: Math.min(width, 640) - bars - 40 };
 }
 
 function draw() {
@@ -116,17 +125,15 @@ function draw() {
   const shares = row(), { size, width, height } = place, strongest = best(shares), names = texts[state.text];
   set(drawing, { viewBox: `0 0 ${width} ${height}`, "data-whole": place.whole });
   words.forEach(({ all, name, line }, i) => {
-    const asks = i === state.token;
-    all.setAttribute("class", `word${asks ? " asks" : ""}${i === strongest ? " most" : ""}`);
-    set(all, { "aria-checked": asks, tabindex: asks ? 0 : -1, "data-value": shares[i] });
-    nameShown(all, `${short(names[i])} ${format(shares[i])}`, `${asks ? "to itself" : `from ${names[state.token]}`}${names[i] === short(names[i]) ? "" : `, ${names[i]}`}`);
+    const asks = i === state.token, kind = `${asks ? " asks" : ""}${i === strongest ? " most" : ""}`;
+    const drawn = { word: all, ribbon: ribbons[i], part: parts[i], label: labels[i] };
+    for (const [each, element] of Object.entries(drawn)) set(element, { class: each + kind, "data-value": shares[i] });
+    set(all, { "aria-checked": asks, tabindex: asks ? 0 : -1 });
     name.textContent = short(names[i]);
+    const whole = name.textContent === names[i] ? "" : `, ${names[i]}`;
+    nameShown(all, `${name.textContent} ${format(shares[i])}`, `${asks ? "to itself" : `from ${names[state.token]}`}${whole}`);
     set(name, { "font-size": size });
     line.style.display = exchanged.includes(i) ? "" : "none";
-    ribbons[i].setAttribute("class", `ribbon${asks ? " self" : ""}${i === strongest ? " most" : ""}`);
-    parts[i].setAttribute("class", `part${asks ? " self" : ""}${i === strongest ? " most" : ""}`);
-    set(parts[i], { "data-value": shares[i] });
-    set(ribbons[i], { "data-value": shares[i] });
   });
   const given = cells.flatMap((one, layer) => one.map((cell, head) => {
     const chosen = layer === state.layer && head === state.head, share = row({ ...state, layer, head })[state.target];
@@ -134,7 +141,7 @@ function draw() {
     cell.title = cell.ariaLabel = `layer ${layers[layer]}, head ${head}: ${format(share)}`;
     return share;
   }));
-  question.textContent = `What each head (layers down, heads across) gives from \u201c${short(names[state.token])}\u201d to`;
+  question.textContent = `All ${L * heads} heads: what \u201c${short(names[state.token])}\u201d gives to`;
   target.replaceChildren();
   names.forEach((name, i) => { add(target, "option", {}, short(name)).selected = i === state.target; });
   glide(drawing, [place.at[state.token], ...shares, ...given], ([from, ...numbers]) => {
@@ -142,17 +149,19 @@ function draw() {
     cells.flat().forEach((cell, i) => cell.style.setProperty("--share", `${100 * numbers[S + i]}%`));
   });
   say(sentence(shares, names));
+  document.querySelector("h1").textContent = title(shares, names);
 }
 
 // Draw the ribbons from a place on the line, or in the column, and the shares as bars and numbers.
 function put(from, shares) {
-  const { size, at, wide, rise, whole, span, width } = place, token = state.token;
+  const { size, at, wide, rise, whole, width } = place, token = state.token;
+  const span = Math.max(...at.map((x) => Math.abs(x - from)), 1);
   const before = at.flatMap((x, i) => (i !== token && x < from ? [i] : [])).reverse(); // the nearest first: they do not cross
   const after = at.flatMap((x, i) => (i !== token && x >= from ? [i] : [])).reverse();
   let start = from - whole / 2, left = 0;
   for (const i of [...before, token, ...after]) {
     const breadth = whole * shares[i], s = start + breadth / 2, t = i === token ? s : at[i];
-    const far = (rise / 0.75) * (i === token ? 0.3 : Math.min(1, 0.22 + 0.78 * (Math.abs(t - s) / span) ** 0.7));
+    const far = (rise / 0.75) * (i === token ? 0.2 : Math.min(1, 0.15 + 0.85 * Math.abs(t - s) / span));
     const point = (along, up) => (place.row ? `${along} ${rise + 4 - up}` : `${rise + 4 - up} ${along}`);
     set(ribbons[i], { d: `M${point(s, 0)}C${point(s, far)} ${point(t, far)} ${point(t, 0)}`, "stroke-width": breadth });
     start += breadth;
@@ -180,21 +189,33 @@ function put(from, shares) {
     }
   }
   shares.forEach((share, i) => {
-    set(parts[i], place.row ? { x: left + 0.5, y: rise + 66, width: Math.max(0, width * share - 1), height: 22 }
-      : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.most * share), height: 12 });
+    const name = words[i].name.textContent;
+    (place.row ? [`${name} ${format(share)}`, name, ""] : [""]).find((text) => { // the longest that fits
+      labels[i].textContent = text;
+      return !text || labels[i].getComputedTextLength() <= width * share - 10;
+    });
+    set(labels[i], { x: left + (width * share) / 2, y: rise + 82 });
+    set(parts[i], place.row ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24, rx: 3 }
+      : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.most * share), height: 12, rx: 0 });
     left += width * share;
   });
+}
+
+// The same words as in sentence.py.
+function title(shares, names) {
+  const most = largest(shares);
+  return `\u201c${names[state.token]}\u201d looks most at ${most === state.token ? "itself" : `\u201c${names[most]}\u201d`}`;
 }
 
 function sentence(shares, names) {
   const quoted = (i) => (i === state.token ? "itself" : `\u201c${names[i]}\u201d`);
   const order = shares.map((_, i) => i).sort((a, b) => shares[b] - shares[a]).slice(0, 3), rest = S - order.length;
   const given = order.map((i) => `${format(shares[i])} to ${quoted(i)}`);
-  const others = rest > 0 ? ` and ${format(1 - sum(order.map((i) => shares[i])))} to the other ${rest}` : "";
+  const others = rest > 0 ? ` and ${format(1 - sum(order.map((i) => shares[i])))} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
   const now = `In layer ${layers[state.layer]}, head ${state.head}, \u201c${names[state.token]}\u201d gives ${given.join(", ")}${others}.`;
   if (!state.before || state.before.text === state.text) return now;
   const was = texts[state.before.text], then = row(state.before)[state.target];
-  return `With \u201c${nameOf(names)}\u201d instead of \u201c${nameOf(was)}\u201d, ${quoted(state.target)} gets ${format(shares[state.target])} instead of ${format(then)}. ${now}`;
+  return `With \u201c${nameOf(names)}\u201d instead of \u201c${nameOf(was)}\u201d, ${quoted(state.target)} gets ${format(shares[state.target])}, not ${format(then)}. ${now}`;
 }
 
 const clamp = (number, most) => Math.max(0, Math.min(most, number));
