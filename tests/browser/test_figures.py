@@ -16,18 +16,23 @@ from tokenizers.trainers import WordPieceTrainer
 from tests.browser.figure_examples import (
     FIGURES,
     NAMES,
+    SENTENCES,
     Finger,
+    close,
     drag,
     handle_positions,
     learn,
     middle,
+    numbers,
     open_figure,
+    ribbon_widths,
+    settle,
     slide_pin,
     some_reviews,
     texts_of,
     thumb,
 )
-from views import figures
+from views import figures, sentence_view
 from views.models import visible
 from views.page import View
 
@@ -325,3 +330,64 @@ def test_few_bars_are_drawn_whole(page, tmp_path):
     )
     assert len(heights) >= 32
     assert max(map(abs, heights)) <= 1 + 1e-9
+
+
+def test_ribbons_morph_between_the_weights_of_two_texts(browser, tmp_path):
+    """On the way, each ribbon is between its two widths, and together they stay as wide as 1."""
+    with browser.new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.clock.install()
+        open_figure(page, FIGURES["sentence_view"].make(NAMES), tmp_path)
+        page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))
+        one, other = SENTENCES[:, 1, 0, 1]
+        assert (one - other).abs().min() > 0.01  # the control: every ribbon has to change
+        assert close(ribbon_widths(page), one)
+        page.get_by_role("radio", name="again", exact=True).check()
+        page.clock.run_for(200)
+        between = ribbon_widths(page)
+        assert ((between - one) * (other - between) > 0).all()
+        assert abs(between.sum() - 1) < 1e-6
+        page.clock.run_for(400)
+        assert close(ribbon_widths(page), other)
+
+
+SENTENCE = "The animal didn't cross the street because it was too {}."
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_sentence_is_a_line_or_a_column_in_reading_order(page, tmp_path, width, encoder, tokenizer):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(reduced_motion="reduce")
+    texts = [SENTENCE.format(word) for word in ("tired", "wide")]
+    view = sentence_view(encoder, tokenizer, texts[0], token="it", layer=3, head=1, other=texts[1])
+    open_figure(page, view, tmp_path)
+    title = page.locator("h1").text_content()
+    assert view.summary.startswith(f"{title}: ")
+    assert title == "“it” looks most at “animal”"
+    boxes = [word.bounding_box() for word in page.locator(".word").all()]
+    along, across = ("x", "y") if width == 1280 else ("y", "x")
+    starts = [box[along] for box in boxes]
+    assert starts == sorted(starts)
+    assert max(box[across] for box in boxes) - min(box[across] for box in boxes) < 2
+    drawn = page.locator(".sentence").bounding_box()
+    assert all(box["x"] >= drawn["x"] - 1 and box["x"] + box["width"] <= width for box in boxes)
+    page.get_by_role("radio", name="wide", exact=True).check()
+    with torch.no_grad():
+        weights = torch.cat(encoder(**tokenizer(texts[1]), output_attentions=True).attentions)
+    assert close(numbers(page, ".word"), weights[3, 1, 10])
+    assert close(numbers(page, ".cell"), weights[:, :, 10, 2])
+    assert page.locator("#say").text_content().startswith("With “wide” instead of “tired”, “animal” gets ")
+    page.locator(".word[tabindex='0']").press("ArrowUp")
+    assert close(numbers(page, ".word"), weights[3, 0, 10])
+    page.keyboard.press("ArrowRight")
+    assert close(numbers(page, ".word"), weights[3, 0, 11])
+
+
+def test_a_long_sentence_of_many_heads_fits_a_phone(page, tmp_path):
+    page.set_viewport_size({"width": 390, "height": 900})
+    scores = torch.randn(2, 1, 16, 128, 128, generator=torch.Generator().manual_seed(0))
+    open_figure(page, sentence_view(scores.softmax(dim=-1), ["Donaudampfschifffahrt", "a"] * 64), tmp_path)
+    assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+    assert close(numbers(page, ".word"), scores[0, 0, 0, 0].softmax(dim=0))
+    page.locator(".cell").last.click()
+    settle(page)
+    assert close(ribbon_widths(page), scores[1, 0, 15, 0].softmax(dim=0))

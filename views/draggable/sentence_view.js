@@ -32,6 +32,7 @@ add(document.head, "style", {}, `
   .word.asks .name { fill: var(--query); }
   .word.most .name { fill: var(--key); }
   .still .swapped { display: none; }
+  .still .map select { appearance: none; border: 0; padding: 0; font-weight: bold; }
   .sentence .swapped { stroke: var(--soft); stroke-width: 1.5px; stroke-dasharray: 3 3; }
   .sentence .number { fill: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
   .word.most .number { fill: var(--key); font-weight: bold; }
@@ -50,7 +51,7 @@ add(document.head, "style", {}, `
   .heads { display: grid; grid-template-columns: auto repeat(${heads}, 24px); gap: 2px; width: max-content; padding: 3px;
     font-size: 12px; line-height: 1; text-align: center; align-items: center; color: var(--soft); }
   .heads .side { padding-right: 4px; text-align: right; }
-  .heads .cell { width: 24px; height: 24px; min-width: 0; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
+  .heads .cell { width: 24px; height: 24px; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
     cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
   .heads .cell[aria-checked="true"] { box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
 `);
@@ -60,11 +61,11 @@ if (texts.length > 1) {
   choice(controls, "Exchange a word:", names, names[0], (name) => change({ text: names.indexOf(name) }));
 }
 const drawing = add(figure, "svg", { class: "sentence", role: "radiogroup", "aria-label": "the token that looks" });
-const ribbons = texts[0].map(() => add(drawing, "path", { class: "ribbon" }));
-const parts = texts[0].map(() => add(drawing, "rect", { class: "part" }));
-const labels = texts[0].map(() => add(drawing, "text", { class: "label", "text-anchor": "middle" }));
+const ribbons = texts[0].map(() => add(drawing, "path"));
+const parts = texts[0].map(() => add(drawing, "rect", { rx: 3 }));
+const labels = texts[0].map(() => add(drawing, "text", { "text-anchor": "middle" }));
 const words = texts[0].map((_, i) => {
-  const all = add(drawing, "g", { class: "word", role: "radio" });
+  const all = add(drawing, "g", { role: "radio" });
   const word = { all, room: add(all, "rect", { class: "room" }), box: add(all, "rect", { rx: 5 }), name: add(all, "text", { class: "name" }) };
   all.append(" "); // between the two texts, for programs that read what is shown
   Object.assign(word, { number: add(all, "text", { class: "number" }), line: add(all, "line", { class: "swapped" }) });
@@ -137,8 +138,8 @@ function draw() {
   });
   const given = cells.flatMap((one, layer) => one.map((cell, head) => {
     const chosen = layer === state.layer && head === state.head, share = row({ ...state, layer, head })[state.target];
-    set(cell, { "aria-checked": chosen, tabindex: chosen ? 0 : -1, "data-value": share });
-    cell.title = cell.ariaLabel = `layer ${layers[layer]}, head ${head}: ${format(share)}`;
+    const title = `layer ${layers[layer]}, head ${head}: ${format(share)}`;
+    set(cell, { "aria-checked": chosen, tabindex: chosen ? 0 : -1, "data-value": share, "aria-label": title, title });
     return share;
   }));
   question.textContent = `All ${L * heads} heads: what \u201c${short(names[state.token])}\u201d gives to`;
@@ -195,8 +196,8 @@ function put(from, shares) {
       return !text || labels[i].getComputedTextLength() <= width * share - 10;
     });
     set(labels[i], { x: left + (width * share) / 2, y: rise + 82 });
-    set(parts[i], place.row ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24, rx: 3 }
-      : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.most * share), height: 12, rx: 0 });
+    set(parts[i], place.row ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24 }
+      : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.most * share), height: 12 });
     left += width * share;
   });
 }
