@@ -63,7 +63,7 @@ def copied_names(root: Path) -> list[str]:
 
 def build_readme(text: str) -> str:
     """Return the README of the copy: how to start and the table of notebooks, taken from the README of the series."""
-    start = re.search(r"^```sh\n.*?(?=^## )", text, re.M | re.S)[0]
+    start = re.search(r"^## Getting started\n.*?(^```sh\n.*?)(?=^## )", text, re.M | re.S)[1]
     start = re.sub(r"^(git clone|cd encoder|make test).*\n", "", start, flags=re.M)
     start = re.sub(r"^(make lab) +#.*$", r"\1", start, flags=re.M)
     start = re.sub(r"^On \*\*Colab\*\*.*\n", "", start, flags=re.M)
