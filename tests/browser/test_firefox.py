@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from utils.attention import scaled_dot_product_attention
-from views import figures
+from views import figures, sentence_view
 
 TAB, DOWN, RIGHT = "\ue004", "\ue015", "\ue014"
 LINES = {
@@ -105,6 +105,23 @@ def test_scores_are_sharpened(firefox, tmp_path):
         found = shown(firefox, "td[data-value], td [data-value]").view(3, -1)
         assert torch.allclose(found[:, -2], weights, atol=1e-5)
         assert torch.allclose(found[:, -1], weights * (1 - weights), atol=1e-5)
+
+
+def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
+    view = sentence_view(pair.attentions, pair.tokens, token="his", layer=5, head=5)
+    firefox.open(view.save(tmp_path / "figure.html").as_uri())
+    token, head = 8, 5
+    for number in (1, 11, 8):
+        firefox.point_at(".word .room", number, click=True)
+        firefox.press(RIGHT, DOWN)
+        token, head = number + 1, head + 1
+        weights = pair.attention[:, :, token].double()
+        assert torch.allclose(shown(firefox, ".word"), weights[5, head], atol=1e-6)
+        target = firefox.evaluate("document.querySelector('.map select').selectedIndex")
+        assert torch.allclose(shown(firefox, ".cell"), weights[:, :, target].flatten(), atol=1e-6)
+        widths = "[...document.querySelectorAll('.ribbon')].map((e) => e.getAttribute('stroke-width') / 48)"
+        assert firefox.evaluate("document.querySelector('.sentence').dataset.whole") == "48"
+        assert torch.allclose(torch.tensor(firefox.evaluate(widths)).double(), weights[5, head], atol=1e-6)
 
 
 def test_a_picture_is_saved(firefox, draw, tmp_path):

@@ -48,7 +48,7 @@ add(document.head, "style", {}, `
   .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
   .map > label:hover { background: none; }
   .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
-  .heads { display: grid; grid-template-columns: auto repeat(${heads}, 24px); gap: 2px; width: max-content; padding: 3px;
+  .heads { display: grid; grid-template-columns: auto repeat(${heads}, 24px); gap: 2px; width: max-content; padding: 5px;
     font-size: 12px; line-height: 1; text-align: center; align-items: center; color: var(--soft); }
   .heads .side { padding-right: 4px; text-align: right; }
   .heads .cell { width: 24px; height: 24px; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
@@ -92,7 +92,7 @@ target.addEventListener("change", () => change({ target: target.selectedIndex })
 const best = (shares) => largest(shares.map((share, i) => (i === state.token ? -1 : share)));
 
 function change(chosen) {
-  state.before = "text" in chosen ? { ...state } : null;
+  state.before = "text" in chosen ? { ...state, before: null } : null;
   Object.assign(state, chosen);
   if ("token" in chosen || state.target === state.token) state.target = best(row());
   draw();
@@ -214,9 +214,9 @@ function sentence(shares, names) {
   const given = order.map((i) => `${format(shares[i])} to ${quoted(i)}`);
   const others = rest > 0 ? ` and ${format(1 - sum(order.map((i) => shares[i])))} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
   const now = `In layer ${layers[state.layer]}, head ${state.head}, \u201c${names[state.token]}\u201d gives ${given.join(", ")}${others}.`;
-  if (!state.before || state.before.text === state.text) return now;
+  if (!state.before) return now;
   const was = texts[state.before.text], then = row(state.before)[state.target];
-  return `With \u201c${nameOf(names)}\u201d instead of \u201c${nameOf(was)}\u201d, ${quoted(state.target)} gets ${format(shares[state.target])}, not ${format(then)}. ${now}`;
+  return `With \u201c${nameOf(names)}\u201d instead of \u201c${nameOf(was)}\u201d, \u201c${names[state.target]}\u201d gets ${format(shares[state.target])}, not ${format(then)}. ${now}`;
 }
 
 const clamp = (number, most) => Math.max(0, Math.min(most, number));
