@@ -120,6 +120,7 @@ test: lint  ## run everything CI runs on a push: style, tests, every output of e
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) $(NBVAL) $(FORKED_KERNELS) $(PROGRESS_OPTS) $(EVERYTHING) $(ARGS)
 
 test-all: FORKED_KERNELS :=
+test-all: export STATES := 50
 test-all: test  ## run `make test` and the slow tests: other instruction sets, checkpoints and environments, Colab, interrupted programs
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) tests/slow --ignore=$(ALL_CORES) $(ARGS)
 	$(BIN)/python -m pytest $(ALL_CORES) $(ARGS)

@@ -1,6 +1,7 @@
 """Draggable figures show torch's numbers after any use by hand."""
 
 import json
+import os
 import random
 from collections import Counter
 
@@ -38,15 +39,16 @@ from views.page import View
 
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "$x$ & \u2028"]
 NAMES_BEGIN_WITH_TEXT = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off in axe unless requested
+STATES = int(os.environ.get("STATES", 10))  # in which each figure is compared; `make test-all` sets 50
 every_figure = pytest.mark.parametrize("name", FIGURES)
 
 
 @every_figure
-def test_fifty_states_reached_by_hand_show_torchs_numbers(page, tmp_path, name):
+def test_states_reached_by_hand_show_torchs_numbers(page, tmp_path, name):
     page.emulate_media(reduced_motion="reduce")  # no time is spent on moves
     open_figure(page, FIGURES[name].make(NAMES), tmp_path)
     chance = random.Random(0)
-    for _ in range(50):
+    for _ in range(STATES):
         FIGURES[name].use(page, chance)
     assert page.heard == []
 
