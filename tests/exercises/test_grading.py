@@ -114,7 +114,7 @@ def hostile(short, tmp_path_factory) -> tuple[dict[str, Row], dict[str, str]]:
         hand_in(folder / f"{name}.ipynb", RIGHT | {"3.1": f"softmax_by_hand = ...\n{body}\n\n{CHECKED}"})
     for name in ODD_NAMES:
         hand_in(folder / f"{name}.ipynb", RIGHT)
-    rows = grade(short, sorted(folder.glob("*.ipynb")), processes=2, seconds=10, gigabytes=1.5)
+    rows = grade(short, sorted(folder.glob("*.ipynb")), processes=2, seconds=5, gigabytes=1.5)
     return {row.name: row for row in rows}, files
 
 
