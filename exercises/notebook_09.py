@@ -4,6 +4,7 @@ import ast
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import cache
 
 import numpy as np
@@ -231,7 +232,7 @@ def embed_written(answer):
     finished = "write its steps yourself, from encoder(**batch) to unit vectors."
     for name in ("embed", "embed_plainly"):
         expect_own(answer, name, finished)
-    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+    encoder, tokenizer = deepcopy(finished_model())  # an answer may alter them
     texts = [" ".join(SENTENCE.split()[:length]) for length in (3, 1, 9, 2, 16, 4, 5)]
     first = run_embed(answer, texts[:1], encoder, tokenizer)
     expect_no_known_mistake(first, texts[:1])
@@ -248,7 +249,7 @@ def embed_written(answer):
 
 def embed_stages(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple[str, Tensor, Tensor]]:
     """Yield the reader's vectors and the official ones for ever harder cases."""
-    wanted = official_vectors(texts)
+    wanted = official_vectors(tuple(texts))
     yield "one short text", run_embed(answer, texts[:1], encoder, tokenizer), wanted[:1]
     yield "texts of different lengths", run_embed(answer, texts, encoder, tokenizer), wanted
     yield "more texts than a batch holds", run_embed(answer, texts, encoder, tokenizer, 3), wanted
@@ -256,8 +257,8 @@ def embed_stages(answer, texts: list[str], encoder, tokenizer) -> Iterator[tuple
     encoder.train()
     yield "an encoder in training mode", run_embed(answer, texts[:3], encoder, tokenizer), wanted[:3]
     encoder.eval()
-    longest = ["word " * 600]
-    vectors = run_embed(answer, longest, encoder, tokenizer)
+    longest = ("word " * 600,)
+    vectors = run_embed(answer, list(longest), encoder, tokenizer)
     yield "a text longer than the positions", vectors, official_vectors(longest)
 
 
@@ -282,13 +283,20 @@ def run_embed(answer, texts: list[str], encoder, tokenizer, *batch_size: int) ->
 
 
 @cache
+def finished_model() -> tuple[TransformerEncoder, WordPieceTokenizer]:
+    """Return the encoder and the tokenizer that the reader's function uses, read once."""
+    return TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
+
+
+@cache
 def official() -> tuple:
     """Return the official model and tokenizer, read once for all the cases."""
     return load_reference_model(), load_tokenizer()
 
 
+@cache
 @torch.no_grad()
-def official_vectors(texts: list[str]) -> Tensor:
+def official_vectors(texts: tuple[str, ...]) -> Tensor:
     """Return normalised means of the official model's token vectors, one text at a time."""
     model, tokenizer = official()
     limit, vectors = model.config.max_position_embeddings, []
