@@ -7,7 +7,7 @@ import torch
 
 from tests.browser import reader
 from tests.families import FAMILIES, byte_level, sharp_model
-from views import head_view, model_view, neuron_view, why_near
+from views import head_view, model_view, neuron_view, sentence_view, why_near
 
 USES = {"head": reader.use_head_view, "model": reader.use_model_view, "neuron": reader.use_neuron_view}
 CELL = "#vis > svg > g > rect:last-child"  # of the model view
@@ -157,6 +157,16 @@ def test_hostile_tokens_are_shown_and_not_run(page, foreign, tmp_path, name):
     assert [token for token in FOREIGN if token.isprintable() and token not in shown] == []
     assert {"\\x1b[31mred\\x1b[0m", "\\u202eabc", "\\u200b", "\\n"} <= set(shown)
     assert page.locator("img, #vis script, #vis b").count() == 0
+    assert page.heard == []
+
+
+def test_hostile_tokens_of_a_foreign_vocabulary_in_a_sentence(page, foreign, tmp_path):
+    view = sentence_view(*foreign, "".join(FOREIGN), token="<script>alert(1)</script>")
+    page.goto(view.save(tmp_path / "view.html").as_uri())
+    assert {"</script>", "\\u202eabc", "\\u200b", "🙂"} <= set(page.locator(".word .name").all_text_contents())
+    assert page.locator("h1").text_content().startswith("“<script>alert(1)</script>” looks most at ")
+    assert "“<script>alert(1)</script>” gives " in page.locator("#say").inner_text()
+    assert page.locator("img, #figure script, #figure b, h1 *, #say *").count() == 0
     assert page.heard == []
 
 

@@ -53,7 +53,7 @@ add(document.head, "style", {}, `
   .heads .side { padding-right: 4px; text-align: right; }
   .heads .cell { width: 24px; height: 24px; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
     cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
-  .heads .cell[aria-checked="true"] { box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
+  .heads .cell[aria-checked="true"] { position: relative; box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
 `);
 
 if (texts.length > 1) {
