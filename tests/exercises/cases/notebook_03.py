@@ -26,11 +26,6 @@ def by_einsum(scores):
     return exponentials / torch.einsum("...t->...", exponentials)[..., None]
 
 
-def in_place(scores):
-    scores -= scores.amax(dim=-1, keepdim=True)
-    return scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
-
-
 def by_hand(subtract):
     def softmax(scores):
         exponentials = (scores - subtract(scores)).exp()
@@ -377,7 +372,6 @@ WRONG = {
         (by_fused_attention, "torch's softmax"),
         (lambda scores: scores / scores.sum(-1, keepdim=True), "rows are not right"),
         (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),
-        (lambda scores: double_sum(scores).tolist(), "torch tensor"),
         (lambda scores: double_sum(scores)[0], "shape"),
     ],
     "3.2": [
@@ -503,7 +497,6 @@ WRONG = {
         (size_fixed, "must match the size"),
         (attend(hidden=-20.0), "with −inf"),
         (attend(hidden=-50.0), "with −inf"),
-        (lambda *arguments: tuple(part.double() for part in attend()(*arguments)), "should have the dtype"),
         (mask_altered, "changes its input in place"),
         (lambda *arguments: attend()(*arguments)[0], "two tensors"),
         (lambda *arguments: attend()(*arguments)[::-1], "returned first"),

@@ -34,14 +34,6 @@ def row_slice_by_view(weight, index, num_heads):
     return weight.view(num_heads, -1, weight.size(1))[index]
 
 
-def in_place(function):
-    def altered(x, *arguments):
-        x += 1
-        return function(x, *arguments)
-
-    return altered
-
-
 def attend(split=split_by_permute, scale=None, dim=-1, masked=None, merge=merge_by_flatten, project=True):
     """A forward pass, right unless a part of it is given."""
 
@@ -220,7 +212,6 @@ WRONG = {
         (lambda x, num_heads: x.view(*x.shape[:2], num_heads, 4).transpose(1, 2), "compute a head's size, D ="),
         (lambda x, num_heads: x.view(*x.shape[:2], -1, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
         (lambda x, num_heads: x, "shape (2, 3, 4, 6)"),
-        (lambda x, num_heads: x.tolist(), "torch tensor"),
         (lambda x, num_heads: split_by_chunks(x, num_heads).flip(-1), "Head i should hold"),
         (lambda x, num_heads: split_by_chunks(x, num_heads).long(), "should have the dtype"),
     ],

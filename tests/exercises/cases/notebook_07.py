@@ -55,12 +55,6 @@ def finds_without(*left_out):
     return rule
 
 
-def finds_in_place(weights, query, key):
-    row = weights[:, :, query]
-    row[..., [0, query, -1]] = -1
-    return row.argmax(dim=-1) == key
-
-
 def before(weights):
     return weights.diagonal(offset=-1, dim1=-2, dim2=-1).mean(dim=-1)
 
@@ -110,12 +104,6 @@ def turned(matrices):
 
 
 def rollout_no_residual(weights):
-    return turned(list(weights.mean(dim=1).flip(0)))
-
-
-def rollout_in_place(weights):
-    weights += torch.eye(weights.size(-1))
-    weights /= 2
     return turned(list(weights.mean(dim=1).flip(0)))
 
 
@@ -180,7 +168,6 @@ WRONG = {
         (lambda w: w.diagonal(-1, -2, -1).sum(-1), "This is the sum. Take the mean"),
         (lambda w: w.diagonal(-1, -2, -1).sum(-1) / w.size(-1), "S − 1"),
         (lambda w: w.diagonal(-1, -2, -1).sum(-1) / 4, "i - 1"),
-        (lambda w: before(w.mul_(1.5)) / 1.5, "clone()"),
         (lambda w: w.diagonal(-1, -2, -1), "shape"),
         (lambda w: before(w).mean(), "shape"),
         (lambda w: w.diagonal(-2, -2, -1).mean(-1), "i - 1"),
@@ -214,7 +201,6 @@ WRONG = {
         (finds_without("last", "itself"), "[CLS] is still included. Leave out"),
         (lambda w, q, k: finds(w, k, q), "Query and key token are swapped"),
         (lambda w, q, k: finds(w.mT, q, k), "column"),
-        (finds_in_place, "clone()"),
         (finds_in_a_slice, "A slice that begins at token"),
         (lambda w, q, k: finds_in_a_slice(w, q, k - 1), "itself is still included"),
         (lambda w, q, k: finds(w, q, k).T, "shape"),
@@ -255,7 +241,6 @@ WRONG = {
         (lambda w: rollout(w) * 2 ** w.size(0), "divide by 2"),
         (lambda w: mixed(w)[-1], "This is only the last layer"),
         (lambda w: rollout(w) * 3, "sum to 1"),
-        (rollout_in_place, "clone()"),
         (rollout_of_three, "half of each matrix the identity"),
         (lambda w: torch.eye(w.size(-1)), "half of each matrix the identity"),
         (lambda w: rollout(w[:6]), "The number of layers is fixed"),

@@ -356,7 +356,6 @@ WRONG = {
             "but this model's rate is 50",
         ),
         (head_by(last=lambda self, x: self.classifier(self.dropout(x.detach()))), "no layer below them can learn"),
-        (head_by(last=lambda self, x: self.classifier(self.dropout(x)).detach()), "no layer below them can learn"),
         (head_by(read=lambda *batch: vectors(*batch).detach()), "no layer below them can learn"),
         (lambda self, *batch: self.encoder(*batch), "a tensor, not a"),
         (altering, "Your function changes its input in"),

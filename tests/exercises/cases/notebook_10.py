@@ -399,7 +399,6 @@ WRONG = {
         (lambda d: (sign_flip_p(d) * 2 ** len(d) + 1) / (2 ** len(d) + 1), "All ways are listed, including the"),
         (lambda d: stats.ttest_1samp(d, 0).pvalue, "all of them"),
         (lambda d: d.abs().mean(), "all of them"),
-        (lambda d: sign_flip_p(d.neg_().abs_()), "a copy"),
         (lambda d: "never", "a number"),
         (lambda d: None, "Your function returns None. Does it"),
     ],

@@ -69,12 +69,6 @@ def step_twice(next_scores, ids, end):
     return step(next_scores, step(next_scores, ids, end), end)
 
 
-def step_in_place(next_scores, ids, end):
-    result = step(next_scores, ids, end)
-    ids[:, 0] = end
-    return result
-
-
 def across(
     attention, hidden_states, source, source_mask=None, *, asks=None, asked=None, given=None, divisor=None, heads=None
 ):
@@ -202,9 +196,7 @@ WRONG = {
         (lambda T: mask(T).long(), "as numbers"),
         (lambda T: torch.zeros(T, T).masked_fill(~mask(T), -torch.inf), "A mask with −∞ is meant"),
         (lambda T: mask(T) * 2, "A mask contains only True (may"),
-        (lambda T: mask(T).tolist(), "torch tensor"),
         (lambda T: mask(T).numpy(), "torch tensor"),
-        (lambda T: mask(T)[None], "shape"),
         (lambda T: torch.ones(T).bool(), "shape"),
         (mask_of_four, "shape"),
         (lambda T: mask(64)[:T, :T], "shape"),
@@ -248,7 +240,6 @@ WRONG = {
         (step_twice, "One step"),
         (step_by_chance, "draws nothing"),
         (lambda scores, ids, end: torch.cat([ids, ids], dim=1)[:, : ids.size(1) + 1], "it should make"),
-        (step_in_place, "Your function changes the ids in"),
         (lambda scores, ids, end: None, "Your function returns None. Does it"),
     ],
     "12.4": [
@@ -266,7 +257,6 @@ WRONG = {
         (lambda t, start, pad: lessons(t, start, pad)[::-1], "The input contains −100. Return the"),
         (lambda t, start, pad: lessons(t, start, pad)[0], "Return two"),
         (lambda t, start, pad: (lessons(t, start, pad)[0][:, :-1], t[:, 1:]), "shape"),
-        (lambda *given: [one.tolist() for one in lessons(*given)], "torch tensor"),
         (lambda *given: [one.float() for one in lessons(*given)], "The input should be ids, which"),
         (lambda *given: (lessons(*given)[0], lessons(*given)[1].double()), "F.cross_entropy takes no"),
         (lambda *given: [one.int() for one in lessons(*given)], "F.cross_entropy takes no"),

@@ -166,8 +166,6 @@ WRONG = {
         (lambda x, p, base: turn(x, p + 5, base), "the arrows point elsewhere"),
         (lambda x, p, base: turn(x.detach(), p, base), "no gradient flows"),
         (turn_in_numpy, "NumPy has no gradients"),
-        (lambda x, p, base: turn(x, p, base)[None], "shape"),
-        (lambda x, p, base: turn(x, p, base).double(), "float64"),
         (lambda x, p, base: None, "Your function returns None. Does it"),
     ],
     "14.3": [
