@@ -69,7 +69,7 @@ def test_part_wrong_somewhere_is_refused(name, wrong):
         try_part(name, wrong)
 
 
-@pytest.mark.parametrize("chosen", [*PARTS, "all", "half"])
+@pytest.mark.parametrize("chosen", [*(pytest.param(name, marks=pytest.mark.long) for name in PARTS), "all", "half"])
 def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
     names = {"all": list(PARTS), "half": list(PARTS)[::2]}.get(chosen, [chosen])
     for name in names:
@@ -112,6 +112,7 @@ def all_parts() -> None:
         keep(name, part)
 
 
+@pytest.mark.long
 def test_model_with_parts_copies_hooks_and_trains(mine, encoder):
     all_parts()
     mine_, ids = my_encoder(), torch.tensor([[101, 2051, 102]])
@@ -131,6 +132,7 @@ def test_model_with_parts_copies_hooks_and_trains(mine, encoder):
     assert all(p.grad is not None for name, p in classifier.named_parameters() if "token_type" not in name)
 
 
+@pytest.mark.long
 def test_model_with_parts_packs_and_embeds(mine, encoder, tokenizer):
     all_parts()
     batch, own = tokenizer(TEXTS), my_encoder()
@@ -140,6 +142,7 @@ def test_model_with_parts_packs_and_embeds(mine, encoder, tokenizer):
     torch.testing.assert_close(queries[3], encoder(**batch, output_queries_keys=True).queries[3], rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.long
 def test_spoiled_part_breaks_its_own_layer(mine, encoder, tokenizer):
     all_parts()
     path = mine / "encoder_layer.py"
@@ -187,6 +190,7 @@ def test_folder_of_parts(tmp_path, monkeypatch):
     assert folder() is None
 
 
+@pytest.mark.long
 def test_mine_off_saves_and_uses_no_parts(mine, monkeypatch, capsys):
     all_parts()
     monkeypatch.setenv("MINE", "off")

@@ -328,6 +328,7 @@ def test_wordpiece_letter_is_not_a_space_mark():
         assert data_of(draw(model, maltese, "Ġorġ"))["attention"]["all"]["left_text"][1:3] == ["Ġ", "##orġ"]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.compile itself
 def test_wrapped_model_is_read_or_named(tokenizer):
     bert = sharp_model("bert", ENCODER)

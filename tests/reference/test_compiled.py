@@ -104,6 +104,7 @@ def test_dynamo_explains_no_graph_break(family, case):
     assert (explained.graph_count, explained.graph_break_count) == (1, 0), explained.break_reasons
 
 
+@pytest.mark.long
 def test_pretrained_encoder_compiles_to_one_graph(encoder):
     assert_compiles(encoder, "everything")
 

@@ -275,6 +275,7 @@ def test_saving_is_tested_before_training(tmp_path, own, tiny, refused, monkeypa
 LEARN = ["--epochs", 25, "--batch-size", 8, "--learning-rate", 2e-2]
 
 
+@pytest.mark.long
 def test_words_are_learned_scored_and_read_by_pipeline(tmp_path, words, tiny, run):
     printed = run("--tokens", words, "--checkpoint", tiny, *LEARN, "--save", tmp_path / "saved").splitlines()
     counts = "4 classes: B-x (60), B-y (20), I-x (20), O (180)"

@@ -536,6 +536,7 @@ def test_pretrain_script_refuses_a_foreign_folder(tmp_path):
     assert names(tmp_path) == ["thesis.txt"]
 
 
+@pytest.mark.long
 def test_lock_excludes_second_run_and_survives_kill(tmp_path, monkeypatch):
     """The first run continues meanwhile."""
     corpus, folder = tmp_path / "texts.txt", tmp_path / "run"

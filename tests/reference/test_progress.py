@@ -67,6 +67,7 @@ def test_group_of_test(nodeid, group):
     assert group_of(nodeid) == group
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [[], ["-n", "1"]], ids=["one process", "xdist"])
 def test_skipped_tests_get_one_line_per_reason(tmp_path, processes):
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary\n", "utf-8")

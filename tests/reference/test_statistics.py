@@ -67,6 +67,7 @@ def test_t_interval_equals_scipys(size):
     assert t_interval([0.5] * size) == (0.5, 0.5)
 
 
+@pytest.mark.long
 def test_t_interval_covers_the_mean_of_few_values():
     """A bootstrap interval does not; for 1,000 samples of 5, a share of 0.95 has a standard error of 0.007."""
     samples = np.random.default_rng(0).normal(3, 2, size=(1000, 5))

@@ -98,6 +98,7 @@ def test_token_classifier_refuses_too_few_classes(num_labels):
         TransformerForTokenClassification(BertConfig(**TINY, num_labels=num_labels))
 
 
+@pytest.mark.long
 def test_saved_token_classifier_loads_in_pipeline(tmp_path):
     torch.manual_seed(0)
     model = TransformerForTokenClassification.from_checkpoint(DEFAULT_CHECKPOINT, num_labels=8)
@@ -129,6 +130,7 @@ def test_align_labels_the_first_piece(tokenizer):
     assert labels == [IGNORED, 4, 0, IGNORED, IGNORED, 5, IGNORED, IGNORED, IGNORED]
 
 
+@pytest.mark.long
 def test_align_takes_both_tokenizers():
     texts = opening_passages(imdb_reviews("test")[:200])
     ours, official = WordPieceTokenizer.from_checkpoint(), load_tokenizer()

@@ -243,6 +243,7 @@ def test_share_refuses_fewer_examples_than_processes():
 # From the command line
 
 
+@pytest.mark.long
 def test_fine_tune_script_trains_and_saves(tmp_path, official_tokenizer, monkeypatch, capsys):
     torch.manual_seed(0)
     BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path / "bert")

@@ -164,6 +164,7 @@ def test_model_view_is_small(L, A, S, limit):
     assert len(view.page.encode()) < limit
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("L", "A", "S", "D", "limit"), [(12, 12, 64, 64, 16e6), (6, 12, 13, 32, 1e6)])
 def test_neuron_view_is_small(L, A, S, D, limit):
     sizes = {"num_hidden_layers": L, "num_attention_heads": A, "hidden_size": A * D, "intermediate_size": 8}
