@@ -88,25 +88,23 @@ def test_classifier_leaves_the_configuration_unchanged():
     assert config.to_dict() == before
 
 
-def test_classifier_refuses_an_encoder_without_head(tiny):
-    weights = {name: w for name, w in official_and_ours()[0].state_dict().items() if "classifier" not in name}
-    with pytest.raises(ValueError, match=r"missing: classifier\.bias, classifier\.weight"):
-        tiny.load_bert_weights(weights)
-
-
-def test_from_checkpoint_refuses_another_number_of_labels(tiny):
-    other = official_and_ours(num_labels=3)[0]
-    with pytest.raises(ValueError, match=r"mis-shaped: classifier\.bias \(3,\) for \(2,\), classifier.weight"):
-        tiny.load_bert_weights(other.state_dict())
-
-
-def test_classifier_refuses_weights_that_do_not_fit(tiny):
-    weights = official_and_ours()[0].state_dict()
-    del weights["bert.pooler.dense.bias"]
-    with pytest.raises(ValueError, match=r"missing: pooler.bias"):
-        tiny.load_bert_weights(weights)
-    with pytest.raises(ValueError, match=r"unexpected: surplus"):
-        tiny.load_bert_weights(official_and_ours()[0].state_dict() | {"surplus": torch.zeros(1)})
+@pytest.mark.parametrize(
+    ("removed", "added", "words"),
+    [
+        ("classifier", {}, r"missing: classifier\.bias, classifier\.weight"),  # as of an encoder
+        ("bert.pooler.dense.bias", {}, r"missing: pooler\.bias"),
+        ("nothing", {"surplus": (1,)}, r"unexpected: surplus"),
+        (
+            "nothing",
+            {"classifier.bias": (3,), "classifier.weight": (3, 12)},
+            r"mis-shaped: .*bias \(3,\) for \(2,\), clas",
+        ),
+    ],
+)
+def test_classifier_refuses_weights_that_do_not_fit(tiny, removed, added, words):
+    weights = {name: w for name, w in official_and_ours()[0].state_dict().items() if removed not in name}
+    with pytest.raises(ValueError, match=words):
+        tiny.load_bert_weights(weights | {name: torch.zeros(shape) for name, shape in added.items()})
 
 
 def test_classifier_ignores_buffers_of_old_checkpoints(tiny):
