@@ -12,7 +12,7 @@ from benchmarks.timing import OURS
 from utils.encoder import TransformerEncoder
 
 LENGTHS = (128, 256, 512, 1024, 2048, 4096)
-WITH_WEIGHTS = f"{OURS}, attention weights asked for"
+WITH_WEIGHTS = f"{OURS}, with attention weights"
 CONTESTANTS = (OURS, WITH_WEIGHTS, SDPA, EAGER)
 LAYERS = 2  # of BERT-base's size; each layer frees its memory before the next
 

@@ -186,7 +186,7 @@ def draw_memory(found: dict[str, list[float]], path: Path) -> None:
     figure, ax = plt.subplots(figsize=(6.4, 4))
     for name, values in found.items():
         color = "ours" if name.startswith(OURS) else "other"
-        with_weights = name.endswith(("asked for", "eager"))
+        with_weights = name.endswith(("with attention weights", "eager"))
         ax.plot(memory.LENGTHS, values, "o--" if with_weights else "o-", color=color, label=name)
     ax.set(xscale="log", yscale="log", xlabel="tokens in the text", ylabel="megabytes on top of the weights")
     ax.set_xticks(memory.LENGTHS, list(map(str, memory.LENGTHS)))
