@@ -140,7 +140,7 @@ def test_imported_packages_are_installed(folders, files):
     installed = {canonical(name) for file in files for name in needed or pins(file)}
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "." not in path.parent.name]
     sources = [text for path in paths if path.suffix in (".py", ".ipynb") for text in programs(path)]
-    ours = {path.name for path in ROOT.iterdir()} | {path.stem for path in (ROOT / "scripts").glob("*.py")}
+    ours = {path.stem for folder in (ROOT, ROOT / "scripts") for path in folder.iterdir()}
     names = set().union(*map(imported, sources)) - sys.stdlib_module_names - ours
     packages = packages_distributions()
     assert len(names) > 10
