@@ -40,6 +40,9 @@ SMALL_PAGES = ["index.html", "search.html", "genindex.html", *(f"notebooks/{name
 PAGES = sorted(str(p.relative_to(BUILT)) for p in Path(BUILT).rglob("*.html")) if BUILT else SMALL_PAGES
 PAGES = [page for page in PAGES if not page.startswith("slides")]
 every_page = pytest.mark.parametrize("name", PAGES)
+# One page of each kind: a list, a notebook with a saved view, and all views. With SITE=folder, every page of that site.
+KINDS = PAGES if BUILT else ["index.html", "notebooks/03_self_attention.html", "notebooks/04_views.html"]
+every_kind = pytest.mark.parametrize("name", KINDS)
 PHONE, LAPTOP = {"width": 390, "height": 800}, {"width": 1366, "height": 768}
 SCROLLING = """(selector) => [...document.querySelectorAll(selector)]
   .filter((e) => e.scrollWidth > e.clientWidth && ["auto", "scroll"].includes(getComputedStyle(e).overflowX))"""
@@ -181,7 +184,7 @@ def test_page_is_complete_and_has_contrast(page, site, name):
     assert page.heard == []
 
 
-@every_page
+@every_kind
 def test_a_phone_shows_a_page_without_sideways_scrolling(page, site, name):
     page.set_viewport_size(PHONE)
     open_page(page, site / name)
@@ -204,7 +207,7 @@ def harm(page, context: dict | None = None, **options) -> list:
     ]
 
 
-@every_page
+@every_kind
 def test_page_passes_axe_and_works_by_keyboard(page, site, name):
     """Code and formulas, whose colours take axe-core a minute, are tested above."""
     page.set_viewport_size(LAPTOP)
@@ -217,7 +220,7 @@ def test_page_passes_axe_and_works_by_keyboard(page, site, name):
     page.wait_for_function(f"({SCROLLING})('article *').every((e) => e.tabIndex === 0)")
 
 
-@every_page
+@every_kind
 def test_a_laptop_shows_lines_of_code_whole(page, site, name):
     """Lines of up to 110 characters fit; the few longer ones scroll."""
     page.set_viewport_size(LAPTOP)
