@@ -44,17 +44,16 @@ def sentence_view(
     positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
     first = read_sentence(positional, named)
     sentences = [first]
+    options = {"prettify_tokens": named.get("prettify_tokens", True), "include_layers": named.get("include_layers")}
     for arguments in other_arguments(positional, other):
-        own = {"prettify_tokens": named.get("prettify_tokens", True)}
-        layers = {"include_layers": named.get("include_layers")}
-        sentences.append(check_other(read_sentence(arguments, own | layers), sentences))
+        sentences.append(check_other(read_sentence(arguments, options), sentences))
     layer = first.layers[0] if (layer := without_tensors(layer)) is None else layer
     if not is_integer(layer) or layer not in first.layers:
         raise ValueError(f"layer must be one of the layers shown, {first.layers}, got {layer!r}")
     L, A, S, _ = first.weights.shape
     [head] = check_indices("head", [without_tensors(head)], A)
     check_page_size(torch.empty(len(sentences), L, A, S, S, device="meta"))
-    index = index_of_token(token, first.tokens)
+    index, row = index_of_token(token, first.tokens), first.layers.index(int(layer))
     weights = torch.stack([sentence.weights for sentence in sentences])
     return make_figure(
         "sentence_view",
@@ -63,9 +62,9 @@ def sentence_view(
             "weights": pack(weights),
             "heads": A,
             "layers": first.layers,
-            "first": {"token": index, "layer": first.layers.index(int(layer)), "head": head},
+            "first": {"token": index, "layer": row, "head": head},
         },
-        title=title_of(first, index, first.layers.index(int(layer)), head),
+        title=title_of(first, index, row, head),
         details=describe(first.name, L, A, [first.tokens]),
     )
 

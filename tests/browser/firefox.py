@@ -14,7 +14,7 @@ PREFERENCES = {
     "browser.download.dir": "",
     "browser.helperApps.neverAsk.saveToDisk": "image/svg+xml",
     "browser.download.always_ask_before_handling_new_types": False,
-    "ui.prefersReducedMotion": 1,  # figures show each result at once
+    "ui.prefersReducedMotion": 1,  # figures do not move while a test reads them
     "network.proxy.type": 1,  # requests to other computers fail
     "network.proxy.http": "127.0.0.1",
     "network.proxy.http_port": 9,

@@ -103,8 +103,9 @@ const isNear = (i) => i > 0 && (/^(##.*|[.,;:!?)%\u2019\u2026'-]+)$/.test(texts[
 
 // Where everything is: on one line if the sentence fits, and in a column if not.
 let place = null;
+const widthNow = () => Math.max(300, Math.min(860, figure.clientWidth));
 function measure() {
-  const width = Math.max(300, Math.min(860, figure.clientWidth));
+  const width = widthNow();
   const lengths = (size) => words.map(({ name }, i) => {
     set(name, { "font-size": size });
     return Math.max(...texts.map((text) => { name.textContent = short(text[i]); return name.getComputedTextLength(); }));
@@ -239,5 +240,5 @@ grid.addEventListener("keydown", (event) => {
 state.target = best(row());
 draw();
 new ResizeObserver(() => {
-  if (figure.isConnected && figure.clientWidth && drawing.viewBox.baseVal.width !== Math.max(300, Math.min(860, figure.clientWidth))) draw();
+  if (figure.isConnected && figure.clientWidth && drawing.viewBox.baseVal.width !== widthNow()) draw();
 }).observe(figure);
