@@ -73,12 +73,21 @@ def page(window):
     return window
 
 
-@pytest.fixture(scope="module")
-def firefox(tmp_path_factory):
+@pytest.fixture(scope="session")
+def firefox_process(tmp_path_factory):
     program = PROGRAMS["Firefox"] or skip_or_fail(MISSING)
     browser = Firefox(program, tmp_path_factory.mktemp("firefox"))
     yield browser
     browser.close()
+
+
+@pytest.fixture
+def firefox(firefox_process):
+    """Return a Firefox that shows an empty window and has recorded no error."""
+    firefox_process.open("about:blank")
+    firefox_process.resize(*WINDOW.values())
+    firefox_process.heard.clear()
+    return firefox_process
 
 
 @pytest.fixture(scope="session")

@@ -150,6 +150,14 @@ def assert_numbers(page, encoder, tokenizer, texts, layer: int, head: int, toler
         assert (cells(page, name) - drawn(page, name)).abs().max() <= 0.0051, name
 
 
+def run_timers(page) -> None:
+    """Wait until every timer of up to 400 ms that the page has set by now has run.
+
+    A page runs its timers in order, so this holds on a busy machine too; typing sets one of 300 ms.
+    """
+    page.evaluate("new Promise((done) => setTimeout(done, 400))")
+
+
 def axe_violations(page) -> list:
     """Return the rules of axe-core that the page violates, with the elements that violate them."""
     page.evaluate(npm.read_member(fetch_or_skip(AXE), "axe.min.js").decode())

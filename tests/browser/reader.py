@@ -235,8 +235,17 @@ def check_computation(view, pair, layer: int, head: int, row: int) -> None:
     assert close(scores.softmax(-1), weights, 1e-3)
 
 
+def let_fit(view) -> None:
+    """Wait for the two frames in which a view answers a new width; frames out of sight draw none within a second."""
+    view.locator("html").evaluate("""() => new Promise((done) => {
+      requestAnimationFrame(() => requestAnimationFrame(done));
+      setTimeout(done, 1000);
+    })""")
+
+
 def cropped(view) -> list[str]:
     """Return what is drawn out of reach, and by how many pixels a page is too wide or a frame too low."""
+    let_fit(view)
     out = view.locator("text, rect, line, select").evaluate_all(
         """(elements) => elements.filter((e) => {
             const box = e.getBoundingClientRect(), scroller = e.closest("#vis");

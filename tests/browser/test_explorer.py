@@ -19,6 +19,7 @@ from tests.browser.explorer_page import (
     drawn,
     encoder,
     last,
+    run_timers,
     running,
     send,
     site,
@@ -82,7 +83,7 @@ def test_nothing_is_fetched_before_a_request(page, address):
     page.goto(address)
     page.locator("#first").press("End")
     page.locator("#first").press_sequentially(" so", delay=20)
-    page.wait_for_timeout(1000)  # typing is answered after 0.3 s
+    run_timers(page)
     assert asked == [address]
     page.locator("#first").press("Enter")
     expect(page.locator("#status")).to_contain_text("computed here", timeout=PATIENCE)
@@ -217,7 +218,7 @@ def test_missing_files_are_named_and_fetched_on_request(page, address, site):
     hidden.rename(encoder)
     assert "encoder.onnx.gzip is not there (404)" in said
     page.locator("#first").press_sequentially("ness")
-    page.wait_for_timeout(1000)
+    run_timers(page)
     assert page.locator("#status").inner_text() == said  # only Enter tries again
     assert "computed here" in send(page, "good")
 

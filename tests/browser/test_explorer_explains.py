@@ -17,6 +17,7 @@ from tests.browser.explorer_page import (
     encoder,
     follow,
     last,
+    run_timers,
     running,
     send,
     site,
@@ -444,7 +445,7 @@ def test_page_from_folder_fetches_nothing(page, site):
 
 def links_of(page) -> str:
     """Return the address once it no longer changes."""
-    page.wait_for_timeout(400)
+    run_timers(page)
     return page.url
 
 
@@ -496,7 +497,7 @@ def test_link_with_texts_waits_for_enter(running, address):
     assert other.locator("#tokens b").all_inner_texts()[1] == "time"
     other.locator("#heads button").first.click()  # a look around loses nothing
     other.locator("#heads button").nth(1).click()
-    other.wait_for_timeout(400)
+    run_timers(other)
     assert [url.split("#")[0] for url in asked] == [address]
     assert other.url == link
     other.locator("#first").press("Enter")
@@ -525,7 +526,7 @@ def test_a_hostile_address_is_inert(page, address, hash_):
     page.goto("about:blank")
     page.goto(f"{address}#{hash_}")
     page.locator("#weights tbody td").first.wait_for()
-    page.wait_for_timeout(400)
+    run_timers(page)
     assert page.locator("#tokens b").all_inner_texts()[1:-1] == explorer.SENTENCE.split()
     assert page.evaluate("followed.layer >= 0 && followed.layer < L && followed.head >= 0 && followed.head < A")
     assert page.evaluate("followed.token < shown.tokens.length && followed.key < shown.tokens.length")

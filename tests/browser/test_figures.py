@@ -113,14 +113,15 @@ def test_nothing_lags_behind_a_drag(page, tmp_path, name):
 
 
 @pytest.mark.parametrize("width", [1280, 640, 390])  # 640: a window of 1,280 at 200 %
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @every_figure
-def test_figure_is_accessible_at_every_width(page, tmp_path, name, scheme, width):
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+def test_figure_is_accessible_at_every_width(page, tmp_path, name, width):
+    page.emulate_media(reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 900})
     open_figure(page, FIGURES[name].make(NAMES), tmp_path)
-    expect(page.locator(f"html.{scheme}")).to_be_attached()
-    assert Axe().run(page, options=NAMES_BEGIN_WITH_TEXT).response["violations"] == []
+    for scheme in ("light", "dark") if width != 640 else ():  # axe-core finds the same at all widths of a layout
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator(f"html.{scheme}")).to_be_attached()
+        assert Axe().run(page, options=NAMES_BEGIN_WITH_TEXT).response["violations"] == []
     assert page.locator("html").evaluate("(e) => e.scrollWidth <= e.clientWidth")
     # radio buttons and checkboxes are as large as their labels
     pressed = "button, select, .handle, label, input:not([type=radio], [type=checkbox])"

@@ -7,7 +7,7 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import reader
-from tests.browser.reader import CELLS, open_saved
+from tests.browser.reader import CELLS, let_fit, open_saved
 from views import head_view, model_view
 
 MINUS = "\N{MINUS SIGN}"
@@ -458,7 +458,7 @@ def test_the_model_view_is_never_cut(page, draw, tmp_path):
     assert page.get_by_text("11", exact=True).bounding_box()["x"] < 500
     page.locator("#vis").evaluate("(vis) => vis.scrollBy(-1000, 0)")
     page.emulate_media(media="print")
-    page.wait_for_timeout(100)
+    let_fit(page)
     assert outside(page) == []
     assert not page.locator("#wide, #help, #save").locator("visible=true").count()
     page.emulate_media(media="screen")

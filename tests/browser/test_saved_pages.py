@@ -57,7 +57,6 @@ def test_view_is_not_cropped_and_has_contrast(page, draw, tmp_path, name, displa
         assert (brightness < 100) if display_mode == "light" else (brightness > 150), fill
     for width in (1300, 700, 358):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(100)
         assert reader.cropped(page) == []
 
 

@@ -175,7 +175,6 @@ def test_page_is_complete_and_has_contrast(page, site, name):
         frame.scroll_into_view_if_needed()
         view = frame.content_frame
         view.locator("#vis > svg, #figure > *").first.wait_for()
-        page.wait_for_timeout(100)
         assert reader.cropped(view) == []
         assert not frame.locator("xpath=following-sibling::p").is_visible()
     unloaded = "(all) => all.filter((e) => !e.complete || !e.naturalWidth).map((e) => e.src)"
@@ -288,8 +287,7 @@ def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
         frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
         frame.scroll_into_view_if_needed()
         frame.content_frame.locator("#figure > *").first.wait_for()
-        for _ in range(3):
-            example.use(figures.InFrame(page, frame.content_frame), chance)
+        example.use(figures.InFrame(page, frame.content_frame), chance)
         assert not frame.locator("xpath=following-sibling::p").is_visible(), name
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
