@@ -43,6 +43,7 @@ MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
 HEADING = re.compile(r"^#{1,4} (.*)", re.MULTILINE)
 LABEL = re.compile(r"""(title|xlabel|ylabel)(?:=|\()f?(["'])(.*?)\2""")  # in the code that draws a figure
+FILM = re.compile(r"!\[[^\]]*\]\([^)]*\.gif\)")  # of the README, which cannot show the view itself
 REMOTE_PICTURE = re.compile(r"!\[([^\]]*)\]\(https?:[^)]*\)")
 EXPLORER_LINK = (  # under the start page's title, and above a notebook's boxes for a reader's own sentences
     '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
@@ -143,9 +144,12 @@ def add_alt_texts(cell, heading: str) -> None:
                 output.metadata.setdefault(kind, {})["alt"] = title  # next to width and height
 
 
-def extract_views(notebook, name: str, folder: Path) -> None:
-    """Move the page of each view to its own file, which static/views.js loads when it scrolls into view."""
-    number = 0
+def extract_views(notebook, name: str, folder: Path) -> list[str]:
+    """Move the page of each view to its own file, which static/views.js loads when it scrolls into view.
+
+    Return the HTML of the outputs that show them.
+    """
+    number, shown = 0, []
 
     def move(frame: re.Match, picture: str) -> str:
         nonlocal number
@@ -164,6 +168,8 @@ def extract_views(notebook, name: str, folder: Path) -> None:
             if "srcdoc" in data.get("text/html", ""):
                 extracted = FRAME.sub(partial(move, picture=data.pop(PNG, "")), data["text/html"])
                 data["text/html"] = extracted.replace("<div>", '<div class="attention-view">', 1)
+                shown.append(data["text/html"])
+    return shown
 
 
 def anchor(heading: str) -> str:
@@ -204,9 +210,14 @@ def group_by_folder(names: list[str]) -> dict[str, list[str]]:
     }
 
 
-def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False) -> str:
-    """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title."""
+def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False, opening: str = "") -> str:
+    """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title.
+
+    `opening` is the HTML of the view that takes the place of the README's film.
+    """
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
+    if opening:
+        start = FILM.sub(lambda _: opening, start)
     if explored:
         start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
     names = [place.removesuffix(".ipynb") for place in places]
@@ -232,11 +243,13 @@ def write_sources(
     shutil.copytree(images, source / "notebooks" / "images")
     (source / DRAWING.parent.name).mkdir()
     shutil.copy(DRAWING, source / DRAWING.parent.name)
-    places = {path: f"notebooks/{place_of(path)}" for path in copies}
+    places, opening = {path: f"notebooks/{place_of(path)}" for path in copies}, ""
     for path, place in places.items():
         link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
         notebook = read_for_display(path, above_boxes=link)
-        extract_views(notebook, path.stem, views)
+        shown = extract_views(notebook, path.stem, views)
+        if path.name.startswith("00"):
+            opening = next(iter(shown), "")
         folder = str(Path(place).parent)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
@@ -248,7 +261,7 @@ def write_sources(
                 name = FOLDED_NAME.match(cell.source)[1]
                 cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")}
         nbformat.write(notebook, source / place)
-    start = start_page(readme, list(places.values()), explored, bool(misconceptions))
+    start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening)
     (source / "index.md").write_text(start, "utf-8")
     if misconceptions:
         page = relink(misconceptions, ".", lambda link: link in places.values())

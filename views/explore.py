@@ -11,12 +11,13 @@ from views.draw import head_view, model_view, neuron_view
 from views.inputs import check_indices
 from views.models import check_model, tokenize_for_view
 from views.page import View
+from views.sentence import sentence_view
 from views.why_near import why_near
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SENTENCE = "The animal didn't cross the street because it was too tired."
 LAYER, HEAD = 3, 1  # of the embedded checkpoint, where "it" looks at "animal"
-VIEWS = ("head view", "model view", "neuron view", "why near")
+VIEWS = ("head view", "sentence view", "model view", "neuron view", "why near")
 WIDE_ENOUGH = {"style": {"description_width": "initial"}, "layout": {"width": "auto"}}
 BELOW = "In a running notebook, boxes for your own sentences appear here."
 
@@ -70,6 +71,8 @@ class SentenceBoxes:
             raise ValueError("sentence A is empty: type a word or more")
         if self.kind.value == "head view":
             self.view: View = head_view(*text, layer=self.layer, heads=[self.head])
+        elif self.kind.value == "sentence view":
+            self.view = sentence_view(*text, layer=self.layer, head=self.head)
         elif self.kind.value == "model view":
             self.view = model_view(*text)
         elif self.kind.value == "neuron view":

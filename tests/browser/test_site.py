@@ -35,7 +35,7 @@ from publish import screenshots, slides, website
 from publish.notebooks import METADATA, is_folded
 
 BUILT = os.environ.get("SITE")
-SMALL = ["02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]
+SMALL = ["00_opening", "02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]
 SMALL_PAGES = ["index.html", "search.html", "genindex.html", *(f"notebooks/{name}.html" for name in SMALL)]
 PAGES = sorted(str(p.relative_to(BUILT)) for p in Path(BUILT).rglob("*.html")) if BUILT else SMALL_PAGES
 PAGES = [page for page in PAGES if not page.startswith("slides")]
@@ -142,6 +142,11 @@ def executed(tmp_path_factory, draw, browser) -> Path:
     with patch.object(screenshots, "open_browser", lambda: nullcontext(browser)):
         screenshots.add_screenshots(views, nbformat.v4.new_notebook())
     nbformat.write(views, folder / "04_views.ipynb")
+    first = next(cell for cell in views.cells if cell.source == "sentence_view()")
+    opening = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# 00 · Opening"), first], metadata=METADATA
+    )
+    nbformat.write(opening, folder / "00_opening.ipynb")
     return folder
 
 
@@ -259,6 +264,14 @@ def test_links_inside_the_site_resolve(site, name):
         assert target.is_file(), link
         if parts.fragment:
             assert unquote(parts.fragment) in ids(target), link
+
+
+def test_start_page_opens_with_the_first_view(page, site):
+    """It takes the place of the README's film."""
+    open_page(page, site / "index.html")
+    page.locator("article iframe").scroll_into_view_if_needed()
+    page.frame_locator("article iframe").locator(".ribbon").first.wait_for()
+    assert page.locator("article img[src$='.gif']").count() == 0
 
 
 def test_a_page_is_readable_before_its_views_load(page, site):

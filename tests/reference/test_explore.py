@@ -10,7 +10,7 @@ from transformers import BertConfig
 
 from tests.helpers import TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from views import explore, head_view, model_view, neuron_view
+from views import explore, head_view, model_view, neuron_view, sentence_view
 from views.explore import SENTENCE, WIDGET
 
 HOSTILE = "<img src=x onerror=alert(1)> </script> $x$"
@@ -76,6 +76,8 @@ def test_chosen_view_is_kept_for_the_next_text(model):
     assert shown(explorer) == neuron_view(*model, "a b", layer=0, head=2).page
     explorer.sentence_a.value = "c"
     assert shown(explorer) == neuron_view(*model, "c", layer=0, head=2).page
+    explorer.kind.value = "sentence view"
+    assert shown(explorer) == sentence_view(*model, "c", layer=0, head=2).page
     explorer.kind.value = "model view"
     assert shown(explorer) == model_view(*model, "c").page
 
