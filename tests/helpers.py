@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,6 +122,21 @@ def skip_or_fail(reason: str) -> None:
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def project_paths() -> list[str]:
+    """Return the paths of the project's files, also in a copy downloaded without git: all that .gitignore leaves."""
+    ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").split()] + [".git"]
+    found = []
+    for folder, folders, files in os.walk(ROOT):
+        here = Path(folder).relative_to(ROOT)
+        folders[:] = [name for name in folders if not any((here / name).match(pattern) for pattern in ignored)]
+        names = (here / name for name in files)
+        found += [path.as_posix() for path in names if not any(path.match(pattern) for pattern in ignored)]
+    return sorted(found)
+
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="install make to test the Makefile")
 
 
 def enable_ctrl_c():

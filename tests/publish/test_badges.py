@@ -12,6 +12,7 @@ import pytest
 
 from publish import badges
 from publish.badges import Address
+from tests.helpers import needs_make, skip_or_fail
 
 ROOT = badges.ROOT
 ADA = Address("ada/encoder", "v1.0")
@@ -39,6 +40,8 @@ def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture
 def copy(tmp_path) -> Path:
     """Return a git repository with the files that hold an address and the tool, committed, without a remote."""
+    if not shutil.which("git"):
+        skip_or_fail("install git to test the address of a clone")
     folder = tmp_path / "copy"
     for name in (*NAMES, "publish/badges.py"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -117,6 +120,7 @@ def test_clone_gets_its_address_and_can_remove_it(copy, tmp_path):
     assert make_badges(fork).stdout == "no remote, so no address: 0 files changed\n"
 
 
+@needs_make
 def test_ci_sets_the_address_on_the_first_push_of_a_fork(copy, tmp_path):
     """Run the workflow's steps in a clone of a bare repository; a second run changes nothing."""
     for name in ("Makefile", "requirements.txt"):

@@ -2,14 +2,13 @@
 
 import json
 import re
-import subprocess
 from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.helpers import ROOT
+from tests.helpers import ROOT, project_paths
 from utils.support.colours import DARK, FACE, HEADS, LETTERS, LIGHT, MONOSPACE, ROLES, SCALES, TINTS
 
 THEMES = {"light": LIGHT, "dark": DARK}
@@ -30,11 +29,10 @@ STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
 
 def project_files(*suffixes: str) -> list[Path]:
     """Return the project's files with these suffixes, without Colab's badge and the table of colours."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     others = {"notebooks/images/colab.svg", "utils/support/colours.py"}
     return [
         Path(name)
-        for name in listed
+        for name in project_paths()
         if name.split("/")[0] in FOLDERS and Path(name).suffix in suffixes and name not in others
     ]
 

@@ -4,7 +4,6 @@ import importlib
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -17,7 +16,7 @@ from exercises import CHECKS
 from publish import badges
 from publish.notebooks import minutes
 from tests.bad_input import END, START
-from tests.helpers import ROOT
+from tests.helpers import ROOT, project_paths
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer
 
@@ -223,8 +222,7 @@ def test_commands_have_a_form_for_windows(name):
 def test_paths_are_short_enough_for_windows():
     """In a folder of 60 characters, no path of the project or of PyTorch exceeds 259 characters."""
     assert "a folder whose path has at most 60 characters" in README
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    longest = max(map(len, tracked.splitlines()))
+    longest = max(map(len, project_paths()))
     assert 60 + 1 + longest <= 259
     (stated,) = re.findall(r"needs (\d+) below the folder", (ROOT / "docs" / "TEACHING.md").read_text("utf-8"))
     package = next(folder for folder in map(Path, sys.path) if (folder / "torch").is_dir())
@@ -243,6 +241,5 @@ def test_uv_version_is_consistent(name):
 def test_project_layout_names_every_folder():
     table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Project layout")[1].split("\n## ")[0]
     named = set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE))
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    folders = {line.split("/")[0] for line in tracked.splitlines() if "/" in line}
+    folders = {path.split("/")[0] for path in project_paths() if "/" in path}
     assert named == {folder for folder in folders if not folder.startswith(".")}

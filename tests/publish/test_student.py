@@ -12,6 +12,7 @@ import pytest
 from publish import badges
 from publish.notebooks import ROOT
 from publish.student import strip_dead_links, write_copy
+from tests.helpers import needs_make
 
 LINK = re.compile(r"\]\(([^()\s#:]+)(?:#[^()\s]*)?\)")
 
@@ -58,6 +59,7 @@ def test_readme_fits_one_screen(copy):
         assert f"(notebooks/{path.name})" in text
 
 
+@needs_make
 def test_makefile_has_only_student_targets(copy):
     command = ["make", "--no-print-directory", "help"]  # an outer make would have it print the folder
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=True)
