@@ -19,7 +19,7 @@ from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
 from utils.search import shares_of_cosine
 from utils.support.checkpoint import checkpoint_name
-from utils.support.colours import css, variables
+from utils.support.colours import fill_in
 from utils.support.files import write_file
 from utils.support.onnx import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
@@ -219,7 +219,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
         for text in (commented, read["worker.js"])
     )
     rules = re.sub(r" */\*.*?\*/|^ +", "", read["explorer.css"], flags=re.MULTILINE)
-    style = css(dark=None) + rules.replace("--dark-theme;", variables("dark"))
+    style = fill_in(rules)
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,

@@ -26,6 +26,7 @@ from publish.browser import find_browser, open_browser
 from publish.notebooks import FOLDERS, NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
 from publish.screenshots import PNG, add_screenshots
 from publish.website import BUILD, WEB, group_by_folder, mathjax, read_for_display, relink
+from utils.support.colours import FACE, LETTERS, LIGHT, MONOSPACE, SMALL
 
 NAME = "anatomy-of-a-transformer-encoder"
 XHTML, OPF = "http://www.w3.org/1999/xhtml", "http://www.idpf.org/2007/opf"
@@ -147,10 +148,18 @@ def run_sphinx(source: Path, work: Path) -> Path:
         shutil.rmtree(work / folder, ignore_errors=True)
     settings = Path(shutil.copytree(WEB / "book", work / "settings"))
     shutil.copy(FONT, settings / "static")
+    style = settings / "static" / "book.css"
+    style.write_text(fill_in_values(style.read_text("utf-8")), "utf-8")
     command = [sys.executable, "-m", "sphinx", "-q", "-E", "-b", "epub", "-c", str(settings)]
     command += ["-d", str(work / "doctrees"), str(source), str(work / "epub")]
     subprocess.run(command, check=True, cwd=ROOT)
     return work / "epub"
+
+
+def fill_in_values(sheet: str) -> str:
+    """Return a style sheet with the values of the colour table, because reading devices may know no CSS variables."""
+    values = LIGHT | {"face": FACE, "monospace": MONOSPACE, "small": f"{SMALL / LETTERS:.2f}em"}
+    return re.sub(r"var\(--(\w+)\)", lambda variable: values[variable[1]], sheet)
 
 
 def repack_epub(pages: Path, target: Path) -> Path:

@@ -16,7 +16,7 @@ from traitlets.config import Config
 from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
 from publish.teaching import notes, questions, sessions
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
-from utils.support.colours import css
+from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
@@ -131,7 +131,7 @@ def write_deck(notebook, folder: Path, name: str, copy: Path) -> Path:
     for file in (mathjax(), WEB / "static" / "views.js", *(WEB / "slides").glob("slides.*")):
         shutil.copy(file, folder)
     style = folder / "slides.css"
-    style.write_text(css(dark=None) + style.read_text("utf-8"), "utf-8")  # slides are light
+    style.write_text(fill_in(style.read_text("utf-8")), "utf-8")  # slides are light
     target = folder / f"{name}.html"
     target.write_text(page, "utf-8")
     return target

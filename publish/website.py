@@ -33,6 +33,7 @@ from publish.notebooks import (
     save,
 )
 from publish.screenshots import FRAME, PNG, add_screenshots
+from utils.support.colours import fill_in
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
 MISCONCEPTIONS = BUILD / "misconceptions.md"  # written by tests.exercises.misconceptions
@@ -313,6 +314,8 @@ def build(
             page = page.replace(old, new)
         path.write_text(page, "utf-8")
     shutil.copytree(work / "source" / "_static", work / "html" / "_static", dirs_exist_ok=True)
+    style = work / "html" / "_static" / "site.css"
+    style.write_text(fill_in(style.read_text("utf-8")), "utf-8")
     if explorer:
         shutil.copytree(explorer, work / "html", dirs_exist_ok=True)
     site.mkdir(parents=True, exist_ok=True)

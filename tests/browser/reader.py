@@ -8,7 +8,10 @@ import math
 import torch
 from playwright.sync_api import expect
 
+from utils.support.colours import DARK
+
 DRAWN = 1e-4  # numbers are drawn to four digits
+DARK_GROUND = f"rgb{tuple(bytes.fromhex(DARK['paper'][1:]))}"
 CELLS = "#vis > svg > g:has(> rect.attn_background)"  # of the model view
 TILES = "#vis > svg > g:last-child > rect"  # of the head view
 # the share of a canvas that is not white

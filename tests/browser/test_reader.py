@@ -7,7 +7,7 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import reader
-from tests.browser.reader import CELLS, let_fit, open_saved
+from tests.browser.reader import CELLS, DARK_GROUND, let_fit, open_saved
 from views import head_view, model_view
 
 MINUS = "\N{MINUS SIGN}"
@@ -266,7 +266,7 @@ def test_a_picture_of_what_is_shown_is_saved(page, draw, pair, tmp_path, name, f
     assert page.locator("line").count() == count
     texts = page.locator("text").all_text_contents()
     assert name == "model" or set(pair.tokens) <= set(texts)
-    assert page.locator("svg").evaluate("(e) => getComputedStyle(e).backgroundColor") == "rgb(0, 0, 0)"
+    assert page.locator("svg").evaluate("(e) => getComputedStyle(e).backgroundColor") == DARK_GROUND
     assert "13 tokens" in page.locator("title").text_content()
     caption = " ".join(page.locator("text.caption").all_text_contents())
     for words in ("13 tokens, “[CLS] i called ian .", "weights below 0.10 hidden", STATES[name]):
@@ -529,12 +529,12 @@ def test_saved_page_follows_the_system_theme(page, draw, pair, tmp_path, name):
     assert page.locator("html").evaluate(ground) == "rgb(255, 255, 255)"
     page.emulate_media(color_scheme="dark")
     page.locator("html.dark").wait_for()
-    assert page.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
+    assert page.locator("html").evaluate(ground) == DARK_GROUND
     fills = page.locator("svg text:not(.tile)").evaluate_all("(all) => all.map((e) => getComputedStyle(e).fill)")
     assert all(sum(map(int, re.findall(r"\d+", fill))) > 450 for fill in fills)
     if name != "model":
         page.locator("#layer").select_option("5")
-    assert page.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
+    assert page.locator("html").evaluate(ground) == DARK_GROUND
 
 
 def test_view_in_page_follows_its_text_colour(page, draw, tmp_path):
@@ -555,7 +555,7 @@ def test_a_view_has_the_dark_ground_of_the_page_around_it(page, draw, tmp_path):
     ground = "(e) => getComputedStyle(e).backgroundColor"
     cell = follows.locator(".attn_background").first.evaluate("(e) => getComputedStyle(e).fill")
     assert follows.locator("html").evaluate(ground) == cell == "rgb(17, 17, 17)"
-    assert stays.locator("html").evaluate(ground) == "rgb(0, 0, 0)"
+    assert stays.locator("html").evaluate(ground) == DARK_GROUND
 
 
 def test_title_and_heading_describe_the_view(page, draw, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.browser import reader
+from tests.browser.reader import DARK_GROUND
 from tests.families import FAMILIES, byte_level, sharp_model
 from views import head_view, model_view, neuron_view, sentence_view, why_near
 
@@ -47,7 +48,7 @@ def test_view_is_not_cropped_and_has_contrast(page, draw, tmp_path, name, displa
     if name == "model":
         page.locator(CELL).first.click(position={"x": 10, "y": 10})
     background = page.locator("html").evaluate("(e) => getComputedStyle(e).backgroundColor")
-    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(0, 0, 0)"}[display_mode]
+    assert background == {"light": "rgb(255, 255, 255)", "dark": DARK_GROUND}[display_mode]
     fills = page.locator("svg text:not(.tile)").evaluate_all(
         "(elements) => elements.map((e) => getComputedStyle(e).fill)"
     )

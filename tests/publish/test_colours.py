@@ -1,4 +1,4 @@
-"""All colours come from one table, and colours that must differ do so for every type of colour vision."""
+"""All colours and letters come from one table, and colours that must differ do so for every type of colour vision."""
 
 import json
 import re
@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 from tests.helpers import ROOT, project_paths
-from utils.support.colours import DARK, FACE, HEADS, LETTERS, LIGHT, MONOSPACE, ROLES, SCALES, TINTS
+from utils.support.colours import (
+    DARK,
+    FACE,
+    HEADS,
+    LETTERS,
+    LIGHT,
+    MONOSPACE,
+    ROLES,
+    SCALES,
+    SMALL,
+    TINTS,
+    TITLE,
+    WIDTH,
+)
 
 THEMES = {"light": LIGHT, "dark": DARK}
 TABLE = {*LIGHT.values(), *DARK.values(), *TINTS.values(), *HEADS["light"], *HEADS["dark"]}
@@ -46,6 +59,25 @@ def test_code_and_styles_use_no_literal_colours(path):
     assert found_in((ROOT / path).read_text("utf-8"), {"#ffffff"}) == []
 
 
+# A typeface, a size of letters, or a ground that bypasses the table; book.css names the files of its fonts
+LITERAL = re.compile(
+    r"""font-family: ?(?!var\(|"\w+"; src)[\w"'-]+|-font:(?! var\()[^;]*|font(?:-size)?: ?[\d.]+px"""
+    r"""|background(?:-color)?: ?[^;]*\b(?:black|white)\b"""
+)
+OTHER_SIZES = {
+    "publish/web/slides/slides.css",
+    "publish/book.py",
+}  # seen from the back row; the number of a printed page
+
+
+@pytest.mark.parametrize("path", project_files(*STYLED), ids=str)
+def test_code_and_styles_use_no_literal_letters_or_grounds(path):
+    text = (ROOT / path).read_text("utf-8").partition("@media print")[0]  # paper has sizes of its own
+    text = re.sub(r"^\.on-slide .*", "", text, flags=re.MULTILINE)
+    found = LITERAL.findall(text)
+    assert [one for one in found if not (str(path) in OTHER_SIZES and one.startswith("font-size"))] == []
+
+
 @pytest.mark.parametrize("path", project_files(".ipynb"), ids=str)
 def test_notebook_cells_use_colour_roles(path):
     cells = json.loads((ROOT / path).read_text("utf-8"))["cells"]
@@ -59,8 +91,9 @@ def test_drawings_use_the_colours_and_fonts_of_the_table(path):
     assert found_in(text, TABLE | GREYS) == []
     faces = set(re.findall(r'font-family="([^"]*)"', text))
     assert faces <= {FACE.replace('"', "'"), MONOSPACE.replace('"', "'")}
-    if path.name != "07_attention_views.svg":  # three small views with the font sizes of views
-        assert set(re.findall(r'font-size="([^"]*)"', text)) <= {"12", str(LETTERS), "16"}
+    assert re.match(rf'<svg [^>]*viewBox="-?\d+ 0 {WIDTH} (\d+)" width="{WIDTH}" height="\1"', text)
+    if path.name != "07_attention_views.svg":  # three small views, a third of their size
+        assert set(re.findall(r'font-size="([^"]*)"', text)) <= {str(SMALL), str(LETTERS), str(TITLE)}
 
 
 RECT = re.compile(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"[^>]* fill="(#\w+)"')

@@ -1,16 +1,17 @@
-"""The one table of colours and fonts for all pictures, light and dark.
+"""The one table of colours, letters and width for all pictures, light and dark.
 
-`plots.set_style` registers them with matplotlib (`color="ours"`, `cmap="weights"`); views, figures, explorer and slides
-use them as CSS variables from `css`; a test (tests/publish/test_colours.py) checks the drawings in notebooks/images and
-exercises against this table.
+`plots.set_style` registers them with matplotlib (`color="ours"`, `cmap="weights"`); views, figures, explorer, site,
+slides and book use them as CSS variables from `css` and `fill_in`; a test (tests/publish/test_colours.py) checks the
+drawings in notebooks/images and exercises against this table.
 
 Roles that appear in one picture differ in hue, in lightness when printed in grey, and for readers who cannot tell red
 from green (the same test). A form, a sign or a label repeats what a colour means.
 """
 
 FACE = '"DejaVu Sans", Verdana, sans-serif'  # matplotlib's default, and its twin where it is not installed
-LETTERS = 14  # pixels
 MONOSPACE = '"DejaVu Sans Mono", Menlo, monospace'
+TITLE, LETTERS, SMALL = 16, 14, 13  # pixels: a title, text, and numbers, notes and what was drawn
+WIDTH = 860  # pixels of every picture, and of a page's text
 
 # on white and on a dark ground: each is legible as text
 LIGHT = {
@@ -97,9 +98,15 @@ HEADS = {
 def css(dark: str | None = ":root.dark") -> str:
     """Return the table as CSS variables, such as `--query` and `--scale-above`; `dark` selects a dark page's root."""
     fixed = {name: f"var(--{hue})" for name, hue in ROLES.items()}
-    fixed |= {"face": FACE, "monospace": MONOSPACE, "letters": f"{LETTERS}px"}
+    sizes = {"title": TITLE, "letters": LETTERS, "small": SMALL, "width": WIDTH}
+    fixed |= {"face": FACE, "monospace": MONOSPACE} | {name: f"{pixels}px" for name, pixels in sizes.items()}
     light = f":root {{ {variables('light')} {declared(fixed)} }}\n"
     return light + (f"{dark} {{ {variables('dark')} }}\n" if dark else "")
+
+
+def fill_in(sheet: str) -> str:
+    """Return a style sheet with the table before it, and the dark theme in place of each `--dark-theme;`."""
+    return css(dark=None) + sheet.replace("--dark-theme;", variables("dark"))
 
 
 def variables(theme: str) -> str:

@@ -86,7 +86,7 @@ const ringNames = marked.map((cosine) => write("", "var(--soft)")), limit = Math
 const numbers = Array.from({ length: limit + 60 }, () => write("", "var(--query)"));
 const labels = [...nearest.map(() => write("", "var(--average)")), write("start"), write("query", "var(--query)")];
 const pointedAt = write("");
-add(left, "p", { style: "margin: 4px 0 0; font-size: 13px; color: var(--soft)" },
+add(left, "p", { style: "margin: 4px 0 0; font-size: var(--small); color: var(--soft)" },
   "The distance from the query is exact: 1 − cosine. The order around it is only the order in which the texts lie around " +
   "the query in a plane (PCA).");
 

@@ -17,12 +17,12 @@ add(document.head, "style", {}, `
   .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
   .letter, .cut, .rest, .head { position: sticky; top: 0; } /* above the tries that scroll */
   .head { margin-right: -17em; background: var(--ground, var(--paper)); }
-  .letter { position: sticky; min-width: 24px; min-height: 0; padding: 0; border: 0; background: none; line-height: 26px; text-align: center; font-size: 17px; }
+  .letter { position: sticky; min-width: 24px; min-height: 0; padding: 0; border: 0; background: none; line-height: 26px; text-align: center; font-size: var(--title); }
   .cut { margin: 0 1px; border: 2px solid var(--average); border-radius: 5px; }
   .rest { margin: 0 1px; border: 2px dotted var(--line); border-radius: 5px; }
   .try { height: 9px; transform-origin: left; margin: 3px 1px; border: 1.5px solid var(--below); border-radius: 5px; }
   .found.try { background: var(--average); border-color: var(--average); }
-  .tried { width: 0; padding-left: 6px; line-height: 18px; font-size: 13px; white-space: nowrap; color: var(--soft); }
+  .tried { width: 0; padding-left: 6px; line-height: 18px; font-size: var(--small); white-space: nowrap; color: var(--soft); }
   .found.tried { color: var(--average); font-weight: bold; }
   .last.tried { color: inherit; }
   .gap { position: sticky; top: 0; width: 24px; min-width: 24px; height: 28px; min-height: 0; margin-left: -12px; padding: 0;

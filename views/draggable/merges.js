@@ -19,13 +19,13 @@ add(document.head, "style", {}, `
   .words .piece, .kept .piece { margin-right: 3px; }
   .piece.new { border-color: var(--average); color: var(--average); font-weight: bold; }
   .piece.next { border: 2px solid var(--mark); padding: 0 5px; line-height: 20px; }
-  h2 { margin: 6px 0; font-size: 14px; }
+  h2 { margin: 6px 0; font-size: var(--letters); }
   tbody tr:first-child > * { font-weight: bold; }
   .bar.first { background: var(--mark); }
   .pairs { min-height: 190px; }
   .kept { min-height: 56px; max-height: 112px; line-height: 28px; overflow-y: auto; } /* four lines */
   .kept .piece { margin-bottom: 0; vertical-align: middle; }
-  .characters { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
+  .characters { color: var(--soft); font-size: var(--small); overflow-wrap: anywhere; }
 `);
 
 typed(figure, "Your texts", data.text, { rows: 2, most: data.most }, begin);

@@ -29,7 +29,7 @@ const cells = table(figure, ["token", "logit", "the model's share", "share now",
 const all = figure.querySelector("table"), limit = all.querySelectorAll("thead > tr > *")[4];
 limit.style.textAlign = "right";
 add(document.head, "style", {}, `
-  @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: 13px; }
+  @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: var(--small); }
     tbody th:first-child { white-space: nowrap; } }
 `);
 all.style.width = "100%";

@@ -22,7 +22,7 @@ add(document.head, "style", {}, `
     color: inherit; background: linear-gradient(var(--line) 0 0) center / 100% 1px no-repeat; }
   .strip ::-webkit-slider-thumb { appearance: none; ${pin} }
   .strip ::-moz-range-thumb { ${pin} }
-  .cells { grid-column: 2; display: flex; text-align: center; font-size: 14px; }
+  .cells { grid-column: 2; display: flex; text-align: center; font-size: var(--letters); }
   .cells span { flex: 1; min-width: 0; margin-right: -1px; border: 1px solid var(--line); padding: 2px 0; }
   .cells b { display: block; font-weight: inherit; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
   svg path:not(.dot), text { pointer-events: none; text-anchor: middle; }
@@ -59,7 +59,7 @@ slider(controls, "angle per position ", { min: 0, max: pairs - 1, value: data.pa
   angle = base ** (-pair / pairs);
   return `${each()} (pair ${pair})`;
 } }, () => draw());
-const written = add(figure, "p", { style: "margin: 0; font-size: 18px" });
+const written = add(figure, "p", { style: "margin: 0; font-size: var(--title)" });
 const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--average)"].map((colour) =>
   add(written, "b", { style: `color: ${colour}` }));
 asks.after(" · ");

@@ -34,22 +34,22 @@ add(document.head, "style", {}, `
   .still .swapped { display: none; }
   .still .map select { appearance: none; border: 0; padding: 0; font-weight: bold; }
   .sentence .swapped { stroke: var(--soft); stroke-width: 1.5px; stroke-dasharray: 3 3; }
-  .sentence .number { fill: var(--soft); font-size: 13px; font-variant-numeric: tabular-nums; }
+  .sentence :is(.number, .label) { font-size: var(--small); font-variant-numeric: tabular-nums; }
+  .sentence .number { fill: var(--soft); }
   .word.most .number { fill: var(--key); font-weight: bold; }
   .word.asks .number { fill: var(--query); font-weight: bold; }
   .part { fill: color-mix(in srgb, var(--key) 38%, var(--ground, var(--paper))); }
   .part.most { fill: var(--key); }
   .part.asks { fill: color-mix(in srgb, var(--query) 45%, var(--ground, var(--paper))); }
-  .sentence .label { font-size: 13px; }
   .sentence .label.most { fill: var(--ground, var(--paper)); font-weight: bold; }
   .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 16px; }
-  .below > #say { flex: 1 1 300px; margin: 0; font-size: 17px; min-height: 5.8em; }
+  .below > #say { flex: 1 1 300px; margin: 0; font-size: var(--title); min-height: 5.8em; }
   .map { flex: 0 1 auto; min-width: min(100%, 300px); max-width: 100%; }
   .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
   .map > label:hover { background: none; }
   .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
   .heads { display: grid; grid-template-columns: auto repeat(${heads}, 24px); gap: 2px; width: max-content; padding: 5px;
-    font-size: 12px; line-height: 1; text-align: center; align-items: center; color: var(--soft); }
+    font-size: var(--small); line-height: 1; text-align: center; align-items: center; color: var(--soft); }
   .heads .side { padding-right: 4px; text-align: right; }
   .heads .cell { width: 24px; height: 24px; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
     cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
@@ -103,7 +103,7 @@ const isNear = (i) => i > 0 && (/^(##.*|[.,;:!?)%\u2019\u2026'-]+)$/.test(texts[
 
 // Where everything is: on one line if the sentence fits, and in a column if not.
 let place = null;
-const widthNow = () => Math.max(300, Math.min(860, figure.clientWidth));
+const widthNow = () => Math.max(300, figure.clientWidth);
 function measure() {
   const width = widthNow();
   const lengths = (size) => words.map(({ name }, i) => {

@@ -22,9 +22,9 @@ const state = { name: 0, at: Math.min(1, position.length - 1), kind: 0, chosen: 
 Object.assign(state, { gamma: 1, beta: 0, trained: false });
 vector = [...word[0]];
 add(document.head, "style", {}, `
-  .written { display: flex; height: 18px; font-size: 12px; text-align: center; font-variant-numeric: tabular-nums; }
+  .written { display: flex; height: 18px; font-size: var(--small); text-align: center; font-variant-numeric: tabular-nums; }
   .written span { flex: 1; min-width: 0; }
-  @media (max-width: 500px) { .written { font-size: 11px; letter-spacing: -0.03em; } }
+  @media (max-width: 500px) { .written { font-size: var(--small); letter-spacing: -0.03em; } }
   .written .marked { font-weight: bold; text-decoration: underline 2px var(--mark); text-underline-offset: 3px; }
 `);
 
@@ -44,7 +44,7 @@ function strip(title, most, tall, picked = choose) {
   const bars = ["above", "below"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
   const end = add(drawn, "div", { style: "flex: 0 0 5em; text-align: right; line-height: 1.2" });
   const number = add(end, "div", { class: "chosen" });
-  const scaled = add(end, "div", { style: "font-size: 12px; color: var(--soft)" });
+  const scaled = add(end, "div", { style: "font-size: var(--small); color: var(--soft)" });
   pick(svg, picked);
   return {
     side, svg,
@@ -146,7 +146,7 @@ const value = slider(add(one, "div"), "in the word ", {
 }, (number) => { vector[state.chosen] = number; draw(changed); });
 [chooser, value].forEach((input) => { input.style = "width: 100px"; });
 const curve = add(below, "div", { style: "padding-right: 5em" });
-const caption = add(curve, "div", { style: "font-size: 13px; color: var(--soft)" });
+const caption = add(curve, "div", { style: "font-size: var(--small); color: var(--soft)" });
 const wave = add(curve, "svg", {
   viewBox: `-0.5 -1.1 ${position.length} 2.2`, preserveAspectRatio: "none", role: "img",
   style: "width: 100%; height: 70px; overflow: hidden; background: var(--faint)",
