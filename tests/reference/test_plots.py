@@ -5,8 +5,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from matplotlib.text import Text
 
-from utils.support.plots import bars, curves, heatmap
+from utils.support.colours import SMALL, WIDTH
+from utils.support.plots import PIXEL, arrows, bars, boxes, curves, dots, heatmap, histogram, panels, points, set_style
 
 WORDS = ["time", "flies"]
 
@@ -17,6 +19,7 @@ def shown(monkeypatch) -> list:
     figures = []
     monkeypatch.setattr(plt, "show", lambda: figures.append(plt.gcf()))
     with mpl.rc_context({"backend": "agg"}):
+        set_style()
         yield figures
         plt.close("all")
 
@@ -33,7 +36,120 @@ def draw_bars(**options):
     bars({"exact": 120.0, "HNSW": 3.0}, **options)
 
 
-@pytest.mark.parametrize("draw", [draw_heatmap, draw_curves, draw_bars])
+def draw_dots(**options):
+    dots({"ours": [0.5, 0.75], "theirs": [[0.25, 0.5], [1.0, 0.0]]}, WORDS, digits=".2f", **options)
+
+
+def draw_points(**options):
+    points({"text": [[1, 2], [3, 5]], "padding": [[4, 4]]}, marks={"mean": (2, 3.5)}, **options)
+
+
+def draw_arrows(**options):
+    arrows({"query": [3, 4], "key": torch.tensor([-1.0, 2.0])}, **options)
+
+
+def draw_histogram(**options):
+    histogram({"here": [1, 1, 2], "there": [0, 1, 1]}, bins=[0, 1, 2, 3], limit=1, **options)
+
+
+def draw_boxes(**options):
+    boxes(
+        [["he", "ran"], ["she"]], {"pale blue": [(1, 0)]}, names={"pale blue": "right"}, below={(1, 0): "he"}, **options
+    )
+
+
+DRAWN = [draw_heatmap, draw_curves, draw_bars, draw_dots, draw_points, draw_arrows, draw_histogram, draw_boxes]
+
+
+@pytest.mark.parametrize("draw", DRAWN)
+def test_figures_are_as_wide_as_the_page_and_legible(draw, shown):
+    draw(title="T", note="layer 5 $ of $ 6")
+    [figure] = shown
+    figure.draw_without_rendering()
+    assert figure.get_tightbbox().padded(0.1).width * figure.dpi == pytest.approx(WIDTH, abs=1)
+    assert figure.get_supxlabel() == r"layer 5 \$ of \$ 6"
+    assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= SMALL * PIXEL
+
+
+def test_panels_share_one_title(shown):
+    left, right = panels(2, title="Two", note="of 6 layers", share=True)
+    draw_curves(ax=left, title="one")
+    draw_bars(ax=right)
+    assert (left.figure.get_suptitle(), left.get_title()) == ("Two", "one")
+    assert left.get_shared_y_axes().joined(left, right)
+    assert shown == []
+
+
+def test_curves_draw_intervals_levels_and_marks(shown):
+    ends = {"train": ([2, 1, 0], [4, 3, 2])}
+    draw_curves(x=["a", "b", "c"], intervals=ends, digits=".1f", levels={"chance": 2.5}, marks={"here": (1, 2)})
+    ax = shown[0].axes[0]
+    assert [path.vertices.tolist() for path in ax.collections[0].get_paths()][1] == [[1, 1], [1, 3]]
+    assert list(ax.lines[2].get_ydata()) == [2.5, 2.5]
+    assert [text.get_text() for text in ax.texts] == ["3.0", "2.0", "1.0", "3.0", "2.5", "2.6", "here"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c"]
+
+
+def test_dots_show_each_number_and_the_mean_of_several(shown):
+    draw_dots(intervals={"ours": [(0.4, 0.6), (0.7, 0.9)]}, limit=0.5)
+    ax = shown[0].axes[0]
+    assert [text.get_text() for text in ax.texts] == ["0.50", "0.75", "0.38", "0.50"]
+    drawn = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "."]
+    assert drawn == [[0.25, 0.5], [1, 0]]
+    assert list(ax.lines[0].get_xdata()) == [0.4, 0.6]
+    assert list(ax.lines[-1].get_xdata()) == [0.5, 0.5]
+
+
+def test_joined_dots_are_connected(shown):
+    dots({"before": [1, 5], "after": [3, 4]}, WORDS, joined=True)
+    [lines] = shown[0].axes[0].collections
+    assert [path.vertices.tolist() for path in lines.get_paths()] == [[[1, 0], [3, 0]], [[4, 1], [5, 1]]]
+
+
+def test_points_and_arrows_end_where_their_numbers_say(shown):
+    draw_points()
+    draw_arrows()
+    groups, plane = (figure.axes[0] for figure in shown)
+    assert [group.get_offsets().tolist() for group in groups.collections] == [[[1, 2], [3, 5]], [[4, 4]]]
+    assert [text.xy for text in groups.texts] == [(2, 3.5)]
+    assert [tuple(text.xy) for text in plane.texts if not text.get_text()] == [(3, 4), (-1, 2)]
+    assert plane.get_aspect() == 1
+
+
+def test_histogram_counts_and_names_means(shown):
+    draw_histogram()
+    ax = shown[0].axes[0]
+    assert [bar.get_height() for bar in ax.patches] == [0, 2, 1, 1, 2, 0]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["here: mean 1.33", "there: mean 0.67"]
+
+
+def test_boxes_hold_their_tokens(shown):
+    draw_boxes(framed=[(0, 1)])
+    ax = shown[0].axes[0]
+    assert [text.get_text() for text in ax.texts] == ["he", "ran", "she", "he"]
+    thick = [patch.get_xy() for patch in ax.patches if patch.get_linewidth() > 2]
+    filled = [patch.get_xy() for patch in ax.patches if patch.get_facecolor()[:3] != (1, 1, 1) and patch.get_fill()]
+    assert (thick, filled) == ([(1, 0)], [(0, 1.7)])
+
+
+def test_bars_write_values_and_intervals(shown):
+    bars({"exact": 0.5, "HNSW": -0.25}, intervals=[(0.4, 0.6), (-0.3, -0.2)], digits=".0%", signed=True)
+    ax = shown[0].axes[0]
+    assert [text.get_text() for text in ax.texts] == ["50%", "-25%"]
+    ends = [path.vertices[:, 0].tolist() for path in ax.collections[0].get_paths()]
+    assert ends == [pytest.approx([0.4, 0.6]), pytest.approx([-0.3, -0.2])]
+    assert len({bar.get_facecolor() for bar in ax.patches}) == 2
+
+
+def test_heatmap_frames_and_writes_large_values(shown):
+    heatmap([[0.05, 0.9], [0.2, 0.0]], annotate=0.1, frames=[(0, 1, 2, 1)])
+    ax = shown[0].axes[0]
+    assert [text.get_text() for text in ax.texts] == ["0.90", "0.20"]
+    [frame] = [patch for patch in ax.patches if not patch.get_fill()]
+    assert frame.get_bbox().bounds == (0.5, -0.5, 1, 2)
+
+
+@pytest.mark.parametrize("draw", DRAWN[:-1])
 def test_only_own_figures_are_shown(draw, shown):
     draw(title="T", xlabel="X", ylabel="Y")
     ax = shown[0].axes[0]
@@ -83,8 +199,8 @@ def test_heatmap_values_contrast_with_their_colour(shown):
     heatmap([[0.0, 1.0], [float("nan"), 0.2]], WORDS, WORDS, annotate=True)
     texts = {text.get_position(): text for text in shown[0].axes[0].texts}
     assert texts[1, 0].get_text() == "1.00"
-    assert texts[0, 0].get_color() == texts[1, 1].get_color() == "white", "on dark squares"
-    assert texts[1, 0].get_color() == "black", "on a light square"
+    assert texts[1, 0].get_color() == "white", "on a dark square"
+    assert texts[0, 0].get_color() == texts[1, 1].get_color() == "black", "on light squares"
 
 
 def test_curves_are_named_and_counted_from_zero(shown):

@@ -1,7 +1,14 @@
-"""Figures that several notebooks share: each labels its axes, shows itself and returns None."""
+"""Figures of the notebooks, one call each, with the letters, colours and width of the colour table.
 
-from collections.abc import Mapping, Sequence
+`title` states what a reader sees; `note`, small and grey below, what was drawn. A function draws into `ax`, one of
+`panels`, or makes a figure as wide as the page and shows it; it returns None.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import cycle
+from textwrap import fill
+from typing import TypedDict, Unpack
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,10 +16,14 @@ import torch
 from matplotlib import colormaps, cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, get_named_colors_mapping
+from matplotlib.patches import Patch, Rectangle
 
-from utils.support.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, TINTS
+from utils.support.colours import FACE, HEADS, LETTERS, LIGHT, ROLES, SCALES, SMALL, TINTS, TITLE, WIDTH
 
 MARKERS = ("o", "s", "^", "D", "v", "P")  # so that lines also differ in shape
+PIXEL = 10 / LETTERS  # in points
+PAGE = WIDTH * PIXEL / 72 - 0.2  # inches; Jupyter adds 0.1 on each side
+DASHED = {"color": "black", "linestyle": "--", "linewidth": 1}
 
 
 def set_style() -> None:
@@ -21,7 +32,7 @@ def set_style() -> None:
     The set-up cell of a notebook calls it. cmap="weights" goes from white to blue, "others" from white to orange;
     "signed" is blue above zero and orange below; "heads" has one colour per head.
     """
-    named = {role: LIGHT[hue] for role, hue in ROLES.items()} | {"mark": LIGHT["mark"]}
+    named = {role: LIGHT[hue] for role, hue in ROLES.items()} | {"mark": LIGHT["mark"], "soft": LIGHT["soft"]}
     above, below = SCALES["light"]["above"], SCALES["light"]["below"]
     named |= {f"pale {hue}": tint for hue, tint in TINTS.items()} | {"light blue": above[2], "light orange": below[2]}
     get_named_colors_mapping().update(named)
@@ -31,19 +42,329 @@ def set_style() -> None:
     if "heads" not in colormaps:
         colormaps.register(ListedColormap(HEADS["light"], "heads"))
     order = [named[role] for role in ("ours", "other", "third", "average", "query", "value")]
-    points = 10
     plt.rcParams.update(
         {
             "font.family": FACE.split('"')[1],
-            "font.size": points,
-            "figure.dpi": 72 * LETTERS / points,
+            "font.size": LETTERS * PIXEL,
+            "axes.titlesize": TITLE * PIXEL,
+            "figure.titlesize": TITLE * PIXEL,
+            "figure.figsize": (PAGE, 3.6),
+            "figure.dpi": 72 / PIXEL,
             "figure.constrained_layout.use": True,
             "axes.prop_cycle": cycler(color=order),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "image.cmap": "weights",
+            "legend.frameon": False,
         }
     )
+
+
+class Frame(TypedDict, total=False):
+    """What every figure takes; `height` is in inches, and only for a figure of its own."""
+
+    ax: Axes
+    height: float
+    title: str
+    note: str
+    xlabel: str
+    ylabel: str
+
+
+def panels(
+    count: int = 1,
+    *,
+    height: float = 3.6,
+    title: str = "",
+    note: str = "",
+    share: bool = False,
+    widths: Sequence[float] | None = None,
+) -> list[Axes]:
+    """Return axes side by side in a figure as wide as the page, to draw into before `plt.show()`.
+
+    `title` and `note` belong to all panels. `share` gives them one y axis; `widths` are their relative widths.
+    """
+    figure, [axes] = plt.subplots(
+        1, count, figsize=(PAGE, height), squeeze=False, sharey=share, width_ratios=widths, layout="compressed"
+    )
+    page = Rectangle((0, 0), 1, 1, transform=figure.transFigure, fill=False, linewidth=0)
+    figure.add_artist(page)  # without it, Jupyter crops the figure, and pictures differ in width
+    if title:
+        figure.suptitle(fill(plain(title), 80), weight="bold")
+    if note:
+        figure.supxlabel(fill(plain(note), 110), fontsize=SMALL * PIXEL, color=LIGHT["soft"])
+    return list(axes)
+
+
+@contextmanager
+def axes_of(frame: Frame, height: float) -> Iterator[Axes]:
+    """Yield the given axes, or those of a new figure of this height; then label them, and show the new figure."""
+    if unknown := sorted(frame.keys() - Frame.__annotations__.keys()):
+        raise TypeError(f"unexpected keyword argument '{unknown[0]}': use one of {', '.join(Frame.__annotations__)}")
+    given = frame.get("ax")
+    note = {"note": frame["note"]} if "note" in frame else {}
+    ax = given or panels(height=frame.get("height", height), **note)[0]
+    yield ax
+    ax.set(**{name: plain(frame[name]) for name in ("xlabel", "ylabel") if name in frame})
+    if "title" in frame:
+        size, weight = (LETTERS, "normal") if given else (TITLE, "bold")
+        ax.set_title(fill(plain(frame["title"]), 80), fontsize=size * PIXEL, weight=weight)
+    if given is None:
+        plt.show()
+
+
+def heatmap(
+    values,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    colorbar: str = "",
+    annotate: bool | float = False,
+    limits: tuple[float, float] | None = None,
+    signed: bool = False,
+    frames: Sequence[tuple[float, float, float, float]] = (),
+    **frame: Unpack[Frame],
+) -> None:
+    """Draw a matrix (R, C) as coloured squares, one label per row and column, or numbers; nan is left empty.
+
+    `colorbar` draws a colour bar with this label; `annotate` writes each value, or those of at least this size;
+    `limits` are the ends of the colour scale; `signed` makes values above zero blue and those below orange; `frames`
+    are (row, column, rows, columns). ValueError if the labels do not fit.
+    """
+    values = to_numpy(values)
+    R, C = values.shape
+    if (len(rows or range(R)), len(columns or range(C))) != (R, C):
+        given = f"there are {len(rows or range(R))} rows, {len(columns or range(C))} columns"
+        raise ValueError(f"values have the shape {values.shape}, but {given}")
+    with axes_of(frame, 1.6 + 0.32 * R) as ax:
+        largest = np.nanmax(np.abs(values)) if signed else None
+        lowest, highest = limits or ((-largest, largest) if largest else (None, None))
+        image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap="signed" if largest else None)
+        if columns:
+            turn = 45 if max(map(len, columns)) > 2 else 0
+            ax.set_xticks(range(C), map(plain, columns), rotation=90 if turn and C > 12 else turn)
+        if rows:
+            ax.set_yticks(range(R), map(plain, rows))
+        if "ax" not in frame and 0.5 * C < PAGE - 2:
+            ax.set_box_aspect(0.64 * R / C)  # squares of equal size in all figures
+        if colorbar:
+            ax.figure.colorbar(image, ax=ax, label=plain(colorbar))
+        for (row, column), value in np.ndenumerate(values):
+            if annotate and (annotate is True or value >= annotate):
+                color = "black" if np.dot(image.to_rgba(value)[:3], (0.3, 0.6, 0.1)) > 0.5 else "white"
+                written = {"ha": "center", "va": "center", "color": color, "fontsize": SMALL * PIXEL}
+                ax.text(column, row, f"{value:.2f}", **written)
+        for row, column, height, width in frames:
+            ax.add_patch(Rectangle((column - 0.5, row - 0.5), width, height, fill=False, linewidth=2.5))
+
+
+def curves(
+    lines: Mapping[str, Sequence],
+    *,
+    x=None,
+    intervals: Mapping[str, tuple[Sequence, Sequence]] | None = None,
+    digits: str = "",
+    levels: Mapping[str, float] | None = None,
+    marks: Mapping[str, tuple[float, float]] | None = None,
+    marker: str | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+    limits: tuple[float, float] | None = None,
+    **frame: Unpack[Frame],
+) -> None:
+    """Draw named curves over x (numbers or names; 0, 1, 2 … by default), with a legend.
+
+    `intervals` are the lower and upper ends at each point; `digits`, such as ".2f", writes each value; `levels` are
+    dashed horizontal lines, and `marks` points, with a name. Each curve has its own marker, unless `marker` sets one
+    for all ("" for none). `log_x` and `log_y` make an axis logarithmic; `limits` are the ends of the y axis.
+    """
+    with axes_of(frame, 3.6) as ax:
+        named = x is not None and isinstance(next(iter(x)), str)
+        for (name, values), form in zip(lines.items(), cycle(MARKERS), strict=False):
+            positions, heights = range(len(values)) if x is None or named else to_numpy(x), to_numpy(values)
+            form = form if marker is None else marker
+            [line] = ax.plot(positions, heights, marker=form, label=plain(name))
+            if name in (intervals or {}):
+                ax.vlines(positions, *map(to_numpy, intervals[name]), color=line.get_color(), linewidth=1.5)
+            for place, height in zip(positions, heights, strict=True) if digits else ():
+                write(ax, f"{height:{digits}}", (place, height), (0, 7), color=line.get_color())
+        for (name, height), style in zip((levels or {}).items(), cycle(("--", ":"))):
+            ax.axhline(height, **DASHED | {"linestyle": style}, label=plain(name))
+        for name, place in (marks or {}).items():
+            write(ax, name, place, (0, 9))
+        ax.set(**{"xscale": "log"} if log_x else {}, **{"yscale": "log"} if log_y else {})
+        if named:
+            ax.set_xticks(range(len(x)), map(plain, x))
+        if limits:
+            ax.set_ylim(*limits)
+        ax.legend()
+
+
+def bars(
+    values: Mapping[str, float],
+    *,
+    intervals: Sequence[tuple[float, float]] | None = None,
+    digits: str = "",
+    signed: bool = False,
+    colors: Sequence[str] | None = None,
+    log_x: bool = False,
+    limit: float | None = None,
+    **frame: Unpack[Frame],
+) -> None:
+    """Draw one horizontal bar per name, from top to bottom, with its `intervals`.
+
+    `digits`, such as ".2f", writes each value; `signed` makes bars above zero blue and those below orange; `log_x`
+    makes x logarithmic; `limit` is a dashed line.
+    """
+    numbers = list(map(float, values.values()))
+    with axes_of(frame, 1.3 + 0.32 * len(values)) as ax:
+        colors = ["above" if number > 0 else "below" for number in numbers] if signed else colors
+        ax.barh([plain(name) for name in values], numbers, color=colors)
+        ends = np.transpose([numbers] * 2) if intervals is None else to_numpy(intervals)
+        if intervals is not None:
+            ax.hlines(range(len(numbers)), *ends.T, color="black", linewidth=1.5)
+        for row, (number, (_, high)) in enumerate(zip(numbers, ends, strict=True)) if digits else ():
+            write(ax, f"{number:{digits}}", (max(number, high, 0), row), (5, 0), ha="left", va="center")
+        ax.invert_yaxis()
+        ax.margins(x=0.1 if digits else 0.05)
+        if log_x:
+            ax.set_xscale("log")
+        if signed or limit is not None:
+            ax.axvline(limit or 0, **DASHED)
+
+
+def dots(
+    series: Mapping[str, Sequence],
+    rows: Sequence[str],
+    *,
+    intervals: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    digits: str = "",
+    joined: bool = False,
+    limit: float | None = None,
+    **frame: Unpack[Frame],
+) -> None:
+    """Draw one dot per row for each named series, or, where its entry holds several numbers, all and their mean.
+
+    `intervals` are (low, high) per row; `digits`, such as ".2f", writes each number or mean; `joined` draws all series
+    on one line per row, and connects them; `limit` is a dashed line.
+    """
+    apart = 0 if joined else 0.7 / len(series)
+    with axes_of(frame, 1.5 + (0.36 + 0.1 * len(series) * (not joined)) * len(rows)) as ax:
+        for number, (name, entries) in enumerate(series.items()):
+            color = f"C{number}"
+            for row, entry in enumerate(entries):
+                values, place = np.atleast_1d(to_numpy(entry)), row + apart * (number - (len(series) - 1) / 2)
+                middle, several = values.mean(), len(values) > 1
+                ends = (intervals or {}).get(name, [[middle, middle]] * len(rows))[row]
+                ax.plot(ends, [place] * 2, color=color, linewidth=3, solid_capstyle="butt", zorder=1)
+                aside = (np.arange(len(values)) * 0.618 % 1 - 0.5) * 0.5 * (apart or 0.7) * several
+                style = {"marker": "." if several else MARKERS[number % 6], "label": None if row else plain(name)}
+                ax.plot(values, place + aside, color=color, linestyle="", **style)
+                if several:
+                    ax.plot(middle, place, "|", color="black", markersize=18, markeredgewidth=2)
+                if digits:
+                    write(ax, f"{middle:{digits}}", (max(*values, *ends), place), (7, 0), ha="left", va="center")
+        if joined:
+            ends = np.array([to_numpy(entries) for entries in series.values()])
+            ax.hlines(range(len(rows)), ends.min(axis=0), ends.max(axis=0), color="0.8", zorder=0)
+        ax.set_yticks(range(len(rows)), map(plain, rows))
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+        ax.margins(x=0.1 if digits else 0.05)
+        if limit is not None:
+            ax.axvline(limit, **DASHED)
+        if len(series) > 1:
+            ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def points(
+    groups: Mapping[str, Sequence],
+    *,
+    values: Sequence | None = None,
+    colorbar: str = "",
+    marks: Mapping[str, tuple[float, float]] | None = None,
+    **frame: Unpack[Frame],
+) -> None:
+    """Draw named groups of points (N, 2), each with its own colour and form, and a legend if there are several.
+
+    `values` (N,) colour the points of a single group, with a colour bar of this label; `marks` are places with a name.
+    """
+    with axes_of(frame, 4.2) as ax:
+        for (name, places), form in zip(groups.items(), cycle(MARKERS), strict=False):
+            colours = {} if values is None else {"c": to_numpy(values), "edgecolors": LIGHT["soft"], "linewidths": 0.5}
+            drawn = ax.scatter(*to_numpy(places).reshape(-1, 2).T, s=45, marker=form, label=plain(name), **colours)
+        if colorbar:
+            ax.figure.colorbar(drawn, ax=ax, label=plain(colorbar))
+        for name, place in (marks or {}).items():
+            ax.plot(*place, "x", color="black")
+            write(ax, name, place, (8, 8), ha="left")
+        if len(groups) > 1:
+            ax.legend()
+
+
+def arrows(
+    vectors: Mapping[str, Sequence[float]], *, colors: Sequence[str] = ("ours",), **frame: Unpack[Frame]
+) -> None:
+    """Draw named arrows from the origin in a plane with equal axes, each in its colour."""
+    with axes_of(frame, 3.6) as ax:
+        ends = np.array([to_numpy(vector) for vector in vectors.values()])
+        for (name, _), end, color in zip(vectors.items(), ends, cycle(colors), strict=False):
+            ax.annotate("", end, (0, 0), arrowprops={"arrowstyle": "->", "color": color, "lw": 2, "shrinkB": 0})
+            write(ax, name, end, (6, 2), ha="left", color=color)
+        low, high = np.minimum(ends.min(axis=0), 0), np.maximum(ends.max(axis=0), 0)
+        room = 0.15 * (high - low).max()
+        ax.set(xlim=(low[0] - room, high[0] + 3 * room), ylim=(low[1] - room, high[1] + room), aspect="equal")
+
+
+def histogram(samples: Mapping[str, Sequence], *, bins=20, limit: float | None = None, **frame: Unpack[Frame]) -> None:
+    """Draw how often values occur in each named sample, with its mean as a line; `limit` is a dashed line."""
+    with axes_of(frame, 3.2) as ax:
+        for number, (name, values) in enumerate(samples.items()):
+            mean = to_numpy(values).mean()
+            ax.hist(to_numpy(values), bins, alpha=0.7, color=f"C{number}", label=f"{plain(name)}: mean {mean:.2f}")
+            ax.axvline(mean, color=f"C{number}", linewidth=2)
+        if limit is not None:
+            ax.axvline(limit, **DASHED)
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def boxes(
+    rows: Sequence[Sequence[str]],
+    fills: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    names: Mapping[str, str] | None = None,
+    below: Mapping[tuple[int, int], str] | None = None,
+    framed: Sequence[tuple[int, int]] = (),
+    **frame: Unpack[Frame],
+) -> None:
+    """Draw rows of tokens in boxes; `fills` maps a colour to its boxes, (row, column), and `names` to its meaning.
+
+    `below` are bold texts under boxes; `framed` boxes have a thick border.
+    """
+    colour_of = {place: colour for colour, places in fills.items() for place in places}
+    step = 1.7 if below else 1
+    with axes_of(frame, 0.8 + 0.36 * step * len(rows)) as ax:
+        for row, column, token in (
+            (row, column, token) for row, all in enumerate(rows) for column, token in enumerate(all)
+        ):
+            place, middle = (row, column), (column + 0.47, step * row + 0.42)
+            style = {"facecolor": colour_of.get(place, "white"), "edgecolor": "0.7"}
+            ax.add_patch(Rectangle((column, step * row), 0.94, 0.84, **style))
+            if place in framed:
+                ax.add_patch(Rectangle((column, step * row), 0.94, 0.84, fill=False, linewidth=2.5, zorder=3))
+            write(ax, token, middle, (0, 0), va="center")
+            if place in (below or {}):
+                write(ax, below[place], (middle[0], middle[1] + 0.8), (0, 0), va="center", weight="bold")
+        ax.set(xlim=(-0.05, max(map(len, rows))), ylim=(step * len(rows), -0.1))
+        ax.set_axis_off()
+        if names:
+            handles = [Patch(facecolor=colour, edgecolor="0.7", label=name) for colour, name in names.items()]
+            ax.legend(handles=handles, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 0))
+
+
+def write(ax: Axes, text: str, place: Sequence[float], aside: tuple[float, float], **style) -> None:
+    """Write small text at a place, moved aside by points."""
+    style = {"ha": "center", "fontsize": SMALL * PIXEL} | style
+    ax.annotate(text, place, aside, textcoords="offset points", parse_math=False, **style)
 
 
 def to_numpy(values) -> np.ndarray:
@@ -51,113 +372,6 @@ def to_numpy(values) -> np.ndarray:
     return torch.as_tensor(values).detach().float().cpu().numpy()
 
 
-def heatmap(
-    values,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    title: str = "",
-    xlabel: str = "",
-    ylabel: str = "",
-    colorbar: str = "",
-    annotate: bool = False,
-    limits: tuple[float, float] | None = None,
-    signed: bool = False,
-    ax: Axes | None = None,
-) -> None:
-    """Draw a matrix (R, C) as coloured squares with a colour bar, one label per row and column; nan is left empty.
-
-    `colorbar` is the colour bar's label; `annotate` writes each value; `limits` are the ends of the colour scale;
-    `signed` makes values above zero blue and those below orange; `ax` draws into existing axes. ValueError if the
-    labels do not fit.
-    """
-    values = to_numpy(values)
-    if values.shape != (len(rows), len(columns)):
-        raise ValueError(
-            f"values have the shape {values.shape}, but there are {len(rows)} rows, {len(columns)} columns"
-        )
-    ax, own_figure = axes_for(ax, width=2 + 0.45 * len(columns), height=1.6 + 0.32 * len(rows))
-    largest = np.nanmax(np.abs(values)) if signed else None
-    lowest, highest = limits or ((-largest, largest) if largest else (None, None))
-    image = ax.imshow(values, vmin=lowest, vmax=highest, aspect="auto", cmap="signed" if largest else None)
-    ax.set_xticks(range(len(columns)), map(plain, columns), rotation=45 if max(map(len, columns)) > 2 else 0)
-    ax.set_yticks(range(len(rows)), map(plain, rows))
-    ax.figure.colorbar(image, ax=ax, label=plain(colorbar))
-    if annotate:
-        for (row, column), value in np.ndenumerate(values):
-            brightness = np.dot(image.to_rgba(value)[:3], (0.3, 0.6, 0.1))
-            color = "black" if brightness > 0.5 else "white"
-            ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize=8)
-    finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
-
-
-def curves(
-    lines: Mapping[str, Sequence],
-    *,
-    x=None,
-    title: str = "",
-    xlabel: str = "",
-    ylabel: str = "",
-    marker: str | None = None,
-    log_y: bool = False,
-    limits: tuple[float, float] | None = None,
-    ax: Axes | None = None,
-) -> None:
-    """Draw named curves over x (0, 1, 2 … by default), with a legend.
-
-    Each curve has its own marker, unless `marker` sets one for all ("" for none). `log_y` makes y logarithmic;
-    `limits` are the ends of the y axis; `ax` draws into existing axes.
-    """
-    ax, own_figure = axes_for(ax, width=6.4, height=3.6)
-    for (name, values), form in zip(lines.items(), cycle(MARKERS), strict=False):
-        positions = range(len(values)) if x is None else to_numpy(x)
-        ax.plot(positions, to_numpy(values), marker=form if marker is None else marker, label=plain(name))
-    if log_y:
-        ax.set_yscale("log")
-    if limits:
-        ax.set_ylim(*limits)
-    ax.legend(frameon=False)
-    finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
-
-
-def bars(
-    values: Mapping[str, float],
-    *,
-    title: str = "",
-    xlabel: str = "",
-    ylabel: str = "",
-    log_x: bool = False,
-    limit: float | None = None,
-    ax: Axes | None = None,
-) -> None:
-    """Draw one horizontal bar per name, from top to bottom.
-
-    `log_x` makes x logarithmic; `limit` is a dashed line; `ax` draws into existing axes.
-    """
-    ax, own_figure = axes_for(ax, width=6.4, height=1.2 + 0.34 * len(values))
-    ax.barh([plain(name) for name in values], list(values.values()))
-    ax.invert_yaxis()
-    if log_x:
-        ax.set_xscale("log")
-    if limit is not None:
-        ax.axvline(limit, color="black", linestyle="--", linewidth=1)
-    finish(ax, own_figure, title=title, xlabel=xlabel, ylabel=ylabel)
-
-
 def plain(text) -> str:
     """Escape dollar signs, between which matplotlib would set mathematics."""
     return str(text).replace("$", r"\$")
-
-
-def axes_for(ax: Axes | None, width: float, height: float) -> tuple[Axes, bool]:
-    """Return the given axes, or new ones of this size in inches, and whether they are new."""
-    if ax is not None:
-        return ax, False
-    return plt.subplots(figsize=(width, height))[1], True
-
-
-def finish(ax, own_figure: bool, **labels: str) -> None:
-    """Set the title and the axis labels, and show a new figure."""
-    ax.set(**{name: plain(text) for name, text in labels.items()})
-    if own_figure:
-        plt.show()
