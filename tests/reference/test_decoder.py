@@ -1,5 +1,6 @@
 """Decoder and encoder–decoder equal those of transformers: logits, both kinds of attention weights, texts."""
 
+import copy
 from itertools import product
 
 import pytest
@@ -225,6 +226,29 @@ def test_cache_gives_the_same_logits_for_new_tokens_only(pair):
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("changed", ["nothing", "text", "source", "mask", "decoder"])
+def test_cache_refuses_what_it_was_not_computed_from(pair, changed):
+    batch, cache = two_texts(20), pair.decoder.new_cache()
+    states = pair.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
+    text, mask, decoder = batch["decoder_input_ids"].clone(), batch["attention_mask"].clone(), pair.decoder
+    decoder(text[:, :2], None, states, mask, cache=cache)
+    if changed == "text":
+        text = text + (text == text[0, 1])
+    elif changed == "source":
+        states = states + 1
+    elif changed == "mask":
+        mask = torch.ones_like(mask)
+    elif changed == "decoder":
+        decoder = copy.deepcopy(decoder)
+    if changed == "nothing":
+        decoder(text[:, :3], None, states, mask, cache=cache)
+        return
+    words = "^the cache is of another text, source or decoder: pass those again, or a new cache$"
+    with pytest.raises(ValueError, match=words):
+        decoder(text[:, :3], None, states, mask, cache=cache)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("num_beams", [1, 3])
 @pytest.mark.parametrize("part", ["encoder", "decoder"])
 def test_generate_refuses_weights_that_are_not_finite(part, num_beams):
@@ -373,9 +397,9 @@ def test_generate_needs_a_start_and_an_end_token(name, token_id):
 @pytest.mark.parametrize(
     ("encoder", "decoder", "words"),
     [
-        ({}, {"add_cross_attention": True}, "is_decoder=False makes an encoder, but this is a decoder"),
+        ({}, {"add_cross_attention": True}, "^is_decoder=False makes an encoder, but this is a decoder"),
         ({"is_decoder": True}, READS, "is_decoder=True is not supported: use False"),
-        ({}, READS | {"tie_word_embeddings": False}, "tie_word_embeddings=False is not supported"),
+        ({}, READS | {"tie_word_embeddings": False}, "^tie_word_embeddings=False is not supported"),
         ({}, READS | {"num_attention_heads": 3}, "not divisible"),
         ({}, READS | {"hidden_act": "silu"}, 'hidden_act="silu" is not supported'),
     ],
@@ -402,7 +426,9 @@ def test_decoder_refuses_sources_that_are_not_finite(value):
 
 def test_decoder_alone_refuses_a_source():
     decoder = TransformerDecoder(BertConfig(**SMALL, **WRITES))
-    with pytest.raises(ValueError, match="this decoder does not use a source: leave it out"):
+    with pytest.raises(
+        ValueError, match=r"^this decoder does not use a source: leave it out, or use add_cross_attention=True"
+    ):
         decoder(IDS, None, STATES)
 
 

@@ -64,6 +64,25 @@ def test_packing_takes_padding_anywhere(small, kind):
     assert largest_difference(packed[mask.bool()], padded[mask.bool()]) <= 1e-5
 
 
+def test_encoder_with_a_readers_own_part_pads(small):
+    """Its layers see the padded batch, because the reader's method takes a mask; padding still becomes 0."""
+    own, batch, seen = copy.deepcopy(small), ragged_batch([6, 2, 4]), []
+    own.layers[1].forward = lambda x, *mask: (
+        seen.append(x.shape) or type(own.layers[1]).forward(own.layers[1], x, *mask)
+    )
+    batch["token_type_ids"][:, 1] = 1
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        packed, padded = encode_packed(own, **batch), small(**batch).last_hidden_state
+    assert seen == [(3, 6, 24)]
+    assert torch.equal(packed, padded.masked_fill(~real[:, :, None], 0))
+
+
+def test_packing_refuses_other_encoders():
+    with pytest.raises(TypeError, match="^a Linear cannot be packed: pass a TransformerEncoder, or pad its texts$"):
+        encode_packed(torch.nn.Linear(2, 2), torch.ones(1, 2).long())
+
+
 def test_packing_skips_padding_and_runs_hooks(small):
     seen = []
     modules = [small.layers[1], small.layers[1].attention, small.layers[1].feed_forward]
