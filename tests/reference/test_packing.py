@@ -79,7 +79,7 @@ def test_encoder_with_a_readers_own_part_pads(small):
 
 
 def test_packing_refuses_other_encoders():
-    with pytest.raises(TypeError, match="^a Linear cannot be packed: pass a TransformerEncoder, or pad its texts$"):
+    with pytest.raises(TypeError, match=r"^a Linear cannot be packed: pass a TransformerEncoder, or pad its texts$"):
         encode_packed(torch.nn.Linear(2, 2), torch.ones(1, 2).long())
 
 
