@@ -98,7 +98,7 @@ clean:  ## remove the virtual environment and all caches
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # For contributors and teachers. The Makefile of the student copy ends here.
-.PHONY: lock quick test test-all compare notebooks sync lint bench site slides book pictures rehearse student badges audit colab test-unpinned
+.PHONY: lock quick style test test-all compare notebooks sync lint bench site slides book pictures rehearse student badges audit colab test-unpinned
 
 lock:  ## regenerate constraints.txt after changing the requirements (ARGS=--upgrade for the newest versions)
 	$(PYTHON) -m venv $(VENV)-lock
@@ -111,7 +111,7 @@ $(DEV_INSTALLED): requirements-dev.txt $(INSTALLED)
 	$(call install,requirements-dev.txt)
 	@touch $@
 
-quick: lint  ## check style and run the short tests; use after every edit
+quick: style  ## check style and run the short tests; use after every edit
 	$(ONE_THREAD) $(BIN)/python $(PYTEST) -p no:nbval -p no:nbmake -m "not long" tests/reference tests/exercises $(ARGS)
 
 # Three processes on two cores: while one waits for a browser or a program, two others work.
@@ -134,10 +134,12 @@ notebooks: $(DEV_INSTALLED)  ## run and save the notebooks (NB="03 04" for some)
 sync: $(DEV_INSTALLED)  ## copy the finished definitions from utils into the notebooks (NB=03 for one)
 	$(BIN)/python -m publish.notebooks sync $(NB)
 
-lint: $(DEV_INSTALLED)  ## check style, and that the notebooks contain the definitions of utils
+style: $(DEV_INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m publish.notebooks sync --check
+
+lint: style  ## check style, that the notebooks contain the definitions of utils, and GitHub's files against their schemas
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml

@@ -107,6 +107,17 @@ def shaken(model: torch.nn.Module, std: float = 0.3) -> torch.nn.Module:
     return model.eval()
 
 
+def official_and_ours(official_class: type, our_class: type, **options) -> tuple[torch.nn.Module, torch.nn.Module]:
+    """Return an official model with a head, with weights large enough to tell models apart, and ours with the same."""
+    torch.manual_seed(0)
+    official = official_class(BertConfig(**TINY, **options)).eval()
+    for weight in official.parameters():
+        torch.nn.init.normal_(weight, std=0.3)
+    ours = our_class(official.config).eval()
+    ours.load_bert_weights(official.state_dict())
+    return official, ours
+
+
 def ragged_batch(lengths: list[int], vocab_size: int = 30) -> dict[str, torch.Tensor]:
     """Return a padded batch of random ids with these lengths; the second half of each row has token type 1."""
     generator = torch.Generator().manual_seed(sum(lengths))

@@ -1,11 +1,11 @@
 """Each exercise's check accepts right answers, names the mistake in wrong ones, and never crashes."""
 
 import importlib
+import json
 import random
 import re
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 import torch
@@ -52,8 +52,12 @@ def printed(capsys, number: str, answer) -> str:
 
 def exercise_cells(path: Path) -> dict[str, tuple[str, str]]:
     """Return the source and printed text of each exercise cell of a notebook, by exercise number."""
-    cells = [cell for cell in nbformat.read(path, as_version=4).cells if "exercise" in cell.metadata.get("tags", ())]
-    printed = [(cell.source, "".join(output.get("text", "") for output in cell.outputs)) for cell in cells]
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    printed = [
+        ("".join(cell["source"]), "".join("".join(output.get("text", "")) for output in cell["outputs"]))
+        for cell in cells
+        if "exercise" in cell["metadata"].get("tags", ())
+    ]
     return {source.split('check("')[1].split('"')[0]: (source, text) for source, text in printed}
 
 

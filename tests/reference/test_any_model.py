@@ -5,7 +5,6 @@ import signal
 
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, AutoModel, BertTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
 
@@ -336,6 +335,8 @@ def test_wrapped_model_is_read_or_named(tokenizer):
     for holder in (torch.nn.DataParallel(bert), torch.compile(bert), torch.compile(torch.nn.DataParallel(bert))):
         assert data_of(head_view(holder, tokenizer, TEXT))["attention"]["all"]["attn"].equal(wanted)
         neuron_view(holder, tokenizer, TEXT)
+    from sentence_transformers import SentenceTransformer
+
     whole = SentenceTransformer(modules=[torch.nn.Identity()], device="cpu")
     with pytest.raises(ValueError, match=r"a SentenceTransformer contains .*: pass model\[0\]\.auto_model"):
         head_view(whole, tokenizer, TEXT)

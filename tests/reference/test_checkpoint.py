@@ -118,11 +118,6 @@ def test_unsupported_model_type_is_rejected(tmp_path):
             load(str(tmp_path))
 
 
-def test_folder_without_config_is_rejected(tmp_path):
-    with pytest.raises(ValueError, match=r"has no config.json.*all-MiniLM-L6-v2"):
-        load_config(str(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("files", "remedy"),
     [
@@ -156,49 +151,6 @@ def test_unknown_name_without_network_raises_os_error(name, monkeypatch):
         OSError, match=r"not a local folder and could not be downloaded .*all-MiniLM-L6-v2.* or a local folder"
     ):
         load_config(name)
-
-
-def test_missing_weights(folder):
-    edit_weights(folder, lambda weights: weights.pop("encoder.layer.1.output.dense.bias"))
-    with pytest.raises(ValueError, match=r"missing: layers\.1\.feed_forward\.output\.bias"):
-        TransformerEncoder.from_checkpoint(str(folder))
-
-
-def test_unexpected_weights(folder):
-    edit_weights(folder, lambda weights: weights.update({"encoder.layer.2.output.dense.bias": torch.ones(8)}))
-    with pytest.raises(ValueError, match=r"unexpected: encoder\.layer\.2\.output\.dense\.bias"):
-        load_reference_model(folder)
-
-
-def test_misshaped_weights(folder):
-    edit_weights(folder, lambda weights: weights.update({"embeddings.LayerNorm.bias": torch.ones(9)}))
-    with pytest.raises(ValueError, match=r"mis-shaped: embeddings\.LayerNorm\.bias"):
-        load_reference_model(folder)
-
-
-def test_weights_without_pooler_load(folder):
-    edit_weights(folder, drop_pooler)
-    assert TransformerEncoder.from_checkpoint(str(folder)).config.hidden_size == 8
-
-
-def test_pickled_weights_only(folder):
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match=r"only pickled weights \(pytorch_model.bin\), which can run code"):
-        TransformerEncoder.from_checkpoint(str(folder))
-
-
-def test_no_weights_at_all(folder):
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match="has no weights"):
-        load_reference_model(folder)
-
-
-def test_truncated_weights(folder):
-    content = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"cannot be read \(Error while deserializing header"):
-        load_reference_model(folder)
 
 
 def settings(**changes):
@@ -327,23 +279,6 @@ def test_embedded_package_not_installed(monkeypatch):
         load_config(DEFAULT_CHECKPOINT)
 
 
-@pytest.mark.parametrize("load", [load_tokenizer, WordPieceTokenizer.from_checkpoint])
-def test_folder_without_vocabulary_is_rejected(tmp_path, load):
-    BertConfig(vocab_size=30522).save_pretrained(tmp_path)
-    message = r"has 5 tokens with ids up to 4, but the model's vocab_size is 30522|Can't load tokenizer"
-    with pytest.raises((ValueError, OSError), match=message):  # older releases of transformers refuse it too
-        load(tmp_path)
-
-
-@pytest.mark.parametrize("load", [load_tokenizer, WordPieceTokenizer.from_checkpoint])
-@pytest.mark.parametrize("size", [29, 31])
-def test_vocabulary_of_wrong_size_is_rejected(folder, load, size):
-    BertConfig(**SMALL | {"vocab_size": size}).save_pretrained(folder)
-    message = f"has 30 tokens with ids up to 29, but the model's vocab_size is {size}: load both"
-    with pytest.raises(ValueError, match=message):
-        load(folder)
-
-
 @pytest.mark.parametrize(
     "normalizer",
     [
@@ -373,15 +308,6 @@ def test_lowercase_setting_comes_from_normalizer(folder, lowercase, strip_accent
     assert (vocab["[MASK]"], vocab["b"], found) == (4, 6, lowercase)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", "\udcff"])
-def test_truncated_or_invalid_config_is_rejected(folder, content):
-    (folder / "config.json").write_bytes(content.encode("utf-8", "surrogateescape"))
-    with pytest.raises(
-        ValueError, match=r"config\.json cannot be read .*: download or save it again|has model_type=\"None\""
-    ):
-        load_config(folder)
-
-
 @pytest.mark.parametrize("change", ["post_processor", "max_input_chars_per_word"])
 def test_tokenizer_with_other_ids_is_rejected(folder, change):
     tokenizer = load_tokenizer(folder)
@@ -394,3 +320,22 @@ def test_tokenizer_with_other_ids_is_rejected(folder, change):
     backend = Tokenizer.from_str(json.dumps(parts))
     with pytest.raises(ValueError, match=r"the tokenizer gives other ids for 'a+.*than BERT's tokenizer"):
         read_vocabulary(PreTrainedTokenizerFast(tokenizer_object=backend))
+
+
+def test_flipped_header_bit_is_detected_or_harmless(folder):
+    weights = folder / "model.safetensors"
+    whole = weights.read_bytes()
+    wanted = TransformerEncoder.from_checkpoint(folder).state_dict()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    for position in [*range(8), *range(8, header, 61)]:
+        flipped = bytearray(whole)
+        flipped[position] ^= 1 << position % 8
+        weights.write_bytes(flipped)
+        try:
+            loaded = TransformerEncoder.from_checkpoint(folder).state_dict()
+        except (ValueError, OSError) as error:
+            loaded = str(error)
+        if isinstance(loaded, str):
+            assert "model.safetensors" in loaded or "weights do not fit" in loaded
+        else:  # it hit nothing that matters, such as the pooler's name or a space
+            assert all(torch.equal(loaded[name], weight) for name, weight in wanted.items()), position

@@ -5,50 +5,36 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig, BertForSequenceClassification
 
-from tests.helpers import TINY
+from tests.helpers import TINY, official_and_ours, ragged_batch
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from utils.support.notebook import largest_difference
+from utils.token_labels import TransformerForTokenClassification
 
-
-def batch_with_padding(vocab_size: int = 50) -> dict[str, torch.Tensor]:
-    generator = torch.Generator().manual_seed(1)
-    ids = torch.randint(1, vocab_size, (4, 9), generator=generator)
-    mask = (torch.arange(9) < torch.tensor([9, 2, 6, 1])[:, None]).long()
-    return {"input_ids": ids * mask, "attention_mask": mask, "token_type_ids": (torch.arange(9) > 4) * mask}
-
-
-def official_and_ours(**options):
-    torch.manual_seed(0)
-    official = BertForSequenceClassification(BertConfig(**TINY, **options)).eval()
-    for weight in official.parameters():  # BERT starts with weights too small to tell models apart
-        torch.nn.init.normal_(weight, std=0.3)
-    ours = TransformerForSequenceClassification(official.config).eval()
-    ours.load_bert_weights(official.state_dict())
-    return official, ours
+BATCH = ragged_batch([9, 2, 6, 1], TINY["vocab_size"])
+CLASSES = (BertForSequenceClassification, TransformerForSequenceClassification)
 
 
 @pytest.fixture
 def tiny() -> TransformerForSequenceClassification:
-    return official_and_ours()[1]
+    return official_and_ours(*CLASSES)[1]
 
 
 @pytest.mark.parametrize("num_labels", [2, 3, 7])
 def test_classifier_equals_the_official_model(num_labels):
-    official, ours = official_and_ours(num_labels=num_labels)
-    batch, labels = batch_with_padding(), torch.tensor([0, 1, num_labels - 1, 0])
-    expected = official(**batch, labels=labels)
-    logits = ours(**batch)
+    official, ours = official_and_ours(*CLASSES, num_labels=num_labels)
+    labels = torch.tensor([0, 1, num_labels - 1, 0])
+    expected, logits = official(**BATCH, labels=labels), ours(**BATCH)
     assert logits.shape == (4, num_labels)
     assert largest_difference(logits, expected.logits) <= 1e-5
     assert largest_difference(F.cross_entropy(logits, labels), expected.loss) <= 1e-5
 
 
 def test_classifier_gradients_equal_the_official_ones():
-    official, ours = official_and_ours()
-    batch, labels = batch_with_padding(), torch.tensor([0, 1, 1, 0])
-    official(**batch, labels=labels).loss.backward()
-    F.cross_entropy(ours(**batch), labels).backward()
+    official, ours = official_and_ours(*CLASSES)
+    labels = torch.tensor([0, 1, 1, 0])
+    official(**BATCH, labels=labels).loss.backward()
+    F.cross_entropy(ours(**BATCH), labels).backward()
     assert largest_difference(ours.pooler.weight.grad, official.bert.pooler.dense.weight.grad) <= 1e-5
     word_grads = [model.embeddings.word_embeddings.weight.grad for model in (ours.encoder, official.bert)]
     assert largest_difference(*word_grads) <= 1e-5
@@ -75,10 +61,11 @@ def test_classifier_takes_dropout_of_its_own(own, used):
     assert TransformerForSequenceClassification(config).dropout.p == used
 
 
+@pytest.mark.parametrize("kind", [TransformerForSequenceClassification, TransformerForTokenClassification])
 @pytest.mark.parametrize("num_labels", [0, 1])
-def test_classifier_refuses_too_few_classes(num_labels):
+def test_classifiers_refuse_too_few_classes(kind, num_labels):
     with pytest.raises(ValueError, match=rf"num_labels must be an integer of at least 2, got {num_labels}"):
-        TransformerForSequenceClassification(BertConfig(**TINY, num_labels=num_labels))
+        kind(BertConfig(**TINY, num_labels=num_labels))
 
 
 def test_classifier_leaves_the_configuration_unchanged():
@@ -97,16 +84,16 @@ def test_classifier_leaves_the_configuration_unchanged():
         (
             "nothing",
             {"classifier.bias": (3,), "classifier.weight": (3, 12)},
-            r"mis-shaped: .*bias \(3,\) for \(2,\), clas",
+            r"mis-shaped: .*bias \(3,\) for \(2,\), c",
         ),
     ],
 )
 def test_classifier_refuses_weights_that_do_not_fit(tiny, removed, added, words):
-    weights = {name: w for name, w in official_and_ours()[0].state_dict().items() if removed not in name}
+    weights = {name: w for name, w in official_and_ours(*CLASSES)[0].state_dict().items() if removed not in name}
     with pytest.raises(ValueError, match=words):
         tiny.load_bert_weights(weights | {name: torch.zeros(shape) for name, shape in added.items()})
 
 
 def test_classifier_ignores_buffers_of_old_checkpoints(tiny):
-    weights = official_and_ours()[0].state_dict()
+    weights = official_and_ours(*CLASSES)[0].state_dict()
     tiny.load_bert_weights(weights | {"bert.embeddings.position_ids": torch.arange(16)[None]})

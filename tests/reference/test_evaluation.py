@@ -9,7 +9,6 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.search import embed
 from utils.support.datasets import Examples
 from utils.support.notebook import largest_difference
-from utils.tokenization import WordPieceTokenizer
 from utils.training import evaluate, fine_tune, predict
 
 
@@ -61,34 +60,21 @@ def test_predict_truncates_to_the_positions(tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("texts", "error", "message"),
+    ("use", "given", "error", "message"),
     [
-        ([], ValueError, "empty list"),
-        (["a", ""], ValueError, "text 1 is empty"),
-        ("a", TypeError, "wrap one text in a list"),
+        (predict, [], ValueError, "empty list"),
+        (predict, ["a", ""], ValueError, "text 1 is empty"),
+        (predict, "a", TypeError, "wrap one text in a list"),
+        (evaluate, (["a"], [1]), TypeError, r"examples must be Examples\(texts, labels\), got tuple"),
+        (evaluate, Examples(["a", "b"], [0, 2]), ValueError, "labels must be from 0 to 1, got 2 for text 1"),
+        (evaluate, Examples(["a", "b"], [0, -1]), ValueError, "labels must be from 0 to 1, got -1 for text 1"),
+        (evaluate, Examples(["a", "b"], [0, 0.5]), TypeError, r"integers, got float: 0\.5 of text 1: use int\(label\)"),
+        (evaluate, Examples(["a", "b"], [0, "1"]), TypeError, r"integers, got str: '1' of text 1: use int\(label\)"),
     ],
 )
-def test_predict_refuses_bad_texts(tokenizer, texts, error, message):
+def test_bad_texts_and_labels_are_refused(tokenizer, use, given, error, message):
     with pytest.raises(error, match=message):
-        predict(new_model(), tokenizer, texts)
-
-
-def test_evaluate_refuses_anything_but_examples(tokenizer):
-    with pytest.raises(TypeError, match=r"examples must be Examples\(texts, labels\), got tuple"):
-        evaluate(new_model(), tokenizer, (["a"], [1]))
-
-
-@pytest.mark.parametrize("label", [2, -1])
-def test_evaluate_refuses_labels_that_are_not_classes(tokenizer, label):
-    with pytest.raises(ValueError, match=rf"labels must be from 0 to 1, got {label!r} for text 1"):
-        evaluate(new_model(), tokenizer, Examples(["a", "b"], [0, label]))
-
-
-@pytest.mark.parametrize("label", [0.5, "1"])
-def test_evaluate_refuses_labels_that_are_not_integers(tokenizer, label):
-    kind = type(label).__name__
-    with pytest.raises(TypeError, match=rf"labels must be integers, got {kind}: {label!r} of text 1: use int\(label\)"):
-        evaluate(new_model(), tokenizer, Examples(["a", "b"], [0, label]))
+        use(new_model(), tokenizer, given)
 
 
 USES = {
@@ -101,22 +87,10 @@ USES = {
 
 
 @pytest.mark.parametrize("name", USES)
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
-        (40, r"the tokenizer has 40 tokens with ids up to 39, but the model's vocab_size is 50"),
-        (51, r"the tokenizer has 51 tokens with ids up to 50, but the model's vocab_size is 50"),
-    ],
-)
-def test_tokenizer_of_another_model_is_refused(name, size, message, tmp_path, monkeypatch):
+@pytest.mark.parametrize("size", [40, 51])
+def test_tokenizer_of_another_model_is_refused(name, size, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    message = f"the tokenizer has {size} tokens with ids up to {size - 1}, but the model's vocab_size is 50"
     with pytest.raises(ValueError, match=message):
         USES[name](new_model(), tiny_tokenizer(size))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_tokenizer_with_a_gap_in_its_ids_is_refused():
-    vocab = tiny_tokenizer(50).vocab
-    with_gap = WordPieceTokenizer({token: number + (number > 30) for token, number in vocab.items()})
-    with pytest.raises(ValueError, match=r"50 tokens with ids up to 50, but the model's vocab_size is 50"):
-        predict(new_model(), with_gap, ["a"])

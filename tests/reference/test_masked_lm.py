@@ -8,12 +8,12 @@ import torch
 from torch.nn import functional as F
 from transformers import BertConfig, BertForMaskedLM, pipeline
 
-from tests.helpers import SMALL, TINY, filled, names, ragged_batch, shaken, tiny_tokenizer
+from tests.helpers import SMALL, TINY, ragged_batch, shaken, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.pretraining import NeighbourCounts, evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
-from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
 from utils.support.notebook import largest_difference
 from utils.tokenization import WordPieceTokenizer
@@ -174,17 +174,6 @@ def test_masked_lm_refuses_weights_that_do_not_fit():
         ours.load_bert_weights(weights)
 
 
-@pytest.mark.parametrize("checkpoint", [DEFAULT_CHECKPOINT, "classifier"])
-def test_masked_lm_refuses_a_checkpoint_without_head(checkpoint, tmp_path):
-    if checkpoint == "classifier":
-        checkpoint = str(tmp_path / "classifier")
-        filled(0.5).save(checkpoint, tiny_tokenizer())
-    with pytest.raises(
-        ValueError, match=r"has no weights for this model's head \(cls.predictions.*: use one .* BertForMaskedLM"
-    ):
-        TransformerForMaskedLM.from_checkpoint(checkpoint)
-
-
 @pytest.mark.parametrize(
     ("value", "dtype"), [(torch.nan, torch.float32), (torch.inf, torch.float32), (1e6, torch.float16)]
 )
@@ -197,13 +186,6 @@ def test_save_refuses_weights_that_are_not_finite(tmp_path, value, dtype):
     with pytest.raises(ValueError, match=r"^cls\.predictions\.bias contains NaN or inf: use weights from before"):
         model.save(tmp_path, tiny_tokenizer(), dtype=dtype)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def test_save_refuses_a_folder_of_something_else(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine", "utf-8")
-    with pytest.raises(ValueError, match=r"contains thesis.txt, which is not a file of a model"):
-        TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path, tiny_tokenizer())
-    assert names(tmp_path) == ["thesis.txt"]
 
 
 # What is hidden

@@ -7,7 +7,6 @@ import sys
 import pytest
 import torch
 from huggingface_hub.utils import filter_repo_objects
-from sentence_transformers import SentenceTransformer
 from torch.nn import functional as F
 from transformers import BertConfig, BertModel
 
@@ -24,6 +23,8 @@ TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée i
 
 @pytest.fixture(scope="module")
 def peer():
+    from sentence_transformers import SentenceTransformer  # here, since it takes a second
+
     folder = load_reference_model(DEFAULT_CHECKPOINT).name_or_path
     return SentenceTransformer(folder, device="cpu")
 

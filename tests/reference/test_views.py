@@ -423,32 +423,6 @@ def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
         draw(*arguments, **options)
 
 
-@pytest.mark.parametrize("draw", [head_view, model_view])
-@pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        ((), "sentence_a must be one string, got None"),
-        ((2,), "sentence_a must be one string, got 2"),
-        (("a", 2), "sentence_b must be one string, got 2"),
-    ],
-)
-def test_encoder_without_text_raises(draw, rest, message, encoder_and_tokenizer):
-    with pytest.raises(ValueError, match=message):
-        draw(*encoder_and_tokenizer, *rest)
-
-
-@pytest.mark.parametrize("draw", [head_view, model_view])
-@pytest.mark.parametrize("option", ["html_action", "include_layer", "sentence_b_start"])
-def test_unknown_option_raises(draw, option):
-    with pytest.raises(TypeError, match=f"{draw.__name__}.*unexpected keyword argument '{option}'"):
-        draw(GOOD, WORDS, **{option: 1})
-
-
-def test_unsupported_model_with_text_raises():
-    with pytest.raises(ValueError, match="views do not support a Linear"):
-        model_view(torch.nn.Linear(2, 2), tiny_tokenizer(), "a")
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
