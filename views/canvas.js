@@ -13,7 +13,7 @@ function painted(svg, weights, place) {
 
 // All lines of a thumbnail have one colour, so what shows of the ground behind them is a product, in any order. It is
 // worked out here: a canvas that draws them one by one takes three times as long.
-function paint(sheet, weights, { x1, x2, y1, box, color }) {
+function paint(sheet, weights, { x1, x2, y1, box }) {
   const pen = sheet.firstChild.getContext("2d"), scale = pen.getTransform().a, lowest = Math.max(VISIBLE, threshold());
   const [left, right, top] = [x1, x2, y1].map((length) => Math.round(length * scale)), step = box * scale;
   const width = right - left, height = Math.ceil(step * Math.max(weights.length, weights[0].length));
@@ -29,7 +29,7 @@ function paint(sheet, weights, { x1, x2, y1, box, color }) {
       }
     }
   }));
-  pen.fillStyle = color; // which makes it #rrggbb
+  pen.fillStyle = lineColour(); // which makes it #rrggbb
   const ink = [1, 3, 5].map((at) => parseInt(pen.fillStyle.slice(at, at + 2), 16)), behind = groundColor();
   const image = pen.createImageData(width, height), { data } = image;
   for (let pixel = 0, at = 0; pixel < ground.length; pixel++) {

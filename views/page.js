@@ -83,10 +83,26 @@ function placeOf(weight, index) { return weight.index ?? index; }
 // A colour of utils/support/colours.py, as the page's theme has it now.
 const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
 
-// There are twelve colours for heads; those after them are dashed in the head view.
+// All heads share one blue. A few that are chosen in the head view have a hue each, of twelve; after the last of them the
+// hues repeat, with dashes.
+const FEW = 6;
 const headColours = () => colour("heads").split(" ");
-function headColour(head) { return headColours()[head % headColours().length]; }
-function dashes(head) { return ["none", "7 3", "2 3"][Math.floor(head / headColours().length)] ?? "1 4"; }
+const dashes = (head) => ["none", "7 3", "2 3"][Math.floor(head / headColours().length)] ?? "1 4";
+
+function headColour(head, shown) {
+  return shown > 1 && shown <= FEW ? headColours()[head % headColours().length] : colour("key");
+}
+
+// On a dark ground, lines are as light as the colour of a weight of 1: one of weight 0.41 then has a contrast of 3.
+function lineColour(hue = colour("key")) {
+  if (!root.classList.contains("dark")) return hue;
+  const strongest = colour("scale-above").split(" ").at(-1);
+  if (hue === colour("key")) return strongest;
+  const light = window.d3.hcl(hue);
+  light.l = Math.max(light.l, window.d3.hcl(strongest).l);
+  while (!light.displayable()) light.c -= 1;
+  return light.toString();
+}
 
 // Of the neuron view: numbers by their sign, attention weights from white to blue; undefined for what is neither.
 function neuronColour(name) {

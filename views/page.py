@@ -22,6 +22,10 @@ PARTS_OF_A_PAIR = {
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
+CHOICES = {  # of the model view: id, label and options of its drop-downs
+    "drawing": ("Heads", {"squares": "as squares", "lines": "as lines"}),
+    "order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"}),
+}
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
 STATIC_NOTICE = "The interactive view appears in a running notebook: run the cells above, then this one."
 
@@ -49,8 +53,9 @@ MODEL_VIEW = Kind(
     "model_view",
     970,
     {},
-    "Click a cell to enlarge that head, and click it again (or press Escape) to close it. In the enlarged head, hover "
-    "over a token on the left to see its lines, over a line to read its weight.",
+    "Each square is a head: a row for each token that looks, a column for each token that it looks at. Click a square "
+    "to enlarge it, and click it again (or press Escape) to close it. In the enlarged head, hover over a cell or line "
+    "to read its weight, over a token on the left to see its weights alone.",
 )
 NEURON_VIEW = Kind(
     "Neuron view",
@@ -122,22 +127,27 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         frame=own_text("frame.js"),
         page=own_text("page.js"),
         canvas=own_text("canvas.js"),
-        reader=own_text("reader.js"),
+        reader=own_text("reader.js") + (own_text("matrices.js") if kind is MODEL_VIEW else ""),
         version=importlib.metadata.version("bertviz"),
         drawing=drawing_code(kind.template),
     )
 
 
 def drop_downs(kind: Kind, params: dict) -> str:
-    """Build the drop-downs above a drawing; bertviz adds the options to all but the attention drop-down."""
-    controls = [f'<label>{label}: <select id="{name}"></select></label>' for name, label in kind.drop_downs.items()]
+    """Build the drop-downs above a drawing; bertviz adds the options to its own."""
     choices = {name: name.capitalize() for name in params["attention"]}
     if params["sentence_b_start"] is not None:
         choices |= PARTS_OF_A_PAIR
-    if len(choices) > 1:
-        options = [f'<option value="{name}">{html.escape(text)}</option>' for name, text in choices.items()]
-        controls.append(f'<label>Attention: <select id="filter">{"".join(options)}</select></label>')
-    return "".join(controls)
+    controls = {name: (label, {}) for name, label in kind.drop_downs.items()}
+    controls |= {"filter": ("Attention", choices)} if len(choices) > 1 else {}
+    controls |= CHOICES if kind is MODEL_VIEW else {}
+    return "".join(drop_down(name, label, options) for name, (label, options) in controls.items())
+
+
+def drop_down(name: str, label: str, choices: dict[str, str]) -> str:
+    """Build a drop-down with this id and label."""
+    options = [f'<option value="{value}">{html.escape(text)}</option>' for value, text in choices.items()]
+    return f'<label>{label}: <select id="{name}">{"".join(options)}</select></label>'
 
 
 def writable(text: str) -> str:

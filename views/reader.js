@@ -4,6 +4,7 @@
 const vis = document.getElementById("vis");
 const all = (selector) => [...document.querySelectorAll(selector)];
 const chosen = (id) => document.getElementById(id)?.value;
+const asSquares = () => chosen("drawing") === "squares"; // the model view, which matrices.js draws
 const upTo = (element, name) => +element.closest(`[${name}]`)?.getAttribute(name);
 const place = (element) => [...element.parentNode.children].indexOf(element);
 
@@ -52,6 +53,7 @@ function between(row, column) {
 // Layer and head of a drawing that shows one head.
 function shownHead() {
   if (KIND === "neuron_view") return `layer ${chosen("layer")}, head ${chosen("att_head")}`;
+  if (KIND === "head_view") return `layer ${chosen("layer")}, head ${weightsOf()[0].head}`;
   return document.querySelector("text.detail").textContent.toLowerCase();
 }
 
@@ -66,7 +68,7 @@ function describe(element) {
   }
   if (KIND === "model_view" && element.matches(CELLS)) {
     const [, layer, head] = /_(\d+)_(\d+)$/.exec(element.parentNode.querySelector(".attn_background").id);
-    return `layer ${params.include_layers[layer]}, head ${params.include_heads[head]}`;
+    return `layer ${params.include_layers[layer]}, head ${params.include_heads[head]}${describeKind(+layer, +head)}`;
   }
   if (KIND !== "head_view" && element.matches(".attn-line-group line")) {
     const column = placeOf(element.__data__, place(element));
@@ -90,15 +92,15 @@ function describe(element) {
   return null;
 }
 
-// What the token under the pointer takes most from, in a head view that shows one head alone.
+// What the token under the pointer takes most from, in a drawing that shows one head alone.
 function describeToken(element) {
-  const token = KIND === "head_view" && element.closest("#left > g:last-child > g"), heads = token ? weightsOf() : [];
+  const token = KIND !== "neuron_view" && element.closest(GROUPS.find(({ from }) => from).selector), heads = token ? weightsOf() : [];
   if (heads.length !== 1) return null;
   const { left_text: left, right_text: right } = panel(), row = place(token);
   const weights = [...heads[0].weights[row].entries()].sort(([, a], [, b]) => b - a);
   const told = weights.slice(0, 3).filter(([, weight]) => weight >= LEAST);
   const shares = told.map(([column, weight]) => `${nameOf(right, column)} ${digits(weight)}`).join(", ");
-  return `layer ${chosen("layer")}, head ${heads[0].head}: ${nameOf(left, row)} → ${shares}`;
+  return `${shownHead()}: ${nameOf(left, row)} → ${shares}`;
 }
 
 // Lines lie upon each other, so which of them the pointer is at is decided by where they run, not by which was drawn
@@ -151,6 +153,7 @@ function lineAt(clientX, clientY) {
 }
 
 function describeLine(target, x, y) {
+  if (asSquares()) return describeCell(target, x, y);
   if (KIND === "model_view" && !target.matches("rect.detail")) return null;
   const line = lineAt(x, y);
   if (!line) return null;
@@ -190,6 +193,7 @@ function tell(text, x, y) {
 }
 
 document.addEventListener("mousemove", ({ target, clientX: x, clientY: y }) => {
+  if (begins) return;
   tell(vis.contains(target) ? describe(target) ?? describeToken(target) ?? describeLine(target, x, y) : null, x, y);
 });
 
@@ -236,7 +240,8 @@ function hideLines() {
 
 document.getElementById("threshold").addEventListener("input", () => {
   hideLines();
-  all("foreignObject").forEach(repaint);
+  if (asSquares()) paintSquares();
+  else all("foreignObject").forEach(repaint);
 });
 
 // What the drop-downs, tiles and the threshold say, in words, for a picture that leaves them behind.
@@ -248,6 +253,7 @@ function stateInWords() {
   } else if (KIND === "neuron_view" || document.querySelector("text.detail")) {
     said.push(shownHead().replace("l", "L"));
   }
+  if (asSquares() && byKind()) said.push(document.getElementById("rule").textContent);
   const filter = document.getElementById("filter");
   if (filter && filter.value !== "all") said.push(`attention: ${filter.selectedOptions[0].text.replace("->", "→")}`);
   if (threshold() > 0) said.push(`weights below ${threshold().toFixed(2)} hidden`);
@@ -347,7 +353,8 @@ document.addEventListener("keydown", (event) => {
   if (!group) return;
   const elements = all(group.selector), index = elements.indexOf(target), across = group.across?.() ?? 1;
   const sideways = { ArrowRight: 1, ArrowLeft: -1 }[key], upwards = { ArrowDown: across, ArrowUp: -across }[key];
-  if (sideways && group.from !== undefined) walkLines(target, index, group.from, sideways);
+  if (upwards && target.matches(CELLS) && root.classList.contains("kinds")) goTo([squareTowards(target, key)], 0, group);
+  else if (sideways && group.from !== undefined) walkLines(target, index, group.from, sideways);
   else if (sideways || upwards) goTo(elements, index + (sideways ?? upwards), group);
   else if (key === "Enter" || key === " ") press(target, shiftKey);
   else return;
@@ -382,6 +389,8 @@ function closeDetail() {
 }
 
 function walkLines(token, index, from, step) {
+  const { right, bottom } = token.getBoundingClientRect();
+  if (asSquares()) return tell(walkCells(index, step), right, bottom - 8);
   const lines = all({
     head_view: `#attention line[${from ? "left" : "right"}-token-index="${index}"]`,
     model_view: `.attn-line-group[source-index="${index}"] line`,
@@ -391,7 +400,6 @@ function walkLines(token, index, from, step) {
   walked = Math.min(lines.length - 1, Math.max(-1, (walked ?? -1) + step));
   markLine(lines[walked] ?? null);
   if (walked < 0) return;
-  const { right, bottom } = token.getBoundingClientRect();
   tell(describe(lines[walked]), right, bottom - 8);
 }
 
@@ -408,7 +416,10 @@ function equip() {
     elements.slice(0, named ? Infinity : 1).forEach((element, index) => introduce(element, index, group));
     if (elements.length && !elements.some((element) => element.tabIndex === 0)) elements[0].tabIndex = 0;
   }
-  if (KIND === "head_view") all(TILES).forEach(numberTile);
+  if (KIND === "head_view") {
+    all(TILES).forEach(numberTile);
+    colourHeads();
+  }
   if (KIND === "model_view") {
     for (const cell of all(CELLS)) {
       cell.setAttribute("aria-expanded", +cell.parentNode.firstChild.getAttribute("stroke-opacity") > 0);
@@ -442,7 +453,19 @@ function numberTile(tile, head) {
   group.append(label);
 }
 
+// The hue of a head in the head view, which depends on how many are shown; bertviz colours each once.
+function colourHeads() {
+  const { headVis } = window.config, shown = headVis.filter(Boolean).length;
+  all(TILES).forEach((tile, head) => { tile.style.fill = headVis[head] ? headColour(head, shown) : "var(--faint)"; });
+  for (const group of all("#attention > g")) group.style.stroke = lineColour(headColour(upTo(group, "head-index"), shown));
+  for (const group of all(".attentionBoxes > g")) {
+    const hue = headColour(upTo(group, "head-index"), shown);
+    group.style.fill = hue === colour("key") && !(shown > 1 && shown <= FEW) ? "var(--weight)" : hue;
+  }
+}
+
 new MutationObserver(equip).observe(vis, { childList: true, subtree: true });
+document.addEventListener("dblclick", equip);
 document.addEventListener("click", () => {
   equip(); // a tile was switched
   if (vis.scrollWidth > vis.clientWidth) document.querySelector("rect.detail")?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -456,10 +479,11 @@ document.getElementById("filter")?.addEventListener("change", () => {
 // A view without a display_mode of its own follows the page around it, and is drawn anew when that changes.
 function drawIn(mode) {
   params.display_mode = mode;
-  if (!window.redraw) return;
+  if (!window.config) return;
   follow(null);
   Object.assign(window.config, { mode, detail_layer: null, detail_head: null });
   window.redraw();
+  if (KIND === "head_view") begin();
 }
 
 if (root.classList.contains("auto")) keepTheme(drawIn);
@@ -469,7 +493,7 @@ if (root.classList.contains("auto")) keepTheme(drawIn);
 
 // What is pressed has 26 pixels, and the smallest letters 13; the model view's cells are larger, and its letters do not
 // shrink with it.
-const SMALLEST = KIND === "model_view" ? 0.7 : 24 / 26;
+const smallest = () => (asSquares() ? 1 : KIND === "model_view" ? 0.7 : 24 / 26);
 let fitted = 0; // the width it was made for: smaller text is a little wider or narrower, which must not begin it again
 
 function extent() {
@@ -485,11 +509,12 @@ function extent() {
 function fit() {
   const svg = vis.querySelector("svg");
   if (!svg) return;
+  if (asSquares() && Math.abs(vis.clientWidth - arrangedFor) > 8) return arrange();
   const { texts, left, right, bottom } = extent(), needed = right - left + 8;
   if (Math.abs(needed - fitted) > 8 || !svg.hasAttribute("viewBox")) {
     fitted = needed;
     setAttributes(svg, { viewBox: `${left} 0 ${needed} ${bottom}`, width: needed, height: bottom });
-    Object.assign(svg.style, { width: "100%", maxWidth: `${needed}px`, minWidth: `${SMALLEST * needed}px`, height: "auto" });
+    Object.assign(svg.style, { width: "100%", maxWidth: `${needed}px`, minWidth: `${smallest() * needed}px`, height: "auto" });
   }
   root.classList.toggle("wide", vis.scrollWidth > vis.clientWidth);
   root.classList.toggle("half", KIND === "neuron_view" && !document.querySelector("#expanded[visibility=visible]"));
@@ -538,12 +563,31 @@ if (keeper) {
   for (const type of ["click", "dblclick", "change", "input"]) window.addEventListener(type, keep);
 }
 
-// A photograph shows a view at a token: as if the pointer were there, in the neuron view as if its row were opened.
-window.addEventListener("load", () => {
+// A view that is given a token begins there: as if the pointer were on it, in the neuron view with its row opened. This
+// lasts until the reader's pointer or keyboard comes; a photograph shows it.
+let begins = true;
+
+function begin() {
   const token = all(GROUPS.find(({ from }) => from).selector)[params.token ?? -1];
-  if (!window.still || !token) return;
+  if (!begins || !token) return;
   fire(token, "mouseover");
-  if (KIND === "neuron_view") return press(token);
+  if (KIND === "neuron_view") return fire(token.lastElementChild, "click");
   const { left, bottom } = vis.getBoundingClientRect();
   tell(describeToken(token), left, bottom - 8);
+  if (tip.textContent) vis.style.marginBottom = `${tip.offsetHeight + 12}px`; // which is kept: nothing may move later
+  fit();
+}
+
+function endBeginning() {
+  if (begins && KIND === "head_view") {
+    tip.textContent = "";
+    fire(document.getElementById("left"), "mouseleave");
+  }
+  begins = false;
+}
+
+window.addEventListener("load", () => {
+  begin();
+  for (const type of ["pointerenter", "focusin"]) vis.addEventListener(type, endBeginning, { once: true });
+  document.addEventListener("change", endBeginning, { once: true, capture: true });
 });

@@ -5,10 +5,11 @@
 
 import math
 
+import numpy as np
 import torch
 from playwright.sync_api import expect
 
-from utils.support.colours import DARK
+from utils.support.colours import DARK, SCALES
 
 DRAWN = 1e-4  # numbers are drawn to four digits
 DARK_GROUND = f"rgb{tuple(bytes.fromhex(DARK['paper'][1:]))}"
@@ -20,6 +21,19 @@ INK = """(canvas) => {
   let dark = 0;
   for (let i = 0; i < all.length; i += 4) dark += all[i + 2] < 200;
   return dark / (all.length / 4);
+}"""
+# the colours of each picture of weights, its pixels from left to right and from top to bottom
+PIXELS = """async (_, selector) => {
+  const all = [];
+  for (const element of document.querySelectorAll(selector)) {
+    const image = new Image();
+    image.src = element.getAttribute("href");
+    await image.decode();
+    const { width, height } = image, pen = new OffscreenCanvas(width, height).getContext("2d");
+    pen.drawImage(image, 0, 0);
+    all.push([...pen.getImageData(0, 0, width, height).data].filter((_, index) => index % 4 < 3).join(" "));
+  }
+  return all.join(" ");
 }"""
 LEFT_PARTS = {"aa": "a", "ab": "a", "ba": "b", "bb": "b"}
 
@@ -92,6 +106,20 @@ def as_drawn(weights: torch.Tensor) -> torch.Tensor:
     return (weights.double() / DRAWN).round() * DRAWN
 
 
+def coloured(weights: torch.Tensor, theme: str = "light") -> np.ndarray:
+    """Return the red, green and blue of each weight, from 0 to 255, on the scale of a theme."""
+    stops = np.array([[int(stop[at : at + 2], 16) for at in (1, 3, 5)] for stop in SCALES[theme]["above"]])
+    at = weights.double().flatten().numpy()
+    return np.stack([np.interp(at, np.linspace(0, 1, len(stops)), channel) for channel in stops.T], axis=-1)
+
+
+def check_colours(view, selector: str, weights: torch.Tensor, theme: str = "light") -> None:
+    """Check that pictures of weights have the colours of these weights, pixel by pixel."""
+    found = np.array(view.locator("html").evaluate(PIXELS, selector).split(), float).reshape(-1, 3)
+    assert found.shape == (weights.numel(), 3)
+    assert abs(found - coloured(weights, theme)).max() <= 2  # of 255
+
+
 def leave(view) -> None:
     """Move the pointer away from the drawing."""
     view.locator("#help").hover()
@@ -148,27 +176,47 @@ def check_head_lines(view, weights: torch.Tensor) -> None:
 def use_model_view(view, pair, layers=range(6)) -> None:
     """Use a model view that includes these `layers`."""
     attention, A = pair.attention[list(layers)], pair.attention.size(1)
-    detail = ".attn-line-group"
-    check_model_lines(view, attention)
-    expect(view.locator(detail)).to_have_count(0)
-    # one head enlarged, hovered over and closed
     layer, head = 5, 5
     cell = view.locator(f"{CELLS} > rect:last-child").nth(list(layers).index(layer) * A + head)
-    cell.click(position={"x": 10, "y": 10})
-    expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
+
+    def enlarge() -> None:
+        cell.click(position={"x": 10, "y": 10})
+        expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
+
+    def shut() -> None:
+        cell.click(position={"x": 10, "y": 10})
+        expect(view.locator(".detail")).to_have_count(0)
+
+    check_colours(view, ".square image", attention)
+    expect(view.locator(".detail")).to_have_count(0)
+    enlarge()
+    check_colours(view, ".detail image", pair.attention[layer, head])
+    view.locator("g.detail text.token").nth(8).hover()
+    expect(view.locator(".highlight.shown")).to_have_count(1)
+    leave(view)
+    expect(view.locator(".highlight.shown")).to_have_count(0)
+    shut()
+    for name in (*LEFT_PARTS, "all"):
+        rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
+        view.locator("#filter").select_option(name)
+        check_colours(view, ".square image", attention[:, :, rows, columns])
+    # bertviz's lines
+    enlarge()
+    view.locator("#drawing").select_option("lines")
+    check_model_lines(view, attention)
+    detail = ".attn-line-group"
     assert close(numbers(view, f"{detail} line", "stroke-opacity"), pair.attention[layer, head])
     S = len(pair.tokens)
     view.locator("g.detail text.token").nth(8).hover()
     assert numbers(view, detail, "opacity").tolist() == [float(row == 8) for row in range(S)]
     leave(view)
     assert numbers(view, detail, "opacity").tolist() == [1.0] * S
-    cell.click(position={"x": 10, "y": 10})
-    expect(view.locator(".detail")).to_have_count(0)
-    # drop-down
-    for name in (*LEFT_PARTS, "all"):
-        rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
-        view.locator("#filter").select_option(name)
-        check_model_lines(view, attention[:, :, rows, columns])
+    shut()
+    view.locator("#filter").select_option("ab")
+    check_model_lines(view, attention[:, :, *part(pair, "ab")])
+    view.locator("#filter").select_option("all")
+    view.locator("#drawing").select_option("squares")
+    check_colours(view, ".square image", attention)
 
 
 def check_model_lines(view, weights: torch.Tensor) -> None:

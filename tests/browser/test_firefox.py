@@ -9,6 +9,11 @@ from utils.attention import scaled_dot_product_attention
 from views import figures, sentence_view
 
 TAB, DOWN, RIGHT = "\ue004", "\ue015", "\ue014"
+CHOOSE = """(([id, value]) => {
+  const select = document.getElementById(id);
+  select.value = value;
+  select.dispatchEvent(new Event("change"));
+})"""
 LINES = {
     "head": "#attention line",
     "model": "#vis > svg > g:has(> rect.attn_background) line",
@@ -19,6 +24,8 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_every_line_is_drawn_with_its_weight(firefox, draw, pair, tmp_path, name):
     firefox.open(draw[name]().save(tmp_path / "view.html").as_uri())
+    if name == "model":
+        firefox.evaluate(f"{CHOOSE}(['drawing', 'lines'])")
     found = firefox.evaluate(
         f"[...document.querySelectorAll('{LINES[name]}')].map((e) => +e.getAttribute('stroke-opacity'))"
     )
@@ -52,7 +59,7 @@ def test_tooltip_names_the_line_under_the_pointer(firefox, draw, pair, tmp_path)
     assert firefox.evaluate("document.getElementById('tip').textContent") == said
 
 
-def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, tmp_path):
+def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, pair, tmp_path):
     firefox.open(draw["neuron"]().save(tmp_path / "view.html").as_uri())
     firefox.point_at("#collapsed #leftText > g > rect:last-of-type", 8, click=True)
     assert firefox.evaluate("document.getElementById('expanded').getAttribute('visibility')") == "visible"
@@ -60,6 +67,13 @@ def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, tmp_pa
     assert "q · k / √D for ian" in firefox.evaluate("document.getElementById('tip').textContent")
     firefox.open(draw["model"](include_layers=[2, 5]).save(tmp_path / "view.html").as_uri())
     firefox.point_at("#vis > svg > g:has(> rect.attn_background) > rect:last-child", 12 + 5, click=True)
+    assert firefox.evaluate("document.querySelector('text.detail').textContent") == "Layer 5, Head 5"
+    assert firefox.evaluate("[...document.querySelectorAll('.square image')].every((e) => e.href.baseVal.length > 100)")
+    firefox.point_at("g.detail text.token", 8)
+    weights, columns = pair.attention[5, 5, 8].topk(3)
+    said = firefox.evaluate("document.getElementById('tip').textContent")
+    assert said.startswith(f"layer 5, head 5: his → {pair.tokens[columns[0]]} {weights[0]:.2f}, ")
+    firefox.evaluate(f"{CHOOSE}(['order', 'kinds'])")
     assert firefox.evaluate("document.querySelector('text.detail').textContent") == "Layer 5, Head 5"
 
 

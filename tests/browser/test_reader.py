@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser import reader
 from tests.browser.reader import CELLS, DARK_GROUND, let_fit, open_saved
+from tests.publish.test_colours import contrast
 from views import head_view, model_view
 
 MINUS = "\N{MINUS SIGN}"
@@ -23,6 +24,11 @@ def hover(page, selector: str, index: int) -> str:
 
 def tooltip(page) -> str:
     return page.locator("#tip").text_content()
+
+
+def choose_lines(page) -> None:
+    """Choose bertviz's lines in a model view."""
+    page.locator("#drawing").select_option("lines")
 
 
 def enlarge(page, number: int) -> None:
@@ -45,6 +51,7 @@ def open_drawing(page, draw, name: str, folder):
     kind, options, heads = DRAWINGS[name]
     open_saved(page, draw[kind](**options), folder)
     if kind == "model":
+        choose_lines(page)
         enlarge(page, 5)
     return kind, list(heads)
 
@@ -110,6 +117,89 @@ def test_tooltip_names_the_visible_line_under_the_pointer(page, draw, pair, tmp_
                 break
             reached |= check_tooltip(row, column, along)[1]
     assert strong <= reached
+
+
+@pytest.mark.parametrize(("layer", "head", "name"), [(5, 5, "all"), (2, 4, "all"), (0, 2, "ab")])
+def test_tooltip_shows_each_weight_of_an_enlarged_square(page, draw, pair, tmp_path, layer, head, name):
+    open_saved(page, draw["model"](include_layers=[layer]), tmp_path)
+    rows, columns = reader.part(pair, name) if name != "all" else (slice(None), slice(None))
+    page.locator("#filter").select_option(name)
+    enlarge(page, head)
+    weights, left, right = pair.attention[layer, head, rows, columns], pair.tokens[rows], pair.tokens[columns]
+    box = page.locator(".cells").bounding_box()
+    for row, column in torch.ones_like(weights).nonzero().tolist():
+        x, y = ((at + 0.5) / size for at, size in ((column, len(right)), (row, len(left))))
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        said, weight = tooltip(page).rsplit(" ", 1)
+        assert said == f"layer {layer}, head {head}: {name_in(left, row)} → {name_in(right, column)}"
+        assert abs(float(weight) - weights[row, column]) < 0.0051
+        shown = page.locator(".highlight").evaluate_all("(all) => all.map((e) => +e.matches('.shown'))")
+        assert [at for at, value in enumerate(shown) if value] == [row, len(left) + column]
+
+
+def shares_of(weights: torch.Tensor, tokens: list[str]) -> dict[tuple[str, str], torch.Tensor]:
+    """Return what each head gives on average (L, A), by kind and by the words of a tooltip."""
+    S = len(tokens)
+    steps = {("Itself", "to itself"): 0, ("The token before", "to the token before"): -1}
+    steps |= {("The token after", "to the token after"): 1}
+    shares = {kind: weights.diagonal(step, -2, -1).mean(-1) for kind, step in steps.items()}
+    for column, token in enumerate(tokens):
+        kind = "One word" if token.strip("[]").isalnum() and token not in ("[CLS]", "[SEP]") else "One mark"
+        others = torch.arange(S) != column
+        shares[kind, f"to {name_in(tokens, column)}"] = weights[:, :, others, column].mean(-1)
+    return shares
+
+
+def test_heads_are_sorted_by_what_they_look_at(page, draw, pair, tmp_path):
+    """Each head is under the title of its largest share, if that is at least 0.4, with the share in its tooltip."""
+    open_saved(page, draw["model"](), tmp_path)
+    page.emulate_media(reduced_motion="reduce")
+    page.locator("#order").select_option("kinds")
+    page.emulate_media(reduced_motion="no-preference")
+    assert "at least 0.4" in page.locator("#rule").text_content()
+    titles = page.locator(".labels text").all_text_contents()
+    assert sum(int(re.search(r": (\d+) heads?$", title)[1]) for title in titles) == 72
+    heads = [(title.split(":")[0].split(" (")[0], int(re.search(r"(\d+) head", title)[1])) for title in titles]
+    kinds = [kind for kind, count in heads for _ in range(count)]
+    named = page.locator(CELL).evaluate_all("(all) => all.map((e) => e.ariaLabel)")
+    drawn = page.locator(".square .name").all_text_contents()
+    shares, seen = shares_of(pair.attention, pair.tokens), set()
+    largest = torch.stack(list(shares.values())).amax(0)
+    for index, (kind, name) in enumerate(zip(kinds, drawn, strict=True)):
+        layer, head = map(int, name.split("-"))
+        seen.add((layer, head))
+        said = hover(page, CELL, index)
+        found = re.fullmatch(rf"layer {layer}, head {head}: (?P<most>at most )?(?P<share>\S+) (?P<where>to .*)", said)
+        assert named[index] == said
+        assert abs(float(found["share"]) - largest[layer, head]) < 0.0051
+        spread = largest[layer, head] < 0.4
+        assert bool(found["most"]) == bool(spread) == (kind == "Spread out")
+        (own,) = (kind for kind, where in shares if where == found["where"])
+        assert shares[own, found["where"]][layer, head] == largest[layer, head]
+        assert spread or own == kind
+    assert len(seen) == 72
+    assert page.heard == []
+
+
+def test_squares_move_to_their_kind_and_arrow_keys_follow(page, draw, tmp_path):
+    open_saved(page, draw["model"](), tmp_path)
+    moving = "() => document.getAnimations().filter((one) => one.effect.target.matches('.square')).length"
+    page.locator("#order").select_option("kinds")
+    assert page.evaluate(moving) == 72
+    page.evaluate("() => Promise.all(document.getAnimations().map((one) => one.finished))")
+    boxes = [cell.bounding_box() for cell in page.locator(CELL).all()]
+    page.locator(CELL).nth(10).focus()
+    for key, sign in (("ArrowDown", 1), ("ArrowDown", 1), ("ArrowUp", -1)):
+        before = page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")
+        page.keyboard.press(key)
+        after = page.evaluate("document.activeElement.getBoundingClientRect().toJSON()")
+        assert 0 < sign * (after["y"] - before["y"]) < 130
+        assert abs(after["x"] - before["x"]) < before["width"]
+    assert len({(box["x"], box["y"]) for box in boxes}) == 72
+    page.emulate_media(reduced_motion="reduce")
+    page.locator("#order").select_option("layer")
+    assert page.evaluate(moving) == 0
+    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_tooltip_skips_hidden_lines(page, draw, pair, tmp_path):
@@ -192,15 +282,94 @@ def test_hovered_token_shows_lines_at_full_weight(page, draw, pair, tmp_path):
     assert reader.close(torch.tensor([float(value) for value in found.split()]), pair.attention[5] / 12)
 
 
+def blended(colour: str, opacity: float, ground: int) -> str:
+    """Return the colour, as #rrggbb, of a line with an rgb() colour on a grey ground."""
+    return "#" + "".join(f"{round(opacity * int(v) + (1 - opacity) * ground):02x}" for v in re.findall(r"\d+", colour))
+
+
+@pytest.mark.parametrize("heads", [[4], range(6), range(6, 12), None])
+def test_lines_have_contrast_on_a_dark_ground(page, draw, tmp_path, heads):
+    open_saved(page, draw["head"](layer=2, heads=heads, display_mode="dark"), tmp_path)
+    look = "(all) => all.map((e) => getComputedStyle(e).stroke)"
+    colours = page.locator(".headAttention > g:first-child > line:first-child").evaluate_all(look)
+    for ground in (0, 0x11, 0x1E):
+        for head in heads or range(12):
+            assert contrast(blended(colours[head], 0.41, ground), blended("0 0 0", 0, ground)) >= 3
+
+
+def test_only_a_few_chosen_heads_have_hues(page, draw, tmp_path):
+    open_saved(page, draw["head"](), tmp_path)
+    tiles = page.locator(reader.TILES)
+    look = "(all) => all.map((e) => getComputedStyle(e).stroke)"
+
+    def hues() -> list[str]:
+        strokes = page.locator(".headAttention > g:first-child > line:first-child").evaluate_all(look)
+        shown = tiles.evaluate_all("(all) => all.map((e) => e.ariaChecked === 'true')")
+        fills = tiles.evaluate_all("(all) => all.map((e) => getComputedStyle(e).fill)")
+        assert [fill for fill, is_shown in zip(fills, shown, strict=True) if is_shown] == [
+            stroke for stroke, is_shown in zip(strokes, shown, strict=True) if is_shown
+        ]
+        return [stroke for stroke, is_shown in zip(strokes, shown, strict=True) if is_shown]
+
+    blue = hues()[0]
+    assert hues() == [blue] * 12
+    tiles.nth(4).dblclick()
+    assert hues() == [blue]
+    for head in (11, 7):
+        tiles.nth(head).click()
+    assert len(set(hues())) == 3
+    for head in (0, 1, 2, 3):
+        tiles.nth(head).click()
+    assert hues() == [blue] * 7
+
+
 def test_tile_shows_head_and_dashes_for_equal_colours(page, draw, tmp_path):
     open_saved(page, draw["head"](), tmp_path)
     page.locator(reader.TILES).nth(10).hover()
     opacities = page.locator(".headAttention").evaluate_all("(all) => all.map((g) => getComputedStyle(g).opacity)")
     assert opacities == ["0.05"] * 10 + ["1", "0.05"]
-    reader.leave(page)
-    look = "(all) => all.map((e) => e.getAttribute('stroke') + getComputedStyle(e).strokeDasharray)"
+    weights = torch.full((1, 1, 30, 2, 2), 0.5)
+    open_saved(page, head_view(weights, ["a", "b"], heads=[1, 2, 13, 14, 25, 26]), tmp_path)
+    look = "(all) => all.map((e) => getComputedStyle(e)).map((style) => style.stroke + style.strokeDasharray)"
     looks = page.locator(".headAttention > g:first-child > line:first-child").evaluate_all(look)
-    assert len(set(looks)) == 12
+    assert len({looks[head] for head in (1, 2, 13, 14, 25, 26)}) == 6
+
+
+# The first state
+
+
+def test_a_head_view_begins_at_its_token_until_the_pointer_comes(page, draw, pair, tmp_path):
+    page.mouse.move(1200, 880)
+    open_saved(page, draw["head"](layer=5, heads=[5], token="his"), tmp_path)
+    said, visible = tooltip(page), "#attention line[visibility=visible]"
+    assert said.startswith("layer 5, head 5: his → ")
+    assert set(reader.numbers(page, visible, "left-token-index").tolist()) == {8}
+    assert not page.locator("#help").evaluate(
+        "(help) => help.getBoundingClientRect().top < document.getElementById('tip').getBoundingClientRect().bottom"
+    )
+    page.mouse.move(1190, 880)
+    assert tooltip(page) == said  # the pointer is over the page, not over the drawing
+    page.locator("#vis").hover(position={"x": 900, "y": 200})
+    assert page.locator(visible).count() == 0
+    assert page.locator("#attention").get_attribute("visibility") == "visible"
+    assert hover(page, "#left text", 8) == said
+
+
+def test_a_neuron_view_begins_with_the_row_of_its_token(page, draw, pair, tmp_path):
+    open_saved(page, draw["neuron"](layer=5, head=5, token=3), tmp_path)
+    assert page.locator("#expanded").get_attribute("visibility") == "visible"
+    reader.check_computation(page, pair, 5, 5, 3)
+    assert page.evaluate("document.activeElement === document.body")
+    page.locator("#expanded #leftText > g").nth(8).hover()
+    reader.check_computation(page, pair, 5, 5, 8)
+    reader.close_query(page, 8)
+
+
+@pytest.mark.parametrize("name", ["head", "neuron"])
+def test_a_view_without_a_token_begins_with_all_lines(page, draw, pair, tmp_path, name):
+    open_saved(page, draw[name](), tmp_path)
+    assert tooltip(page) == ""
+    assert page.locator("#attention line[visibility=visible], #expanded[visibility=visible]").count() == 0
 
 
 # The threshold and the picture
@@ -220,6 +389,10 @@ def test_weights_below_the_threshold_are_hidden(page, draw, pair, tmp_path, name
         "model": (pair.attention, f"{CELLS} line"),
         "neuron": (pair.attention[0, 0], "#collapsed .attn-line-group line"),
     }[name]
+    if name == "model":
+        page.locator("#threshold").evaluate("(e) => { e.value = 0.3; e.dispatchEvent(new Event('input')); }")
+        reader.check_colours(page, ".square image", torch.where(reader.as_drawn(weights) >= 0.3, weights, 0))
+        choose_lines(page)
     hide_below(page, 0.3)
     shown = "(all) => all.filter((e) => getComputedStyle(e).display !== 'none').length"
     assert page.locator(lines).evaluate_all(shown) == int((reader.as_drawn(weights) >= 0.3).sum())
@@ -233,6 +406,7 @@ def test_weights_below_the_threshold_are_hidden(page, draw, pair, tmp_path, name
 
 def test_the_threshold_paints_a_large_model_view_again(page, many, tmp_path):
     open_saved(page, model_view(*many), tmp_path)
+    choose_lines(page)
     before = page.locator("canvas").evaluate(reader.INK)
     hide_below(page, 0.5)
     assert page.locator("canvas").evaluate(reader.INK) < 0.8 * before
@@ -259,11 +433,13 @@ def test_a_picture_of_what_is_shown_is_saved(page, draw, pair, tmp_path, name, f
     few = {"include_layers": [0, 5]} if name == "model" else {}
     open_saved(page, draw[name](display_mode="dark", **few), tmp_path)
     hide_below(page, 0.1)
-    count = page.locator("#vis line").count()
+    drawn = "image" if name == "model" else "line"
+    count = page.locator(f"#vis {drawn}").count()
+    assert count > 0
     path = save_picture(page, tmp_path)
     assert path.name == file
     page.goto(path.as_uri())
-    assert page.locator("line").count() == count
+    assert page.locator(drawn).count() == count
     texts = page.locator("text").all_text_contents()
     assert name == "model" or set(pair.tokens) <= set(texts)
     assert page.locator("svg").evaluate("(e) => getComputedStyle(e).backgroundColor") == DARK_GROUND
@@ -294,6 +470,7 @@ def test_the_caption_of_a_picture_follows_the_readers_choices(page, draw, pair, 
 
 def test_a_painted_picture_is_saved_too(page, many, tmp_path):
     open_saved(page, model_view(*many), tmp_path)
+    choose_lines(page)
     page.goto(save_picture(page, tmp_path).as_uri())
     assert page.locator("image").get_attribute("href").startswith("data:image/png;base64,")
 
@@ -348,8 +525,11 @@ def test_the_head_view_by_keyboard(page, draw, pair, tmp_path):
     assert tile.get_attribute("aria-checked") == "true"
 
 
-def test_the_model_view_by_keyboard(page, draw, pair, tmp_path):
+@pytest.mark.parametrize("drawing", ["squares", "lines"])
+def test_the_model_view_by_keyboard(page, draw, pair, tmp_path, drawing):
     open_saved(page, draw["model"](include_layers=[1, 5]), tmp_path)
+    if drawing == "lines":
+        choose_lines(page)
     tab_to(page, "layer 1, head 0")
     press(page, "ArrowDown", *["ArrowRight"] * 5, "Enter")
     assert page.locator("text.detail").text_content() == "Layer 5, Head 5"
@@ -430,6 +610,7 @@ def test_view_passes_axe(page, draw, tmp_path, name, display_mode):
     few = {"include_layers": [5]} if name == "model" else {}
     open_saved(page, draw[name](display_mode=display_mode, **few), tmp_path)
     if name == "model":
+        page.locator("#order").select_option("kinds")
         page.locator(CELL).first.click(position={"x": 10, "y": 10})
     if name == "neuron":
         reader.open_query(page, 8)
@@ -447,9 +628,26 @@ def outside(page) -> list[str]:
     )
 
 
-def test_the_model_view_is_never_cut(page, draw, tmp_path):
+@pytest.mark.parametrize("order", ["layer", "kinds"])
+@pytest.mark.parametrize("width", [358, 390, 780, 1280])
+def test_squares_and_the_enlarged_head_need_no_scrolling(page, draw, tmp_path, width, order):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_saved(page, draw["model"](), tmp_path)
+    page.locator("#order").select_option(order)
+    enlarge(page, 30)
+    assert outside(page) == []
+    assert not page.locator("#wide").is_visible()
+    cells = [cell.bounding_box() for cell in page.locator(CELL).all()]
+    panel = page.locator("rect.detail").bounding_box()
+    right, low = (max(cell[side] + cell[size] for cell in cells) for side, size in (("x", "width"), ("y", "height")))
+    assert panel["x"] >= right or panel["y"] >= low  # beside or below all squares
+    assert page.locator("rect.detail").evaluate("(e) => e.getBoundingClientRect().bottom <= innerHeight + 1")
+
+
+def test_the_model_view_of_lines_is_never_cut(page, draw, tmp_path):
     page.set_viewport_size({"width": 780, "height": 900})
     open_saved(page, draw["model"](include_layers=[0, 5]), tmp_path)
+    choose_lines(page)
     assert outside(page) == []
     assert not page.locator("#wide").is_visible()
     page.set_viewport_size({"width": 500, "height": 900})
@@ -467,6 +665,7 @@ def test_the_model_view_is_never_cut(page, draw, tmp_path):
 @pytest.mark.parametrize("head", [0, 6, 11])
 def test_enlarged_head_does_not_cover_its_cell(page, draw, tmp_path, head):
     open_saved(page, draw["model"](include_layers=[0, 5]), tmp_path)
+    choose_lines(page)
     enlarge(page, 12 + head)
     cell, panel = page.locator(CELL).nth(12 + head).bounding_box(), page.locator("rect.detail").bounding_box()
     assert panel["x"] >= cell["x"] + cell["width"] or panel["x"] + panel["width"] <= cell["x"]

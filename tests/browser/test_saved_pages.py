@@ -201,6 +201,8 @@ def test_view_with_long_tokens_stops_resizing(page, hostile, tmp_path, name, wid
 
 def test_large_model_view_and_enlarged_head_are_complete(page, many, tmp_path):
     reader.open_saved(page, model_view(*many), tmp_path)
+    reader.check_colours(page, ".square image", many[0])
+    page.locator("#drawing").select_option("lines")
     assert page.locator("*").count() <= 2000
     assert "Lines of less than 0.4 % opacity are left out." in page.locator("#help").text_content()
     assert 0.05 < page.locator("foreignObject canvas").evaluate(reader.INK) < 0.9

@@ -178,7 +178,7 @@ def test_neuron_view_is_small(L, A, S, D, limit):
 def test_parts_of_a_pair_are_not_stored_twice(pair):
     with_parts = model_view(pair.attention, pair.tokens, pair.start)
     assert list(data_of(with_parts)["attention"]) == ["all"]
-    assert with_parts.page.count('<option value="') == 5
+    assert with_parts.page.count('<option value="') == 5 + 2 + 2  # attention, squares or lines, two orders
 
 
 def test_too_large_a_view_raises(monkeypatch):

@@ -1,0 +1,337 @@
+// Runs in the page of a model view after reader.js: draws each head as a matrix of its weights, a row for each token that
+// looks and a column for each token that it looks at, in squares that can be sorted by kind. The lines are bertviz's.
+
+const SIDE = { least: 24, most: 60, high: 440 }; // pixels from one square to the next; how high all layers may be
+const AXIS = 38; // pixels to the left of and above the squares, as in bertviz's drawing
+const CELL = { least: 15, most: 24 }; // pixels of a weight of the enlarged head
+const SHARPEST = 120; // rows or columns of a square; of more, the largest weight of neighbours is shown
+const ENOUGH = 0.4; // the share that gives a head its kind
+const KINDS = {
+  itself: { title: "Itself", where: "to itself", step: 0 },
+  before: { title: "The token before", where: "to the token before", step: -1 },
+  after: { title: "The token after", where: "to the token after", step: 1 },
+  word: { title: "One word" },
+  mark: { title: "One mark" },
+  spread: { title: "Spread out" },
+};
+const RULE = "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
+  "before, to the token after, or to one fixed token (without what that token gives itself). The largest of these is the kind " +
+  `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
+const [legend, rule] = ["scale", "rule"].map((id) => Object.assign(document.createElement("p"), { id }));
+vis.after(legend);
+vis.before(rule);
+rule.textContent = RULE;
+if (panel().left_text.length > SHARPEST) document.getElementById("help").append(" A square shows the largest of neighbouring weights.");
+
+const byKind = () => chosen("order") === "kinds";
+const enlarged = () => Number.isInteger(window.config?.detail_layer);
+const cellOf = (layer, head) => document.getElementById(`attn_background_${layer}_${head}`).parentNode;
+
+function draw(parent, name, values = {}, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  setAttributes(element, values);
+  element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+// Of all heads, in the order of layers and heads
+
+const drawn = []; // { layer, head, weights, square, kind }
+let arrangedFor = 0; // the width
+
+window.redraw = () => {
+  const { detail_layer: layer, detail_head: head } = window.config;
+  const squares = asSquares(), open = enlarged();
+  root.classList.toggle("squares", squares);
+  Object.assign(window.config, { detail_layer: null, detail_head: null });
+  params.width = 970; // of bertviz's drawing
+  squares ? drawSquares() : window.drawLines();
+  if (open && squares) enlarge(layer, head, false);
+  else if (open) fire(cellOf(layer, head).lastElementChild, "click");
+};
+
+function drawSquares() {
+  const { left_text: left, right_text: right, attn } = panel();
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  draw(svg, "g", { class: "labels" });
+  drawn.length = 0;
+  attn.forEach((heads, layer) => heads.forEach((weights, head) => {
+    const square = draw(svg, "g", { class: "square" });
+    draw(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
+    draw(square, "image", { preserveAspectRatio: "none" });
+    draw(square, "text", { class: "name", "text-anchor": "middle" }, nameOfHead(layer, head));
+    draw(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
+    drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
+  }));
+  vis.replaceChildren(svg);
+  paintSquares();
+  sortSquares();
+}
+
+function sortSquares(moving = false) {
+  root.classList.toggle("kinds", byKind());
+  vis.querySelector("svg").append(...inOrder().map(({ square }) => square)); // for the keyboard
+  for (const { square } of drawn) square.lastChild.setAttribute("aria-label", describe(square.lastChild));
+  arrange(moving);
+}
+
+const nameOfHead = (layer, head) => `${params.include_layers[layer]}-${params.include_heads[head]}`;
+const inOrder = () => (byKind() ? Object.keys(KINDS).flatMap(headsOf) : drawn);
+const headsOf = (name) => drawn.filter(({ kind }) => kind.name === name).sort((one, other) => other.kind.share - one.kind.share);
+
+// What the tokens of a head give, on average, to themselves, to a neighbour or to one token: the largest of these.
+function kindOf(weights, left, right) {
+  const alike = left.length === right.length && left.every((token, index) => token === right[index]);
+  const columns = right.map((token, column) => ({ name: isMark(token) ? "mark" : "word", column, sum: 0, count: 0 }));
+  const steps = Object.entries(KINDS).filter(([, { step }]) => alike && step !== undefined)
+    .map(([name, { step }]) => ({ name, step, sum: 0, count: 0 }));
+  weights.forEach((row, from) => {
+    for (const each of columns) if (!alike || each.column !== from) (each.sum += row[each.column]), each.count++;
+    for (const each of steps) if (from + each.step in row) (each.sum += row[from + each.step]), each.count++;
+  });
+  const shares = [...steps, ...columns].map((each) => ({ ...each, share: each.sum / Math.max(1, each.count) }));
+  const largest = shares.reduce((best, each) => (each.share > best.share ? each : best));
+  return largest.share >= ENOUGH ? largest : { ...largest, name: "spread", instead: largest.name };
+}
+
+// A special token, or one without letters and digits.
+function isMark(token) { return /^(\[.+\]|<.+>)$/.test(token) || !/[\p{L}\p{N}]/u.test(token); }
+
+// What a head is sorted by, in words and a number.
+function describeKind(layer, head) {
+  if (!asSquares() || !byKind()) return "";
+  const { name, instead, column, share } = drawn.find((each) => each.layer === layer && each.head === head).kind;
+  const where = KINDS[instead ?? name].where ?? `to ${nameOf(panel().right_text, column)}`;
+  return `: ${instead ? "at most " : ""}${digits(share)} ${where}`;
+}
+
+// Their colours
+
+function scaleOfWeights() {
+  const stops = colour("scale-above").split(" ").map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+  return Array.from({ length: 256 }, (_, index) => {
+    const at = (index / 255) * (stops.length - 1), low = Math.floor(at), high = Math.ceil(at);
+    return stops[low].map((value, channel) => Math.round(value + (stops[high][channel] - value) * (at - low)));
+  });
+}
+
+// A picture with a pixel for each weight, or, with at most so many rows and columns, for the largest of neighbours.
+function paintWeights(weights, scale, most = Infinity) {
+  const lowest = threshold(), step = Math.ceil(Math.max(weights.length, weights[0].length) / most) || 1;
+  const [width, height] = [weights[0].length, weights.length].map((count) => Math.ceil(count / step));
+  const strongest = new Float32Array(width * height);
+  weights.forEach((row, from) => row.forEach((weight, to) => {
+    const at = Math.floor(from / step) * width + Math.floor(to / step);
+    if (weight >= lowest && weight > strongest[at]) strongest[at] = weight;
+  }));
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
+  const pen = canvas.getContext("2d"), image = pen.createImageData(width, height);
+  strongest.forEach((weight, at) => image.data.set([...scale[Math.round(Math.min(1, weight) * 255)], 255], 4 * at));
+  pen.putImageData(image, 0, 0);
+  return canvas.toDataURL();
+}
+
+function paintSquares() {
+  const scale = scaleOfWeights(), stops = colour("scale-above").split(" ");
+  for (const { square, weights } of drawn) square.children[1].setAttribute("href", paintWeights(weights, scale, SHARPEST));
+  const ramp = Object.assign(document.createElement("span"), { className: "ramp" });
+  ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  legend.replaceChildren("Attention weights: 0 ", ramp, " 1");
+  if (enlarged()) arrange();
+}
+
+// Where they are
+
+const WIDEST = 760; // of the squares by kind
+
+function arrange(moving = false) {
+  const svg = vis.querySelector("svg"), labels = svg.querySelector(".labels");
+  const [L, A] = [params.include_layers.length, params.include_heads.length];
+  const room = Math.max(vis.clientWidth - 8, 300), high = Math.max(36, Math.min(SIDE.most, SIDE.high / L));
+  const pitch = Math.max(SIDE.least, Math.min(high, (room - AXIS) / A));
+  const width = byKind() ? Math.min(room, Math.max(WIDEST, AXIS + A * pitch)) : AXIS + A * pitch;
+  arrangedFor = vis.clientWidth;
+  svg.querySelectorAll(".detail").forEach((old) => old.remove());
+  labels.replaceChildren();
+  const low = byKind() ? placeByKind(labels, Math.max(pitch, 36), width, moving) : placeByLayer(labels, pitch, moving);
+  const all = enlarged() ? drawDetail(svg, room, width, low) : { width, height: low };
+  params.width = all.width;
+  setAttributes(svg, all);
+  svg.removeAttribute("viewBox");
+  fit();
+}
+
+function putSquare(each, x, y, pitch, named, moving) {
+  const [ground, image, name, press] = each.square.children, gap = pitch > 40 ? 6 : 3, side = pitch - gap;
+  setAttributes(each.square, { transform: `translate(${x} ${y})` });
+  setAttributes(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
+  setAttributes(image, { x: gap / 2, y: gap / 2, width: side, height: side });
+  setAttributes(name, { x: pitch / 2, y: pitch + 9, "font-size": 11, visibility: named ? "visible" : "hidden" });
+  setAttributes(press, { width: pitch, height: pitch + (named ? 14 : 0) });
+  const [from, to] = [each.at, [x, y]].map((at) => at && { transform: `translate(${at[0]}px, ${at[1]}px)` });
+  if (moving && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    each.square.animate([from, to], { duration: 500, easing: "ease-in-out" });
+  }
+  each.at = [x, y];
+}
+
+function placeByLayer(labels, pitch, moving) {
+  const layers = params.include_layers, heads = params.include_heads, low = AXIS + layers.length * pitch;
+  const title = { "font-weight": "bold", "font-size": 15, "text-anchor": "middle" }, middle = AXIS + (layers.length * pitch) / 2;
+  draw(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
+  draw(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
+  heads.forEach((head, index) => (
+    draw(labels, "text", { x: AXIS + (index + 0.5) * pitch, y: 33, "font-size": 13, "text-anchor": "middle" }, head)
+  ));
+  layers.forEach((layer, index) => (
+    draw(labels, "text", { x: AXIS - 5, y: AXIS + (index + 0.5) * pitch + 5, "font-size": 13, "text-anchor": "end" }, layer)
+  ));
+  for (const each of drawn) putSquare(each, AXIS + each.head * pitch, AXIS + each.layer * pitch, pitch, false, moving);
+  return low;
+}
+
+// The kinds follow each other like words, each with a title above its heads.
+function placeByKind(labels, pitch, width, moving) {
+  const across = Math.floor(width / pitch), high = pitch + 16;
+  let x = 0, y = 0, low = 0;
+  for (const name of Object.keys(KINDS)) {
+    const heads = headsOf(name), title = `${titleOf(name, heads)}: ${heads.length} head${heads.length === 1 ? "" : "s"}`;
+    const label = draw(labels, "text", { "font-weight": "bold", "font-size": 15 }, title);
+    const needed = Math.max(label.getComputedTextLength(), Math.min(heads.length, across) * pitch);
+    if (x + needed > width) [x, y] = [0, low];
+    setAttributes(label, { x: x + 2, y: y + 18 });
+    heads.forEach((each, index) => (
+      putSquare(each, x + (index % across) * pitch, y + 26 + Math.floor(index / across) * high, pitch, true, moving)
+    ));
+    low = Math.max(low, y + 32 + Math.ceil(heads.length / across) * high);
+    x += needed + 28;
+  }
+  return low;
+}
+
+// With the tokens that the heads look at.
+function titleOf(name, heads) {
+  const tokens = KINDS[name].step === undefined && name !== "spread" ? heads.map(({ kind }) => panel().right_text[kind.column]) : [];
+  const different = [...new Set(tokens)], some = different.slice(0, 3).join(" ") + (different.length > 3 ? " …" : "");
+  return KINDS[name].title + (some && ` (${some})`);
+}
+
+// The square that is next in this direction, for the keyboard.
+function squareTowards(square, key) {
+  const middle = (element) => { const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; };
+  const [x, y] = middle(square), down = { ArrowDown: 1, ArrowUp: -1 }[key];
+  const far = (one) => { const [right, low] = middle(one); return Math.abs(low - y) * 4 + Math.abs(right - x); };
+  const there = all(CELLS).filter((one) => (middle(one)[1] - y) * down > 4);
+  return there.reduce((best, one) => (!best || far(one) < far(best) ? one : best), null);
+}
+
+// The enlarged head: its words on both sides, and the numbers under the pointer
+
+function enlarge(layer, head, scrolls = true) {
+  const { config } = window, closes = config.detail_layer === layer && config.detail_head === head;
+  Object.assign(config, { detail_layer: closes ? null : layer, detail_head: closes ? null : head });
+  for (const each of drawn) {
+    const open = !closes && each.layer === layer && each.head === head;
+    each.square.classList.toggle("open", open);
+    each.square.firstChild.setAttribute("stroke-opacity", +open);
+  }
+  arrange();
+  if (!closes && scrolls) document.querySelector("rect.detail").scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function drawDetail(svg, room, right, low) {
+  const { detail_layer: layer, detail_head: head } = window.config, { left_text: left, right_text: top } = panel();
+  const weights = panel().attn[layer][head], name = `Layer ${params.include_layers[layer]}, Head ${params.include_heads[head]}`;
+  const frame = draw(svg, "rect", { class: "detail", rx: 4 });
+  const title = draw(svg, "text", { class: "detail", "font-weight": "bold", "font-size": 13 }, name);
+  const rows = drawWords(svg, left), map = draw(svg, "g", { class: "detail" }), columns = drawWords(svg, top);
+  const asks = draw(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
+  const longest = (words) => Math.max(...words.map(({ text }) => text.getComputedTextLength())) + 12;
+  const beside = Math.max(longest(rows), asks.getComputedTextLength() + 12), above = longest(columns);
+  const cellIn = (width) => Math.max(CELL.least, Math.min(CELL.most, Math.floor((width - beside - 12) / top.length)));
+  const width = (cell) => beside + top.length * cell + 12, fits = right + 24 + width(20) <= room;
+  const cell = cellIn(fits ? room - right - 24 : room), [x, y] = fits ? [right + 24, 8] : [0, low + 12];
+  const all = { x, y, width: width(cell), height: 30 + above + left.length * cell + 10 };
+  const start = { x: x + beside, y: y + 30 + above };
+  setAttributes(frame, all);
+  setAttributes(title, { x: x + 12, y: y + 20 });
+  setAttributes(asks, { x: start.x - 6, y: start.y - 6 });
+  rows.forEach(({ ground, text }, row) => {
+    setAttributes(ground, { x: x + 4, y: start.y + row * cell, width: beside - 4, height: cell });
+    setAttributes(text, { x: start.x - 6, y: start.y + (row + 0.5) * cell + 4.5, "text-anchor": "end" });
+  });
+  columns.forEach(({ ground, text }, column) => {
+    setAttributes(ground, { x: start.x + column * cell, y: y + 30, width: cell, height: above });
+    setAttributes(text, { transform: `translate(${start.x + (column + 0.5) * cell + 4.5} ${start.y - 6}) rotate(-90)` });
+  });
+  drawCells(map, weights, start, cell, rows, columns);
+  return { width: Math.max(right, all.x + all.width + 1), height: Math.max(low, all.y + all.height + 1) };
+}
+
+function drawWords(svg, tokens) {
+  const group = draw(svg, "g", { class: "detail" });
+  return tokens.map((token) => {
+    const word = draw(group, "g"), ground = draw(word, "rect", { class: "highlight" });
+    return { word, ground, text: draw(word, "text", { class: "token", "font-size": 13 }, token) };
+  });
+}
+
+let markCell = () => {}; // of the enlarged head: a row, a column, or one weight
+
+function drawCells(map, weights, { x, y }, cell, rows, columns) {
+  const width = columns.length * cell, height = rows.length * cell, place = { x, y, width, height };
+  draw(map, "image", { ...place, preserveAspectRatio: "none", href: paintWeights(weights, scaleOfWeights()) });
+  const lines = [...rows.keys()].slice(1).map((row) => `M${x} ${y + row * cell}h${width}`)
+    .concat([...columns.keys()].slice(1).map((column) => `M${x + column * cell} ${y}v${height}`));
+  draw(map, "path", { class: "grid", d: lines.join("") });
+  draw(map, "rect", { ...place, class: "edge" });
+  const shade = draw(map, "path", { class: "shade", "fill-rule": "evenodd" }), mark = draw(map, "rect", { class: "at" });
+  const cells = draw(map, "rect", { ...place, class: "cells" });
+  markCell = (row, column) => {
+    const [left, across] = column === undefined ? [x, width] : [x + column * cell, cell];
+    const [top, down] = row === undefined ? [y, height] : [y + row * cell, cell], any = row !== undefined || column !== undefined;
+    rows.forEach(({ ground }, at) => ground.classList.toggle("shown", at === row));
+    columns.forEach(({ ground }, at) => ground.classList.toggle("shown", at === column));
+    const one = row !== undefined && column !== undefined;
+    shade.setAttribute("d", any && !one ? `M${x} ${y}h${width}v${height}h${-width}zM${left} ${top}h${across}v${down}h${-across}z` : "");
+    setAttributes(mark, { x: left, y: top, width: across, height: down, visibility: any ? "visible" : "hidden" });
+  };
+  markCell();
+  cells.addEventListener("mousemove", ({ clientX, clientY }) => {
+    const { row, column } = cellAt(cells, clientX, clientY);
+    markCell(row, column);
+  });
+  for (const [words, marks] of [[rows, (at) => markCell(at)], [columns, (at) => markCell(undefined, at)]]) {
+    words.forEach(({ word }, at) => word.addEventListener("mouseover", () => marks(at)));
+  }
+  for (const element of [cells, ...rows.map(({ word }) => word), ...columns.map(({ word }) => word)]) {
+    element.addEventListener("mouseleave", () => markCell());
+  }
+}
+
+function cellAt(cells, clientX, clientY) {
+  const { left, top, width, height } = cells.getBoundingClientRect(), { weights } = weightsOf()[0];
+  const index = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+  return { row: index((clientY - top) / height, weights.length), column: index((clientX - left) / width, weights[0].length) };
+}
+
+function describeCell(target, clientX, clientY) {
+  if (!target.matches(".cells")) return null;
+  const { row, column } = cellAt(target, clientX, clientY);
+  return describeWeight(row, column);
+}
+
+const describeWeight = (row, column) => `${shownHead()}: ${between(row, column)} ${digits(weightsOf()[0].weights[row][column])}`;
+
+// What the keyboard walks along: the weights of a row, the largest first, as far as the threshold shows them.
+function walkCells(row, step) {
+  const weights = [...weightsOf()[0].weights[row].entries()].filter(([, weight]) => weight > 0 && weight >= threshold());
+  weights.sort(([, one], [, other]) => other - one);
+  walked = Math.min(weights.length - 1, Math.max(-1, (walked ?? -1) + step));
+  markCell(row, weights[walked]?.[0]);
+  return walked < 0 ? null : describeWeight(row, weights[walked][0]);
+}
+
+document.getElementById("drawing").addEventListener("change", () => window.redraw());
+document.getElementById("order").addEventListener("change", () => sortSquares(true));
