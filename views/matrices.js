@@ -154,7 +154,7 @@ function arrange(moving = false) {
   arrangedFor = vis.clientWidth;
   svg.querySelectorAll(".detail").forEach((old) => old.remove());
   labels.replaceChildren();
-  const low = byKind() ? placeByKind(labels, Math.max(pitch, 36), width, moving) : placeByLayer(labels, pitch, moving);
+  const low = byKind() ? placeByKind(labels, Math.max(pitch, 40), width, moving) : placeByLayer(labels, pitch, moving);
   const all = enlarged() ? drawDetail(svg, room, width, low) : { width, height: low };
   params.width = all.width;
   setAttributes(svg, all);
@@ -167,7 +167,7 @@ function putSquare(each, x, y, pitch, named, moving) {
   setAttributes(each.square, { transform: `translate(${x} ${y})` });
   setAttributes(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
   setAttributes(image, { x: gap / 2, y: gap / 2, width: side, height: side });
-  setAttributes(name, { x: pitch / 2, y: pitch + 9, "font-size": 11, visibility: named ? "visible" : "hidden" });
+  setAttributes(name, { x: pitch / 2, y: pitch + 10, "font-size": 13, visibility: named ? "visible" : "hidden" });
   setAttributes(press, { width: pitch, height: pitch + (named ? 14 : 0) });
   const [from, to] = [each.at, [x, y]].map((at) => at && { transform: `translate(${at[0]}px, ${at[1]}px)` });
   if (moving && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
@@ -178,7 +178,7 @@ function putSquare(each, x, y, pitch, named, moving) {
 
 function placeByLayer(labels, pitch, moving) {
   const layers = params.include_layers, heads = params.include_heads, low = AXIS + layers.length * pitch;
-  const title = { "font-weight": "bold", "font-size": 15, "text-anchor": "middle" }, middle = AXIS + (layers.length * pitch) / 2;
+  const title = { "font-weight": "bold", "font-size": 14, "text-anchor": "middle" }, middle = AXIS + (layers.length * pitch) / 2;
   draw(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
   draw(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
   heads.forEach((head, index) => (
@@ -193,11 +193,11 @@ function placeByLayer(labels, pitch, moving) {
 
 // The kinds follow each other like words, each with a title above its heads.
 function placeByKind(labels, pitch, width, moving) {
-  const across = Math.floor(width / pitch), high = pitch + 16;
+  const across = Math.floor(width / pitch), high = pitch + 18;
   let x = 0, y = 0, low = 0;
   for (const name of Object.keys(KINDS)) {
     const heads = headsOf(name), title = `${titleOf(name, heads)}: ${heads.length} head${heads.length === 1 ? "" : "s"}`;
-    const label = draw(labels, "text", { "font-weight": "bold", "font-size": 15 }, title);
+    const label = draw(labels, "text", { "font-weight": "bold", "font-size": 14 }, title);
     const needed = Math.max(label.getComputedTextLength(), Math.min(heads.length, across) * pitch);
     if (x + needed > width) [x, y] = [0, low];
     setAttributes(label, { x: x + 2, y: y + 18 });
