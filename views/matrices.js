@@ -60,7 +60,7 @@ function drawSquares() {
     const square = draw(svg, "g", { class: "square" });
     draw(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
     draw(square, "image", { preserveAspectRatio: "none" });
-    draw(square, "text", { class: "name", "text-anchor": "middle" }, nameOfHead(layer, head));
+    draw(square, "text", { class: "name", "text-anchor": "middle" });
     draw(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
     drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
   }));
@@ -167,7 +167,8 @@ function putSquare(each, x, y, pitch, named, moving) {
   setAttributes(each.square, { transform: `translate(${x} ${y})` });
   setAttributes(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
   setAttributes(image, { x: gap / 2, y: gap / 2, width: side, height: side });
-  setAttributes(name, { x: pitch / 2, y: pitch + 10, "font-size": 13, visibility: named ? "visible" : "hidden" });
+  setAttributes(name, { x: pitch / 2, y: pitch + 10, "font-size": 13 });
+  name.textContent = named ? nameOfHead(each.layer, each.head) : "";
   setAttributes(press, { width: pitch, height: pitch + (named ? 14 : 0) });
   const [from, to] = [each.at, [x, y]].map((at) => at && { transform: `translate(${at[0]}px, ${at[1]}px)` });
   if (moving && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
