@@ -32,6 +32,10 @@ def with_first(change: Callable) -> Callable:
     return fault
 
 
+def returns_nothing(*given, **options) -> None:
+    """Forget to return a result."""
+
+
 FLOATS = "2.2 2.4 2.6 3.1 3.4 3.6 4.1 4.2 4.3 5.1 5.2 5.3 9.2"  # tensors of floats through which gradients flow
 GRADIENTS = f"{FLOATS} 5.5 8.1 11.4 12.2 13.3 14.2"
 FAULTS = (  # what is done to a right answer, words of the hint, and the exercises
@@ -56,4 +60,6 @@ def made_by_machine(right: Mapping[str, list]) -> Iterator[tuple[str, Callable, 
         yield from ((number, fault(right[number][0]), words) for number in numbers.split() if number in right)
     for number, (answer, *_) in right.items():
         if callable(answer) and not isinstance(answer, type):
+            if number != "8.2":  # freezes layers, and returns nothing
+                yield number, returns_nothing, "our function returns None. Does it end with `return`?"
             yield number, type("Answer", (), {"__call__": staticmethod(answer)}), "is a class"

@@ -89,6 +89,5 @@ WRONG = {
         (lambda S, T: masks(5, 3), "but not for S = 2 and T = 4"),
         (lambda S, T: masks(S, T)[:2], "three masks"),
         (lambda S, T: ("a", "b", "c"), "tensor"),
-        (lambda S, T: None, "return"),
     ],
 }

@@ -350,7 +350,6 @@ WRONG = {
         (stack_of_words, "These are only word vectors. Call"),
         (stack_handing_on_pairs, "A layer returns a pair, hidden"),
         (stack_of_the_class, "calls the finished encoder"),
-        (lambda self, ids, mask, types: None, "Your function returns None"),
     ],
     "6.2": [
         (1120, "one layer"),
@@ -414,7 +413,6 @@ WRONG = {
         (changed(to=lambda states: states[:1]), "3 layers give 4"),
         (changed(to=lambda states: dict(enumerate(states))), "list or tuple"),
         (lambda encoder, ids, mask, types: ["a", "b", "c", "d"], "torch tensor"),
-        (lambda encoder, ids, mask, types: None, "Your function returns None"),
     ],
     "6.5": [
         (thaw_slice, "layers[-0:]"),

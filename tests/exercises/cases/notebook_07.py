@@ -175,7 +175,6 @@ WRONG = {
         (lambda w: w[..., -1, -2], "This is only the last token"),
         (lambda w: w.diagonal(-1, -2, -1).amax(-1), "largest weight"),
         (lambda w: "all", "torch tensor"),
-        (lambda w: None, "return"),
     ],
     "7.2": [
         ((BEST_PLAYED, BEST_IT), "The two heads are swapped: “it”"),
@@ -208,7 +207,6 @@ WRONG = {
         (lambda w, q, k: w[:, :, q, k], "Yours says otherwise"),
         (lambda w, q, k: w[:, :, q, k] > 1 / 3, "Yours says otherwise"),
         (lambda w, q, k: [["yes"] * w.size(1)] * w.size(0), "torch tensor"),
-        (lambda w, q, k: None, "return"),
     ],
     "7.4": [
         (((0, 2), 1, 1, 1), "whose two shares differ"),
@@ -248,6 +246,5 @@ WRONG = {
         (lambda w: rollout(w[:, :1]), "first head"),
         (lambda w: rollout(w[1:]) if len(w) > 1 else rollout(w), "first layer is left out"),
         (lambda w: w.mean(dim=1), "shape"),
-        (lambda w: None, "return"),
     ],
 }

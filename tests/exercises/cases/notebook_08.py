@@ -362,7 +362,6 @@ WRONG = {
         (lambda self, *batch: torch.zeros(4, 2), "5 classes"),
         (nn.Linear, "is a class"),
         (7, "the function itself"),
-        (lambda self, *batch: None, "Your function returns None. Does it"),
     ],
     "8.2": [
         (lambda model, number: None, "learn again"),
@@ -398,7 +397,6 @@ WRONG = {
         (lambda batches: "high", "a number"),
         (lambda batches: right_in_all(batches) / 16, "is a number fixed"),
         (accuracy_altering, "changes the batches"),
-        (lambda batches: None, "Your function returns None. Does it"),
     ],
     "8.4": [
         (stop_from_zero, "count epochs from 1"),
@@ -419,7 +417,6 @@ WRONG = {
         (lambda losses, patience: (1, 2), "but ends after"),
         (lambda losses, patience: stop(losses, patience)[0], "two numbers"),
         (lambda losses, patience: ("a", "b"), "a number"),
-        (lambda losses, patience: None, "Your function returns None. Does it"),
     ],
     "8.5": [
         (lambda score, words: [-effect for effect in effects(score, words)], "The sign is reversed. Use score(all"),
@@ -447,7 +444,6 @@ WRONG = {
         (lambda score, words: score(words), "Return one number per word, not"),
         (lambda score, words: ["a"] * len(words), "a number"),
         (lambda score, words: [7] * len(words), "The effect of a word is"),
-        (lambda score, words: None, "Your function returns None. Does it"),
     ],
     "8.6": [
         (70, "square"),

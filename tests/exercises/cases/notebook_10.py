@@ -342,7 +342,6 @@ WRONG = {
         (lambda v, c: v[c.argsort()], "different clusters"),
         (lambda v, c: {7: v.mean(), 0: v.mean()}, "alone"),
         (lambda v, c: ["much"] * len(torch.unique(c)), "Return one number per cluster, as"),
-        (lambda v, c: None, "Your function returns None. Does it"),
     ],
     "10.4": [
         (silence_by(put_zero), "The head's numbers are zeros. Write"),
@@ -362,7 +361,6 @@ WRONG = {
         (lambda head, columns: lambda module, inputs: None, "returns None"),
         (lambda head, columns: columns, "should return a function"),
         (our_silence, "This is the notebook's `our_silence`, or"),
-        (lambda head, columns: None, "Your function returns None. Does it"),
     ],
     "10.5": [
         (resample_backwards, "The columns come from the next"),
@@ -383,7 +381,6 @@ WRONG = {
         (resample_in_turn, "after that has been changed itself"),
         (resample_from(lambda context: context.roll(2, 0)), "the one before it"),
         (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
-        (lambda c, h, D: None, "Your function returns None. Does it"),
     ],
     "10.6": [
         (by_comparison(lambda means, measured: means <= measured + 1e-9), "one side"),
@@ -400,6 +397,5 @@ WRONG = {
         (lambda d: stats.ttest_1samp(d, 0).pvalue, "all of them"),
         (lambda d: d.abs().mean(), "all of them"),
         (lambda d: "never", "a number"),
-        (lambda d: None, "Your function returns None. Does it"),
     ],
 }

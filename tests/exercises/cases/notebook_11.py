@@ -456,6 +456,5 @@ WRONG = {
         ),
         (lambda f, s, t: scores(f, s, t), "a number"),
         (lambda f, s, t: "low", "a number"),
-        (lambda f, s, t: None, "Your function returns None. Does it"),
     ],
 }

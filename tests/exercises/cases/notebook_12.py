@@ -200,7 +200,6 @@ WRONG = {
         (lambda T: torch.ones(T).bool(), "shape"),
         (mask_of_four, "shape"),
         (lambda T: mask(64)[:T, :T], "shape"),
-        (lambda T: None, "Your function returns None. Does it"),
     ],
     "12.2": [
         (lambda a, h, s, m=None: across(a, h, h), "The text looks at itself"),
@@ -223,7 +222,6 @@ WRONG = {
         (lambda a, h, s, m=None: across(a, h, s, torch.tensor([[1] * 3 + [0] * 2] * 2) if m is None else m), "Without"),
         (lambda a, h, s, m=None: across(a, h, s.detach(), m), "gradient of source is missing"),
         (across_with_fixed_weights, "gradient of hidden_states is missing"),
-        (lambda a, h, s, m=None: None, "Your function returns None. Does it"),
     ],
     "12.3": [
         (step_without_end, "Rows that have ended keep writing"),
@@ -240,7 +238,6 @@ WRONG = {
         (step_twice, "One step"),
         (step_by_chance, "draws nothing"),
         (lambda scores, ids, end: torch.cat([ids, ids], dim=1)[:, : ids.size(1) + 1], "it should make"),
-        (lambda scores, ids, end: None, "Your function returns None. Does it"),
     ],
     "12.4": [
         (lambda t, start, pad: (t, t.masked_fill(t == pad, -100)), "sees its own answer"),
@@ -262,7 +259,6 @@ WRONG = {
         (lambda *given: [one.int() for one in lessons(*given)], "F.cross_entropy takes no"),
         (lambda t, start, pad: lessons(t, start, 0), "A real token has no label"),
         (lambda t, start, pad: (lessons(t, start, pad)[0], t.masked_fill(t == pad, -1)), "−100 there"),
-        (lambda t, start, pad: None, "Your function returns None. Does it"),
     ],
     "12.5": [
         (lambda logits, p: logits.softmax(dim=-1), "These are the shares of all"),
@@ -281,6 +277,5 @@ WRONG = {
         (cut_by(lambda logits, shares, p: shares < shares.max() - p), "largest share minus p"),
         (cut_by(lambda logits, shares, p: shares >= p * shares.max()), "below the limit"),
         (lambda logits, p: min_p(logits, p)[:2], "shape"),
-        (lambda logits, p: None, "Your function returns None. Does it"),
     ],
 }

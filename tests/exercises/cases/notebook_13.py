@@ -153,7 +153,6 @@ WRONG = {
         (lambda n: blocks(n[::-1]), "number of its text"),
         (lambda n: torch.ones(len(n), max(n)).bool(), "shape"),
         (blocks([2, 1]), "function itself"),
-        (lambda n: None, "Your function returns None. Does it"),
     ],
     "13.2": [
         ((64, 256, 98), "three"),
@@ -179,7 +178,6 @@ WRONG = {
         (lambda p, m: put_back(p, m).tolist(), "Return a tensor"),
         (lambda p, m: p.view(1, -1, 2), "shape"),
         (lambda p, m: put_back(p.flip(0), m), "Row by row"),
-        (lambda p, m: None, "Your function returns None. Does it"),
     ],
     "13.4": [
         (lambda w: signed(w, dim=None), "whole matrix"),
@@ -202,7 +200,6 @@ WRONG = {
         (signed_with_scales_of(np.array(["a"])), "torch tensor"),
         (lambda w: signed(w) if w.any(dim=1).all() else (w[:1], w[:1, :1]), "shape"),
         (lambda w: signed(w)[0], "Return two"),
-        (lambda w: None, "Your function returns None. Does it"),
     ],
     "13.5": [
         (lambda a, b: statistics.median(np.divide(a, b)), "first round"),

@@ -166,7 +166,6 @@ WRONG = {
         (lambda x, p, base: turn(x, p + 5, base), "the arrows point elsewhere"),
         (lambda x, p, base: turn(x.detach(), p, base), "no gradient flows"),
         (turn_in_numpy, "NumPy has no gradients"),
-        (lambda x, p, base: None, "Your function returns None. Does it"),
     ],
     "14.3": [
         ((768 * 3072, 2048, 3 * 768 * 1152), "two"),
@@ -185,6 +184,5 @@ WRONG = {
         (lambda S, r: torch.zeros(S, S).masked_fill(~with_cls(S, r), -torch.inf), "The positions are right, but this"),
         (lambda S, r: with_cls(S, r).float(), "booleans"),
         (lambda S, r: with_cls(S + 1, r), "shape"),
-        (lambda S, r: None, "Your function returns None. Does it"),
     ],
 }

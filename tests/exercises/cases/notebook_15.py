@@ -182,7 +182,6 @@ WRONG = {
         (lambda words, labels, tokenizer: first(words, labels, tokenizer)[0], "two lists"),
         (lambda words, labels, tokenizer: ([1], [N]), "the tokenizer gives"),
         (lambda words, labels, tokenizer: tuple(map(torch.tensor, first(words, labels, tokenizer))), "lists"),
-        (lambda words, labels, tokenizer: None, "return"),
     ],
     "15.3": [
         ((5 / 6, 5 / 6, 2 / 3), "precision: divide by the number of"),
