@@ -108,6 +108,7 @@ def test_company_queries_name_listed_companies():
     assert all(name in names for _, name in queries)
 
 
+@pytest.mark.long
 def test_imdb_sentences_are_unique_and_in_fixed_order():
     found = imdb_sentences(500)
     assert len(set(found)) == len(found) == 500

@@ -89,6 +89,7 @@ def test_hub_errors_and_malformed_responses_are_reported(hub, answer, reason):
     assert time.perf_counter() - started < 20
 
 
+@pytest.mark.long
 def test_silent_hub_times_out(hub, monkeypatch):
     hub.answer = b"nothing"
     monkeypatch.setattr(checkpoint, "HUB_TIMEOUT", 1)

@@ -3,6 +3,7 @@
 import re
 import warnings
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from views import head_view, model_view
 HOSTILE = ["</script>", "<!--<script>", "\u2028", "`'\""]
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(tokens=st.lists(st.text(max_size=8) | st.sampled_from(HOSTILE), max_size=7), seed=st.integers(0, 99))
 def test_any_tokens_and_attention_make_a_self_contained_page(tokens, seed):

@@ -31,6 +31,7 @@ def test_the_shares_add_up_to_the_cosine_of_the_means():
         torch.testing.assert_close(shares_of_cosine(7 * states, other), shares)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("official", [False, True])
 def test_shares_equal_those_of_search(official, encoder, tokenizer, reference, official_tokenizer):
     vectors = embed(TEXTS, encoder, tokenizer)
