@@ -46,16 +46,12 @@ def set_style() -> None:
         {
             "font.family": FACE.split('"')[1],
             "font.size": LETTERS * PIXEL,
-            "axes.titlesize": TITLE * PIXEL,
-            "figure.titlesize": TITLE * PIXEL,
-            "figure.figsize": (PAGE, 3.6),
             "figure.dpi": 72 / PIXEL,
             "figure.constrained_layout.use": True,
             "axes.prop_cycle": cycler(color=order),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "image.cmap": "weights",
-            "legend.frameon": False,
         }
     )
 
@@ -90,7 +86,7 @@ def panels(
     page = Rectangle((0, 0), 1, 1, transform=figure.transFigure, fill=False, linewidth=0)
     figure.add_artist(page)  # without it, Jupyter crops the figure, and pictures differ in width
     if title:
-        figure.suptitle(fill(plain(title), 80), weight="bold")
+        figure.suptitle(fill(plain(title), 80), fontsize=TITLE * PIXEL, weight="bold")
     if note:
         figure.supxlabel(fill(plain(note), 110), fontsize=SMALL * PIXEL, color=LIGHT["soft"])
     return list(axes)
@@ -145,8 +141,10 @@ def heatmap(
             ax.set_xticks(range(C), map(plain, columns), rotation=90 if turn and C > 12 else turn)
         if rows:
             ax.set_yticks(range(R), map(plain, rows))
-        if "ax" not in frame and 0.5 * C < PAGE - 2:
-            ax.set_box_aspect(0.64 * R / C)  # squares of equal size in all figures
+        if "ax" not in frame and (0.5 * C < PAGE - 2 or R == C):
+            ax.set_box_aspect(0.64 * R / C if 0.5 * C < PAGE - 2 else 1)  # cells of equal size in all figures
+        if max(R, C) > 16:
+            ax.tick_params(labelsize=SMALL * PIXEL)
         if colorbar:
             ax.figure.colorbar(image, ax=ax, label=plain(colorbar))
         for (row, column), value in np.ndenumerate(values):
@@ -197,7 +195,7 @@ def curves(
             ax.set_xticks(range(len(x)), map(plain, x))
         if limits:
             ax.set_ylim(*limits)
-        ax.legend()
+        ax.legend(frameon=False)
 
 
 def bars(
@@ -225,7 +223,7 @@ def bars(
             ax.hlines(range(len(numbers)), *ends.T, color="black", linewidth=1.5)
         for row, (number, (_, high)) in enumerate(zip(numbers, ends, strict=True)) if digits else ():
             write(ax, f"{number:{digits}}", (max(number, high, 0), row), (5, 0), ha="left", va="center")
-        ax.invert_yaxis()
+        ax.set_ylim(len(values) - 0.5, -0.5)
         ax.margins(x=0.1 if digits else 0.05)
         if log_x:
             ax.set_xscale("log")
@@ -273,7 +271,7 @@ def dots(
         if limit is not None:
             ax.axvline(limit, **DASHED)
         if len(series) > 1:
-            ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+            ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def points(
@@ -298,7 +296,7 @@ def points(
             ax.plot(*place, "x", color="black")
             write(ax, name, place, (8, 8), ha="left")
         if len(groups) > 1:
-            ax.legend()
+            ax.legend(frameon=False)
 
 
 def arrows(
@@ -324,7 +322,7 @@ def histogram(samples: Mapping[str, Sequence], *, bins=20, limit: float | None =
             ax.axvline(mean, color=f"C{number}", linewidth=2)
         if limit is not None:
             ax.axvline(limit, **DASHED)
-        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def boxes(
@@ -358,7 +356,7 @@ def boxes(
         ax.set_axis_off()
         if names:
             handles = [Patch(facecolor=colour, edgecolor="0.7", label=name) for colour, name in names.items()]
-            ax.legend(handles=handles, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 0))
+            ax.legend(handles=handles, frameon=False, ncols=len(handles), loc="upper center", bbox_to_anchor=(0.5, 0))
 
 
 def write(ax: Axes, text: str, place: Sequence[float], aside: tuple[float, float], **style) -> None:
