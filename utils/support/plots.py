@@ -101,7 +101,8 @@ def axes_of(frame: Frame, height: float) -> Iterator[Axes]:
     note = {"note": frame["note"]} if "note" in frame else {}
     ax = given or panels(height=frame.get("height", height), **note)[0]
     yield ax
-    ax.set(**{name: plain(frame[name]) for name in ("xlabel", "ylabel") if name in frame})
+    inner = len(ax.get_shared_y_axes().get_siblings(ax)) > 1 and not ax.get_subplotspec().is_first_col()
+    ax.set(**{name: plain(frame[name]) for name in ("xlabel", "ylabel")[: 2 - inner] if name in frame})
     if "title" in frame:
         size, weight = (LETTERS, "normal") if given else (TITLE, "bold")
         ax.set_title(fill(plain(frame["title"]), 80), fontsize=size * PIXEL, weight=weight)
@@ -184,8 +185,10 @@ def curves(
             [line] = ax.plot(positions, heights, marker=form, label=plain(name))
             if name in (intervals or {}):
                 ax.vlines(positions, *map(to_numpy, intervals[name]), color=line.get_color(), linewidth=1.5)
-            for place, height in zip(positions, heights, strict=True) if digits else ():
-                write(ax, f"{height:{digits}}", (place, height), (0, 7), color=line.get_color())
+            for number, place in enumerate(positions) if digits else ():
+                top = heights[number] >= max(float(other[number]) for other in lines.values())
+                where = (place, heights[number])
+                write(ax, f"{heights[number]:{digits}}", where, (0, 7 if top else -16), color=line.get_color())
         for (name, height), style in zip((levels or {}).items(), cycle(("--", ":"))):
             ax.axhline(height, **DASHED | {"linestyle": style}, label=plain(name))
         for name, place in (marks or {}).items():
