@@ -7,6 +7,7 @@ import copy
 import io
 import itertools
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from traitlets.config import Config
 from publish.screenshots import add_screenshots
 from utils import BUILT
 from utils.support.files import write_file
+from utils.support.notebook import SKIP, THE_ANSWER
 from views.page import STATIC_NOTICE  # the text by which an interactive view is recognised
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +35,9 @@ FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests o
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
-KEPT_METADATA = ("tags", "slideshow", "nbgrader")  # metadata of a cell that its author set by hand
+NO_GUESS, SKIPPED = "prediction = None", f'prediction = "{SKIP}"'  # a cell that asks for a prediction, and one without
+ANSWER = "answer"  # metadata of a cell that reveals an answer: the answer, so that tests find spoilers
+KEPT_METADATA = ("tags", "slideshow", "nbgrader", ANSWER)  # metadata of a cell that is no matter of folding
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -59,6 +63,8 @@ def execute(path: Path) -> None:
         folded = FOLDED if is_folded(cell) else COLLAPSED if cell.source.startswith(PROOF) else {}
         cell.metadata = nbformat.from_dict(kept | folded)
         if reveals_answer(cell):
+            printed = "".join(output.text for output in cell.outputs if output.get("name") == "stdout")
+            cell.metadata[ANSWER] = re.search(f"^{THE_ANSWER}(.*)", printed, re.MULTILINE)[1]
             cell.outputs = []
         elif cell.cell_type == "code":
             cell.outputs = join_streams(drop_progress_bars(cell))
@@ -82,13 +88,21 @@ def compress_figures(notebook) -> None:
 def run(notebook, folder: Path, timeout: int = 3600) -> None:
     """Run the cells of a notebook in a folder and a fresh kernel, with `timeout` seconds for each cell.
 
-    The connection is encrypted, because ipykernel warns at every start if it is not.
+    Where the notebook asks for a prediction, the run skips it, so that the answer is computed and printed. The
+    connection is encrypted, because ipykernel warns at every start if it is not.
     """
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
-    NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
-        env=os.environ | {"MINE": "off"}  # run the series' own parts, not a reader's
-    )
+    asking = [cell for cell in notebook.cells if cell.source.startswith(NO_GUESS)]
+    for cell in asking:
+        cell.source = cell.source.replace(NO_GUESS, SKIPPED, 1)
+    try:
+        NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
+            env=os.environ | {"MINE": "off"}  # run the series' own parts, not a reader's
+        )
+    finally:
+        for cell in asking:
+            cell.source = cell.source.replace(SKIPPED, NO_GUESS, 1)
 
 
 def is_folded(cell) -> bool:

@@ -1,7 +1,6 @@
 """Make reveal.js slides of notebooks with nbconvert, following the slide types and tags of their cells."""
 
 import argparse
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -20,7 +19,6 @@ from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
-UNANSWERED = re.compile(r"; you predicted nothing.*")  # printed by `reveal` for a single reader, not for a class
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -31,9 +29,6 @@ def read_for_slides(copy: Path, views: Path):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = relink(cell.source, "notebooks", lambda path: False)
-        for output in cell.get("outputs", []):
-            if "text" in output:
-                output.text = UNANSWERED.sub("", output.text)
     return notebook
 
 

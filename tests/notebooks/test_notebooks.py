@@ -215,6 +215,71 @@ def test_answers_to_predictions_are_not_saved(path):
     assert not [cell.outputs for cell in code_cells(path) if notebooks.reveals_answer(cell) and cell.outputs]
 
 
+SPOILED = {"00", "01", "02", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15"}  # still to do
+DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
+
+
+def spoilers(cells: list) -> list[str]:
+    """Return where a prediction's answer can be read without opening it, in the ten cells after the box.
+
+    Numbers of one digit are not searched for, because they occur everywhere.
+    """
+    found = []
+    for index, box in enumerate(cells):
+        if not box.source.startswith(notebooks.NO_GUESS):
+            continue
+        after = cells[index + 1 : index + 11]
+        answer = next(cell for cell in after if notebooks.reveals_answer(cell))
+        if notebooks.ANSWER not in answer.metadata:
+            found.append(f"{answer.id}: execute the notebook, which records the answer")
+            continue
+        if not any(DETAILS.search(cell.source) for cell in after[after.index(answer) + 1 :]):
+            found.append(f"{answer.id}: no <details> after it explains the answer")
+        for number in re.findall(r"\d+\.\d+|\d{2,}", answer.metadata[notebooks.ANSWER]):
+            spellings = [number, f"{float(number):.0%}".replace("%", " %"), f"{float(number):,.0f}"]
+            wanted = "|".join(re.escape(each) for each in spellings if len(each) > 1)
+            pattern = re.compile(rf"(?<![\d.,])(?:{wanted})(?![\d]|[.,]\d)")
+            found += [f"{cell.id}: {hit[0]}" for cell in after if (hit := pattern.search(visible_text(cell)))]
+    return found
+
+
+def visible_text(cell) -> str:
+    """Return the text of a saved cell that is shown before anything is opened or run."""
+    if cell.cell_type == "markdown":
+        return re.sub(r"\]\([^)]*\)", "]", DETAILS.sub("", cell.source))  # without the targets of links
+    printed = [output.get("text", output.get("data", {}).get("text/plain", "")) for output in cell.outputs]
+    return "\n".join([cell.source.splitlines()[0] if notebooks.is_folded(cell) else cell.source, *printed])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.stem, marks=[pytest.mark.xfail(strict=True)] * (path.name[:2] in SPOILED))
+        for path in SERIES
+    ],
+)
+def test_answers_to_predictions_are_not_given_away(path):
+    assert not spoilers(read(path).cells)
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_spoiler"),
+    [
+        (nbformat.v4.new_markdown_cell("Only 0.41 of it"), True),
+        (nbformat.v4.new_markdown_cell("## It is 41 %!"), True),
+        (nbformat.v4.new_markdown_cell("0.411, 1.041 and [410](x.html#0.41)"), False),
+        (nbformat.v4.new_markdown_cell("<details>It is 0.41</details>"), False),
+        (nbformat.v4.new_code_cell("f()", outputs=[nbformat.v4.new_output("stream", text="mean 0.41")]), True),
+        (nbformat.v4.new_code_cell("# @title The drawing\nlimit = 0.41"), False),
+    ],
+)
+def test_spoilers_are_found_in_visible_text(cell, is_spoiler):
+    box, answer = nbformat.v4.new_code_cell("prediction = None  # a share"), nbformat.v4.new_code_cell("reveal(x, y)")
+    answer.metadata.update(tags=[notebooks.EXEMPT], answer="0.41")
+    details = nbformat.v4.new_markdown_cell("<details>0.41</details>")
+    assert bool(spoilers([box, answer, cell, details])) is is_spoiler
+
+
 @every_chapter
 def test_set_up_and_imports_are_folded(path):
     first, second = code_cells(path)[:2]

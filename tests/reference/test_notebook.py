@@ -337,9 +337,15 @@ def test_reveal_prints_no_verdict_for_other_predictions(prediction, actual, caps
     assert capsys.readouterr().out == f"{actual}; you predicted {prediction}\n"
 
 
-def test_reveal_reports_missing_prediction(capsys):
-    reveal(None, 0.5)
-    assert capsys.readouterr().out == "0.5; you predicted nothing: write it above and run both cells again\n"
+def test_reveal_asks_for_missing_prediction_and_gives_nothing_away(capsys):
+    assert not reveal(None, 0.5)
+    assert capsys.readouterr().out == 'Type a guess above first, or "skip", and run both cells again.\n'
+
+
+@pytest.mark.parametrize("prediction", ["skip", ["skip"]])
+def test_reveal_answers_readers_who_skip(prediction, capsys):
+    assert reveal(prediction, 0.5)
+    assert capsys.readouterr().out == "The answer: 0.5\n"
 
 
 def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):

@@ -149,20 +149,25 @@ def format_tolerance(tolerance: float) -> str:
     return f"{tolerance:g}".replace("e-0", "e-")
 
 
+SKIP, THE_ANSWER = "skip", "The answer: "  # a reader's prediction, and how the result without a guess begins
 PREDICTED: dict[str, tuple] = {}  # question: the reader's prediction and the result
 
 
-def reveal(prediction, actual, question: str = "") -> None:
-    """Print a result next to the reader's prediction, which is None if there is none.
+def reveal(prediction, actual, question: str = "") -> bool:
+    """Print a result next to the reader's prediction; without one, ask for it and return False.
 
-    With the `question`, in a few words, `predictions()` lists it again at the end.
+    A cell draws the answer's picture only if this returns True. The prediction "skip" shows the result without a
+    guess. With the `question`, in a few words, `predictions()` lists it again at the end.
     """
     if prediction is None:
-        print(f"{actual}; you predicted nothing: write it above and run both cells again")
-        return
-    print(f"{actual}; you predicted {prediction}" + (": correct" * agrees(prediction, actual)))
-    if question:
-        PREDICTED[question] = prediction, actual
+        print('Type a guess above first, or "skip", and run both cells again.')
+    elif isinstance(prediction, str | list) and prediction in (SKIP, [SKIP]):
+        print(f"{THE_ANSWER}{actual}")
+    else:
+        print(f"{actual}; you predicted {prediction}" + (": correct" * agrees(prediction, actual)))
+        if question:
+            PREDICTED[question] = prediction, actual
+    return prediction is not None
 
 
 def predictions() -> None:
