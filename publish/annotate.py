@@ -15,14 +15,14 @@ HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4
 | 12 0: #right .attentionBoxes rect >> nth=-10 | 8 -23: #attention | 0 -23: #filter | 0 -23: #threshold"""
 MODEL = """click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
-| -32 -42: [aria-label='layer 2, head 4'] | -40 0: g.detail .token >> nth=8 | 90 -66: g.detail .token >> nth=8"""
+| -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 124 0: g.detail .token >> nth=8"""
 NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
 | 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
 | 42 0: #expanded text:has-text('Key') | 100 0: #expanded text:has-text('elementwise')
 | 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
 VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
-    "model": (model_view, {}, 994, 1.4, MODEL),
+    "model": (model_view, {}, 790, 2, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
 }
 STYLE = """body { padding-top: 20px } h1, #help, #tip, #ring { display: none } .mark { position: absolute; z-index: 9;
