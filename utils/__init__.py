@@ -6,13 +6,9 @@
 BUILT = {
     "01": {
         "tokenization": {
-            "word_pieces": "Exercise 1.1: cut a word (part 1 of your BERT)",
-            "clean_character": "Step 1: clean the text",
             "normalize": "Step 1: clean the text",
             "is_punctuation": "Step 2: split into words",
             "pre_tokenize": "Step 2: split into words",
-            "pad_batch": "Is it right?",
-            "WordPieceTokenizer": "Is it right?",
         }
     },
     "02": {"embeddings": {"Embeddings": "Is it right?"}},

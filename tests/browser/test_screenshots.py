@@ -10,7 +10,7 @@ from PIL import Image
 from publish import book, screenshots
 from publish.screenshots import DRAWN, screenshotter
 from tests.browser.figure_examples import FIGURES
-from views import longest_match, mask_painter
+from views import longest_match, mask_painter, merges
 
 
 @pytest.fixture
@@ -57,11 +57,15 @@ def test_screenshot_without_the_token_has_no_tooltip(open_for_screenshot, draw):
     assert not open_for_screenshot(draw["head"](layer=5, token="nobody")).locator("#tip").is_visible()
 
 
-def test_a_stepper_shows_its_end_and_all_that_is_scrolled_to(open_for_screenshot, tokenizer):
+def test_a_stepper_shows_its_end(open_for_screenshot):
+    tab = open_for_screenshot(merges(["aa aa ab"], steps=2))
+    assert tab.locator(".steps button").last.is_disabled()
+
+
+def test_a_figure_that_asks_for_a_guess_shows_its_beginning(open_for_screenshot, tokenizer):
     tab = open_for_screenshot(longest_match(tokenizer, "unbelievably"))
-    tries = tab.locator(".tries")
-    assert tries.evaluate("(e) => e.scrollHeight - e.clientHeight") == 0
-    assert "tries" in tab.locator("#say").text_content()
+    assert "Where will it be cut?" in tab.locator("#say").text_content()
+    assert tab.locator(".piece").count() == 0
 
 
 def test_the_camera_takes_the_same_picture_twice(browser, monkeypatch):

@@ -72,7 +72,7 @@ EDITS = {
     ],
     "01_tokenization": [
         [
-            ('["café", "cafe\\u0301", "CAFÉ", "ca\\u200bfé"]', '["naïve", "NAÏVE", "", "北京"]'),
+            ('["café", "CAFÉ", "cafe", "ca\\u200bfé"]', '["naïve", "NAÏVE", "", "北京"]'),
             ('"José can\'t tokenize!"', '"北京 is 2,200 km away 🙂 [MASK]…"'),
             ('["time", "like", "fl", "f", "##l", "##y", "##ies"]', '["a", "##a"]'),
             ('"tokenization unbelievably ChatGPT"', '"Zürich ทดสอบ flies flies"'),
@@ -93,7 +93,7 @@ EDITS = {
         [
             (WORD_COUNTS, '{"a": 1}'),
             ('("Who called?", "Ian.")', '"a single text"'),
-            ('["café", "cafe\\u0301", "CAFÉ", "ca\\u200bfé"]', '"café"'),
+            ('["café", "CAFÉ", "cafe", "ca\\u200bfé"]', '"café"'),
             ("prediction = None", 'prediction = ("##ies", "fl")'),
             ('longest_match(official, "unaffable")', 'longest_match(official, "Zürich 北京 [MASK]")'),
             ("merges(reviews[:12])", 'merges(["aa aa ab"])'),
