@@ -1,6 +1,7 @@
 """Make reveal.js slides of notebooks with nbconvert, following the slide types and tags of their cells."""
 
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
+FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)  # a class reads the answer on the slide
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -28,7 +30,7 @@ def read_for_slides(copy: Path, views: Path):
     extract_views(notebook, copy.stem, views)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = relink(cell.source, "notebooks", lambda path: False)
+            cell.source = FOLD.sub("", relink(cell.source, "notebooks", lambda path: False))
     return notebook
 
 

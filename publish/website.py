@@ -29,6 +29,7 @@ from publish.notebooks import (
     is_folded,
     join_streams,
     notebook_paths,
+    reveals_answer,
     run,
     save,
 )
@@ -257,10 +258,11 @@ def write_sources(
                 cell.source = relink(cell.source, folder, lambda link: link in places.values())
         for cell in notebook.cells:  # pages show the code that slides hide
             tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
-            cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell)
+            cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell) + ["hide-output"] * reveals_answer(cell)
             if is_folded(cell):
                 name = FOLDED_NAME.match(cell.source)[1]
-                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the code" for do in ("show", "hide")}
+                what = "answer" if reveals_answer(cell) else "code"
+                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the {what}" for do in ("show", "hide")}
         nbformat.write(notebook, source / place)
     start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening)
     (source / "index.md").write_text(start, "utf-8")

@@ -109,6 +109,7 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
         on_slide(code("left_out()"), "skip"),
         on_slide(code("drawing()", outputs=[answer]), "subslide", "remove-input"),
         on_slide(code("shown()"), "fragment"),
+        on_slide(text("<details><summary><b>Why?</b></summary>\n\nIt **is**.\n\n</details>"), "-"),
     ]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "05_a.ipynb")
     path = slides.make_slides(tmp_path / "05_a.ipynb", tmp_path / "deck")
@@ -119,7 +120,8 @@ def test_deck_follows_slide_types_and_tags(tmp_path):
     assert first.select_one("aside.notes").text.strip() == "said aloud"
     assert second.select_one(".jp-OutputArea").text.strip() == "The answer: 42"
     assert second.select_one(".fragment pre").text.strip() == "shown()"
-    for hidden in ("left_out", "drawing"):
+    assert second.strong.text == "is"
+    for hidden in ("left_out", "drawing", "Why?"):
         assert hidden not in page.text
     for file in page.select("script[src], link[href]"):
         assert (tmp_path / "deck" / (file.get("src") or file["href"])).is_file()

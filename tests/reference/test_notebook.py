@@ -14,8 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook
 from transformers import BertConfig
 
+from publish.notebooks import run
 from tests.helpers import ROOT
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from utils.support.datasets import DATA
@@ -346,6 +348,32 @@ def test_reveal_asks_for_missing_prediction_and_gives_nothing_away(capsys):
 def test_reveal_answers_readers_who_skip(prediction, capsys):
     assert reveal(prediction, 0.5)
     assert capsys.readouterr().out == "The answer: 0.5\n"
+
+
+REVEALS = """
+from IPython.display import display
+from utils.support.notebook import reveal
+print("before")
+reveal({prediction}, 0.5)
+print("explained")
+display("a figure")
+"the value"
+"""
+
+
+@pytest.mark.parametrize(
+    ("prediction", "printed", "shown"), [("None", ["before"], 0), ("0.4", ["before", "explained"], 2)]
+)
+def test_cell_shows_nothing_before_a_prediction(tmp_path, prediction, printed, shown):
+    """Neither text nor figures nor its value; the next cell shows again what it prints."""
+    cells = [new_code_cell(REVEALS.format(prediction=prediction)), new_code_cell("print('next')")]
+    notebook = new_notebook(cells=cells)
+    run(notebook, tmp_path)
+    first, second = notebook.cells
+    said = "".join(output.text for output in first.outputs if output.get("name") == "stdout").splitlines()
+    assert [line for line in said if "guess" not in line and "predicted" not in line] == printed
+    assert sum("data" in output for output in first.outputs) == shown
+    assert second.outputs[0].text == "next\n"
 
 
 def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):

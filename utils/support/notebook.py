@@ -16,6 +16,7 @@ import numpy as np
 import torch
 import transformers
 from IPython import get_ipython
+from IPython.utils.capture import capture_output
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from torch import Tensor
 
@@ -154,13 +155,14 @@ PREDICTED: dict[str, tuple] = {}  # question: the reader's prediction and the re
 
 
 def reveal(prediction, actual, question: str = "") -> bool:
-    """Print a result next to the reader's prediction; without one, ask for it and return False.
+    """Print a result next to the reader's prediction; without one, ask for it, and hide what else the cell shows.
 
-    A cell draws the answer's picture only if this returns True. The prediction "skip" shows the result without a
-    guess. With the `question`, in a few words, `predictions()` lists it again at the end.
+    The prediction "skip" shows the result without a guess. Returns whether there is a prediction. With the `question`,
+    in a few words, `predictions()` lists it again at the end.
     """
     if prediction is None:
         print('Type a guess above first, or "skip", and run both cells again.')
+        hide_rest_of_cell()
     elif isinstance(prediction, str | list) and prediction in (SKIP, [SKIP]):
         print(f"{THE_ANSWER}{actual}")
     else:
@@ -168,6 +170,20 @@ def reveal(prediction, actual, question: str = "") -> bool:
         if question:
             PREDICTED[question] = prediction, actual
     return prediction is not None
+
+
+def hide_rest_of_cell() -> None:
+    """Show nothing of what the running cell prints, draws and returns from here on."""
+    if (shell := get_ipython()) is None:
+        return
+    hidden = capture_output()
+    hidden.__enter__()
+
+    def show_again(_) -> None:
+        hidden.__exit__(None, None, None)
+        shell.events.unregister("post_run_cell", show_again)
+
+    shell.events.register("post_run_cell", show_again)
 
 
 def predictions() -> None:
