@@ -22,9 +22,10 @@ CAT = "The hungry cat chased a small mouse."
 
 @functools.cache
 def prose(name: str) -> str:
-    """Return the text cells of a notebook."""
-    notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    """Return the text cells of a notebook and of its proofs."""
+    paths = (f"{name}.ipynb", f"proofs/{name[:2]}_proofs.ipynb")
+    found = [nbformat.read(path, as_version=4) for path in map((ROOT / "notebooks").joinpath, paths) if path.exists()]
+    return "\n".join(cell.source for notebook in found for cell in notebook.cells if cell.cell_type == "markdown")
 
 
 @functools.cache
