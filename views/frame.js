@@ -40,6 +40,18 @@ function fitFrame(drawn = true) {
   if (!frame || height <= 0) return;
   frame.style.height = `${height}px`;
   if (drawn) frame.nextElementSibling.style.display = "none";
+  if (drawn) bringIntoView(frame);
+}
+
+// JupyterLab has already scrolled to the next cell when a drawing appears, and may hide its first rows: scroll back, once,
+// unless the drawing is far from what is on the screen, as after "Run All".
+let isNew = true;
+function bringIntoView(frame) {
+  const notebook = isNew && frame.closest(".jp-WindowedPanel-outer");
+  isNew = false;
+  if (!notebook) return;
+  const { top, bottom, height } = notebook.getBoundingClientRect(), { top: first, bottom: last } = frame.getBoundingClientRect();
+  if (last > top - height && first < bottom + height) setTimeout(() => frame.scrollIntoView({ block: "nearest" }), 150);
 }
 
 root.classList.toggle("framed", window.parent !== window);

@@ -122,8 +122,16 @@ def test_a_reader_drags_figures(page, jupyterlab):
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
 
-def test_six_keys_run_the_first_interactive_figure(page, jupyterlab):
+SHARE_IN_VIEW = """(frame) => {
+  const around = frame.closest(".jp-WindowedPanel-outer").getBoundingClientRect(), own = frame.getBoundingClientRect();
+  return (Math.min(own.bottom, around.bottom) - Math.max(own.top, around.top)) / own.height;
+}"""
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1440, 900), (1920, 1080)], ids=str)
+def test_six_keys_run_the_first_interactive_figure(page, jupyterlab, size):
     """As README says, this needs no click: the first cell of an opened notebook has the focus."""
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
     page.goto(jupyterlab("00_overview"))
     page.locator(".jp-Notebook .jp-Cell:focus").wait_for(timeout=45_000)
     page.get_by_text("| Idle").wait_for(timeout=45_000)
@@ -132,7 +140,11 @@ def test_six_keys_run_the_first_interactive_figure(page, jupyterlab):
         assert view.count() == 0
         page.keyboard.press("Shift+Enter")
     view.first.wait_for(timeout=60_000)
-    expect(view.first.content_frame.locator("#left text").first).to_have_text("[CLS]")
+    view.first.content_frame.locator("#figure svg").first.wait_for()
+    frame = view.first.element_handle()
+    page.wait_for_function(f"(frame) => ({SHARE_IN_VIEW})(frame) >= 0.99", arg=frame, timeout=5_000)
+    page.wait_for_timeout(1000)
+    assert frame.evaluate(SHARE_IN_VIEW) >= 0.99  # and stays there
 
 
 def test_a_claim_leads_to_its_proof_and_back(page, jupyterlab):

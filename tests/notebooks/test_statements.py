@@ -63,6 +63,41 @@ def look(tokenizer, encoder):
     return weights
 
 
+def test_00_first_picture(look):
+    given = {}
+    for last in ("tired", "hungry", "wide", "narrow"):
+        text = f"The animal didn't cross the street because it was too {last}."
+        tokens, weights = look(text, layer=3, head=1)
+        given[last] = [f"{weights[tokens.index('it'), tokens.index(word)]:.2f}" for word in ("animal", "street")]
+    (tired, street), (hungry, _), (wide, wide_street), (narrow, narrow_street) = given.values()
+    check_sentences(
+        "00_overview",
+        f'"it" takes {tired} from "animal" and {street} from "street"',
+        f'With "hungry" it still takes {hungry} from "animal"',
+        f'to {wide_street} and {narrow_street}, but the one to "animal" stays wider: {wide} and {narrow}',
+    )
+
+
+def test_00_similarities_of_bank_and_tree():
+    notebook = nbformat.read(ROOT / "notebooks" / "00_overview.ipynb", as_version=4)
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    scope = {"device": "cpu"}
+    for cell in cells[1:2] + [cell for cell in cells if re.search("def (to_batch|vector_of)|^banks = ", cell)]:
+        exec(cell.split("\n\n\nian = ")[0], scope)
+    found = {}
+    for word, texts in (("bank", scope["banks"]), ("tree", scope["trees"])):
+        similarity = scope["similarities"](word, texts)
+        pairs = ~torch.eye(3, dtype=torch.bool)
+        within = torch.cat([similarity[:3, :3][pairs], similarity[3:, 3:][pairs]]).mean()
+        found[word] = f"{within:.2f}", f"{similarity[:3, 3:].mean():.2f}"
+    (bank, across), (tree, across_trees) = found.values()
+    check_sentences(
+        "00_overview",
+        f"the similarity is {bank} on average, and across the groups it is {across}",
+        f"within them the similarity is {tree}, and across them {across_trees}",
+    )
+
+
 def test_00_first_head(look):
     tokens, weights = look(IAN, layer=2, head=4)
     his, ian, called = map(tokens.index, ("his", "ian", "called"))

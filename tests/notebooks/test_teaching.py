@@ -90,7 +90,7 @@ def test_rehearse_and_update_a_plan():
     assert not teaching.fits(plan)  # 3 of 9 minutes are left
     assert teaching.fits(teaching.plans(SMALL.replace("5–14", "5–16"))[0])
     fresh = teaching.update_plans(SMALL)
-    assert "| Whose answering machine? | In [3] | 5 | hover (1 min) |" in fresh
+    assert "| Whose answering machine? | In [4] | 5 | hover (1 min) |" in fresh
     assert "| ◇ *Talk* | – | 30 | about it (30 min) |" in fresh
     with pytest.raises(ValueError, match="'Whose' is the heading of 0 sections"):
         teaching.section(teaching.read("00").cells, "Whose")

@@ -7,7 +7,6 @@ from publish.notebooks import main_line, run
 from tests.helpers import ROOT
 
 # texts that several rounds replace
-FOLLOWS = '{"time": "flies", "flies": "like", "like": "an", "an": "arrow", "arrow": "<end>"}'
 WORD_COUNTS = '{"flies": 4, "tries": 3, "fly": 2, "pie": 2}'
 FIRST_PAIR = '("Time flies like an arrow", "fruit flies like a banana")'
 GROUPS = '"monday tuesday friday three four five dog cat horse red blue green"'
@@ -32,41 +31,27 @@ EDITS = {
         [
             (TEXT_OF_IAN, 'text = "The boss fired the clerk. He lost his job."'),
             ('rows=french, mask="causal"', 'values=[1, 3, 5, 7, 14], mask="padding"'),
-            ('"arrow": "<end>"}', '"arrow": "time"}'),
             ("prediction = None", "prediction = 0.1"),
         ],
         [
             (TEXT_OF_IAN, 'text = "北京 🙂 xyzzyqux"'),
-            ('"loan": "he asked the bank for a loan",', ""),
-            ('"arrow": "<end>"}', '"arrow": "banana", "banana": "<end>"}'),
             ('["apple", "pear", "banana"]', '["blackberry", "", "Zürich", "amazon web"]'),
         ],
         [
             (TEXT_OF_IAN, 'text = ""'),
-            ('compare_meanings("bank", banks', 'compare_meanings("Bank", banks'),
-            ("we swam to the bank of the river", "we swam to the bank of the bank"),
-            ("the bank raised its interest rates\"", "the lender raised its rates\""),
             ("prediction = None", 'prediction = "none at all"'),
         ],
         [
             (IAN_BATCH, 'ian = to_batch("Hi")'),
-            (FOLLOWS, '{"the": "cat", "cat": "sat"}'),
             ("mask_painter(english,", 'mask_painter([*english, "today"],'),
-            ('compare_meanings("tree", trees', 'compare_meanings("tree", banks'),
             (TEXT_OF_IAN, 'text = "He said he would. She did not. Nobody knew about their cars."'),
         ],
         [
             (IAN_BATCH, 'ian = to_batch("")'),
-            (FOLLOWS, "{}"),
             ('mask="causal"', 'mask="window"'),
-            (
-                '"interest": "the bank raised its interest rates"',
-                '"river": "the bank raised its interest rates"',
-            ),
             ('["apple", "pear", "banana"]', "[]"),
         ],
         [
-            (FOLLOWS, '{"<end>": "time", "time": "time"}'),
             (IAN_BATCH, 'ian = to_batch(["I got HIS car.", "Her dog."])'),
         ],
     ],
