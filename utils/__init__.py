@@ -19,7 +19,6 @@ BUILT = {
             "AttentionHead": "Exercise 3.5: write the head",
         }
     },
-    "04": {"attention": {"extend_attention_mask": "The finished class", "MultiHeadAttention": "The finished class"}},
     "05": {
         "encoder_layer": {
             "FeedForward": "Exercise 5.3: write the feed-forward network",

@@ -165,22 +165,18 @@ EDITS = {
             ("The hungry cat chased a small mouse.", "An old sailor told a long story."),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 8, 3"),
             ('["time", "flies", "away"], heads=2', '["hello", "world"], heads=3'),
-            ('my_layer = "An old sailor told a long story.", "cat", 2', 'my_layer = "", "cat", -1'),
+            ('my_layer = "An old sailor told a long story.", 2', 'my_layer = "", -1'),
         ],
         [
             ("The hungry cat chased a small mouse.", "hi"),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 7, 0"),
-            ('my_layer = "hi", "cat", 2', 'my_layer = "hi", "HI", 9'),
+            ('my_layer = "hi", 2', 'my_layer = "hi", 9'),
             ("prediction = None", 'prediction = "half"'),
         ],
         [
             ("The hungry cat chased a small mouse.", "The cat saw the cat 🙂"),
             ("hidden_size, num_heads = 8, 2", "hidden_size, num_heads = 6, 6"),
-            ('my_layer = "The cat saw the cat 🙂", "cat", 2', 'my_layer = "word " * 600 + "end", "end", "two"'),
-            (
-                "shared = HeadByHeadAttention(8, 2)",
-                "shared = HeadByHeadAttention(12, 3)\nshared.heads[1].key = shared.heads[0].key",
-            ),
+            ('my_layer = "The cat saw the cat 🙂", 2', 'my_layer = "word " * 600 + "end", "two"'),
         ],
     ],
     "05_encoder_layer": [
