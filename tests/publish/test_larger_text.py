@@ -5,13 +5,13 @@ from itertools import combinations
 
 import matplotlib.pyplot as plt
 import nbformat
-import numpy as np
 import pytest
+import torch
 from matplotlib.backend_bases import FigureCanvasBase
 
 from publish.slides import LARGER_TEXT
 from tests.helpers import ROOT
-from utils.support.plots import set_style
+from utils.support.plots import heatmap, panels, set_style
 
 
 @pytest.fixture
@@ -82,17 +82,18 @@ def test_label_stays_in_its_box(fit):
 
 
 def test_figure_of_notebook_03_has_no_overlapping_text(fit, monkeypatch):
-    """It has scores, weights and context side by side, with four numbers each and text between the panels."""
+    """It has four matrices side by side, with a number in each cell."""
     monkeypatch.setattr(plt, "show", lambda: None)
     set_style()
     notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)
-    (drawing,) = [cell.source for cell in notebook.cells if "Draw scores, weights and context" in cell.source]
-    scores = np.array([[[1.0, 0.0], [0.0, 1.0]], [[2.0, 1.0], [1.0, 2.0]]])
-    names = {"plt": plt, "scores": scores, "weights": scores / 3, "context": scores @ scores}
+    (drawing,) = [cell.source for cell in notebook.cells if "our three steps" in cell.source]
+    time, flies, fast = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
+    names = {"time": time, "flies": flies, "fast": fast, "scores": time.new_ones(3), "weights": time.new_ones(3) / 3}
+    names |= {"context": flies, "torch": torch, "plt": plt, "heatmap": heatmap, "panels": panels}
     exec(drawing, names)
-    figure = names["figure"]
+    figure = plt.gcf()
     fit(figure)
     figure.draw_without_rendering()
     boxes = [text.get_window_extent() for ax in figure.axes for text in (*ax.texts, ax.title) if text.get_text()]
-    assert len(boxes) >= 24
+    assert len(boxes) == 3 * 2 + 3 + 3 + 2 + 4
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
