@@ -72,8 +72,8 @@ def test_00_first_picture(look):
     (tired, street), (hungry, _), (wide, wide_street), (narrow, narrow_street) = given.values()
     check_sentences(
         "00_overview",
-        f'"it" takes {tired} from "animal" and {street} from "street"',
-        f'With "hungry" it still takes {hungry} from "animal"',
+        f'"it" gives "animal" {tired} of its attention, and "street" {street}.',
+        f'With "hungry" it still gives "animal" {hungry}.',
         f'to {wide_street} and {narrow_street}, but the one to "animal" stays wider: {wide} and {narrow}',
     )
 
@@ -104,7 +104,7 @@ def test_00_first_head(look):
     shares = f'{weights[his, ian]:.2f} of its information from "ian", {weights[his, 0]:.2f} from [CLS]'
     check_sentences("00_overview", f'"his" takes {shares} and {weights[his, called]:.2f} from "called"')
     others = torch.cat([weights[:his, ian], weights[his + 1 :, ian]])
-    check_sentences("00_overview", f'at most {math.ceil(100 * others.max()) / 100} from "ian"')
+    check_sentences("00_overview", f'None of them takes more than {math.ceil(100 * others.max()) / 100} from "ian"')
     rests = [row for row in range(len(tokens)) if weights[row].argmax() == 0]
     assert len(rests) > len(tokens) / 2, "Most of them look at [CLS]"
 
