@@ -31,6 +31,7 @@ def test_the_views_of_a_converted_notebook_are_drawn_and_answer(page, draw, pair
     reader.check_head_lines(head, pair.attention[0])
     head.locator("#layer").select_option("2")
     reader.check_head_lines(head, pair.attention[2])
+    model.locator("#drawing").select_option("lines")
     reader.check_model_lines(model, pair.attention[LAYERS])
     reader.check_neuron_lines(second, pair.attention[4, 9])
     reader.check_neuron_lines(first, pair.attention[1, 3])

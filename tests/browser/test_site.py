@@ -32,7 +32,7 @@ pytest.importorskip("myst_nb", reason="make site installs what this needs: requi
 pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
 
 from publish import screenshots, slides, website
-from publish.notebooks import METADATA, is_folded
+from publish.notebooks import METADATA, is_folded, reveals_answer
 
 BUILT = os.environ.get("SITE")
 SMALL = ["00_opening", "02_embeddings", "03_self_attention", "04_views", "solutions/02_solutions"]
@@ -238,9 +238,12 @@ def test_folded_cells_have_titles_and_diagrams_follow_theme(page, site):
     open_page(page, site / "notebooks" / "02_embeddings.html")
     said = page.locator("details summary .collapsed").all_inner_texts()
     cells = nbformat.read(website.NOTEBOOKS / "02_embeddings.ipynb", as_version=4).cells
-    titles = [website.FOLDED_NAME.match(cell.source)[1] for cell in cells if is_folded(cell)]
+    folded = [cell for cell in cells if is_folded(cell)]
+    titles = [website.FOLDED_NAME.match(cell.source)[1] for cell in folded]
     assert titles[:2] == ["Set-up", "Imports"]
-    assert said == [f"{title}: show the code" for title in titles]
+    shown = ["answer" if reveals_answer(cell) else "code" for cell in folded]
+    assert said == [f"{title}: show the {what}" for title, what in zip(titles, shown, strict=True)]
+    assert "answer" in shown
     diagram = page.locator("article img[src$='02_sum.svg']")
     for scheme, filtered in (("light", False), ("dark", True)):
         page.emulate_media(color_scheme=scheme)

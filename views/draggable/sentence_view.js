@@ -2,7 +2,7 @@
 
 explain(
   "Choose a word: click it, tap it, or press \u2190 and \u2192. Choose a head on the map, or press \u2191 and \u2193. A ribbon is as " +
-  "wide as the word\u2019s share, and all ribbons together are 1. The darker a square of the map, the more that head gives.",
+  "wide as the word\u2019s share, and all ribbons together are 1. The bluer a square of the map, the more that head gives.",
 );
 
 const { texts, heads, layers } = data, S = texts[0].length, L = layers.length;
