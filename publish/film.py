@@ -14,10 +14,8 @@ from views import sentence_view
 from views.page import View
 
 FILM = ROOT / "notebooks" / "images" / "where_it_looks.gif"
-WIDTH, LARGER = (
-    720,
-    1.25,
-)  # of the page in CSS pixels, and how much larger the film is: its smallest letters have 16 pixels
+WIDTH = 720  # of the page in CSS pixels
+LARGER = 1.25  # film pixels per CSS pixel, so that its smallest letters have 16
 STEP = 50  # milliseconds between the frames of a move
 SENTENCE = "The animal didn't cross the street because it was too {}."
 WORDS = "tired", "hungry", "wide", "narrow"
