@@ -20,8 +20,6 @@ from traitlets.config import Config
 from publish.screenshots import add_screenshots
 from utils import BUILT
 from utils.support.files import write_file
-from utils.support.notebook import SKIP, THE_ANSWER
-from views.page import STATIC_NOTICE  # the text by which an interactive view is recognised
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
@@ -35,7 +33,7 @@ FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests o
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
-NO_GUESS, SKIPPED = "prediction = None", f'prediction = "{SKIP}"'  # a cell that asks for a prediction, and one without
+NO_GUESS = "prediction = None"  # how a cell begins that asks for a prediction
 ANSWER = "answer"  # metadata of a cell that reveals an answer: the answer, so that tests find spoilers
 KEPT_METADATA = ("tags", "slideshow", "nbgrader", ANSWER)  # metadata of a cell that is no matter of folding
 METADATA = {
@@ -52,6 +50,8 @@ def notebook_paths(names: list[str]) -> list[Path]:
 
 def execute(path: Path) -> None:
     """Run a notebook in a fresh kernel and save it with its outputs; after an error the file is unchanged."""
+    from utils.support.notebook import THE_ANSWER  # imported here, because it loads PyTorch, which `sync` does without
+
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy(notebook)
     run(notebook, path.parent)
@@ -91,18 +91,21 @@ def run(notebook, folder: Path, timeout: int = 3600) -> None:
     Where the notebook asks for a prediction, the run skips it, so that the answer is computed and printed. The
     connection is encrypted, because ipykernel warns at every start if it is not.
     """
+    from utils.support.notebook import SKIP
+
+    skipped = f'prediction = "{SKIP}"'
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})
     options = {"timeout": timeout, "kernel_name": "python3", "record_timing": False, "config": encrypted}
     asking = [cell for cell in notebook.cells if cell.source.startswith(NO_GUESS)]
     for cell in asking:
-        cell.source = cell.source.replace(NO_GUESS, SKIPPED, 1)
+        cell.source = cell.source.replace(NO_GUESS, skipped, 1)
     try:
         NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute(
             env=os.environ | {"MINE": "off"}  # run the series' own parts, not a reader's
         )
     finally:
         for cell in asking:
-            cell.source = cell.source.replace(SKIPPED, NO_GUESS, 1)
+            cell.source = cell.source.replace(skipped, NO_GUESS, 1)
 
 
 def is_folded(cell) -> bool:
@@ -159,6 +162,8 @@ def minutes(notebook) -> tuple[int, int]:
 
 def count_outputs(cell) -> tuple[int, int]:
     """Count the saved outputs of a code cell that are interactive when run, and those that are still pictures."""
+    from views.page import STATIC_NOTICE  # the text by which an interactive view is recognised
+
     shown = [output.data for output in cell.outputs if "image/png" in output.get("data", {})]
     interactive = sum(STATIC_NOTICE in data.get("text/plain", "") for data in shown)
     return interactive, len(shown) - interactive
