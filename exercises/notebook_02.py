@@ -1,15 +1,11 @@
 """Checks for the exercises of notebook 02."""
 
-import contextlib
-from unittest import mock
-
 import torch
 from torch.nn import functional as F
 from transformers import BertConfig
 
 from exercises import (
     CUT_OFF,
-    Hint,
     as_number,
     as_shape,
     close,
@@ -20,7 +16,7 @@ from exercises import (
     expect_tensor,
 )
 from exercises.arrays import expect_trainable
-from exercises.comparison import MISTAKES, name_the_mistake
+from exercises.comparison import comparison
 from utils.embeddings import Embeddings
 from utils.support.checkpoint import load_config
 
@@ -90,16 +86,72 @@ def check_sum(words: torch.Tensor, table: torch.Tensor, result) -> None:
     expect(close(result, words + table[:S]), "Token s of every sentence should get row s of the table.")
 
 
-@exercise("2.3")
-def scale_of_survivors(answer):
-    """Check that the answer is 1 / (1 - 0.2)."""
-    factor = as_number(answer)
-    expect(not close(factor, 0.8), "0.8 is the share that survives. Multiplying by 0.8 would shrink the sum even more.")
-    expect(not close(factor, 0.2), "0.2 is the share that is set to zero.")
-    expect(not close(factor, 1.0), "With 1, the mean would fall to 80 % in training, and rise again in evaluation.")
-    expect(not close(factor, 1.2), "0.8 · 1.2 is 0.96, so a little more is needed.")
-    expect(not close(factor, 5.0), "It is not 1 / p. Think of the share that survives, 1 - p.")
-    expect(close(factor, 1.25), "The mean must stay the same: the surviving share times this number is 1.")
+def layer_norm(x, gamma, beta, eps, dim=-1):
+    """Return LayerNorm of x (B, S, H); with another `dim`, over other values."""
+    mean, variance = x.mean(dim, keepdim=True), x.var(dim, unbiased=False, keepdim=True)
+    return (x - mean) / (variance + eps).sqrt() * gamma + beta
+
+
+def layer_norm_inputs(shape: tuple[int, int, int], eps: float) -> tuple:
+    """Return x of this shape, with a small spread and a mean that is not 0, and γ, β and eps."""
+    gamma = torch.arange(1.0, shape[-1] + 1)
+    return 0.01 * (1 + torch.randn(shape)), gamma, gamma.flip(0) / 2, eps
+
+
+def deviations(x):
+    """Return the values without the mean of their vector."""
+    return x - x.mean(-1, keepdim=True)
+
+
+OVER = "normalise each token separately, over dim=-1."
+comparison(
+    "2.3",
+    right=layer_norm,
+    inputs=layer_norm_inputs,
+    sizes={
+        "H = 4 and eps = 1e-5": ((2, 3, 4), 1e-5),
+        "H = 7 and eps = 1e-2": ((1, 5, 7), 1e-2),
+        "H = 6 and eps = 1e-12": ((3, 1, 6), 1e-12),
+    },
+    hint="Subtract each token's mean, divide by the root of (variance + eps), then multiply by gamma and add beta.",
+    forbidden=("This calls torch's own norm. Write it yourself, with means, variances and roots.", "layer_norm"),
+    remark="BERT does this to every token, once here and twice in each layer.",
+    mistakes=(
+        (
+            "The mean has lost its last dimension: keepdim=True makes it (B, S, 1), which fits (B, S, H).",
+            lambda x, g, b, eps: x - x.mean(-1),
+        ),
+        ("γ and β are missing: multiply by gamma, then add beta.", lambda x, g, b, eps: layer_norm(x, 1, 0, eps)),
+        ("γ is missing: multiply by gamma before you add beta.", lambda x, g, b, eps: layer_norm(x, 1, b, eps)),
+        ("β is missing: add beta at the end.", lambda x, g, b, eps: layer_norm(x, g, 0, eps)),
+        ("γ comes before β: multiply by gamma, then add beta.", lambda x, g, b, eps: layer_norm(x, 1, b, eps) * g),
+        (
+            "This divides by the variance. Divide by its root.",
+            lambda x, g, b, eps: deviations(x) / (x.var(-1, unbiased=False, keepdim=True) + eps) * g + b,
+        ),
+        (
+            "eps is outside the root. Add it to the variance, inside the root.",
+            lambda x, g, b, eps: deviations(x) / (x.std(-1, unbiased=False, keepdim=True) + eps) * g + b,
+        ),
+        ("eps is missing: add it to the variance, inside the root.", lambda x, g, b, eps: layer_norm(x, g, b, 0)),
+        ("eps is fixed. Use the argument eps.", lambda x, g, b, eps: layer_norm(x, g, b, 1e-5)),
+        (
+            "The variance is divided by H − 1 here, and LayerNorm divides by H: pass unbiased=False.",
+            lambda x, g, b, eps: deviations(x) / (x.var(-1, keepdim=True) + eps).sqrt() * g + b,
+        ),
+        (
+            "The mean is still in it: subtract it before you divide.",
+            lambda x, g, b, eps: x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * g + b,
+        ),
+        (
+            "This divides by the root of the mean of the squares. The variance is the mean square of x minus its mean.",
+            lambda x, g, b, eps: deviations(x) / (x.square().mean(-1, keepdim=True) + eps).sqrt() * g + b,
+        ),
+        (f"This normalises over the tokens; {OVER}", lambda x, g, b, eps: layer_norm(x, g, b, eps, dim=1)),
+        (f"This normalises over the batch; {OVER}", lambda x, g, b, eps: layer_norm(x, g, b, eps, dim=0)),
+        (f"This takes one mean for the whole tensor; {OVER}", lambda x, g, b, eps: layer_norm(x, g, b, eps, (0, 1, 2))),
+    ),
+)
 
 
 BATCHES = {  # B, S, H
@@ -204,85 +256,3 @@ def parameters_of_embeddings(answer):
         "Add the rows of the three tables, times H, and two vectors of H numbers for LayerNorm.",
     )
     return "That is a fifth of bert-base's 110 million parameters."
-
-
-NORMS = ("layer_norm", "rms_norm")  # what nn.LayerNorm and nn.RMSNorm call
-
-
-def refuse_finished(*arguments, **options):
-    """Stand in for torch's finished norms while the reader's function runs."""
-    raise Hint("This calls torch's own norm. Write it yourself, with means, squares and roots.")
-
-
-VECTORS = {  # (B, S, H) and eps
-    "H = 4 and eps = 1e-5": ((2, 3, 4), 1e-5),
-    "H = 7 and eps = 1e-2": ((1, 5, 7), 1e-2),
-    "H = 6 and eps = 1e-12": ((3, 1, 6), 1e-12),
-}
-
-
-@exercise("2.6", points=2, sizes=VECTORS)
-def rms_norm(answer, shape: tuple[int, int, int], eps: float):
-    """Check that the answer divides by the root mean square of the last axis, then scales."""
-    expect_function(answer)
-    x = 0.01 * (1 + torch.randn(shape, generator=torch.Generator().manual_seed(2)))
-    weight = torch.arange(1.0, shape[-1] + 1)
-    given = x.clone(), weight.clone(), eps
-    with contextlib.ExitStack() as stack:
-        for place, name in ((place, name) for place in (F, torch, torch.ops.aten) for name in NORMS):
-            stack.enter_context(mock.patch.object(place, name, refuse_finished))
-        result = answer(*given)
-    result = expect_tensor(result, shape, dtype=x.dtype)
-    unchanged = given[0].equal(x) and given[1].equal(weight)
-    expect(unchanged, "Your function changes its input in place. Make new tensors, without += or x[...] = .")
-    right = scaled_by_root(x, weight, eps)
-    name_the_mistake(result, right, MISTAKES["2.6"], (x, weight, eps))
-    shown = f"For {shape} and eps {eps}, divide x by the root of (mean of squares + eps), then multiply by weight."
-    expect(close(result, right, 1e-4), shown)
-    expect_trainable(answer, scaled_by_root, x, weight, eps)
-    return "Half a LayerNorm, and many newer models are content with it."
-
-
-def scaled_by_root(x, weight, eps, dim=-1):
-    """Return what exercise 2.6 asks for; with another `dim`, over other values."""
-    return x / (x.square().mean(dim, keepdim=True) + eps).sqrt() * weight
-
-
-def centred(x):
-    """Return the values without the mean of their vector."""
-    return x - x.mean(-1, keepdim=True)
-
-
-OVER = "normalise each token separately, over dim=-1."
-MISTAKES["2.6"] = (
-    ("The scale is missing: multiply by the weight.", lambda x, w, eps: scaled_by_root(x, 1, eps)),
-    (
-        "This divides by the mean of the squares. Divide by its root.",
-        lambda x, w, eps: x / (x.square().mean(-1, keepdim=True) + eps) * w,
-    ),
-    (
-        "eps is outside the root. Add it to the mean of the squares, inside the root.",
-        lambda x, w, eps: x / (x.square().mean(-1, keepdim=True).sqrt() + eps) * w,
-    ),
-    ("eps is missing: add it to the mean of the squares, inside the root.", lambda x, w, eps: scaled_by_root(x, w, 0)),
-    ("eps is fixed. Use the argument eps.", lambda x, w, eps: scaled_by_root(x, w, 1e-5)),
-    (
-        "This subtracts the mean, as LayerNorm does. RMSNorm does not.",
-        lambda x, w, eps: scaled_by_root(centred(x), w, eps),
-    ),
-    (
-        "This divides by the standard deviation. Use the mean of the squares themselves.",
-        lambda x, w, eps: x / (centred(x).square().mean(-1, keepdim=True) + eps).sqrt() * w,
-    ),
-    (
-        "This takes the sum of the squares, not their mean.",
-        lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) + eps).sqrt() * w,
-    ),
-    (
-        "The number of values is fixed. H is the size of the last axis.",
-        lambda x, w, eps: x / (x.square().sum(-1, keepdim=True) / 4 + eps).sqrt() * w,
-    ),
-    (f"This normalises over the tokens; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=1)),
-    (f"This normalises over the batch; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=0)),
-    (f"This takes one mean for the whole tensor; {OVER}", lambda x, w, eps: scaled_by_root(x, w, eps, dim=(0, 1, 2))),
-)

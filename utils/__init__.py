@@ -11,7 +11,6 @@ BUILT = {
             "pre_tokenize": "Step 2: split into words",
         }
     },
-    "02": {"embeddings": {"Embeddings": "Is it right?"}},
     "03": {
         "attention": {
             "compute_attention_weights": "Exercise 3.4: write the attention weights",

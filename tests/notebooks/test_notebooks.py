@@ -340,7 +340,8 @@ def test_execute_prints_no_kernel_warning(tmp_path, capfd):
     assert "encryption" not in capfd.readouterr().err
 
 
-def test_sync_copies_a_definition_without_its_docstrings(tmp_path):
+def test_sync_copies_a_definition_without_its_docstrings(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUILT, "02", {"embeddings": {"Embeddings": "A section"}})
     wrong = "class Embeddings(nn.Module):\n    def forward(self):\n        return 1\n\n\nkept = 2"
     path = notebook_of(tmp_path, wrong)
     assert notebooks.sync(path, write=False)

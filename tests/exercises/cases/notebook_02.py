@@ -11,32 +11,24 @@ from utils.support.checkpoint import load_config
 H, V = load_config().hidden_size, load_config().vocab_size
 
 
-def root(x, eps):
-    return (x.square().mean(-1, keepdim=True) + eps).sqrt()
-
-
-def token_by_token(x, weight, eps):
+def token_by_token(x, gamma, beta, eps):
     result = torch.empty_like(x)
     for b in range(x.size(0)):
         for s in range(x.size(1)):
-            result[b, s] = x[b, s] / (x[b, s].dot(x[b, s]) / len(x[b, s]) + eps) ** 0.5
-    return result * weight
+            centred = x[b, s] - x[b, s].sum() / len(x[b, s])
+            result[b, s] = centred / (centred.dot(centred) / len(centred) + eps) ** 0.5
+    return result * gamma + beta
 
 
-def in_numpy(x, weight, eps):
+def in_numpy(x, gamma, beta, eps):
     array = x.numpy()
-    return array / np.sqrt((array**2).mean(-1, keepdims=True) + eps) * weight.numpy()
+    centred = array - array.mean(-1, keepdims=True)
+    return centred / np.sqrt(array.var(-1, keepdims=True) + eps) * gamma.numpy() + beta.numpy()
 
 
-def by_module(x, weight, eps):
-    norm = nn.RMSNorm(x.shape[-1], eps=eps)
-    norm.weight.data = weight
-    return norm(x)
-
-
-def by_layer_norm(x, weight, eps):
-    norm = nn.LayerNorm(x.shape[-1], eps=eps, bias=False)
-    norm.weight.data = weight
+def by_module(x, gamma, beta, eps):
+    norm = nn.LayerNorm(x.shape[-1], eps=eps)
+    norm.weight.data, norm.bias.data = gamma, beta
     return norm(x)
 
 
@@ -76,7 +68,16 @@ RIGHT = {
         lambda words, table: words + table[: words.shape[1]].unsqueeze(0),
         lambda words, table: torch.stack([row + table[: len(row)] for row in words]),
     ],
-    "2.3": [1.25, 5 / 4, 1 / (1 - 0.2), torch.tensor(1.25), np.float32(1.25), "5/4", "1,25"],
+    "2.3": [
+        token_by_token,
+        in_numpy,
+        lambda x, g, b, eps: (
+            (x - x.mean(-1, keepdim=True)) * (x.var(-1, correction=0, keepdim=True) + eps).rsqrt() * g + b
+        ),
+        lambda x, g, b, eps: torch.addcmul(
+            b, g, (x - x.mean(-1)[..., None]) / (x.var(-1, False)[..., None] + eps) ** 0.5
+        ),
+    ],
     "2.4": [embed(), embed(place=lambda self, ids: self.position_embeddings(torch.arange(ids.size(1))))],
     "2.5": [
         23_837_184,
@@ -87,13 +88,6 @@ RIGHT = {
         np.array([23_837_184]),
         "23,837,184",
         "23,837,184 parameters",
-    ],
-    "2.6": [
-        token_by_token,
-        in_numpy,
-        lambda x, w, eps: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * w,
-        lambda x, w, eps: torch.einsum("bsh,h->bsh", x * root(x, eps) ** -1, w),
-        lambda x, w, eps: w * x / (x.norm(dim=-1, keepdim=True) ** 2 / x.shape[-1] + eps) ** 0.5,
     ],
 }
 
@@ -128,14 +122,13 @@ WRONG = {
         (lambda words, table: torch.cat([words, table[:5].expand_as(words)], -1), "shape"),
     ],
     "2.3": [
-        (0.8, "survives"),
-        (0.2, "zero"),
-        (1, "evaluation"),
-        (1.2, "0.96"),
-        (5, "1 - p"),
-        (2, "mean"),
-        (float("nan"), "mean"),
-        (torch.ones(3), "shape"),
+        (by_module, "torch's own norm"),
+        (lambda x, g, b, eps: F.layer_norm(x, x.shape[-1:], g, b, eps), "torch's own norm"),
+        (lambda x, g, b, eps: torch.native_layer_norm(x, x.shape[-1:], g, b, eps)[0], "torch's own norm"),
+        (lambda x, g, b, eps: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True) * g + b, "Subtract each token"),
+        (lambda x, g, b, eps: (x - x.mean(-1)) / x.std(-1) * g + b, "keepdim=True"),
+        (lambda x, g, b, eps: x.mean(-1), "shape"),
+        (lambda x, g, b, eps: x.softmax(-1), "Subtract each token"),
     ],
     "2.4": [
         (embed(place=lambda self, ids: 0), "positions are missing"),
@@ -203,15 +196,5 @@ WRONG = {
         ("23 million", "the text “23 million”"),
         ((30_522, 768), "tuple"),
         (True, "bool"),
-    ],
-    "2.6": [
-        (by_module, "torch's own norm"),
-        (by_layer_norm, "torch's own norm"),
-        (lambda x, w, eps: F.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
-        (lambda x, w, eps: x / root(x, 1e-12) * w, "eps is missing"),
-        (lambda x, w, eps: x / root(x, eps).detach() * w, "Remove any detach"),
-        (lambda x, w, eps: torch.ops.aten.rms_norm(x, x.shape[-1:], w, eps), "torch's own norm"),
-        (lambda x, w, eps: x.mean(-1), "shape"),
-        (lambda x, w, eps: x.softmax(-1), "mean of squares"),
     ],
 }
