@@ -23,7 +23,6 @@ from utils.support.files import write_file
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = ROOT / "notebooks"
-COPIED = {"06": ["support/weight_names"]}  # modules of whose constants a notebook shows a copy
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a widget of a kernel that is gone
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # as JupyterLab and as Colab store it
 EXEMPT = "nbval-ignore-output"  # tag of a cell whose output nbval does not compare
@@ -248,7 +247,7 @@ def read_module(module: str) -> str:
 def utils_definitions(path: Path) -> dict[str, list[str]]:
     """Return the lines of each definition in the utils modules of a notebook, by name."""
     number = path.name[:2]
-    sources = [read_module(module) for module in [*BUILT.get(number, {}), *COPIED.get(number, [])]]
+    sources = [read_module(module) for module in BUILT.get(number, {})]
     return {
         name: strip_docstrings(node, source.split("\n")) for source in sources for name, node in definitions(source)
     }

@@ -24,10 +24,6 @@ BUILT = {
             "TransformerEncoderLayer": "The finished class",
         }
     },
-    "06": {
-        "weights": {"rename_weight": "Exercise 6.3: translate the names", "rename_weights": "The finished class"},
-        "encoder": {"EncoderOutput": "The finished class", "TransformerEncoder": "The finished class"},
-    },
     "08": {
         "classifier": {"TransformerForSequenceClassification": "Is it right?"},
         "statistics": {"wilson_interval": "How sure is such a number?"},

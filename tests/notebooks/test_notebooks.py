@@ -73,7 +73,7 @@ def undocumented(node: ast.stmt) -> ast.stmt:
 
 def own(path: Path) -> dict[str, str]:
     """Return the definitions in the utils modules of a notebook, by name."""
-    modules = [*BUILT.get(path.name[:2], {}), *notebooks.COPIED.get(path.name[:2], [])]
+    modules = BUILT.get(path.name[:2], {})
     return {name: code for module in modules for name, code in top_level(notebooks.read_module(module))}
 
 
@@ -408,7 +408,8 @@ def test_sync_restores_damaged_copies_and_nothing_else(tmp_path, number, how):
     assert not notebooks.sync(path)
 
 
-def test_sync_compares_constants(tmp_path):
+def test_sync_compares_constants(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUILT, "06", {"support/weight_names": {}})
     wrong = ["# above\nRENAMES: dict = {}  # none\nkept = 1", "%matplotlib inline\nRENAMES = 1", "S = 2"]
     path = notebook_of(tmp_path, *wrong, name="06.ipynb")
     assert notebooks.sync(path)
@@ -419,7 +420,8 @@ def test_sync_compares_constants(tmp_path):
     assert not notebooks.sync(path)
 
 
-def test_sync_refuses_a_line_with_two_statements(tmp_path):
+def test_sync_refuses_a_line_with_two_statements(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUILT, "05", {"encoder_layer": {}})
     path = notebook_of(tmp_path, "kept = 1; ACTIVATIONS = {}", name="05.ipynb")
     with pytest.raises(ValueError, match=r"shares a line with .kept = 1; ACTIVATIONS"):
         notebooks.sync(path)

@@ -197,12 +197,11 @@ def test_03_gradients():
 
 
 def test_06_numbers_of_the_comparison(tokenizer):
-    first = ["I called Ian.", "time flies like an arrow", "dogs bark"]
+    first = ["I called Ian.", "time flies like an arrow", "an unaffable café"]
     second = ["I got his answering machine.", "fruit flies like a banana", "so do seals"]
     real = int(tokenizer(first, second)["attention_mask"].sum())
-    check_sentences(
-        "06_encoder", f"Our three pairs have {real} real tokens", f"{real} × 384 numbers", f"{real * 384:,} in each"
-    )
+    counted = (f"Our three pairs have {real} real tokens", f"{real} × 384 numbers", f"{real * 384:,} numbers in each")
+    check_sentences("06_encoder", *counted)
 
 
 def test_ids_in_drawings_are_right(tokenizer):

@@ -18,7 +18,7 @@ IAN_PAIR = 'pair = ("I called Ian.", "I got his answering machine.")'
 LADDER = """\
 I called Ian. | I got his answering machine.
 time flies like an arrow | fruit flies like a banana
-dogs bark | so do seals"""
+an unaffable café | so do seals"""
 TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an arrow", "dogs bark"]'
 TEXT_OF_IAN = 'text = "I called Ian. I got his answering machine."'
 IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
@@ -205,7 +205,6 @@ EDITS = {
             (LADDER, "Wo ist die Bäckerei? 🙂 | What is BERT?"),
             ("spoiled = 2", "spoiled = 0"),
             (IAN, 'sentence = "Wo ist die Bäckerei? 🙂 " * 80'),
-            ('my_word = "spring"', 'my_word = "encoderology"'),
             ("prediction = None", "prediction = 0.3"),
         ],
         [
@@ -213,20 +212,17 @@ EDITS = {
             (LADDER, ""),
             ("spoiled = 2", "spoiled = 5"),
             (IAN, 'sentence = ""'),
-            ('"the spring in the mattress broke", "in spring the flowers bloom"', '"spring spring", "no such word"'),
         ],
         [
             ('text = "My sister lost her keys."', 'text = ["One text.", "And another, longer one."]'),
             (LADDER, "one text alone\n\n| only a second one\none | two | three\n" + "word " * 600 + "|" + "b " * 600),
             ("spoiled = 2", "spoiled = 6"),
             (IAN, 'sentence = "hi"'),
-            ('my_word = "spring"', 'my_word = "Spring"'),
         ],
         [
             (LADDER, "I CALLED IAN. | [MASK] [SEP]"),
             ("spoiled = 2", 'spoiled = "the last"'),
             (IAN, 'sentence = "The boss fired the clerk. He lost his job."'),
-            ('my_word = "spring"', 'my_word = ""'),
             ("prediction = None", 'prediction = "half"'),
         ],
     ],
