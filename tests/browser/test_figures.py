@@ -4,6 +4,7 @@ import json
 import os
 import random
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 import torch
@@ -19,6 +20,7 @@ from tests.browser.figure_examples import (
     NAMES,
     SENTENCES,
     Finger,
+    check_addition,
     close,
     drag,
     handle_positions,
@@ -333,6 +335,23 @@ def test_few_bars_are_drawn_whole(page, tmp_path):
     )
     assert len(heights) >= 32
     assert max(map(abs, heights)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_to_add_do_not_touch(page, tmp_path, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    generator = torch.Generator().manual_seed(3)
+    word, position, kind = (0.1 * torch.randn(5, 40, generator=generator)).split([2, 2, 1])
+    open_figure(page, figures.sum_and_scale(word, position, kind, NAMES[:2]), tmp_path)
+    check_addition(page)
+    rows = page.locator(".written").evaluate_all("""(rows) => rows.map((row) => [...row.children].map((one) => {
+      const range = document.createRange();
+      range.selectNodeContents(one);
+      const { left, right } = range.getBoundingClientRect();
+      return [left, right];
+    }))""")
+    assert [len(row) for row in rows] == [8] * 5
+    assert min(after[0] - before[1] for row in rows for before, after in pairwise(row)) >= 3
 
 
 def test_ribbons_morph_between_the_weights_of_two_texts(browser, tmp_path):

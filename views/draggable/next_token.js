@@ -10,7 +10,7 @@ const order = logits.map((_, i) => i).sort((a, b) => logits[b] - logits[a] || a 
 const shown = order.slice(0, count > 13 ? 12 : 13), others = order.slice(shown.length);
 const before = softmax(logits);
 const state = { temperature: 1, k: count, p: 1 };
-let shares = before, drawn, random;
+let shares = before, drawn, random, draws = 100; // the figure begins with a hundred
 
 const controls = add(figure, "div", { class: "controls" });
 const choose = (name, value) => { state[name] = value; draw(); };
@@ -34,6 +34,11 @@ add(document.head, "style", {}, `
 `);
 all.style.width = "100%";
 all.querySelectorAll("thead th").forEach((head) => { head.style.whiteSpace = "normal"; });
+// What the outline and the bar stand for, at the head of their numbers
+const key = "display: inline-block; width: 16px; height: 10px; margin-right: 4px; box-sizing: border-box; vertical-align: -1px; ";
+[[2, "border: 1px solid currentColor"], [3, "background: var(--key)"]].forEach(([at, look]) => (
+  all.querySelectorAll("thead > tr > *")[at].prepend(Object.assign(document.createElement("span"), { style: key + look }))
+));
 
 // The share that is left is a filled bar, the model's own share an outline around it.
 const rows = cells.map(([logit, share, now, track, tally], at) => {
@@ -48,7 +53,7 @@ const rows = cells.map(([logit, share, now, track, tally], at) => {
 });
 
 const buttons = add(figure, "div", { class: "controls" });
-const acts = { "draw a token": () => take(1), "draw 100 tokens": () => take(100), "clear the draws": draw };
+const acts = { "draw a token": () => take(1), "draw 100 tokens": () => take(100), "clear the draws": () => { draws = 0; draw(); } };
 for (const [name, act] of Object.entries(acts)) {
   add(buttons, "button", { type: "button" }, name).addEventListener("click", act);
 }
@@ -68,7 +73,7 @@ function filtered() {
   return softmax(kept);
 }
 
-// After each change the draws begin again, with the same seed: a tally belongs to one set of shares.
+// After each change as many tokens are drawn again, with the same seed: a tally belongs to one set of shares.
 function draw() {
   shares = filtered();
   drawn = shares.map(() => 0);
@@ -85,11 +90,13 @@ function draw() {
     name.style = cut ? "color: var(--soft); text-decoration: line-through" : "";
     shown.style.color = cut ? "var(--soft)" : "";
   });
+  for (let i = 0; i < draws; i++) drawn[pick()]++;
   tell();
 }
 
 function take(times) {
   let last;
+  draws += times;
   for (let i = 0; i < times; i++) {
     last = pick();
     drawn[last]++;
@@ -114,9 +121,10 @@ function tell(news = "") {
   const stay = shares.filter((share) => share > 0).length, best = largest(shares), share = percent(shares[best]);
   const sizes = { "-1": "Below 1, the temperature sharpens: likely tokens gain. ",
     1: "Above 1, the temperature flattens: unlikely tokens gain. ", 0: "" }[Math.sign(state.temperature - 1)];
+  const times = draws ? ` Of ${draws} draws, ${drawn[best]} gave “${names[best]}”.` : "";
   if (stay === 1) say(`Only “${names[best]}” is left: this is greedy search, the same token each time.`);
-  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left; “${names[best]}” has ${share}.`);
-  else say(`${sizes}All ${count} tokens can be drawn; “${names[best]}” is drawn in ${share} of all cases.`);
+  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left; “${names[best]}” has ${share}.${times}`);
+  else say(`${sizes}All ${count} tokens can be drawn; “${names[best]}” has ${share}.${times}`);
 }
 
 // Mulberry32: random numbers from 0 to 1, the same for the same seed.

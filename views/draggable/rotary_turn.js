@@ -30,9 +30,13 @@ add(document.head, "style", {}, `
   @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } .plane { max-width: 250px !important; margin: 0 auto; } }
 `);
 
-const degrees = (by) => Math.round((180 * by) / Math.PI);
-const whole = (by, digits = 0) => `${format((180 * by) / Math.PI, digits)}°`;
-const each = () => `${+((180 * angle) / Math.PI).toPrecision(3)}°`;
+// Angles are written as the rounded angle of one position makes them, so that what is written adds up.
+const degrees = (by) => (180 * by) / Math.PI;
+const each = (by = angle) => +degrees(by).toPrecision(3), places = () => `${each()}`.split(".")[1]?.length ?? 0;
+const inDegrees = (number) => `${format(number, places())}°`;
+// The angle from key to query at position 0, rounded like the others, and the part of a full turn that an angle leaves.
+const atZero = () => +degrees(between(key.vector, query.vector)).toFixed(places());
+const within = (number) => number - 360 * Math.round(number / 360);
 const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(by) + y * Math.cos(by)];
 const many = (last, make) => Array.from({ length: last + 1 }, (_, i) => make(i / last, i));
 const line = (parent, stroke, width, d = "") => add(parent, "path", { stroke, "stroke-width": width, d, fill: "none" });
@@ -57,7 +61,7 @@ const controls = add(figure, "div", { class: "controls" });
 tick(controls, "move both together", false, (on) => { together = on; });
 slider(controls, "angle per position ", { min: 0, max: pairs - 1, value: data.pair, shown: (pair) => {
   angle = base ** (-pair / pairs);
-  return `${each()} (pair ${pair})`;
+  return `${each()}° (pair ${pair})`;
 } }, () => draw());
 const written = add(figure, "p", { style: "margin: 0; font-size: var(--title)" });
 const [asks, offers, product, apart] = [query.colour, key.colour, "", "var(--average)"].map((colour) =>
@@ -131,18 +135,17 @@ function move(one, step) {
 const between = ([a, b], [c, d]) => Math.atan2(a * d - b * c, a * c + b * d);
 
 function draw(sentence = "The product depends on the angle between the two arrows.") {
-  const distance = query.at - key.at, zero = degrees(between(key.vector, query.vector)), more = degrees(distance * angle);
-  const open = between(...[key, query].map((one) => turn(one.vector, one.at * angle)));
+  const distance = query.at - key.at, zero = atZero(), more = distance * each();
   both.forEach((one, i) => {
     one.input.update(one.at);
     [asks, offers][i].textContent = `${one.name} at ${one.at}`;
   });
-  adds.textContent = `angle from key to query: ${zero ? `${format(zero, 0)}° at position 0, and ` : ""}${format(distance, 0)} × ` +
-    `${each()} = ${format(more, 0)}°${zero ? `, together ${format(zero + more, 0)}°` : ""}` +
-    `${Math.abs(zero + more) > 180 ? `, which is ${format(degrees(open), 0)}° (a turn is 360°)` : ""}`;
+  adds.textContent = `angle from key to query: ${zero ? `${inDegrees(zero)} at position 0, and ` : ""}${format(distance, 0)} × ` +
+    `${each()}° = ${inDegrees(more)}${zero ? `, together ${inDegrees(zero + more)}` : ""}` +
+    `${Math.abs(zero + more) > 180 ? `, which is ${inDegrees(within(zero + more))} (a turn is 360°)` : ""}`;
   apart.textContent = `distance ${format(distance, 0)}`;
   [query.at, key.at, distance].forEach((at, i) => {
-    turns[i][0].textContent = `${format(at, 0)} × ${each()} ≈ ${whole(at * angle, angle < 0.1 ? 2 : 0)}`;
+    turns[i][0].textContent = `${format(at, 0)} × ${each()}° = ${inDegrees(at * each())}`;
   });
   glide(both, [angle, query.at, key.at, ...query.vector, ...key.vector], picture);
   say(sentence);
@@ -168,7 +171,7 @@ function picture([by, ...numbers]) {
     ...both.map((one, i) => [begin[i], equal ? "var(--soft)" : one.colour, !free[i] || (equal && i && free[0]) ? "" :
       equal ? "both at 0" : `${one.name} at 0`]),
     ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
-    [turn([1.6 * unit, 0], start + open / 2), "var(--average)", whole(Math.abs(open))],
+    [turn([1.6 * unit, 0], start + open / 2), "var(--average)", inDegrees(Math.abs(within(atZero() + distance * each(by))))],
   ], turned);
   show(product, dot(...turned));
   along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far))]));

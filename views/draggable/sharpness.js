@@ -22,6 +22,13 @@ const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
 add(controls, "span", { style: "white-space: nowrap" }, `D = ${size}, √D = ${format(Math.sqrt(size), 1)}`);
 
 add(document.head, "style", {}, `
+  .map { width: 100%; height: 132px; margin: 4px 0 8px; touch-action: pan-y; cursor: pointer; font-size: var(--small); }
+  .map path { fill: none; stroke: var(--key); stroke-width: 1.5px; }
+  .map path.axis { stroke: var(--line); stroke-width: 1px; }
+  .map path.left { stroke: var(--average); stroke-width: 2.5px; }
+  .map path.now { stroke: var(--mark); stroke-width: 2px; }
+  .map circle { fill: var(--key); }
+  .map .end { text-anchor: end; }
   .chart { width: 100%; }
   .chart thead th { text-align: left; white-space: normal; }
   .pair { display: flex; flex-wrap: wrap; gap: 2px 8px; align-items: center; }
@@ -32,6 +39,37 @@ add(document.head, "style", {}, `
   .part .left { top: 5px; bottom: 5px; background: var(--average); }
   .gradient { min-width: 3em; color: var(--average); }
 `);
+// The weights and the gradient at every factor, with a mark at the one chosen: where one weight takes all, no gradient is left.
+const map = add(figure, "svg", { class: "map", role: "img", "aria-label": "each attention weight, and the gradient left, at every factor" });
+const put = (kind) => add(map, "path", { class: kind }), axis = put("axis"), curves = names.map(() => put("weight"));
+const slope = put("left"), now = put("now"), points = [...names, "left"].map(() => add(map, "circle", { r: 4 }));
+points.at(-1).style.fill = "var(--average)";
+const signs = [["÷ √D", "start"], ["× 1", "middle"], ["× D", "end"]].map(([text, anchor]) => add(map, "text", { "text-anchor": anchor, y: 128 }, text));
+const [winner, green] = ["var(--key)", "var(--average)"].map((fill) => add(map, "text", { class: "end", style: `fill: ${fill}` }));
+green.textContent = "gradient left";
+const across = (at) => 8 + ((at + 0.5) / 1.5) * (map.clientWidth - 16), up = (share) => 108 - 96 * share;
+const ats = Array.from({ length: 76 }, (_, i) => -0.5 + i / 50); // every step of the slider
+map.addEventListener("pointerdown", pull);
+map.addEventListener("pointermove", (event) => { if (event.buttons) pull(event); });
+function pull({ clientX }) {
+  const share = (clientX - map.getBoundingClientRect().x - 8) / (map.clientWidth - 16);
+  exponent.update(-0.5 + 1.5 * Math.max(0, Math.min(1, share)));
+  scaleBy(+exponent.value);
+}
+
+function drawMap(at, given, weights, most) {
+  const states = ats.map((each) => read([each, ...given])), best = largest(states.at(-1).weights);
+  const path = (numbers) => `M${numbers.map((number, i) => `${across(ats[i])} ${up(number)}`).join("L")}`;
+  curves.forEach((curve, i) => set(curve, { d: path(states.map((state) => state.weights[i])) }));
+  set(slope, { d: path(states.map((state) => Math.max(...state.gradients))) });
+  set(axis, { d: `M${across(-0.5)} ${up(1)}V${up(0)}H${across(1)}M${across(0)} ${up(0)}v4` });
+  set(now, { d: `M${across(at)} ${up(1)}V${up(0)}` });
+  [...weights, most].forEach((number, i) => set(points[i], { cx: across(at), cy: up(number), "data-value": number }));
+  signs.forEach((sign, i) => sign.setAttribute("x", across([-0.5, 0, 1][i])));
+  winner.textContent = `attention weight of “${names[best]}”`;
+  set(winner, { x: across(1), y: up(states.at(-1).weights[best]) + 18 });
+  set(green, { x: across(1), y: up(Math.max(...states.at(-1).gradients)) - 8 });
+}
 const columns = ["key of", "score q · k", "× factor", "attention weight p, and its gradient p (1 − p) in green"];
 const cells = table(figure, columns, names);
 figure.querySelector("table").className = "chart";
@@ -74,6 +112,7 @@ function draw() {
 
 function picture(numbers) {
   const { given, scaled, weights, gradients } = read(numbers);
+  drawMap(numbers[0], given, weights, Math.max(...gradients));
   rows.forEach((row, i) => {
     show(row.number, given[i], 1);
     show(row.scaled, scaled[i]);
@@ -101,3 +140,4 @@ function told(name, weight, gradient) {
 }
 
 draw();
+redraw(map, draw);

@@ -1,7 +1,7 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
 explain(
-  "Go through the steps and follow one number (click or tap it): 213 is token 2, head 1, coordinate 3. Then choose " +
+  "Go through the steps and follow one number (click or tap it): 213 is token 2, head 1, coordinate 3, all counted from 0. Then choose " +
   "a wrong order: every shape is right, and the numbers are not. In a model the batch is the first dimension: " +
   "there it is transpose(1, 2).",
 );
@@ -10,9 +10,8 @@ const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
 const nameOf = (token) => data.names[token] ?? `token ${token}`, headOf = (head) => `head ${head}`;
 
-// A number's digits: the hundreds are its token (from 1), the tens its head and the ones its coordinate in the head.
-const labelOf = (number) => 100 * (1 + Math.floor(number / sizes.H)) + 10 * Math.floor((number % sizes.H) / sizes.D) +
-  number % sizes.H % sizes.D;
+// A number's three digits are its token, its head and its coordinate in the head, each from 0.
+const labelOf = (number) => [Math.floor(number / sizes.H), Math.floor((number % sizes.H) / sizes.D), number % sizes.D].join("");
 
 // The steps: a line of code, its shape, whether it swaps the first two dimensions, and what readers see.
 const BEGIN = { code: "q", shape: "SH", tell: () => "Each row is the query of one token, made from its whole vector: " +

@@ -23,14 +23,15 @@ Object.assign(state, { gamma: 1, beta: 0, trained: false });
 vector = [...word[0]];
 add(document.head, "style", {}, `
   .written { display: flex; height: 18px; font-size: var(--small); text-align: center; font-variant-numeric: tabular-nums; }
-  .written span { flex: 1; min-width: 0; }
-  @media (max-width: 500px) { .written { font-size: var(--small); letter-spacing: -0.03em; } }
+  .written span { flex: 1 1 0; min-width: 0; white-space: nowrap; }
+  .scaled { font-size: var(--small); color: var(--soft); }
+  @media (max-width: 500px) { .written { letter-spacing: -0.03em; } }
   .written .marked { font-weight: bold; text-decoration: underline 2px var(--mark); text-underline-offset: 3px; }
 `);
 
-// A row: a control on the left, a strip of signed bars beside it, and at its end the chosen number. `picked`
-// gets where a pointer is in the strip.
-function strip(title, most, tall, picked = choose) {
+// A row: a control on the left, a strip of signed bars beside it, and, of many numbers, the chosen one at its end.
+// `picked` gets where a pointer is in the strip.
+function strip(title, tall, picked = choose) {
   const row = add(figure, "div", { class: "row", style: "gap: 2px 12px; margin-bottom: 4px; align-items: center" });
   const side = add(row, "div", { style: "flex: 0 1 270px" });
   const drawn = add(row, "div", { style: "display: flex; align-items: center" });
@@ -43,21 +44,20 @@ function strip(title, most, tall, picked = choose) {
   const mark = add(svg, "rect", { y: -1, height: 2, width: 1, fill: "var(--mark)", "fill-opacity": 0.3 });
   const bars = ["above", "below"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
   const end = add(drawn, "div", { style: "flex: 0 0 5em; text-align: right; line-height: 1.2" });
-  const number = add(end, "div", { class: "chosen" });
-  const scaled = add(end, "div", { style: "font-size: var(--small); color: var(--soft)" });
+  const number = add(end, "div", { class: "chosen" }), scaled = add(end, "div", { class: "scaled" });
   pick(svg, picked);
   return {
     side, svg,
-    draw(values) {
+    // Draw the values, where `limit` is as high as the strip, and write each of a few, as `texts`.
+    draw(values, limit, texts) {
       set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${title}: ${size} numbers` });
-      written.hidden = size > FEW + 4;
-      // Few bars are compared by eye, so all of them fit; of many, what is taller than the strip is cut off at its edge
-      const limit = written.hidden ? most : Math.max(most, ...values.map(Math.abs));
+      svg.dataset.limit = limit;
+      [written.hidden, end.hidden] = [!isFew(), isFew()];
       scaled.textContent = `scale ±${format(limit)}`;
       const chosen = state.chosen, bar = (value, i) => `M${i + 0.1} 0h0.8v${-value}h-0.8z`;
       glide(bars, [limit, ...values], ([limit, ...values]) => {
         written.replaceChildren();
-        if (!written.hidden) values.forEach((value, i) => add(written, "span", i === chosen ? { class: "marked" } : {}, format(value)));
+        if (isFew()) texts(values).forEach((text, i) => add(written, "span", i === chosen ? { class: "marked" } : {}, text));
         const shares = values.map((value) => value / limit);
         bars[0].setAttribute("d", shares.map((share, i) => (share > 0 ? bar(share, i) : "")).join(""));
         bars[1].setAttribute("d", shares.map((share, i) => (share < 0 ? bar(share, i) : "")).join(""));
@@ -69,6 +69,11 @@ function strip(title, most, tall, picked = choose) {
   };
 }
 
+// Few numbers are written below their bars, and added up by eye: what is written adds up exactly, digit by digit.
+const isFew = () => size <= FEW + 4, digits = reach < 1 ? 3 : 2, narrow = window.matchMedia("(max-width: 500px)");
+const rounded = (number) => Math.round(number * 10 ** digits) / 10 ** digits;
+const brief = (text) => (narrow.matches ? text.replace(/^(\u2212?)0\./, "$1.") : text);
+const writeAll = (values) => values.map((value) => brief(format(rounded(value), digits)));
 const changed = "You changed one number of the sum, and LayerNorm changes all. ";
 const markWidth = () => Math.max(1, size / 120);
 
@@ -83,7 +88,7 @@ function pick(svg, picked) {
   svg.addEventListener("pointermove", (event) => { if (svg.hasPointerCapture(event.pointerId)) move(event); });
 }
 
-const words = strip("Word vector", reach, 44, (at, height) => (size > 16 ? choose(at) : change(at, height)));
+const words = strip("Word vector", 44, (at, height) => (size > 16 ? choose(at) : change(at, height)));
 // By keyboard: ← and → choose a number of the word's vector, ↑ and ↓ change it.
 set(words.svg, { role: "spinbutton", tabindex: 0 });
 words.svg.addEventListener("keydown", (event) => {
@@ -98,23 +103,28 @@ words.svg.addEventListener("keydown", (event) => {
 const label = add(words.side, "label", {}, "word ");
 const select = add(label, "select", { style: "max-width: 180px" });
 names.forEach((name) => add(select, "option", {}, name));
+const common = add(words.side, "span", { class: "scaled", style: "white-space: nowrap" });
 select.addEventListener("change", () => {
   state.name = select.selectedIndex;
   vector = [...word[state.name]];
   draw("Another word, another vector from the table of words. ");
 });
-const places = strip("Position vector", reach, 44);
+const places = strip("Position vector", 44);
 slider(places.side, "+ position ", { min: 0, max: position.length - 1, value: state.at }, (at) => {
   state.at = at;
   draw("The word's vector is the same at every position; the position's vector, and so the sum, changes. ");
 }).style = "width: 100px";
-const kinds = strip("Token type vector", reach, 44);
+const kinds = strip("Token type vector", 44);
 choice(kinds.side, "+ token type", type.map((_, i) => `${i}`), "0", (kind) => {
   state.kind = +kind;
   draw("The token type distinguishes a pair's first text from its second. ");
 });
-const sums = strip("Sum", reach, 44), sumTold = moments(sums.side, "= sum");
-const norms = strip("LayerNorm of the sum", 3, 60), normTold = moments(norms.side, "LayerNorm");
+const sums = strip("Sum", 44), sumTold = moments(sums.side, "= sum");
+const norms = strip("LayerNorm of the sum", 60), normTold = moments(norms.side, "LayerNorm");
+const own = add(norms.side, "div", { class: "scaled" });
+const highest = (rows) => Math.max(...rows.flat().map(Math.abs));
+let limit = highest([...word, ...type]) || 1; // of few numbers: as high as each strip but the last
+words.svg.addEventListener("pointerup", () => draw(changed)); // the scale waits for the end of a drag
 
 // The mean and the standard deviation of the numbers in a strip.
 function moments(side, title) {
@@ -174,7 +184,7 @@ if (long) {
 
 // With few numbers, each of the word's can be dragged up and down.
 function change(at, height) {
-  vector[at] = height * reach;
+  vector[at] = height * (isFew() ? limit : reach);
   state.chosen = at;
   draw(changed);
 }
@@ -192,13 +202,21 @@ function draw(news = "") {
   const root = Math.sqrt(deviation ** 2 + data.eps);
   const normed = total.map((number, i) => ((number - mean) / root) * gamma(i) + beta(i));
   words.svg.style.touchAction = size > 16 ? "pan-y" : "none";
-  words.draw(vector);
+  // One scale for what is added. Few bars are compared by eye, so all of them fit; of many, what is taller than the
+  // strip is cut off at its edge.
+  const parts = [vector, position[state.at], type[state.kind]];
+  if (!dragging && isFew()) limit = Math.max(limit, highest([...parts, total]));
+  const most = isFew() ? limit : reach;
+  common.textContent = isFew() ? ` four strips, one scale: ±${format(limit)}` : "";
+  const ownLimit = isFew() ? Math.max(3, highest([normed])) : 3;
+  own.textContent = isFew() ? `a scale of its own: ±${format(ownLimit, 0)}` : "";
+  words.draw(vector, most, writeAll);
   const now = vector[state.chosen];
   set(words.svg, { "aria-valuenow": now, "aria-valuetext": `number ${state.chosen}: ${format(now)}` });
-  places.draw(position[state.at]);
-  kinds.draw(type[state.kind]);
-  sums.draw(total);
-  norms.draw(normed);
+  places.draw(position[state.at], most, writeAll);
+  kinds.draw(type[state.kind], most, writeAll);
+  sums.draw(total, most, () => writeAll(parts[0].map((_, i) => sum(parts.map((part) => rounded(part[i]))))));
+  norms.draw(normed, ownLimit, (values) => values.map((value) => format(value)));
   [mean, deviation].forEach((number, i) => show(sumTold[i], number, 3));
   spread(normed).forEach((number, i) => show(normTold[i], number, 3));
   chooser.update(state.chosen);
@@ -227,3 +245,4 @@ function drawWave(values) {
 }
 
 draw();
+narrow.addEventListener("change", () => draw());
