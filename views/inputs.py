@@ -159,7 +159,9 @@ def describe(name: str | None, layers: int, heads: int, texts: Iterable[list[str
     beginnings = {}  # each text once, even if it is on both sides
     for tokens in texts:
         text = " ".join(tokens)
-        beginning = text if len(text) <= 60 else f"{text[:60]}…"
+        beginning = (
+            text if len(text) <= 60 else f"{text[:60].rpartition(' ')[0] or text[:60]} …"
+        )  # only complete tokens
         beginnings[text] = f"{len(tokens)} tokens, “{beginning}”"
     sizes = f"{layers} layers × {heads} heads on {'; '.join(beginnings.values())}"
     return f"{name}, {sizes}" if name else sizes

@@ -37,6 +37,7 @@ class Kind(NamedTuple):
     template: str
     width: int  # pixels
     drop_downs: dict[str, str]  # id and label of those that bertviz fills itself
+    shows: str  # what one sees, after the layer and head in the heading
     help: str  # how to use the view
 
 
@@ -45,6 +46,7 @@ HEAD_VIEW = Kind(
     "head_view",
     340,
     {"layer": "Layer"},
+    "what each token on the left looks at",
     "Hover over a token to see its lines, over a tile to see its head's lines, over a line to read its weight. Click a "
     "tile to hide or show its head; double-click it (Shift+Enter) to show that head alone, and again to show all.",
 )
@@ -53,6 +55,7 @@ MODEL_VIEW = Kind(
     "model_view",
     970,
     {},
+    "which token looks at which",
     "Each square is a head: a row for each token that looks, a column for each token that it looks at. Click a square "
     "to enlarge it, and click it again (or press Escape) to close it. In the enlarged head, hover over a cell or line "
     "to read its weight, over a token on the left to see its weights alone.",
@@ -62,6 +65,7 @@ NEURON_VIEW = Kind(
     "neuron_view",
     1050,
     {"layer": "Layer", "att_head": "Head"},
+    "how well a query fits each key, number by number",
     "Hover over a token on the left to see its lines. Click the + next to it to show its query and all keys, and their "
     "products for the last token you hovered over. Hover over a rectangle to read its number. Click − to close them.",
 )
@@ -119,6 +123,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         mode=params["display_mode"],
         template=kind.template,
         title=html.escape(title),
+        heading=kind.shows[0].upper() + kind.shows[1:],  # until reader.js adds the layer and head that are shown
         help=kind.help,
         drop_downs=drop_downs(kind, params),
         data=json_for_html(params),

@@ -39,10 +39,10 @@ const groupOf = (element) => GROUPS.find(({ selector }) => element.matches?.(sel
 
 const digits = (number) => Number(number).toFixed(2).replace("-", "\u2212");
 
-// A token, with its place if the text has it twice.
+// A token, with its position, from 0, if the text has it twice.
 function nameOf(tokens, index) {
   const once = tokens.indexOf(tokens[index]) === tokens.lastIndexOf(tokens[index]);
-  return once ? tokens[index] : `${tokens[index]} (token ${index + 1})`;
+  return once ? tokens[index] : `${tokens[index]} (position ${index})`;
 }
 
 function between(row, column) {
@@ -92,15 +92,18 @@ function describe(element) {
   return null;
 }
 
-// What the token under the pointer takes most from, in a drawing that shows one head alone.
+// What the token under the pointer takes most from, in a drawing that shows one head or few of them.
 function describeToken(element) {
   const token = KIND !== "neuron_view" && element.closest(GROUPS.find(({ from }) => from).selector), heads = token ? weightsOf() : [];
-  if (heads.length !== 1) return null;
+  if (!heads.length || heads.length > 3) return null;
   const { left_text: left, right_text: right } = panel(), row = place(token);
-  const weights = [...heads[0].weights[row].entries()].sort(([, a], [, b]) => b - a);
-  const told = weights.slice(0, 3).filter(([, weight]) => weight >= LEAST);
-  const shares = told.map(([column, weight]) => `${nameOf(right, column)} ${digits(weight)}`).join(", ");
-  return `${shownHead()}: ${nameOf(left, row)} → ${shares}`;
+  const each = heads.map(({ head, weights }) => {
+    const largest = [...weights[row].entries()].sort(([, a], [, b]) => b - a).slice(0, 3).filter(([, weight]) => weight >= LEAST);
+    const shares = largest.map(([column, weight]) => `${nameOf(right, column)} ${digits(weight)}`).join(", ");
+    const which = heads.length > 1 ? `layer ${chosen("layer")}, head ${head}` : shownHead();
+    return `${which}: ${nameOf(left, row)} → ${shares}`;
+  });
+  return each.join("\n");
 }
 
 // Lines lie upon each other, so which of them the pointer is at is decided by where they run, not by which was drawn
@@ -260,6 +263,20 @@ function stateInWords() {
   return said.join("; ");
 }
 
+// The heading names the layer and heads that are shown, and then what one sees of them.
+const heading = document.querySelector("h1"), shows = heading.textContent.replace(/^./, (first) => first.toLowerCase());
+function renameHeading() {
+  const { config } = window;
+  let which = `All ${params.include_layers?.length * params.include_heads?.length} heads`;
+  if (KIND === "head_view") {
+    const heads = weightsOf().map(({ head }) => head), some = heads.length < config.nHeads;
+    which = `Layer ${chosen("layer")}, ${some ? `head${heads.length === 1 ? "" : "s"} ${heads.join(", ") || "none"}` : "all heads"}`;
+  } else if (KIND === "neuron_view" || document.querySelector("text.detail")) {
+    which = shownHead().replace("l", "L");
+  }
+  heading.textContent = `${which}: ${shows}`;
+}
+
 // Words in lines of so many letters.
 function wrap(text, letters) {
   const lines = [""];
@@ -329,7 +346,7 @@ document.addEventListener("focusin", ({ target }) => {
 });
 
 document.addEventListener("focusout", ({ target }) => {
-  if (!groupOf(target)) return;
+  if (!groupOf(target) || ring.hidden) return; // what a finger or pointer has just shown stays
   ring.hidden = true;
   tip.textContent = "";
   showHead(null);
@@ -438,7 +455,7 @@ function equip() {
 function introduce(element, index, { role = "img", from }) {
   if (element.hasAttribute("role")) return;
   const { left_text: left, right_text: right } = panel();
-  const name = describe(element) ?? `${(from === false ? right : left)[index]}, token ${index + 1}`;
+  const name = describe(element) ?? `${(from === false ? right : left)[index]}, position ${index}`;
   setAttributes(element, { role, tabindex: -1, "aria-label": name });
 }
 
@@ -509,6 +526,7 @@ function extent() {
 function fit() {
   const svg = vis.querySelector("svg");
   if (!svg) return;
+  renameHeading();
   if (asSquares() && Math.abs(vis.clientWidth - arrangedFor) > 8) return arrange();
   const { texts, left, right, bottom } = extent(), needed = right - left + 8;
   if (Math.abs(needed - fitted) > 8 || !svg.hasAttribute("viewBox")) {

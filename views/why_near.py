@@ -1,5 +1,7 @@
 """`why_near`: the cosine of two texts, divided among all pairs of their tokens. Used in notebook 09."""
 
+from collections.abc import Sequence
+
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -13,29 +15,40 @@ from views.page import View
 MAX_TOKENS = 256  # of a text: 65,536 shares on a page
 
 
-def why_near(encoder, tokenizer, text: str, other: str, *, control: str | None = None) -> View:
+def why_near(encoder, tokenizer, text: str, other: str, *, control: str | Sequence[str] | None = None) -> View:
     """Draw why two texts are near: the share of each pair of tokens in the cosine of the two mean vectors.
 
     For example:  why_near(encoder, tokenizer, "fizzy drink", "Coca-Cola sells soft drinks.", control="It rains.")
 
     The shares add up to the cosine. The view shows words, or their pieces on request. A `control` is another text that
-    can take the place of the first. `encoder` is a model of this series or of transformers whose sentence vectors are
-    the means of its token vectors, and `tokenizer` is its tokenizer. ValueError for another model, an empty text or a
-    text of more than 256 tokens.
+    can take the place of the first, or a list of up to 5 such texts. `encoder` is a model of this series or of
+    transformers whose sentence vectors are the means of its token vectors, and `tokenizer` is its tokenizer. ValueError
+    for another model, an empty text or a text of more than 256 tokens.
     """
     encoder = unwrap(encoder)
     check_model(encoder)
     check_mean_pooling(encoder)
-    texts = {"text": text, "other": other} | ({} if control is None else {"control": control})
-    read = {name: read_states(encoder, tokenizer, name, value) for name, value in texts.items()}
-    comparisons = [share_cosine(read[name], read["other"]) for name in texts if name != "other"]
+    controls = [] if control is None else list(control) if isinstance(control, list | tuple) else [control]
+    if len(controls) > 5:
+        raise ValueError(f"control has {len(controls)} texts, but this view draws at most 5: leave some out")
+    on_the_left = [("text", text), *(("control", each) for each in controls)]
+    read = [read_states(encoder, tokenizer, name, value) for name, value in on_the_left]
+    right = read_states(encoder, tokenizer, "other", other)
     return make_figure(
         "why_near",
-        {"comparisons": comparisons},
+        {
+            "comparisons": [share_cosine(left, right) for left in read],
+            "names": [shorten(each, 40) for _, each in on_the_left],
+        },
         title="Every pair of words adds its share to the cosine of two texts",
-        details=f"“{text:.60}” and “{other:.60}”",
+        details=f"“{shorten(text)}” and “{shorten(other)}”",
         before=("shares",),
     )
+
+
+def shorten(text: str, most: int = 60) -> str:
+    """Return at most so many characters of a text, which ends in … if it is longer."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def read_states(encoder, tokenizer, name: str, text: str) -> tuple[Text, Tensor]:

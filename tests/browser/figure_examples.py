@@ -296,6 +296,7 @@ def use_sharpness(page, chance: random.Random) -> None:
     diagonal = torch.autograd.functional.jacobian(softmax, scaled).diagonal()
     assert close(gradients, diagonal)
     assert close(numbers(page, "b[data-value]"), torch.stack([weights.max(), diagonal.max()]))
+    assert close(numbers(page, ".map circle"), torch.cat([weights, diagonal.max()[None]]))
 
 
 LOGITS = torch.randn(20, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -323,8 +324,9 @@ def use_next_token(page, chance: random.Random) -> None:
     ):
         scores = warper(None, scores)
     shares = scores.softmax(dim=-1)[0].sort(descending=True).values  # of a tie, torch drops either for top-p
-    draws = chance.choice([0, 1, 100])
-    page.get_by_role("button", name="clear the draws").click()
+    draws = chance.choice([None, 0, 1, 100])  # None: as many as before, drawn again from the new shares
+    if draws is not None:
+        page.get_by_role("button", name="clear the draws").click()
     if draws:
         page.get_by_role("button", name={1: "draw a token", 100: "draw 100 tokens"}[draws]).click()
     settle(page)
@@ -336,6 +338,7 @@ def use_next_token(page, chance: random.Random) -> None:
     assert close(others[:2], torch.stack([model[12:].sum(), shares[12:].sum()]))
     tally = torch.cat([alone[:, 3], others[2:]])
     expected = torch.cat([alone[:, 2], others[1:2]])
+    draws = tally.sum() if draws is None else draws
     assert tally.sum() == draws
     assert (tally[expected == 0] == 0).all()  # what is cut is never drawn
     assert ((tally - draws * expected).abs() <= 5 * (draws * expected * (1 - expected)).sqrt() + 1).all()
@@ -801,7 +804,7 @@ def use_why_near(page, chance: random.Random) -> None:
         chosen = page.locator(".word:focus")
     settle(page)
     model, tokenizer = words_and_model(tuple(NAMES))
-    control = page.get_by_label("the control").is_checked()
+    control = page.get_by_role("radio").nth(1).is_checked()
     with torch.no_grad():
         states = [
             model(**tokenizer("\n".join(text), return_tensors="pt")).last_hidden_state[0].double()

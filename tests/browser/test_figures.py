@@ -66,7 +66,7 @@ CHANGES = {  # an element, and the key that changes its figure
     "rotary_turn": ("[type=range]", "ArrowRight"),
     "longest_match": (".steps button:enabled", "Enter"),
     "merges": (".steps button:enabled", "Enter"),
-    "why_near": ("[value='the control']", "Space"),
+    "why_near": ("[type=radio]:not(:checked)", "Space"),
     "sentence_view": ("[value=again]", "Space"),
 }
 DRAWN = "document.getElementById('figure').innerHTML"
@@ -153,6 +153,8 @@ def test_hostile_names_are_shown_and_run_nothing(page, tmp_path, name):
     view = FIGURES[name].make(HOSTILE)
     open_figure(page, view, tmp_path)
     assert page.locator("#figure img, #figure script").count() == 0
+    if name == "graph_walk":  # which names the nearest texts when it has met them
+        page.locator(".steps input").press("End")
     named = page.locator("#figure [aria-label]").evaluate_all("(all) => all.map((e) => e.ariaLabel)")  # of cut names
     text = " ".join([page.locator("#figure").text_content(), *named])
     assert all(part in text or visible(part) in text for part in HOSTILE)
@@ -352,6 +354,17 @@ def test_numbers_to_add_do_not_touch(page, tmp_path, width):
     }))""")
     assert [len(row) for row in rows] == [8] * 5
     assert min(after[0] - before[1] for row in rows for before, after in pairwise(row)) >= 3
+
+
+def test_a_hundred_tokens_are_drawn_at_first_and_after_each_change(page, tmp_path):
+    open_figure(page, FIGURES["next_token"].make(NAMES), tmp_path)
+    tallies = page.locator("tbody td:last-child")
+    before = numbers(page, "tbody td:last-child")
+    assert before.sum() == 100
+    page.get_by_role("slider").first.press("Home")  # the lowest temperature
+    expect(tallies.first).to_have_text("100")
+    assert numbers(page, "tbody td:last-child").sum() == 100
+    assert before[0] < 100
 
 
 def test_ribbons_morph_between_the_weights_of_two_texts(browser, tmp_path):

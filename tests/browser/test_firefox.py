@@ -55,7 +55,7 @@ def test_tooltip_names_the_line_under_the_pointer(firefox, draw, pair, tmp_path)
     firefox.open(draw["head"](layer=5, heads=[5, 9]).save(tmp_path / "view.html").as_uri())
     firefox.point_at("#attention [head-index='9'] [left-token-index='6'] [right-token-index='3']")  # below head 5's
     first, second = pair.attention[5, [5, 9], 6, 3].tolist()
-    said = f"layer 5, i (token 7) → ian: head 5 {first:.2f}, head 9 {second:.2f}"
+    said = f"layer 5, i (position 6) → ian: head 5 {first:.2f}, head 9 {second:.2f}"
     assert firefox.evaluate("document.getElementById('tip').textContent") == said
 
 

@@ -5,10 +5,13 @@ import re
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from tests.browser import reader
+from tests.browser.figure_examples import Finger, middle
 from tests.browser.reader import CELLS, DARK_GROUND, let_fit, open_saved
 from views import head_view, model_view
+from views.page import View
 
 MINUS = "\N{MINUS SIGN}"
 CELL = f"{CELLS} > rect:last-child"
@@ -57,7 +60,7 @@ def open_drawing(page, draw, name: str, folder):
 
 def name_in(tokens: list[str], index: int) -> str:
     """Return a token as in tooltips: with its position if it is repeated."""
-    return tokens[index] + f" (token {index + 1})" * (tokens.count(tokens[index]) > 1)
+    return tokens[index] + f" (position {index})" * (tokens.count(tokens[index]) > 1)
 
 
 def read_tooltip(text: str, tokens: list[str]) -> tuple[int, int, dict[int, float]] | None:
@@ -256,7 +259,7 @@ def test_tooltip_shows_every_number_of_the_neuron_view(page, draw, pair, encoder
     assert said == f"layer 1, head 3, neuron 5: key of ian {key[3, 5]:.2f}".replace("-", MINUS)
     scores = key @ query[8] / D**0.5
     assert hover(page, ".dotproduct", 3) == f"layer 1, head 3: q · k / √D for ian {scores[3]:.2f}".replace("-", MINUS)
-    assert hover(page, ".dotproduct", 5).startswith("layer 1, head 3: q · k / √D for [SEP] (token 6) ")
+    assert hover(page, ".dotproduct", 5).startswith("layer 1, head 3: q · k / √D for [SEP] (position 5) ")
     assert "q · k / √D" in page.locator("#heading").text_content()
     printed = page.locator("#dotproducts text").all_text_contents()
     assert printed == [f"{score:.1f}".replace("-", MINUS) for score in scores.tolist()]
@@ -508,15 +511,15 @@ def strongest(pair, weights: torch.Tensor, row: int, place: int) -> str:
 
 def test_the_head_view_by_keyboard(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=4, heads=[5]), tmp_path)
-    for name in ("layer", "filter", "threshold", "save", "[CLS], token 1"):
+    for name in ("layer", "filter", "threshold", "save", "[CLS], position 0"):
         tab_to(page, name)
     press(page, *["ArrowDown"] * 8)
-    assert name_of_focus(page) == "his, token 9"
+    assert name_of_focus(page) == "his, position 8"
     assert set(reader.numbers(page, "#attention line[visibility=visible]", "left-token-index").tolist()) == {8}
     for place in range(2):
         press(page, "ArrowRight")
         assert tooltip(page) == f"layer 4, head 5: {strongest(pair, pair.attention[4, 5], 8, place)}"
-    tab_to(page, "[CLS], token 1")  # of the right column
+    tab_to(page, "[CLS], position 0")  # of the right column
     tab_to(page, "head 0")
     press(page, *["ArrowRight"] * 5, "Shift+Enter")
     tile = page.locator(reader.TILES).nth(5)
@@ -536,7 +539,7 @@ def test_the_model_view_by_keyboard(page, draw, pair, tmp_path, drawing):
     press(page, "ArrowDown", *["ArrowRight"] * 5, "Enter")
     assert page.locator("text.detail").text_content() == "Layer 5, Head 5"
     assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "true"
-    tab_to(page, "[CLS], token 1")
+    tab_to(page, "[CLS], position 0")
     press(page, *["ArrowDown"] * 8, "ArrowRight")
     assert tooltip(page) == f"layer 5, head 5: {strongest(pair, pair.attention[5, 5], 8, 0)}"
     press(page, "Escape")
@@ -550,12 +553,12 @@ def test_the_model_view_by_keyboard(page, draw, pair, tmp_path, drawing):
 
 def test_the_neuron_view_by_keyboard(page, draw, pair, tmp_path):
     open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
-    tab_to(page, "[CLS], token 1")
+    tab_to(page, "[CLS], position 0")
     press(page, *["ArrowDown"] * 8, "ArrowRight")
     assert tooltip(page) == f"layer 1, head 3: {strongest(pair, pair.attention[1, 3], 8, 0)}"
     press(page, "Enter")
     assert page.locator("#expanded").get_attribute("visibility") == "visible"
-    assert name_of_focus(page) == "his, token 9"
+    assert name_of_focus(page) == "his, position 8"
     reader.check_computation(page, pair, 1, 3, 8)
     heard = []
     for _ in range(5):
@@ -761,5 +764,69 @@ def test_a_view_has_the_dark_ground_of_the_page_around_it(page, draw, tmp_path):
 
 def test_title_and_heading_describe_the_view(page, draw, tmp_path):
     open_saved(page, draw["head"](), tmp_path)
-    for said in (page.title(), page.locator("h1").text_content()):
+    for said in (page.title(), page.locator("#details").text_content()):
         assert said.startswith("Head view of 6 layers × 12 heads on 13 tokens, “[CLS] i called ian .")
+        assert said.endswith("machine . …”")  # a text is cut between two tokens
+
+
+def test_a_finger_opens_reads_and_closes_a_head(browser, draw, pair, tmp_path):
+    """On a phone, in a page that is longer than the window: the squares scroll it, too."""
+    view = draw["model"]()
+    view = View(view.summary, view.page.replace("</main>", "</main><p style='height: 900px'>", 1))
+    with browser.new_page(viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True) as page:
+        open_saved(page, view, tmp_path)
+        finger, weights, square = Finger(page), pair.attention[0, 2], page.locator(CELL).nth(2)
+        finger.tap(middle(square))
+        expect(page.locator("text.detail")).to_have_text("Layer 0, Head 2")
+        for row, column in ((3, 2), (8, 7), (11, 0)):
+            cell = page.locator(".detail image").bounding_box()
+            finger.tap((cell["x"] + (column + 0.5) * cell["width"] / 13, cell["y"] + (row + 0.5) * cell["height"] / 13))
+            said = f"{name_in(pair.tokens, row)} → {name_in(pair.tokens, column)} {weights[row, column]:.2f}"
+            expect(page.locator("#tip")).to_have_text(f"layer 0, head 2: {said}")
+            tip = page.locator("#tip").bounding_box()
+            assert tip["x"] >= 0
+            assert tip["x"] + tip["width"] <= 390
+        finger.tap(middle(page.locator("g.detail text.token").nth(8)))
+        expect(page.locator("#tip")).to_contain_text(f"layer 0, head 2: his → got {weights[8, 7]:.2f}")
+        expect(page.locator(".highlight.shown")).to_have_count(1)
+        finger.tap(middle(square))
+        expect(page.locator("text.detail")).to_have_count(0)
+        page.evaluate("scrollTo(0, 0)")
+        x, y = middle(page.locator(CELL).nth(40))
+        finger.scrolled = 0
+        finger.drag((x, y), (x, y - 150))
+        assert finger.scrolled > 50
+        expect(page.locator("text.detail")).to_have_count(0)
+
+
+def test_a_finger_goes_from_token_to_token(browser, draw, pair, tmp_path):
+    with browser.new_page(viewport={"width": 390, "height": 700}, has_touch=True, is_mobile=True) as page:
+        open_saved(page, draw["head"](layer=2, heads=[4]), tmp_path)
+        finger, weights = Finger(page), pair.attention[2, 4]
+        for row in (8, 3, 10):
+            finger.tap(middle(page.locator("#left text").nth(row)))
+            most = name_in(pair.tokens, int(weights[row].argmax()))
+            told = f"layer 2, head 4: {name_in(pair.tokens, row)} → {most} {weights[row].max():.2f}"
+            expect(page.locator("#tip")).to_contain_text(told)
+            shown = reader.numbers(page, "#attention line[visibility=visible]", "left-token-index")
+            assert set(shown.tolist()) == {row}
+
+
+def test_heading_names_the_heads_that_are_shown(page, draw, tmp_path):
+    heading = page.locator("h1")
+    open_saved(page, draw["head"](layer=2, heads=[4, 11]), tmp_path)
+    expect(heading).to_have_text("Layer 2, heads 4, 11: what each token on the left looks at")
+    page.locator(reader.TILES).nth(4).click()
+    expect(heading).to_have_text("Layer 2, head 11: what each token on the left looks at")
+    page.locator("#layer").select_option("5")
+    expect(heading).to_have_text(re.compile("^Layer 5, head 11: "))
+    open_saved(page, draw["neuron"](layer=1, head=3), tmp_path)
+    expect(heading).to_have_text("Layer 1, head 3: how well a query fits each key, number by number")
+    page.locator("#att_head").select_option("7")
+    expect(heading).to_have_text(re.compile("^Layer 1, head 7: "))
+    open_saved(page, draw["model"](include_layers=[0, 5]), tmp_path)
+    expect(heading).to_have_text("All 24 heads: which token looks at which")
+    enlarge(page, 15)
+    expect(heading).to_have_text("Layer 5, head 3: which token looks at which")
+    page.keyboard.press("Escape")
+    expect(heading).to_have_text("All 24 heads: which token looks at which")

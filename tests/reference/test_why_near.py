@@ -58,6 +58,9 @@ def test_control_replaces_the_first_text(encoder, tokenizer):
     both = drawn(why_near(encoder, tokenizer, *TEXTS[:2], control=TEXTS[2]))
     assert both[0] == drawn(why_near(encoder, tokenizer, *TEXTS[:2]))[0]
     assert both[1] == drawn(why_near(encoder, tokenizer, TEXTS[2], TEXTS[1]))[0]
+    assert drawn(why_near(encoder, tokenizer, *TEXTS[:2], control=[TEXTS[2], TEXTS[0]])) == [*both, both[0]]
+    with pytest.raises(ValueError, match="control has 6 texts, but this view draws at most 5"):
+        why_near(encoder, tokenizer, *TEXTS[:2], control=TEXTS[:1] * 6)
 
 
 @pytest.mark.parametrize(

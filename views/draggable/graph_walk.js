@@ -122,7 +122,8 @@ function draw(number) {
   }));
   nearest.forEach((one, i) => {
     cells[i][1].textContent = sofar.has(one) ? "yes" : "no";
-    cells[i][0].parentNode.style.visibility = known[i] ? "" : "hidden"; // its room is kept
+    const shown = [names[one], format(scores[one])], row = cells[i][0].parentNode; // a question mark keeps their room
+    [row.firstChild, cells[i][0]].forEach((cell, at) => { cell.textContent = known[i] ? shown[at] : "?"; });
   });
   show(met, sofar.size, 0);
   show(found, hits.length, 0);
@@ -151,7 +152,8 @@ function picture([number]) {
   const done = Math.ceil(number), share = number - Math.floor(number) || 1, past = walk.slice(0, done);
   const along = (from, to, by) => points[from].map((start, i) => start + by * (points[to][i] - start));
   const lineTo = (from, to, i) => `M${at(points[from])}L${at(along(from, to, i === done - 1 ? share : 1))}`;
-  compared.setAttribute("d", past.flatMap(({ node, met }, i) => met.map((other) => lineTo(node, other, i))).join(""));
+  const links = done ? "" : walk[0].met.map((other) => `M${at(points[entry])}L${at(points[other])}`).join("");
+  compared.setAttribute("d", links || past.flatMap(({ node, met }, i) => met.map((other) => lineTo(node, other, i))).join(""));
   way.setAttribute("d", past.map(({ node, from }, i) => (from === node ? "" : lineTo(from, node, i))).join(""));
   const last = past.at(-1), fresh = last?.met ?? [], sofar = last?.sofar ?? new Set([entry]);
   put(here, last ? along(past.at(-2)?.node ?? entry, last.node, share) : points[entry]);
@@ -170,8 +172,9 @@ function name(past, known) {
     placed.push({ element, x: x + (out * x) / long, y: y + (out * y) / long + up });
   };
   nearest.forEach((node, i) => write(labels[i], known[i] ? short(names[node], few) : "", points[node], 0, 1.2 * high));
-  write(labels[k], "start", points[entry], 0, 1.2 * high);
-  write(labels[k + 1], "query", [0, 0], 0, -1.3 * high);
+  const begins = !past.length; // when all is new, the two ends of the walk are named in full
+  write(labels[k], begins ? `start: ${short(names[entry], few)}` : "start", points[entry], 0, 1.2 * high);
+  write(labels[k + 1], begins ? `query: ${short(query, 2 * few)}` : "query", [0, 0], 0, -1.3 * high);
   numbers.forEach((element, i) => write(element, visited[i] === undefined ? "" : i + 1, points[visited[i] ?? 0], 1.1 * high));
   marked.forEach((cosine, i) => write(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, [0, far(cosine)]));
   makeRoom(placed, [[0, 0, 4], ...nearest.map((node) => [...points[node], 3.4]), ...[...visited, entry].map((node) => points[node])],

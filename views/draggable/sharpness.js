@@ -1,7 +1,7 @@
 // One query's scores times a factor: softmax of them, and the gradient that softmax passes back, p (1 − p).
 
 explain(
-  "Move the factor, or the score of one token. The green piece behind a bar is its gradient, p (1 − p): how fast the bar " +
+  "Move the factor, also in the picture, or the score of one token. The green piece behind a bar is its gradient, p (1 − p): how fast the bar " +
   "would grow with its score × factor. Watch the bars: once one token has more than half of the attention, the gradient " +
   "that is left shrinks with each further bit.",
 );
@@ -25,7 +25,7 @@ add(document.head, "style", {}, `
   .map { width: 100%; height: 132px; margin: 4px 0 8px; touch-action: pan-y; cursor: pointer; font-size: var(--small); }
   .map path { fill: none; stroke: var(--key); stroke-width: 1.5px; }
   .map path.axis { stroke: var(--line); stroke-width: 1px; }
-  .map path.left { stroke: var(--average); stroke-width: 2.5px; }
+  .map path.left { stroke: var(--average); stroke-width: 2.5px; fill: color-mix(in srgb, var(--average) 20%, transparent); }
   .map path.now { stroke: var(--mark); stroke-width: 2px; }
   .map circle { fill: var(--key); }
   .map .end { text-anchor: end; }
@@ -61,7 +61,7 @@ function drawMap(at, given, weights, most) {
   const states = ats.map((each) => read([each, ...given])), best = largest(states.at(-1).weights);
   const path = (numbers) => `M${numbers.map((number, i) => `${across(ats[i])} ${up(number)}`).join("L")}`;
   curves.forEach((curve, i) => set(curve, { d: path(states.map((state) => state.weights[i])) }));
-  set(slope, { d: path(states.map((state) => Math.max(...state.gradients))) });
+  set(slope, { d: `${path(states.map((state) => Math.max(...state.gradients)))}V${up(0)}H${across(-0.5)}` });
   set(axis, { d: `M${across(-0.5)} ${up(1)}V${up(0)}H${across(1)}M${across(0)} ${up(0)}v4` });
   set(now, { d: `M${across(at)} ${up(1)}V${up(0)}` });
   [...weights, most].forEach((number, i) => set(points[i], { cx: across(at), cy: up(number), "data-value": number }));

@@ -2,19 +2,22 @@
 
 explain(
   "Point at a word or a line, tap it, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
-  "share; blue lines add to the cosine, dashed orange ones take away from it. At first the three largest stand out.",
+  "share; blue lines add to the cosine, dashed orange ones take away from it. At first the three thickest stand out. The " +
+  "number of a word is the sum of all its lines.",
 );
 
-const ROW = 26; // pixels of a word
+const ROW = 26, HEAD = 24; // pixels of a word, and of what is above and below all words
 add(document.head, "style", {}, `
   .near { width: 100%; max-width: 640px; }
   .near .word { cursor: pointer; font-size: var(--letters); }
   .near .word:focus { outline: none; }
   .near .word:focus rect, .near .word.chosen rect { stroke: var(--mark); stroke-width: 2px; }
-  .near .word rect { fill: var(--faint); stroke: none; }
+  .near .word rect { fill: color-mix(in srgb, var(--above) 22%, transparent); stroke: none; }
   .near .total { fill: var(--soft); font-size: var(--small); font-variant-numeric: tabular-nums; }
+  .near .whole { fill: currentColor; font-weight: bold; }
   .near line { stroke: var(--above); stroke-opacity: 0.75; cursor: pointer; }
   .near line.minus { stroke: var(--below); stroke-dasharray: 5 4; }
+  .controls label { white-space: normal; }
   .near .aside text { fill: var(--soft); }
   .near .word.aside rect { fill-opacity: 0.5; }
   .near line.aside { stroke-opacity: 0.3; }
@@ -25,7 +28,7 @@ add(document.head, "style", {}, `
 const controls = add(figure, "div", { class: "controls" });
 const state = { at: 0, whole: true, chosen: null };
 if (data.comparisons.length > 1) {
-  const names = ["the text", "the control"];
+  const names = data.names;
   choice(controls, "On the left", names, names[0], (name) => { state.at = names.indexOf(name); draw(); });
 }
 tick(controls, "pieces of words", false, (on) => { state.whole = !on; draw(); });
@@ -57,14 +60,20 @@ const widthNow = () => Math.max(300, Math.min(640, figure.clientWidth));
 function draw() {
   now = read(data.comparisons[state.at]);
   state.chosen = null;
-  const { parts, added, totals } = now, height = ROW * Math.max(parts[0].length, parts[1].length) + 8;
+  const { parts, added, totals, cosine } = now, most = Math.max(parts[0].length, parts[1].length), height = ROW * most + 2 * HEAD;
   const WIDTH = widthNow(), LEFT = Math.round(0.31 * WIDTH), RIGHT = WIDTH - LEFT, letters = Math.floor((LEFT - 40) / 7.5);
   drawing.replaceChildren();
   set(drawing, { viewBox: `0 0 ${WIDTH} ${height}` });
-  const offset = parts.map((words) => 4 + (ROW * (Math.max(parts[0].length, parts[1].length) - words.length)) / 2);
+  const offset = parts.map((words) => HEAD + (ROW * (most - words.length)) / 2);
   const middle = (side, i) => offset[side] + ROW * (i + 0.5);
   const pairs = ranked(added).slice(0, MOST_LINES);
   now.drawn = pairs;
+  // What the numbers are, above each text's, and what they add up to, below
+  offset.forEach((top, side) => {
+    const place = { x: side ? WIDTH : 0, "text-anchor": side ? "end" : "start" };
+    add(drawing, "text", { ...place, y: top - 8, class: "total" }, "sum of its lines");
+    add(drawing, "text", { ...place, y: top + ROW * parts[side].length + 17, class: "total whole" }, `${format(cosine)} = cosine`);
+  });
   now.lines = pairs.map((pair) => {
     const { i, j, share } = pair;
     const aside = isAside(parts[0][i].name) || isAside(parts[1][j].name) ? "aside" : "";
