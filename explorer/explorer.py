@@ -25,6 +25,7 @@ from utils.support.onnx import onnx_bytes
 from utils.tokenization import WordPieceTokenizer
 from views.figures import pack, splitting_rules, vocabulary_lines
 from views.page import json_for_html, own_text
+from views.sentence import sentence_view
 
 PARTS = Path(__file__).parent
 SHARED = ("tokenizer.js", "shares.js")  # also used by figures
@@ -51,6 +52,7 @@ FILES = {
     "encoder": "encoder.onnx.gzip",
     "vocabulary": "vocabulary.txt",
 }
+PICTURE = "sentence.html"  # a page of its own with its own policy, shown in a frame
 RUNTIME = Package(
     "onnxruntime-web",
     "1.30.0",
@@ -62,6 +64,12 @@ EXAMPLES = (  # sentences from the series to start with
     ("the bark of a palm tree is very rough", ""),
     ("I called Ian.", "I got his answering machine."),
 )
+# Drawn at the top of the page: a sentence whose last word can be exchanged, and what to follow
+OPENING = {
+    "text": "The animal didn't cross the street because it was too {}.",
+    "words": ("tired", "hungry", "wide", "narrow"),
+    "follow": {"token": "it", "layer": 3, "head": 1},
+}
 # Compared with SENTENCE at the end: a paraphrase, and a control that shares its words
 ENDING = ("the years go by fast", "fruit flies like a banana")
 # A sentence to keep, the next one, a control, and what to follow: three questions of notebook 07
@@ -100,10 +108,10 @@ SIZES = {
     "A": "num_attention_heads",
     "I": "intermediate_size",
 }
-# The page may fetch its own files only; this also applies to its worker, a blob
+# The page may fetch and frame its own files only; this also applies to its worker, a blob
 POLICY = (
     "default-src 'none'; connect-src 'self'; script-src 'self' 'wasm-unsafe-eval' 'sha256-{program}'; "
-    "worker-src blob:; img-src data:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+    "worker-src blob:; frame-src 'self'; img-src data:; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -169,6 +177,13 @@ def saved_sentence(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -
     return {"texts": [SENTENCE, ""], "numbers": numbers, "half": half} | lists
 
 
+def draw_opening(encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> str:
+    """Return the page of the picture at the top: a sentence view that the reader can change."""
+    first, *others = (OPENING["text"].format(word) for word in OPENING["words"])
+    layer = min(OPENING["follow"]["layer"], encoder.config.num_hidden_layers - 1)
+    return sentence_view(encoder, tokenizer, first, other=others, **OPENING["follow"] | {"layer": layer}).page
+
+
 def compare_with_sentence(text: str, encoder: TransformerEncoder, tokenizer: WordPieceTokenizer) -> dict:
     """Compare a text with SENTENCE, for the end of the page: its tokens, vector and shares of the cosine."""
     batches = tokenizer(SENTENCE), tokenizer(text)
@@ -226,6 +241,7 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
         "program": program,
         "worker": worker,
         "data": data,
+        "picture": f"{ASSETS}/{PICTURE}",
         "model": html.escape(Path(checkpoint_name()).name),
         "runtime": RUNTIME.version,
         "megabytes": f"{size / 1e6:.0f}",
@@ -248,4 +264,5 @@ def build(site: Path, cache: Path, pages: Mapping[str, str]) -> None:
     (site / ASSETS).mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         write_file(site / ASSETS / name, content)
+    write_file(site / ASSETS / PICTURE, draw_opening(encoder, tokenizer))
     write_file(site / "explorer.html", page)

@@ -185,7 +185,11 @@ def test_no_request_leaves_the_page(running, address, site):
     folder = address.removesuffix("explorer.html")
     names = {url.removeprefix(folder) for url in asked if not url.startswith("blob:")}
     files = ("ort.mjs", "ort.wasm.gzip", "encoder.onnx.gzip", "vocabulary.txt")
-    assert names == {"explorer.html", *(f"{explorer.ASSETS}/{name}" for name in files)}
+    assert names == {
+        "explorer.html",
+        f"{explorer.ASSETS}/{explorer.PICTURE}",
+        *(f"{explorer.ASSETS}/{name}" for name in files),
+    }
     refused = """(url) => fetch(url, { mode: "no-cors" }).then(() => "came", () => "refused")"""
     assert page.evaluate(refused, folder) == "came"
     worker = """(url) => new Promise((resolve) => {
@@ -199,6 +203,25 @@ def test_no_request_leaves_the_page(running, address, site):
         assert page.evaluate(refused, f"{elsewhere}/") == "refused"
         assert page.evaluate(worker, f"{elsewhere}/") == "refused"
     page.heard.clear()
+
+
+def test_page_opens_with_a_sentence_that_can_be_changed(page, address, encoder, tokenizer):
+    page.goto(address)
+    opening, picture = page.locator("#opening"), page.frame_locator("#opening iframe")
+    texts = [explorer.OPENING["text"].format(word) for word in explorer.OPENING["words"]]
+    layer, head = picture.locator("#data").evaluate("(e) => Object.values(JSON.parse(e.textContent).first).slice(1)")
+    for text, word in list(zip(texts, explorer.OPENING["words"], strict=True))[::-1]:
+        picture.get_by_role("radio", name=word, exact=True).check()
+        picture.locator("html.moving").wait_for(state="detached")
+        with torch.no_grad():
+            weights = encoder(**tokenizer(text), output_attentions=True).attentions[layer][0, head, 10]
+        shown = picture.locator(".word").evaluate_all("(all) => all.map((e) => +e.dataset.value)")
+        assert torch.allclose(torch.tensor(shown), weights, atol=1e-5)
+    inside = picture.locator("html").evaluate("(e) => e.scrollHeight - e.clientHeight")
+    assert inside == 0  # the frame is as high as the picture
+    assert opening.bounding_box()["y"] < page.locator("#form").bounding_box()["y"]
+    assert opening.locator("p").is_hidden()
+    assert page.heard == []
 
 
 def test_page_from_folder_explains_why_it_is_static(page, site, encoder, tokenizer):

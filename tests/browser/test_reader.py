@@ -225,15 +225,20 @@ def test_tooltip_skips_hidden_lines(page, draw, pair, tmp_path):
     assert tooltip(page) == "" or "layer 5, got → " in tooltip(page)
 
 
-def test_token_shows_its_largest_weights_for_a_single_head(page, draw, pair, tmp_path):
+def test_token_shows_its_largest_weights_for_up_to_three_heads(page, draw, pair, tmp_path):
     open_saved(page, draw["head"](layer=5, heads=[5]), tmp_path)
-    weights, columns = pair.attention[5, 5, 8].topk(3)
-    names = [name_in(pair.tokens, column) for column in columns.tolist()]
-    shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights.tolist(), strict=True)]
-    assert hover(page, "#left text", 8) == f"layer 5, head 5: his → {', '.join(shares)}"
-    page.locator(reader.TILES).nth(3).click()  # a second head
-    page.locator("#left text").nth(8).hover()
-    assert tooltip(page) == ""
+
+    def largest(head: int) -> str:
+        weights, columns = pair.attention[5, head, 8].topk(3)
+        names = [name_in(pair.tokens, column) for column in columns.tolist()]
+        shares = [f"{name} {weight:.2f}" for name, weight in zip(names, weights.tolist(), strict=True)]
+        return f"layer 5, head {head}: his → {', '.join(shares)}"
+
+    assert hover(page, "#left text", 8) == largest(5)
+    for heads in ([3, 5], [3, 4, 5], []):  # with four heads it is too much to read
+        page.locator(reader.TILES).nth(heads[-2] if heads else 8).click()
+        page.locator("#left text").nth(8).hover()
+        assert tooltip(page) == "\n".join(map(largest, heads))
 
 
 def test_tooltip_of_tile_cell_and_background(page, draw, pair, tmp_path):

@@ -87,7 +87,7 @@ const numbers = Array.from({ length: limit + 60 }, () => write("", "var(--query)
 const labels = [...nearest.map(() => write("", "var(--average)")), write("start"), write("query", "var(--query)")];
 const pointedAt = write("");
 add(left, "p", { style: "margin: 4px 0 0; font-size: var(--small); color: var(--soft)" },
-  "The distance from the query is exact: 1 − cosine. The order around it is only the order in which the texts lie around " +
+  "Each point is one of the texts. Its distance from the query is exact: 1 − cosine. The order around it is only the order in which the texts lie around " +
   "the query in a plane (PCA).");
 
 const side = add(row, "div", { style: "flex: 1 1 240px" });
@@ -152,7 +152,8 @@ function picture([number]) {
   const done = Math.ceil(number), share = number - Math.floor(number) || 1, past = walk.slice(0, done);
   const along = (from, to, by) => points[from].map((start, i) => start + by * (points[to][i] - start));
   const lineTo = (from, to, i) => `M${at(points[from])}L${at(along(from, to, i === done - 1 ? share : 1))}`;
-  const links = done ? "" : walk[0].met.map((other) => `M${at(points[entry])}L${at(points[other])}`).join("");
+  const first = done ? [] : walk.filter(({ node }) => node === entry).flatMap(({ met }) => met); // where it can go
+  const links = first.map((other) => `M${at(points[entry])}L${at(points[other])}`).join("");
   compared.setAttribute("d", links || past.flatMap(({ node, met }, i) => met.map((other) => lineTo(node, other, i))).join(""));
   way.setAttribute("d", past.map(({ node, from }, i) => (from === node ? "" : lineTo(from, node, i))).join(""));
   const last = past.at(-1), fresh = last?.met ?? [], sofar = last?.sofar ?? new Set([entry]);

@@ -27,7 +27,7 @@ add(document.head, "style", {}, `
   .last.tried { color: inherit; }
   .gap { position: sticky; top: 0; width: 24px; min-width: 24px; height: 28px; min-height: 0; margin-left: -12px; padding: 0;
     border: 0; border-radius: 0; background: none; z-index: 1; }
-  .gap::after { content: ""; display: block; width: 0; height: 24px; margin: auto; border-left: 2px dashed transparent; }
+  .gap::after { content: ""; display: block; width: 0; height: 24px; margin: auto; border-left: 2px dashed var(--line); }
   .gap:hover::after { border-color: var(--soft); }
   .gap:hover:not(:disabled) { background: none; }
   .gap[aria-pressed="true"]::after { border-left: 3px solid var(--mark); }

@@ -26,7 +26,7 @@ slider(controls, "top-p ", { min: 0.05, max: 1, step: 0.05, value: 1, shown: (p)
 const labels = [...shown.map((i) => `“${names[i]}”`), ...(others.length ? [`all others (${others.length})`] : [])];
 const groups = [...shown.map((i) => [i]), ...(others.length ? [others] : [])];
 const cells = table(figure, ["token", "logit", "the model's share", "share now", "0 … 1", "drawn"], labels);
-const all = figure.querySelector("table"), limit = all.querySelectorAll("thead > tr > *")[4];
+const all = figure.querySelector("table"), [limit, tallied] = [...all.querySelectorAll("thead > tr > *")].slice(4);
 limit.style.textAlign = "right";
 add(document.head, "style", {}, `
   @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: var(--small); }
@@ -116,6 +116,7 @@ function pick() {
 }
 
 function tell(news = "") {
+  tallied.textContent = draws ? `drawn, of ${draws}` : "drawn";
   rows.forEach(({ tally }, at) => show(tally, sum(groups[at].map((i) => drawn[i])), 0));
   if (news) return say(news);
   const stay = shares.filter((share) => share > 0).length, best = largest(shares), share = percent(shares[best]);
