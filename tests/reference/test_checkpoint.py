@@ -255,6 +255,7 @@ def embedded(tmp_path, monkeypatch):
     checkpoint.embedded_folder.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", checkpoint.DEFAULT_SHA256)
 def test_altered_embedded_file_is_rejected(embedded, name):
     content = bytearray((embedded / name).read_bytes())

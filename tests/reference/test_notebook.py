@@ -361,6 +361,7 @@ display("a figure")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("prediction", "printed", "shown"), [("None", ["before"], 0), ("0.4", ["before", "explained"], 2)]
 )
