@@ -1,8 +1,6 @@
 """Checks for the exercises of notebook 00."""
 
-import torch
-
-from exercises import Hint, as_positions, as_shape, exercise, expect, expect_function
+from exercises import as_positions, as_shape, exercise, expect
 
 
 @exercise("0.1")
@@ -66,57 +64,3 @@ def positions(answer, count: int) -> list[int]:
     found = as_positions(answer, count)
     expect(6 not in found, "Positions are counted from 0, so six tokens have the positions 0 to 5.")
     return found
-
-
-TEXTS = {"S = 5 and T = 3": (5, 3), "S = 2 and T = 4": (2, 4), "S = 3 and T = 6": (3, 6)}
-
-
-@exercise("0.3", points=2, sizes=TEXTS)
-def masks_of_three_kinds(answer, S: int, T: int):
-    """Check that the answer returns the masks (S, S), (T, T) and (T, S) of an encoder–decoder model."""
-    expect_function(answer)
-    found = answer(S, T)
-    three = isinstance(found, (tuple, list)) and len(found) == 3
-    expect(three, "Return three masks: the encoder's, the decoder's, and the one across.")
-    own, causal, across = map(as_mask, found)
-    expect(
-        tuple(across.shape) != (S, T),
-        "In the mask across, the decoder's tokens look and the encoder's are seen: T rows and S columns.",
-    )
-    sizes = {"The encoder's mask": (own, S, S), "The decoder's mask": (causal, T, T)}
-    for name, (mask, rows, columns) in (sizes | {"The mask across": (across, T, S)}).items():
-        hint = f"{name} should have the shape {(rows, columns)}, for S={S} and T={T}, not {tuple(mask.shape)}."
-        expect(tuple(mask.shape) == (rows, columns), hint)
-    check_three_masks(own, causal, across)
-    return "Rows look, columns are seen."
-
-
-def check_three_masks(own: torch.Tensor, causal: torch.Tensor, across: torch.Tensor) -> None:
-    """Raise `Hint` unless only the causal mask hides anything, and it hides what follows."""
-    square = torch.ones_like(causal)
-    expect(not causal.equal(square.triu()), "The decoder's mask is the wrong way round: tokens see what follows them.")
-    expect(
-        not causal.equal(square.tril(-1)),
-        "The decoder's mask hides each token from itself, and leaves the first one nothing to see.",
-    )
-    expect(not causal.equal(square), "The decoder's mask hides nothing: a token must not see what follows it.")
-    expect(not causal.equal(square.triu(1)), "The decoder's mask has 1 where it should have 0: 1 means visible.")
-    expect(causal.equal(square.tril()), "The decoder's mask should be 1 up to and including the token itself.")
-    expect(own.all(), "The encoder reads both ways: its mask hides nothing.")
-    expect(
-        across.all(), "The whole source is known before the first word is written, so the mask across hides nothing."
-    )
-
-
-def as_mask(value) -> torch.Tensor:
-    """Return the mask as floats; `Hint` unless it is a tensor of ones and zeros."""
-    try:
-        mask = torch.as_tensor(value).detach().cpu().float()
-    except Exception:
-        raise Hint(f"Each mask should be a tensor, but one is of type {type(value).__name__}.") from None
-    expect(
-        not mask.isinf().any(),
-        "A mask with -inf is meant to be added to the scores. Here a mask consists of ones and zeros.",
-    )
-    expect(((mask == 0) | (mask == 1)).all(), "A mask contains only ones (visible) and zeros (hidden).")
-    return mask

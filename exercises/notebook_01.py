@@ -2,8 +2,6 @@
 
 import random
 
-import torch
-
 from exercises import Hint, exercise, expect, expect_function, from_text
 from utils.tokenization import word_pieces
 
@@ -104,49 +102,7 @@ def count_the_ones(answer):
     return "9 + 8 real tokens, and (1 + 1) + (3 + 1) of them in the second texts."
 
 
-@exercise("1.4", points=2)
-def pad_on_the_left(answer):
-    """Check that the answer pads lists of ids on the left and returns ids and mask."""
-    expect_function(answer)
-    holding_the_padding = [[2, 0, 3], [2, 0, 6, 7, 3]], [[0, 5], [7]]
-    batches = ([[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]], 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)
-    for rows, pad_id in (*batches, *((rows, 0) for rows in holding_the_padding)):
-        S = max(map(len, rows))
-        padding = [S - len(row) for row in rows]
-        masks = [[0] * p + [1] * (S - p) for p in padding]
-        ids = [[pad_id] * p + row for p, row in zip(padding, rows, strict=True)]
-        given = [list(row) for row in rows]
-        found_ids, found_mask = two_tables(answer(given, pad_id))
-        right_ids = [row + [pad_id] * p for p, row in zip(padding, rows, strict=True)]
-        right_mask = [row[::-1] for row in masks]
-        zero_ids = [[0] * p + row for p, row in zip(padding, rows, strict=True)]
-        expect(
-            min(map(len, rows)) == S or found_ids != right_ids,
-            "input_ids are padded on the right: put the padding before the row.",
-        )
-        expect((found_ids, found_mask) != (masks, ids), "Return input_ids first, then attention_mask.")
-        expect(pad_id == 0 or found_ids != zero_ids, "The padding is always 0: fill with `pad_id`.")
-        expect(found_ids == ids, f"For {rows} with pad_id={pad_id} the ids should be {ids}.")
-        expect(
-            found_mask != [[1 - bit for bit in row] for row in masks],
-            "The mask is upside down: 1 marks a real token, 0 padding.",
-        )
-        expect(
-            min(map(len, rows)) == S or found_mask != right_mask,
-            "This is the mask for padding on the right. Its zeros belong on the left, where the padding is.",
-        )
-        by_id = [[int(token_id != pad_id) for token_id in row] for row in ids]
-        from_first = [[int(any(row[: place + 1])) for place in range(S)] for row in by_id]
-        expect(
-            found_mask == masks or found_mask not in (by_id, from_first),
-            f"A text may hold the id {pad_id} itself, as {rows} does: make the mask from the lengths.",
-        )
-        expect(found_mask == masks, f"For {rows} the mask should be {masks}.")
-        expect(given == rows, "Your function changes the rows it was given. Build new lists, as `+` does.")
-    return "Ids and mask agree on where the text begins."
-
-
-@exercise("1.5", points=3)
+@exercise("1.4", points=3)
 def undo_greed(answer):
     """Check that the answer finds a split into the fewest pieces, for chosen words and for 300 random ones."""
     expect_function(answer)
@@ -228,26 +184,6 @@ def two_numbers(answer) -> tuple[int, int]:
     if len(numbers) != 2 or isinstance(answer, (str, dict)) or not all(number.is_integer() for number in numbers):
         raise Hint("Answer with two whole numbers, such as (3, 4).")
     return int(numbers[0]), int(numbers[1])
-
-
-def two_tables(result) -> tuple[list, list]:
-    """Return ids and mask as lists of rows, from a pair or a dict of tensors, arrays or lists; else a `Hint`."""
-    if isinstance(result, dict):
-        expect(
-            {"input_ids", "attention_mask"} <= result.keys(), "The dictionary needs both input_ids and attention_mask."
-        )
-        result = result["input_ids"], result["attention_mask"]
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint(f"Return two tensors, input_ids and attention_mask; it returns a {type(result).__name__}.")
-    try:
-        tables = [torch.as_tensor(table) for table in result]
-    except Exception as error:
-        raise Hint(f"This cannot become a tensor. Do all rows have the same length? ({error})") from error
-    whole = not tables[0].is_floating_point()
-    expect(whole, "The ids are floating-point numbers, but a look-up needs integers.")
-    for table in tables:
-        expect(table.ndim == 2, f"Each should be (B, S), but one has the shape {tuple(table.shape)}.")
-    return tables[0].tolist(), tables[1].double().tolist()
 
 
 def list_of_strings(result) -> list[str]:

@@ -395,3 +395,119 @@ def wrong_shares(logits: Tensor, shares: Tensor, official: Tensor, p: float) -> 
         ).softmax(dim=0),
         "The remaining shares should sum to 1. Divide them by their sum.": shares * kept,
     }
+
+
+TEXTS_AND_SOURCES = {"S = 5 and T = 3": (5, 3), "S = 2 and T = 4": (2, 4), "S = 3 and T = 6": (3, 6)}
+
+
+@exercise("12.6", points=2, sizes=TEXTS_AND_SOURCES)
+def masks_of_three_kinds(answer, S: int, T: int):
+    """Check that the answer returns the masks (S, S), (T, T) and (T, S) of an encoder–decoder model."""
+    expect_function(answer)
+    found = answer(S, T)
+    three = isinstance(found, (tuple, list)) and len(found) == 3
+    expect(three, "Return three masks: the encoder's, the decoder's, and the one across.")
+    own, causal, across = map(as_mask, found)
+    expect(
+        tuple(across.shape) != (S, T),
+        "In the mask across, the decoder's tokens look and the encoder's are seen: T rows and S columns.",
+    )
+    sizes = {"The encoder's mask": (own, S, S), "The decoder's mask": (causal, T, T)}
+    for name, (mask, rows, columns) in (sizes | {"The mask across": (across, T, S)}).items():
+        hint = f"{name} should have the shape {(rows, columns)}, for S={S} and T={T}, not {tuple(mask.shape)}."
+        expect(tuple(mask.shape) == (rows, columns), hint)
+    check_three_masks(own, causal, across)
+    return "Rows look, columns are seen."
+
+
+def check_three_masks(own: Tensor, causal: Tensor, across: Tensor) -> None:
+    """Raise `Hint` unless only the causal mask hides anything, and it hides what follows."""
+    square = torch.ones_like(causal)
+    expect(not causal.equal(square.triu()), "The decoder's mask is the wrong way round: tokens see what follows them.")
+    expect(
+        not causal.equal(square.tril(-1)),
+        "The decoder's mask hides each token from itself, and leaves the first one nothing to see.",
+    )
+    expect(not causal.equal(square), "The decoder's mask hides nothing: a token must not see what follows it.")
+    expect(not causal.equal(square.triu(1)), "The decoder's mask has 1 where it should have 0: 1 means visible.")
+    expect(causal.equal(square.tril()), "The decoder's mask should be 1 up to and including the token itself.")
+    expect(own.all(), "The encoder reads both ways: its mask hides nothing.")
+    expect(
+        across.all(), "The whole source is known before the first word is written, so the mask across hides nothing."
+    )
+
+
+def as_mask(value) -> Tensor:
+    """Return the mask as floats; `Hint` unless it is a tensor of ones and zeros."""
+    try:
+        mask = torch.as_tensor(value).detach().cpu().float()
+    except Exception:
+        raise Hint(f"Each mask should be a tensor, but one is of type {type(value).__name__}.") from None
+    expect(
+        not mask.isinf().any(),
+        "A mask with -inf is meant to be added to the scores. Here a mask consists of ones and zeros.",
+    )
+    expect(((mask == 0) | (mask == 1)).all(), "A mask contains only ones (visible) and zeros (hidden).")
+    return mask
+
+
+@exercise("12.7", points=2)
+def pad_on_the_left(answer):
+    """Check that the answer pads lists of ids on the left and returns ids and mask."""
+    expect_function(answer)
+    holding_the_padding = [[2, 0, 3], [2, 0, 6, 7, 3]], [[0, 5], [7]]
+    batches = ([[2, 5, 3], [2, 5, 6, 7, 3], [2, 3]], 0), ([[4, 8], [4]], 1), ([[5, 6, 7]], 0)
+    for rows, pad_id in (*batches, *((rows, 0) for rows in holding_the_padding)):
+        S = max(map(len, rows))
+        padding = [S - len(row) for row in rows]
+        masks = [[0] * p + [1] * (S - p) for p in padding]
+        ids = [[pad_id] * p + row for p, row in zip(padding, rows, strict=True)]
+        given = [list(row) for row in rows]
+        found_ids, found_mask = two_tables(answer(given, pad_id))
+        right_ids = [row + [pad_id] * p for p, row in zip(padding, rows, strict=True)]
+        right_mask = [row[::-1] for row in masks]
+        zero_ids = [[0] * p + row for p, row in zip(padding, rows, strict=True)]
+        expect(
+            min(map(len, rows)) == S or found_ids != right_ids,
+            "input_ids are padded on the right: put the padding before the row.",
+        )
+        expect((found_ids, found_mask) != (masks, ids), "Return input_ids first, then attention_mask.")
+        expect(pad_id == 0 or found_ids != zero_ids, "The padding is always 0: fill with `pad_id`.")
+        expect(found_ids == ids, f"For {rows} with pad_id={pad_id} the ids should be {ids}.")
+        expect(
+            found_mask != [[1 - bit for bit in row] for row in masks],
+            "The mask is upside down: 1 marks a real token, 0 padding.",
+        )
+        expect(
+            min(map(len, rows)) == S or found_mask != right_mask,
+            "This is the mask for padding on the right. Its zeros belong on the left, where the padding is.",
+        )
+        by_id = [[int(token_id != pad_id) for token_id in row] for row in ids]
+        from_first = [[int(any(row[: place + 1])) for place in range(S)] for row in by_id]
+        expect(
+            found_mask == masks or found_mask not in (by_id, from_first),
+            f"A text may hold the id {pad_id} itself, as {rows} does: make the mask from the lengths.",
+        )
+        expect(found_mask == masks, f"For {rows} the mask should be {masks}.")
+        expect(given == rows, "Your function changes the rows it was given. Build new lists, as `+` does.")
+    return "Ids and mask agree on where the text begins."
+
+
+def two_tables(result) -> tuple[list, list]:
+    """Return ids and mask as lists of rows, from a pair or a dict of tensors, arrays or lists; else a `Hint`."""
+    if isinstance(result, dict):
+        expect(
+            {"input_ids", "attention_mask"} <= result.keys(), "The dictionary needs both input_ids and attention_mask."
+        )
+        result = result["input_ids"], result["attention_mask"]
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint(f"Return two tensors, input_ids and attention_mask; it returns a {type(result).__name__}.")
+    try:
+        tables = [torch.as_tensor(table) for table in result]
+    except Exception as error:
+        raise Hint(f"This cannot become a tensor. Do all rows have the same length? ({error})") from error
+    whole = not tables[0].is_floating_point()
+    expect(whole, "The ids are floating-point numbers, but a look-up needs integers.")
+    for table in tables:
+        expect(table.ndim == 2, f"Each should be (B, S), but one has the shape {tuple(table.shape)}.")
+    return tables[0].tolist(), tables[1].double().tolist()

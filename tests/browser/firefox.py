@@ -99,6 +99,15 @@ class Firefox:
                 raise TimeoutError(f"{expression} is not true after {seconds} s")
             time.sleep(0.05)
 
+    def wait_to_hear(self, words: str, seconds: float = 60) -> None:
+        """Wait until a console error contains `words`; TimeoutError after `seconds`."""
+        end = time.monotonic() + seconds
+        while not any(words in text for text in self.heard):
+            if time.monotonic() > end:
+                raise TimeoutError(f"the console does not say {words!r} after {seconds} s")
+            self.evaluate("0")  # which also receives what the console says
+            time.sleep(0.05)
+
     def resize(self, width: int, height: int) -> None:
         """Give the page a window of this size."""
         viewport = {"width": width, "height": height}

@@ -4,88 +4,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
 from tests.exercises import parts
 from utils.tokenization import word_pieces
-
-
-def pad_left_lists(rows, pad_id):
-    S = max(map(len, rows))
-    ids = [[pad_id] * (S - len(row)) + row for row in rows]
-    return ids, [[0] * (S - len(row)) + [1] * len(row) for row in rows]
-
-
-def pad_left_flip(rows, pad_id):
-    flipped = pad_sequence([torch.tensor(row[::-1]) for row in rows], batch_first=True, padding_value=pad_id)
-    ones = pad_sequence([torch.ones(len(row)) for row in rows], batch_first=True)
-    return flipped.flip(1), ones.flip(1)
-
-
-def pad_left_arrays(rows, pad_id):
-    ids, mask = pad_left_lists(rows, pad_id)
-    return {"input_ids": np.array(ids), "attention_mask": np.array(mask, dtype=bool)}
-
-
-def pad_left_torch(rows, pad_id):
-    ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id, padding_side="left")
-    lengths = torch.tensor([len(row) for row in rows])
-    return ids, (torch.arange(ids.size(1)) >= ids.size(1) - lengths[:, None]).int()
-
-
-def mask_from_ids(rows, pad_id):
-    ids = pad_left_torch(rows, pad_id)[0]
-    return ids, (ids != pad_id).int()
-
-
-def mask_from_first_word(rows, pad_id):
-    ids = pad_left_torch(rows, pad_id)[0]
-    return ids, ((ids != pad_id).cumsum(1) > 0).int()
-
-
-def float_ids(rows, pad_id):
-    ids, mask = pad_left_torch(rows, pad_id)
-    return ids.float(), mask
-
-
-def pads_the_rows_themselves(rows, pad_id):
-    mask = pad_left_torch(rows, pad_id)[1]
-    S = max(map(len, rows))
-    for row in rows:
-        row[:0] = [pad_id] * (S - len(row))
-    return torch.tensor(rows), mask
-
-
-def pad_right(rows, pad_id):
-    S = max(map(len, rows))
-    ids = torch.tensor([row + [pad_id] * (S - len(row)) for row in rows])
-    return ids, (ids != pad_id).long()
-
-
-def right_mask(rows, pad_id):
-    ids, mask = pad_left_torch(rows, pad_id)
-    return ids, mask.flip(1)
-
-
-def inverted_mask(rows, pad_id):
-    ids, mask = pad_left_torch(rows, pad_id)
-    return ids, 1 - mask
-
-
-def swapped(rows, pad_id):
-    return pad_left_torch(rows, pad_id)[::-1]
-
-
-def always_zero(rows, pad_id):
-    return pad_left_lists(rows, 0)
-
-
-def not_padded(rows, pad_id):
-    return rows, [[1] * len(row) for row in rows]
-
-
-def only_ids(rows, pad_id):
-    return pad_left_torch(rows, pad_id)[0]
 
 
 def fewest_by_cuts(word, vocab):
@@ -264,8 +185,7 @@ RIGHT = {
     "1.1": [cut_letter_by_letter, cut_recursive, cut_through_the_list, parts.word_pieces],
     "1.2": [(2, 9), [2, 9], torch.Size([2, 9]), torch.tensor([2, 9]), np.array([2.0, 9.0]), "(2, 9)", "2, 9"],
     "1.3": [(17, 6), [17, 6], torch.tensor([17, 6]), (np.int64(17), 6.0), "(17, 6)"],
-    "1.4": [pad_left_lists, pad_left_flip, pad_left_arrays, pad_left_torch],
-    "1.5": [fewest_by_cuts, fewest_recursive],
+    "1.4": [fewest_by_cuts, fewest_recursive],
 }
 WRONG = {
     "1.1": [
@@ -305,20 +225,6 @@ WRONG = {
         ((17,), "two whole numbers"),
     ],
     "1.4": [
-        (pad_right, "padded on the right"),
-        (right_mask, "padding on the right"),
-        (inverted_mask, "upside down"),
-        (swapped, "input_ids first"),
-        (always_zero, "pad_id"),
-        (not_padded, "This cannot become a tensor. Do"),
-        (only_ids, "two tensors"),
-        (mask_from_ids, "make the mask from the lengths"),
-        (mask_from_first_word, "make the mask from the lengths"),
-        (float_ids, "The ids are floating-point numbers, but"),
-        (lambda rows, pad_id: (pad_left_torch(rows, pad_id)[0], pad_left_torch(rows, pad_id)[1] * 1.9), "the mask"),
-        (pads_the_rows_themselves, "changes the rows"),
-    ],
-    "1.5": [
         (word_pieces, "the series' own word_pieces"),
         (lambda word, vocab: word_pieces(word, vocab), "still greedy"),
         (any_way, "are enough"),
