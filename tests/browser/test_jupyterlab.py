@@ -155,6 +155,7 @@ def test_a_claim_leads_to_its_proof_and_back(page, jupyterlab):
     link.click()
     heading = page.get_by_role("heading", name="Proof 0.1")
     expect(heading).to_be_in_viewport(timeout=45_000)
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for(timeout=45_000)  # of the notebook just opened
     back = page.get_by_role("link", name="in the notebook").first
     back.click()
     expect(page.get_by_role("heading", name="Whose answering machine?")).to_be_in_viewport(timeout=45_000)
