@@ -67,6 +67,7 @@ def test_the_tour_is_walked(page, width):
 
 
 def test_a_readers_own_sentence_is_answered(page, encoder, tokenizer):
+    page.evaluate("document.getElementById('first').scrollIntoView({ block: 'center' })")
     page.point_at("#first", click=True)
     page.press(HOME, *[DELETE] * len("time flies like an arrow"), *"the cat sat", ENTER)
     page.wait_for("document.getElementById('status').textContent.includes('computed here')", 120)
