@@ -35,6 +35,7 @@ from utils.support.notebook import (
     require_tokens,
     reveal,
     start,
+    text_or_pair,
     validated,
 )
 
@@ -246,6 +247,22 @@ def test_missing_word_is_reported_once_per_run(monkeypatch, capsys):
     shell.execution_count = 8
     index_of("her", ["[CLS]", "i"])
     assert "“her”" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "taken", "printed"),
+    [
+        ("I called Ian.", ("I called Ian.",), ""),
+        (["one", "two", "three"], ("one", "two"), "the first two of 3"),
+        ("a" * 600, ("a" * 500,), "the first 500 characters"),
+        (("a" * 300, "b"), ("a" * 250, "b"), "the first 250 characters"),
+        (None, ("I called Ian.",), "the text"),
+    ],
+)
+def test_text_or_pair_takes_what_a_reader_types(text, taken, printed, capsys):
+    assert text_or_pair(text) == taken
+    out = capsys.readouterr().out
+    assert printed in out if printed else out == ""
 
 
 def test_clamp_returns_nearest_number_and_prints_it(capsys):

@@ -14,7 +14,7 @@ SENTENCES = 'sentences = ["I called Ian. I got his answering machine.", "time fl
 FLIES = 'flies = ["time flies like an arrow", "fruit flies like a banana"]'
 BARKS = 'pair = ["the bark of a palm tree is very rough", "time flies like an arrow"]'
 IAN = 'sentence = "I called Ian. I got his answering machine."'
-IAN_PAIR = 'pair = ("I called Ian.", "I got his answering machine.")'
+IAN_PAIR = 'text_or_pair(("I called Ian.", "I got his answering machine."))'
 LADDER = """\
 I called Ian. | I got his answering machine.
 time flies like an arrow | fruit flies like a banana
@@ -229,13 +229,13 @@ EDITS = {
     "07_attention_views": [
         [
             ("prediction = None", 'prediction = "many"'),
-            ("(hunt))  # or", "(hunt), layer=3)\nmodel_view(encoder, tokenizer, *one_or_two(hunt))  # or"),
-            (IAN_PAIR, 'pair = "My sister lost her keys."'),
+            ("(hunt))  # or", "(hunt), layer=3)\nmodel_view(encoder, tokenizer, *text_or_pair(hunt))  # or"),
+            (IAN_PAIR, 'text_or_pair("My sister lost her keys.")'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = "The dog chased the dog."'),
             ('"John, his", "Anna, her", "Robert, his"', '"Xyzzyqux, their", "Mary"'),
         ],
         [
-            ('pair = ("I called Ian.", "I got his answering machine.")', 'pair = "北京 🙂 " * 300'),
+            (IAN_PAIR, 'text_or_pair("北京 🙂 " * 300)'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', "hunt = ()"),
             ('["Mary, her", "John', '["Mary Ann, HER", ", ", "John'),
             ("The animal didn't cross the street because it was too wide.", "The dog slept."),
@@ -243,7 +243,7 @@ EDITS = {
             ('tired = "The animal didn\'t cross the street because it was too tired."', 'tired = "It was it."'),
         ],
         [
-            (IAN_PAIR, 'pair = ""'),
+            (IAN_PAIR, 'text_or_pair("")'),
             ('hunt = ("Clara played an old violin.", "One day she sold it.")', 'hunt = ["one", "two", "three"]'),
             ('["Mary, her", "John, his",', '["MARY, Her", ("John", "his"),'),
             ('exchanged = "The street', 'exchanged = "THE STREET'),

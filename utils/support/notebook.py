@@ -217,6 +217,21 @@ def finding(statement: str, holds: bool) -> None:
     print(f"{'✓' if holds else '✗'} {statement}")
 
 
+def text_or_pair(text) -> tuple[str, ...]:
+    """Return a reader's text, or the first two of several, as a tuple; of long ones the beginning, and print so.
+
+    At most 500 characters together, so never more than the 512 tokens that an encoder reads.
+    """
+    parts = validated("the text", text, ["I called Ian."])
+    if len(parts) > 2:
+        print(f"The views are for a text or two, so this reads the first two of {len(parts)}.")
+    parts = tuple(parts[:2])
+    most = 500 // len(parts)
+    if any(len(part) > most for part in parts):
+        print(f"The views are for sentences, so this reads the first {most} characters.")
+    return tuple(part[:most] for part in parts)
+
+
 def index_of(word: str, tokens: Sequence[str]) -> int:
     """Return the first position of a token, ignoring case; if it is missing, print so and use the first word.
 
