@@ -25,7 +25,7 @@ def positive(text: str) -> float:
 
 
 def name_and_number(text: str) -> tuple[str, str]:
-    """Return a student's name and an exercise, as in "Ada:3.3"."""
+    """Return a student's name and an exercise, as in "Ada:3.2"."""
     name, colon, number = text.rpartition(":")
     if not colon:
         raise ValueError
@@ -46,7 +46,7 @@ def read_options() -> argparse.Namespace:
     add("--csv", type=Path, help="write the table to this file")
     add("--feedback", type=Path, help="write a letter for each student to this folder")
     help_accept = "award the points of this exercise by hand (repeatable)"
-    add("--accept", type=name_and_number, action="append", default=[], metavar="NAME:3.3", help=help_accept)
+    add("--accept", type=name_and_number, action="append", default=[], metavar="NAME:3.2", help=help_accept)
     add(
         "--processes",
         type=int,

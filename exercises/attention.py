@@ -72,13 +72,13 @@ def wrong_weights(query: Tensor, key: Tensor, hidden_size: int, num_heads: int =
     yield ("Query and key are swapped. A row of the scores belongs to a query.", scores.transpose(-2, -1).softmax(-1))
 
 
-def low_scores(width: int, D: int, S: int = 3) -> tuple[Tensor, Tensor]:
-    """Return states (1, S, width), the last of which is padding, and their mask (1, S).
+def low_scores(width: int, D: int) -> tuple[Tensor, Tensor]:
+    """Return states (1, 3, width), the last of which is padding, and their mask (1, 3).
 
     If every query is (1, …, 1) and every key D times its state's first coordinate, real tokens have the score −200,
     and padding has 0.
     """
-    states, mask = torch.full((1, S, width), -200 / D**0.5), torch.ones(1, S, dtype=torch.long)
+    states, mask = torch.full((1, 3, width), -200 / D**0.5), torch.ones(1, 3, dtype=torch.long)
     states[:, -1], mask[:, -1] = 0, 0
     return states, mask
 

@@ -10,7 +10,6 @@ from exercises import (
     CUT_OFF,
     Hint,
     Without,
-    as_number,
     as_shape,
     call,
     close,
@@ -105,20 +104,6 @@ def shapes_of_attention(answer):
     expect(context != (2, 5, 32), "The context has one vector for each query, not for each key.")
     expect(context == (2, 7, 32), "The context is weights @ value: (2, 7, 5) times (2, 5, 32) has which shape?")
     return "The size of query and key is summed away."
-
-
-@exercise("3.3")
-def spread_of_dot_products(answer):
-    """Check that the answer is the standard deviations of dot products, D = 64: 8, and 1 after scaling."""
-    before, after = (as_number(number, "Each answer") for number in pair_of(answer))
-    expect(not close(before, 64.0), "64 is the variance. Its square root is the standard deviation.")
-    expect(
-        close(before, 8.0),
-        "Each of the 64 products has variance 1, and variances add up. What is the square root of the sum?",
-    )
-    expect(not close(after, 8.0), "Dividing a number by √D divides its standard deviation by √D, too.")
-    expect(close(after, 1.0), "Divide the standard deviation by √64. What is left of it?")
-    return "The scores have the same spread for every D."
 
 
 QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the scores
@@ -307,99 +292,6 @@ def official_head(reference, ids, mask, layer: int, index: int, D: int):
     hook.remove()
     context = caught[0][..., index * D : (index + 1) * D]
     return output.hidden_states[layer], output.attentions[layer][:, index], context
-
-
-WINDOWS = {
-    "S = 5, D = 8 and reach = 1": (((1, 1, 1, 0, 1), (1, 0, 1, 1, 0)), 8, 1),
-    "S = 7, D = 4 and reach = 2": (((1, 0, 1, 1, 0, 1, 1),) * 3, 4, 2),
-    "S = 6, D = 6 and reach = 3": (((1, 1, 0, 0, 1, 1),), 6, 3),
-}
-
-
-@exercise("3.6", points=3, sizes=WINDOWS)
-def attention_through_a_window(answer, real: tuple[tuple[int, ...], ...], D: int, reach: int):
-    """Check that the answer returns context and weights of attention to unmasked keys at most `reach` places away."""
-    expect_function(answer)
-    attention_mask = torch.tensor(real)
-    B, S = attention_mask.shape
-    query, key, value = torch.randn(3, B, S, D, generator=torch.Generator().manual_seed(3))
-    context, weights = two_tensors(run_on_copies(answer, query, key, value, attention_mask, reach))
-    context = expect_tensor(context, (B, S, D), "The context, returned first,", query.dtype)
-    weights = expect_tensor(weights, (B, S, S), "The attention weights, returned second,", query.dtype)
-    for hint, wrong in wrong_masked_weights(query, key, attention_mask, reach):
-        expect(not close(weights.nan_to_num(), wrong.nan_to_num()), hint)
-    expect(
-        not weights.isnan().any(),
-        "Some weights are nan. Does a query see no key at all? Here each query has a key within reach.",
-    )
-    wanted = attend_within(query, key, value, attention_mask, reach)
-    expect(close(weights, wanted[1]), "The weights are not right: scores / √D, both masks, then softmax.")
-    expect(close(context, wanted[0]), "The weights are right. The context is weights @ value.")
-    states, padded = low_scores(D, D, S)
-    _, weights = two_tensors(run_on_copies(answer, torch.ones(1, S, D), states, states, padded, reach))
-    hides_padding(weights)
-    expect_trainable(answer, attend_within, query, key, value, attention_mask, reach)
-    return "Its cost grows with S × reach, if one leaves out what is masked."
-
-
-def two_tensors(result):
-    """Return the context and the weights; a `Hint` if there are not two."""
-    if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint("Return two tensors: the context and the attention weights.")
-    return result
-
-
-def attend_within(query, key, value, attention_mask, reach):
-    """Return what exercise 3.6 asks for."""
-    mask = attention_mask[:, None, :].bool() & window(query.size(1), reach)
-    return scaled_dot_product_attention(query, key, value, mask)
-
-
-def wrong_masked_weights(query, key, attention_mask, reach):
-    """Yield pairs of a hint and the weights (B, S, S) of a typical mistake."""
-    scores = query @ key.transpose(1, 2) * query.size(-1) ** -0.5
-    S = scores.size(-1)
-    padding, near = attention_mask[:, None, :].bool(), window(S, reach)
-    mask, hidden = padding & near, -torch.inf
-
-    def masked(allowed):
-        return scores.masked_fill(~allowed, hidden).softmax(-1)
-
-    unscaled = (scores * query.size(-1) ** 0.5).masked_fill(~mask, hidden).softmax(-1)
-    yield "The scores are not scaled: divide them by √D before the softmax.", unscaled
-    yield "Neither mask has an effect on the weights.", scores.softmax(-1)
-    yield "A query still sees tokens beyond its reach: add the window.", masked(padding.expand_as(scores))
-    yield "A query still sees tokens where attention_mask is 0. Use that mask, too.", masked(near.expand_as(scores))
-    yield "The window only looks back. Keys after the query are within reach, too.", masked(mask & near.tril())
-    yield ("The window only looks ahead. Keys before the query are within reach, too.", masked(mask & near.triu()))
-    yield (
-        "The window is too narrow by one: a key exactly `reach` positions away is visible.",
-        masked(padding & window(S, reach - 1)),
-    )
-    yield (
-        "The window is too wide by one: a key `reach` + 1 positions away is not visible.",
-        masked(padding & window(S, reach + 1)),
-    )
-    yield "A query sees what either mask allows. Combine both with & or a product.", masked(padding | near)
-    yield (
-        "The weights are set to 0 after the softmax, so the rows do not sum to 1: mask the scores.",
-        scores.softmax(-1) * mask,
-    )
-    yield "A masked score of 0 still gets a weight, e⁰ = 1: use −inf.", (scores * mask).softmax(-1)
-    over_queries = scores.masked_fill(~mask, hidden).softmax(-2)
-    yield "Softmax runs over the queries: the keys are the last dimension, dim=-1.", over_queries
-    yield (
-        "The rows of masked tokens are 0. A mask removes keys, and every query keeps its row.",
-        masked(mask) * attention_mask[..., None],
-    )
-    both = mask & attention_mask[..., None].bool()
-    yield ("The rows of masked tokens are empty. A mask removes keys, and every query keeps its row.", masked(both))
-
-
-def window(size: int, reach: int) -> torch.Tensor:
-    """Return a mask (S, S), True where key and query are at most `reach` positions apart."""
-    places = torch.arange(size)
-    return (places[:, None] - places).abs() <= reach
 
 
 def pair_of(answer):

@@ -11,13 +11,6 @@ BUILT = {
             "pre_tokenize": "Step 2: split into words",
         }
     },
-    "03": {
-        "attention": {
-            "compute_attention_weights": "Exercise 3.4: write the attention weights",
-            "scaled_dot_product_attention": "Exercise 3.4: write the attention weights",
-            "AttentionHead": "Exercise 3.5: write the head",
-        }
-    },
     "05": {
         "encoder_layer": {
             "FeedForward": "Exercise 5.3: write the feed-forward network",

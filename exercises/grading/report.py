@@ -99,7 +99,7 @@ class Row:
 
     @property
     def same_as(self) -> str:
-        """Return where else its answers were found, such as "3.3: the solution, Bob"; of many the first five."""
+        """Return where else its answers were found, such as "3.2: the solution, Bob"; of many the first five."""
         found = {number: self.same[number] for number in self.verdicts if self.same.get(number)}
         more = {
             number: f", {len(names) - MAX_NAMES} more" * (len(names) > MAX_NAMES) for number, names in found.items()

@@ -174,7 +174,7 @@ def test_02_period_of_the_position_embeddings(encoder):
 def test_03_first_figure():
     """Drag the query straight to the key of "time": "time" gains weight and "arrow" loses it."""
     keys, query = torch.tensor([[2.0, 2.5], [-2.5, 1.0], [1.5, -2.5]]), torch.tensor([1.0, -0.8])
-    check_sentences("03_self_attention", 'the bar of "time" grows and that of "arrow" shrinks')
+    check_sentences("03_self_attention", 'the bar of "time" grows, the bar of "arrow" shrinks')
     code = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", as_version=4).cells[5].source
     assert f"keys = {keys.tolist()}" in code
     assert "attention_in_the_plane([1.0, -0.8], keys" in code
@@ -191,7 +191,9 @@ def test_03_gradients():
     scores = torch.randn(6, 64, generator=generator) @ torch.randn(64, generator=generator)
     largest = [(scores * factor).softmax(dim=0).max().item() for factor in (64**-0.5, 1, 64)]
     left = [weight * (1 - weight) for weight in largest]
-    check_sentences("03_self_attention", f"a gradient of {left[0]:.2f} is left", f"the gradient falls to {left[1]:.2f}")
+    check_sentences(
+        "03_self_attention", f"a *gradient* of {left[0]:.2f} is left", f"the gradient falls to {left[1]:.2f}"
+    )
     assert f"{left[2]:.3f}" == "0.000"  # the figure shows three decimal places
     check_sentences("03_self_attention", "nothing is left that the figure could show")
 

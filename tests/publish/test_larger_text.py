@@ -11,7 +11,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 
 from publish.slides import LARGER_TEXT
 from tests.helpers import ROOT
-from utils.support.plots import heatmap, panels, set_style
+from utils.support.plots import boxes, set_style
 
 
 @pytest.fixture
@@ -82,18 +82,16 @@ def test_label_stays_in_its_box(fit):
 
 
 def test_figure_of_notebook_03_has_no_overlapping_text(fit, monkeypatch):
-    """It has four matrices side by side, with a number in each cell."""
+    """It has eight rows of boxes, with the numbers of a vector in each."""
     monkeypatch.setattr(plt, "show", lambda: None)
     set_style()
     notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)
-    (drawing,) = [cell.source for cell in notebook.cells if "our three steps" in cell.source]
-    time, flies, fast = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
-    names = {"time": time, "flies": flies, "fast": fast, "scores": time.new_ones(3), "weights": time.new_ones(3) / 3}
-    names |= {"context": flies, "torch": torch, "plt": plt, "heatmap": heatmap, "panels": panels}
-    exec(drawing, names)
+    by_id = {cell.id: cell.source for cell in notebook.cells}
+    names = {"torch": torch, "boxes": boxes}
+    exec(f"{by_id['cell-027']}\n{by_id['chase-boxes']}", names)
     figure = plt.gcf()
     fit(figure)
     figure.draw_without_rendering()
-    boxes = [text.get_window_extent() for ax in figure.axes for text in (*ax.texts, ax.title) if text.get_text()]
-    assert len(boxes) == 3 * 2 + 3 + 3 + 2 + 4
-    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+    found = [text.get_window_extent() for text in figure.axes[0].texts if text.get_text()]
+    assert len(found) == 6 * 3 + 2 + 7
+    assert not [pair for pair in combinations(found, 2) if pair[0].overlaps(pair[1])]

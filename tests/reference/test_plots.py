@@ -132,6 +132,13 @@ def test_boxes_hold_their_tokens(shown):
     assert (thick, filled) == ([(1, 0)], [(0, 1.7)])
 
 
+def test_boxes_hold_numbers_and_leave_gaps(shown):
+    boxes([torch.tensor([[1.0, 0.456], [-0.001, 2.0]]), ["", 4]], {}, labels=["x", "score"])
+    ax = shown[0].axes[0]
+    assert [text.get_text() for text in ax.texts] == ["1   0.46", "0   2", "4", "x", "score"]
+    assert [patch.get_xy() for patch in ax.patches] == [(0, 0), (1, 0), (1, 1)]
+
+
 def test_bars_write_values_and_intervals(shown):
     bars({"exact": 0.5, "HNSW": -0.25}, intervals=[(0.4, 0.6), (-0.3, -0.2)], digits=".0%", signed=True)
     ax = shown[0].axes[0]

@@ -11,7 +11,6 @@ WORD_COUNTS = '{"flies": 4, "tries": 3, "fly": 2, "pie": 2}'
 FIRST_PAIR = '("Time flies like an arrow", "fruit flies like a banana")'
 GROUPS = '"monday tuesday friday three four five dog cat horse red blue green"'
 SENTENCES = 'sentences = ["I called Ian. I got his answering machine.", "time flies like an arrow"]'
-FLIES = 'flies = ["time flies like an arrow", "fruit flies like a banana"]'
 BARKS = 'pair = ["the bark of a palm tree is very rough", "time flies like an arrow"]'
 IAN = 'sentence = "I called Ian. I got his answering machine."'
 IAN_PAIR = 'text_or_pair(("I called Ian.", "I got his answering machine."))'
@@ -124,34 +123,30 @@ EDITS = {
     "03_self_attention": [
         [
             ("[[1, 1, 1, 0]]", "[[0, 0, 0, 0]]"),
-            ('"My dog chased the neighbour\'s cat.", "chased", 0, 2', '"", "nobody", 0, 2'),
+            ("prediction = None", "prediction = 0.9"),
             ('tokens=["time", "flies", "arrow"]', 'tokens=["he", "likes", "bread"]'),
         ],
         [
             ("layer, head = 2, 4", "layer, head = 2, 11"),
             (SENTENCES, 'sentences = ["The weather is fine.", "Who is it?"]'),
-            (FLIES, 'flies = ["hi", "yes"]'),
             ("[[1, 1, 1, 0]]", "[[1, 1, 0]]"),
-            ('"My dog chased the neighbour\'s cat.", "chased", 0, 2', '"My DOG sleeps.", "DOG", 1, 8'),
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = "My DOG sleeps."'),
         ],
         [
             ("layer, head = 2, 4", "layer, head = 9, -1"),
             (SENTENCES, 'sentences = [""]'),
-            (FLIES, 'flies = ["the bark of the dog kept us all awake", "the bark of a birch", "bark"]'),
-            ('tokenizer, "time flies like an arrow", layer=0', 'tokenizer, "Ça va? 你好", layer=0'),
-            ('"chased", 0, 2', '"chased", 6, 2'),
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = "Ça va? 你好"'),
         ],
         [
             ("layer, head = 2, 4", 'layer, head = "two", 4.5'),
             (SENTENCES, 'sentences = ["Her dog ate HIS shoe. " * 100, "x"]'),
-            (FLIES, 'flies = ["", "flies"]'),
-            ('"My dog chased the neighbour\'s cat.", "chased", 0, 2', '"word " * 700 + "end", "end", 0, 2'),
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
+            ("prediction = None", 'prediction = "nearly 1"'),
             ("[[1, 1, 1, 0]]", "[1, 1, 1, 0]"),
         ],
         [
             (SENTENCES, 'sentences = "I called Ian."'),
-            (FLIES, 'flies = "time flies"'),
-            ('"chased", 0, 2', '"chased", "first", 2.5'),
+            ('my_sentence = "time flies like an arrow"', 'my_sentence = "word " * 700'),
             ("layer, head = 2, 4", "layer, head = None, 12"),
         ],
     ],

@@ -329,23 +329,26 @@ def histogram(samples: Mapping[str, Sequence], *, bins=20, limit: float | None =
 
 
 def boxes(
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence],
     fills: Mapping[str, Sequence[tuple[int, int]]],
     *,
     names: Mapping[str, str] | None = None,
+    labels: Sequence[str] = (),
     below: Mapping[tuple[int, int], str] | None = None,
     framed: Sequence[tuple[int, int]] = (),
     **frame: Unpack[Frame],
 ) -> None:
-    """Draw rows of tokens in boxes; `fills` maps a colour to its boxes, (row, column), and `names` to its meaning.
+    """Draw rows of tokens or numbers in boxes; `fills` maps a colour to its boxes, (row, column), `names` to a meaning.
 
-    `below` are bold texts under boxes; `framed` boxes have a thick border.
+    A box holds a text, a number or a vector; "" leaves it out. `labels` are texts to the left of the rows, `below` bold
+    texts under boxes; `framed` boxes have a thick border.
     """
     colour_of = {place: colour for colour, places in fills.items() for place in places}
     step = 1.7 if below else 1
     with axes_of(frame, 0.8 + 0.36 * step * len(rows)) as ax:
+        texts = [[entry if isinstance(entry, str) else rounded(entry) for entry in row] for row in rows]
         for row, column, token in (
-            (row, column, token) for row, all in enumerate(rows) for column, token in enumerate(all)
+            (row, column, token) for row, all in enumerate(texts) for column, token in enumerate(all) if token
         ):
             place, middle = (row, column), (column + 0.47, step * row + 0.42)
             style = {"facecolor": colour_of.get(place, "white"), "edgecolor": "0.7"}
@@ -355,7 +358,9 @@ def boxes(
             write(ax, token, middle, (0, 0), va="center")
             if place in (below or {}):
                 write(ax, below[place], (middle[0], middle[1] + 0.8), (0, 0), va="center", weight="bold")
-        ax.set(xlim=(-0.05, max(map(len, rows))), ylim=(step * len(rows), -0.1))
+        for row, label in enumerate(labels):
+            write(ax, label, (0, step * row + 0.42), (-6, 0), ha="right", va="center", color=LIGHT["soft"])
+        ax.set(xlim=(-0.05, max(map(len, texts))), ylim=(step * len(texts), -0.1))
         ax.set_axis_off()
         if names:
             handles = [Patch(facecolor=colour, edgecolor="0.7", label=name) for colour, name in names.items()]
@@ -366,6 +371,11 @@ def write(ax: Axes, text: str, place: Sequence[float], aside: tuple[float, float
     """Write small text at a place, moved aside by points."""
     style = {"ha": "center", "fontsize": SMALL * PIXEL} | style
     ax.annotate(text, place, aside, textcoords="offset points", parse_math=False, **style)
+
+
+def rounded(values) -> str:
+    """Return a number or a vector with at most two decimals, as in "1   0.5"."""
+    return "   ".join(f"{round(number, 2) + 0.0:g}" for number in np.atleast_1d(to_numpy(values)).tolist())
 
 
 def to_numpy(values) -> np.ndarray:

@@ -39,115 +39,6 @@ def by_fused_attention(scores):
     return F.scaled_dot_product_attention(scores, unit, unit, scale=1.0)
 
 
-def near(size, reach, low=None, high=None):
-    steps = torch.arange(size)[None, :] - torch.arange(size)[:, None]
-    return (steps >= (-reach if low is None else low)) & (steps <= (reach if high is None else high))
-
-
-def masked(query, key, attention_mask, reach, padding=True, windowed=True, scale=True, dim=-1, hidden=-torch.inf):
-    scores = query @ key.transpose(1, 2)
-    scores = scores / query.size(-1) ** 0.5 if scale else scores
-    if padding:
-        scores = scores.masked_fill(attention_mask[:, None, :] == 0, hidden)
-    if windowed:
-        scores = scores.masked_fill(~near(scores.size(-1), reach), hidden)
-    return scores.softmax(dim)
-
-
-def attend(**options):
-    def window_attention(query, key, value, attention_mask, reach):
-        weights = masked(query, key, attention_mask, reach, **options)
-        return weights @ value, weights
-
-    return window_attention
-
-
-def attend_within(allowed):
-    """Attention in which allowed(size, reach) is the window."""
-
-    def window_attention(query, key, value, attention_mask, reach):
-        mask = attention_mask[:, None, :].bool() & allowed(query.size(1), reach)
-        scores = query @ key.transpose(1, 2) / query.size(-1) ** 0.5
-        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-        return weights @ value, weights
-
-    return window_attention
-
-
-def with_a_loop(query, key, value, attention_mask, reach):
-    weights = torch.zeros(query.size(0), query.size(1), key.size(1))
-    for b in range(query.size(0)):
-        for i in range(query.size(1)):
-            seen = [j for j in range(key.size(1)) if abs(i - j) <= reach and attention_mask[b, j] == 1]
-            weights[b, i, seen] = (key[b, seen] @ query[b, i] / query.size(-1) ** 0.5).softmax(0)
-    return [torch.bmm(weights, value), weights]
-
-
-def with_added_bias(query, key, value, attention_mask, reach):
-    bias = (~near(query.size(1), reach)) * -1e9 + (1.0 - attention_mask[:, None, :]) * -1e9
-    weights = F.softmax(torch.einsum("bid,bjd->bij", query, key) / query.shape[-1] ** 0.5 + bias, dim=2)
-    return weights @ value, weights
-
-
-def in_numpy(query, key, value, attention_mask, reach):
-    scores = query @ key.transpose(0, 2, 1) / np.sqrt(query.shape[-1])
-    places = np.arange(query.shape[1])
-    seen = (np.abs(places[:, None] - places) <= reach) & (attention_mask[:, None, :] == 1)
-    exponentials = np.where(seen, np.exp(scores), 0)
-    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return weights @ value, weights
-
-
-def masked_queries_zero(query, key, value, attention_mask, reach):
-    context, weights = attend()(query, key, value, attention_mask, reach)
-    return context * attention_mask[..., None], weights * attention_mask[..., None]
-
-
-def masked_queries_empty(query, key, value, attention_mask, reach):
-    real = attention_mask.bool()
-    mask = real[:, None, :] & real[:, :, None] & near(query.size(1), reach)
-    weights = (query @ key.transpose(1, 2) / query.size(-1) ** 0.5).masked_fill(~mask, -torch.inf).softmax(-1)
-    return weights.nan_to_num() @ value, weights.nan_to_num()
-
-
-def zeroed_after(query, key, value, attention_mask, reach):
-    weights = masked(query, key, attention_mask, reach, padding=False, windowed=False)
-    weights = weights * attention_mask[:, None, :] * near(query.size(1), reach)
-    return weights @ value, weights
-
-
-def either_mask(query, key, value, attention_mask, reach):
-    scores = (query @ key.transpose(1, 2)) / query.size(-1) ** 0.5
-    mask = (attention_mask[:, None, :] == 1) | near(query.size(1), reach)
-    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-    return weights @ value, weights
-
-
-def values_forgotten(query, key, value, attention_mask, reach):
-    weights = masked(query, key, attention_mask, reach)
-    return weights @ key, weights
-
-
-def divisor_fixed(query, key, value, attention_mask, reach):
-    weights = masked(query / 8**0.5, key, attention_mask, reach, scale=False)
-    return weights @ value, weights
-
-
-def size_fixed(query, key, value, attention_mask, reach):
-    mask = attention_mask[:, None, :].bool() & near(5, 1)
-    weights = (query @ key.transpose(1, 2) / query.size(-1) ** 0.5).masked_fill(~mask, -torch.inf).softmax(-1)
-    return weights @ value, weights
-
-
-def reach_fixed(query, key, value, attention_mask, reach):
-    return attend()(query, key, value, attention_mask, 1)
-
-
-def mask_altered(query, key, value, attention_mask, reach):
-    attention_mask[:, 0] = 0
-    return attend()(query, key, value, attention_mask, reach)
-
-
 def formula(
     scale=lambda query: query.size(-1) ** -0.5,
     masked=lambda scores, mask: scores.masked_fill(mask == 0, -torch.inf),
@@ -309,14 +200,6 @@ RIGHT = {
         (torch.tensor([2, 7, 5]), np.array([2, 7, 32])),
         ("(2, 7, 5)", "torch.Size([2, 7, 32])"),
     ],
-    "3.3": [
-        (8, 1),
-        [8.0, 1.0],
-        (64**0.5, np.float32(1)),
-        (torch.tensor(8.0), torch.tensor(1)),
-        torch.tensor([8.0, 1.0]),
-        np.array([8, 1]),
-    ],
     "3.4": [
         formula(),
         formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -1e9)),
@@ -332,16 +215,6 @@ RIGHT = {
         wrong_head(masked=hide_with(torch.finfo(torch.float32).min)),
         wrong_head(masked=lambda self, scores, mask: scores + (1.0 - mask[:, None]) * -1e4),
         wrong_head(masked=lambda self, scores, mask: torch.where(mask[:, None] > 0, scores, -torch.inf)),
-    ],
-    "3.6": [
-        attend(),
-        attend(hidden=-1e9),
-        with_a_loop,
-        with_added_bias,
-        in_numpy,
-        lambda query, key, value, mask, reach: tuple(
-            result.numpy() for result in attend()(query, key, value, mask, reach)
-        ),
     ],
 }
 
@@ -384,14 +257,6 @@ WRONG = {
         (((2, 7, 5), 32), "a shape"),
         ((2, 7, 5), "two answers"),
         (("(2, 7, 5)", "32"), "a shape"),
-    ],
-    "3.3": [
-        ((64, 1), "variance"),
-        ((1, 1), "variances add up"),
-        ((8, 8), "by √D, too"),
-        ((8, 0.125), "Divide the standard deviation by √64"),
-        ((8, "one"), "a number"),
-        (8, "two answers"),
     ],
     "3.4": [
         (formula(scale=lambda query: 1), "not scaled"),
@@ -475,30 +340,5 @@ WRONG = {
         (SwapsResults, "returned second"),
         (OnlyContext, "returns two tensors"),
         (Head(8, 4), "the class itself"),
-    ],
-    "3.6": [
-        (attend(scale=False), "not scaled"),
-        (attend(padding=False, windowed=False), "Neither mask has an effect on"),
-        (attend(windowed=False), "beyond its reach"),
-        (attend(padding=False), "where attention_mask is 0"),
-        (attend_within(lambda size, reach: near(size, reach, high=0)), "The window only looks back. Keys"),
-        (attend_within(lambda size, reach: near(size, reach, low=0)), "The window only looks ahead. Keys"),
-        (attend_within(lambda size, reach: near(size, reach - 1)), "too narrow"),
-        (attend_within(lambda size, reach: near(size, reach + 1)), "too wide"),
-        (either_mask, "A query sees what either mask"),
-        (zeroed_after, "after the softmax"),
-        (attend(hidden=0.0), "use −inf"),
-        (attend(dim=-2), "over the queries"),
-        (values_forgotten, "weights @ value"),
-        (masked_queries_zero, "every query keeps its row"),
-        (masked_queries_empty, "every query keeps its row"),
-        (divisor_fixed, "not for S = 7, D = 4"),
-        (reach_fixed, "reach = 2"),
-        (size_fixed, "must match the size"),
-        (attend(hidden=-20.0), "with −inf"),
-        (attend(hidden=-50.0), "with −inf"),
-        (mask_altered, "changes its input in place"),
-        (lambda *arguments: attend()(*arguments)[0], "two tensors"),
-        (lambda *arguments: attend()(*arguments)[::-1], "returned first"),
     ],
 }
