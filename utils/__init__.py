@@ -11,12 +11,7 @@ BUILT = {
             "pre_tokenize": "Step 2: split into words",
         }
     },
-    "05": {
-        "encoder_layer": {
-            "FeedForward": "Exercise 5.3: write the feed-forward network",
-            "TransformerEncoderLayer": "The finished class",
-        }
-    },
+    "05": {"encoder_layer": {"FeedForward": "Assemble: the layer"}},
     "08": {
         "classifier": {"TransformerForSequenceClassification": "Is it right?"},
         "statistics": {"wilson_interval": "How sure is such a number?"},

@@ -176,20 +176,20 @@ EDITS = {
     ],
     "05_encoder_layer": [
         [
-            ('watch("the spring in the mattress broke", "spring")', 'watch("I like tea", "coffee")'),
+            ('my_text = "the spring in the mattress broke"', 'my_text = "I like tea"'),
             ('my_sentence = "time flies like an arrow"', 'my_sentence = ""'),
             ('pair = ["the bark of a palm tree is very rough",', 'pair = ["",'),
             ("prediction = None", "prediction = 2 / 3"),
         ],
         [
             ('my_sentence = "time flies like an arrow"', 'my_sentence = "I"'),
-            ('watch("the spring in the mattress broke", "spring")', 'watch("spring, spring, SPRING", "Spring")'),
+            ('my_text = "the spring in the mattress broke"', 'my_text = "spring, spring, SPRING " * 300'),
             (BARKS, 'pair = "one text"'),
             ("prediction = None", "prediction = (0.12, 0.95)"),
         ],
         [
             ('my_sentence = "time flies like an arrow"', 'my_sentence = "北京 🙂 " * 300'),
-            ('watch("the spring in the mattress broke", "spring")', 'watch("", "")'),
+            ('my_text = "the spring in the mattress broke"', 'my_text = ""'),
             (BARKS, 'pair = ["a", "b " * 600, ""]'),
             ("prediction = None", 'prediction = "little"'),
         ],
