@@ -93,7 +93,7 @@ def test_figures_for_slides_are_smaller(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[code(sizes)]), path)
     website.execute_one(path, copy, slides.LARGER_TEXT)
     (cell,) = nbformat.read(copy, as_version=4).cells
-    assert cell.outputs[0].text.splitlines() == ["[7.0, 3.0]", "[4.0, 2.0]", "[7.0, 3.2]"]
+    assert cell.outputs[0].text.splitlines() == ["[6.97, 3.0]", "[4.0, 2.0]", "[6.97, 3.2]"]
 
 
 def on_slide(cell, kind, *tags):

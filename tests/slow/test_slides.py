@@ -14,7 +14,7 @@ LEAST = 24  # pixels of letters in a figure
 SMALLER = {"07_attention_views": 16}  # the annotated pictures of views are as they are saved
 
 # For each slide: elements that overflow, texts and pictures that overlap, and the font size of its figures in pixels;
-# a letter of 10 points in a figure has 201.6 / 7.2 pixels of the picture.
+# a letter of 10 points in a figure has 10 / 72 of the 201.6 pixels that a picture has per inch.
 WALK = """async () => {
 const still = async (slide) => { // a view is fitted a moment after it is drawn
   const heights = () => [...slide.querySelectorAll("iframe")].map((e) => e.getBoundingClientRect().height).join();

@@ -10,7 +10,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-PAPER = 7, 3.2  # inches; displayed at 1,240 by 570 pixels, 10-point text is 24 pixels high
+PAPER = 6.97, 3.2  # inches; with Jupyter's margin 1,445 pixels, displayed at 1,240, so 10-point text is 24 pixels high
 MIN_POINTS = 10
 # Factors of that size, across and down, tried in turn while texts overlap: first only taller, because a figure alone on
 # its slide is displayed 640 pixels high, with text of the same size.
@@ -33,6 +33,7 @@ def fit_for_a_slide(figure) -> None:
     for across, down in SCALES:
         figure.set_size_inches(min(paper[0], PAPER[0] * across), min(paper[1], PAPER[1] * down))
         lay_out(figure)
+        take_back(figure)
         if not (out_of_place(figure) - before or pressed(figure)):
             break
     else:
@@ -61,6 +62,17 @@ def lay_out(figure) -> None:
         if named and meet(labels, "x"):
             axes.tick_params(axis="x", labelrotation=90)
     figure.draw_without_rendering()
+
+
+def take_back(figure) -> None:
+    """Narrow a figure by what extends beyond its sides, because Jupyter widens the picture by as much."""
+    page = figure.get_size_inches()[0]
+    for _ in range(4):  # a narrower layout can extend a little further
+        beyond, (width, height) = figure.get_tightbbox().width - page, figure.get_size_inches()
+        if beyond < 0.005:
+            return
+        figure.set_size_inches(width - beyond, height)
+        lay_out(figure)
 
 
 def pitch(axes) -> float:
