@@ -24,14 +24,6 @@ BUILT = {
             "fine_tune": "Proof 8.3",
         },
     },
-    "09": {
-        "search": {
-            "mean_pooling": "Exercise 9.2: the masked mean",
-            "embed": "Build the search",
-            "search": "Exercise 9.3: exact search",
-            "shares_of_cosine": "Exercise 9.5: share out a cosine",
-        }
-    },
     "11": {
         "masked_lm": {
             "mask_tokens": "Proof 11.1",

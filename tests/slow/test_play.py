@@ -260,13 +260,13 @@ EDITS = {
     "09_semantic_search": [
         [
             ('["Apple", "who makes the iPhone", "fizzy beverage"]', '("hammers", "Ça va? 你好 😀", "")'),
-            ('walk_to("who makes the iPhone")', 'walk_to("")'),
+            ('validated("wish", "who makes the iPhone",', 'validated("wish", "",'),
             ('my_query = "my puppy is lonely"', 'my_query = ""'),
         ],
         [
             ('["Apple", "who makes the iPhone", "fizzy beverage"]', '("Apple")'),
             ("my_query = ", 'my_texts = "soup\\nbread\\n\\na very fast car"\nmy_query = '),
-            ('walk_to("who makes the iPhone")', 'walk_to("word " * 900)'),
+            ('validated("wish", "who makes the iPhone",', 'validated("wish", "word " * 900,'),
             ("prediction = None", 'prediction = "five"'),
         ],
         [
