@@ -113,7 +113,7 @@ WALK = """() => [...document.querySelectorAll(".slides section:not(:has(section)
 def with_view(path: Path, call: str, view, target: Path) -> None:
     """Copy a saved notebook and put a view into the output of the cell that makes such a call."""
     notebook = nbformat.read(path, as_version=4)
-    cell = next(c for c in notebook.cells if c.cell_type == "code" and c.source.startswith(call))
+    cell = next(c for c in notebook.cells if c.cell_type == "code" and call in c.source)
     cell.outputs = [nbformat.v4.new_output("display_data", {"text/html": view._repr_html_()})]
     nbformat.write(notebook, target)
 

@@ -33,7 +33,7 @@ for (const slide of document.querySelectorAll(".slides section:not(:has(section)
     .filter((e) => !e.closest("aside, mjx-assistive-mml") && e.checkVisibility() && e.offsetHeight !== 0)
     .filter((e) => !e.querySelector("p, li, pre, img, iframe"));
   const boxes = shown.map((e) => e.getBoundingClientRect());
-  const words = (e) => (e.innerText || e.alt || e.src).slice(0, 50);
+  const words = (e) => (e.innerText || e.alt || e.src || e.title || e.tagName).slice(0, 50);
   const outside = shown.filter((e, i) => boxes[i].bottom > within.bottom + 2 || boxes[i].right > within.right + 2
     || boxes[i].left < within.left - 2 || boxes[i].top < within.top - 2);
   const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 3

@@ -69,6 +69,13 @@ function part(slide) {
   }
 }
 
+// Is a slide nothing but the one to three lines that draw the figure on the next slide?
+function isShortCall(slide) {
+  const lines = slide.querySelectorAll("pre .line").length;
+  const more = slide.querySelectorAll("pre, p, li, img, iframe, h1, h2, h3").length > 1;
+  return lines >= 1 && lines <= 3 && !more && Boolean(slide.nextElementSibling?.matches(".part:has(img, iframe)"));
+}
+
 // Merge a slide with the next one of its section if both fit, so that a question is next to its figure. The merged content
 // appears at the next step, unless it was split from the same slide.
 function gather() {
@@ -92,6 +99,7 @@ function gather() {
     }
     slide.firstElementChild?.classList.remove("fragment"); // the first element of a slide is always visible
   }
+  leaves().filter(isShortCall).forEach((slide) => slide.remove());
   document.body.classList.remove("measuring");
 }
 
