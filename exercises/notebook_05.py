@@ -108,7 +108,7 @@ comparison(
     },
     what="the hidden states",
     hint="Apply self.intermediate, then self.activation, then self.output.",
-    remark="Each token went through it alone.",
+    remark="Wide, activated, and narrow again.",
     points=3,
     part="feed_forward",
     mistakes=(
