@@ -32,6 +32,11 @@ SMALL |= {"initializer_range": 0.2}  # so that attention differs from token to t
 PATIENCE = 120_000  # milliseconds, for a busy machine
 
 
+def at_first(address: str) -> list[str]:
+    """Return what is fetched when the page opens: itself and the picture at its top."""
+    return [address, f"{address.removesuffix('explorer.html')}{explorer.ASSETS}/{explorer.PICTURE}"]
+
+
 def fetch_or_skip(package: npm.Package):
     """Return an npm package, or skip the test with the reason."""
     try:

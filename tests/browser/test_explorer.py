@@ -15,6 +15,7 @@ from tests.browser.explorer_page import (
     WIDTHS,
     address,
     assert_numbers,
+    at_first,
     axe_violations,
     drawn,
     encoder,
@@ -32,11 +33,6 @@ PAIR = ("I called Ian.", "I got his answering machine.")
 TIRED = "the animal didn't cross the street because it was too tired"
 HOSTILE = "<img src=x onerror=alert(1)> </script><script>alert(2) ${1} &amp;"
 pytestmark = pytest.mark.long
-
-
-def at_first(address: str) -> list[str]:
-    """Return what is fetched when the page opens: itself and the picture at its top."""
-    return [address, f"{address.removesuffix('explorer.html')}{explorer.ASSETS}/{explorer.PICTURE}"]
 
 
 def test_the_first_paint_needs_no_model(page, address):
