@@ -1,5 +1,6 @@
 """A reader opens and runs notebooks in JupyterLab, and uses their views."""
 
+import contextlib
 import random
 import shutil
 from pathlib import Path
@@ -156,6 +157,10 @@ def test_a_claim_leads_to_its_proof_and_back(page, jupyterlab):
     heading = page.get_by_role("heading", name="Proof 0.1")
     expect(heading).to_be_in_viewport(timeout=45_000)
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for(timeout=45_000)  # of the notebook just opened
-    back = page.get_by_role("link", name="in the notebook").first
-    back.click()
-    expect(page.get_by_role("heading", name="Whose answering machine?")).to_be_in_viewport(timeout=45_000)
+    target = page.get_by_role("heading", name="Whose answering machine?")
+    for patience in (15_000, 15_000, 45_000):  # a busy JupyterLab shows the notebook, and at times not the place in it
+        page.get_by_role("tab", name="00_proofs.ipynb").click()
+        page.get_by_role("link", name="in the notebook").first.click()
+        with contextlib.suppress(AssertionError if patience < 45_000 else ()):
+            expect(target).to_be_in_viewport(timeout=patience)
+            return
