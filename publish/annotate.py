@@ -13,20 +13,21 @@ IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
 HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4"] | -42 0: #left text >> nth=8
 | 12 0: #right .attentionBoxes rect >> nth=-10 | 8 -23: #attention | 0 -23: #filter | 0 -23: #threshold"""
-MODEL = """click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
+# Smaller squares leave room for the enlarged head beside them, so that its letters are large enough on a slide.
+MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
-| -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 124 0: g.detail .token >> nth=8"""
+| -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
 NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
 | 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
 | 42 0: #expanded text:has-text('Key') | 100 0: #expanded text:has-text('elementwise')
 | 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
-VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, or a mark's offset
+VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
-    "model": (model_view, {}, 790, 2, MODEL),
+    "model": (model_view, {}, 970, 2, MODEL),
     "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
 }
-STYLE = """body { padding-top: 20px } .model_view #tools { visibility: hidden }
-h1, #details, #help, #tip, #ring { display: none } .mark { position: absolute; z-index: 9;
+STYLE = """body { padding-top: 20px }
+h1, #details, #help, #tip, #ring, .model_view #tools { display: none } .mark { position: absolute; z-index: 9;
 width: 20px; border-radius: 50%; background: var(--mark); outline: 2px solid white; color: white; text-align: center;
 font: bold 13px/20px var(--face) }"""
 MARK = """(element, [right, down]) => {
@@ -46,10 +47,12 @@ if __name__ == "__main__":
             page.add_style_tag(content=STYLE)
             for step in steps.split("|"):
                 what, selector = map(str.strip, step.split(":", 1))
-                if what in ("hover", "click"):
+                if what == "run":
+                    page.evaluate(selector)
+                elif what in ("hover", "click"):
                     getattr(page.locator(selector), what)(position={"x": 10, "y": 10})
                 else:
                     page.locator(selector).evaluate(MARK, [int(pixels) for pixels in what.split()])
-            low = page.locator("#vis text, #vis .attn_background").evaluate_all(BOTTOM)
+            low = page.locator("#vis text, #vis .attn_background, #vis rect.detail").evaluate_all(BOTTOM)
             shot = page.screenshot(clip={"x": 0, "y": 0, "width": width, "height": low + 8})
             (IMAGES / f"07_{name}_view.png").write_bytes(reduce_colours(shot, 256))
