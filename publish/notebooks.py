@@ -152,9 +152,12 @@ def minutes(notebook) -> tuple[int, int]:
     """
     cells = main_line(notebook)
     read = reading_time(cells)
-    stated = [int(number) for cell in cells for number in re.findall(r"^\*\*●+ (\d+) min", cell.source, re.MULTILINE)]
-    silent = sum("exercise" in cell.metadata.get("tags", []) for cell in cells) - len(stated)
-    return round(read), 5 * round((read + sum(stated) + 12 * max(silent, 0)) / 5)
+    stated = [re.findall(r"^\*\*●+ (\d+) min", cell.source, re.MULTILINE) for cell in cells]
+    silent = sum(
+        "exercise" in cell.metadata.get("tags", []) and not text
+        for text, cell in zip(stated, cells[1:], strict=False)
+    )
+    return round(read), 5 * round((read + sum(int(number) for text in stated for number in text) + 12 * silent) / 5)
 
 
 def count_outputs(cell) -> tuple[int, int]:

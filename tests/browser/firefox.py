@@ -93,19 +93,22 @@ class Firefox:
 
     def wait_for(self, expression: str, seconds: float = 60) -> None:
         """Wait until a JavaScript expression is true; TimeoutError after `seconds`."""
-        end = time.monotonic() + seconds
-        while not self.evaluate(expression):
-            if time.monotonic() > end:
-                raise TimeoutError(f"{expression} is not true after {seconds} s")
-            time.sleep(0.05)
+        self._poll(lambda: self.evaluate(expression), f"{expression} is not true", seconds)
 
     def wait_to_hear(self, words: str, seconds: float = 60) -> None:
         """Wait until a console error contains `words`; TimeoutError after `seconds`."""
-        end = time.monotonic() + seconds
-        while not any(words in text for text in self.heard):
-            if time.monotonic() > end:
-                raise TimeoutError(f"the console does not say {words!r} after {seconds} s")
+
+        def is_heard() -> bool:
             self.evaluate("0")  # which also receives what the console says
+            return any(words in text for text in self.heard)
+
+        self._poll(is_heard, f"the console does not say {words!r}", seconds)
+
+    def _poll(self, is_true, otherwise: str, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not is_true():
+            if time.monotonic() > end:
+                raise TimeoutError(f"{otherwise} after {seconds} s")
             time.sleep(0.05)
 
     def resize(self, width: int, height: int) -> None:
