@@ -13,7 +13,7 @@ IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
 HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4"] | -42 0: #left text >> nth=8
 | 12 0: #right .attentionBoxes rect >> nth=-10 | 8 -23: #attention | 0 -23: #filter | 0 -23: #threshold"""
-# Smaller squares leave room for the enlarged head beside them, so that its letters are large enough on a slide.
+# Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
 MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
