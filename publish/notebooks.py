@@ -154,8 +154,7 @@ def minutes(notebook) -> tuple[int, int]:
     read = reading_time(cells)
     stated = [re.findall(r"^\*\*●+ (\d+) min", cell.source, re.MULTILINE) for cell in cells]
     silent = sum(
-        "exercise" in cell.metadata.get("tags", []) and not text
-        for text, cell in zip(stated, cells[1:], strict=False)
+        "exercise" in cell.metadata.get("tags", []) and not text for text, cell in zip(stated, cells[1:], strict=False)
     )
     return round(read), 5 * round((read + sum(int(number) for text in stated for number in text) + 12 * silent) / 5)
 
