@@ -277,30 +277,28 @@ EDITS = {
     ],
     "10_heads_under_test": [
         [
-            ('"his", (5, 5)', '"theirs", (7, 5)'),
+            ('text, word = "I called Ian. I got his answering machine.", "his"', 'text, word = "Zoë met Ian.", "theirs"'),
+            ("layer, head = 5, 5", "layer, head = 7, -1"),
             ('"{a} wrote to {b}, and {p} {t} was on the table."', '"{a} likes {b}."'),
-            ("for head in ((5, 5), (1, 3)):", "for head in ((0, 2), (5, 12)):"),
             ("prediction = None", "prediction = 0.5"),
         ],
         [
-            ('"his", (5, 5)', '"his", 5'),
+            ("layer, head = 5, 5", 'layer, head = "5", 5.0'),
             ('"{a} wrote to {b}, and {p} {t} was on the table."', '"very " * 600 + "{a} {b} {p} {t}"'),
-            ("for head in ((5, 5), (1, 3)):", "for head in (5, 5):"),
             ("prediction = None", "prediction = 37.5"),
         ],
         [
-            ('text, word, head = "I called Ian. ', 'text, word, head = "his word " * 300 + "'),
-            ('"{a} wrote to {b}, and {p} {t} was on the table."', '"{a} met {a}, {b}, {p} {t}"'),
-            ("for head in ((5, 5), (1, 3)):", 'for head in (("5", "5"), None):'),
+            ('text, word = "I called Ian. ', 'text, word = "his word " * 900 + "'),
+            ('"{a} wrote to {b}, and {p} {t} was on the table."', '"{a} met {a}, {b}, {p} {t} {x} {"'),
             ("prediction = None", 'prediction = "none of them"'),
         ],
         [
-            ('text, word, head = "I called Ian. I got his answering machine.", "his"', 'text, word, head = "", ""'),
+            ('text, word = "I called Ian. I got his answering machine.", "his"', 'text, word = "", ""'),
+            ("layer, head = 5, 5", "layer, head = None, [5]"),
             ('"{a} wrote to {b}, and {p} {t} was on the table."', '""'),
-            ("for head in ((5, 5), (1, 3)):", "for head in (2, 4), :"),
         ],
         [
-            ('machine.", "his", (5, 5)', 'machine.", ("his", "ian"), (5, 5)'),
+            ('machine.", "his"', 'machine.", ("his", "ian")'),
             ('"{a} wrote to {b}, and {p} {t} was on the table."', "None"),
         ],
     ],

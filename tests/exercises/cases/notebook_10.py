@@ -1,10 +1,7 @@
 """Answers readers give to the exercises of notebook 10: right alternatives, and wrong ones with a word of the hint."""
 
-from itertools import product
-
 import numpy as np
 import torch
-from scipy import stats
 
 from exercises.notebook_10 import CHOOSE, takes_his_to_noun
 
@@ -128,11 +125,6 @@ def our_silence(head, columns):
     return silence(head, columns)
 
 
-def our_resample(context, head, D):
-    """As the page defines it."""
-    return resample(context, head, D)
-
-
 def add_columns(context, columns, place):
     context[..., place] += columns
 
@@ -167,112 +159,6 @@ def put_mean(context, columns, place):
     context[..., place] = columns.mean()
 
 
-def resample(context, head, D):
-    result = context.clone()
-    result[..., head * D : (head + 1) * D] = context.roll(1, dims=0)[..., head * D : (head + 1) * D]
-    return result
-
-
-def resample_by_view(context, head, D):
-    parts = list(context.split(D, dim=-1))
-    parts[head] = torch.cat([parts[head][-1:], parts[head][:-1]])
-    return torch.cat(parts, dim=-1)
-
-
-def resample_backwards(context, head, D):
-    return resample(context.flip(0), head, D).flip(0)
-
-
-def resample_tokens(context, head, D):
-    return resample(context.transpose(0, 1), head, D).transpose(0, 1)
-
-
-def resample_from(source):
-    def replace(context, head, D):
-        result, columns = context.clone(), slice(head * D, (head + 1) * D)
-        result[..., columns] = source(context)[..., columns]
-        return result
-
-    return replace
-
-
-resample_turned = resample_from(lambda context: context.flip(0))
-resample_from_first = resample_from(lambda context: context[:1])
-
-
-def resample_in_turn(context, head, D):
-    result, columns = context.clone(), slice(head * D, (head + 1) * D)
-    for sentence in range(len(context)):
-        result[sentence, :, columns] = result[sentence - 1, :, columns]
-    return result
-
-
-def resample_all_others(context, head, D):
-    result, columns = context.roll(1, dims=0), slice(head * D, (head + 1) * D)
-    result[..., columns] = context[..., columns]
-    return result
-
-
-def resample_strided(context, head, D):
-    result, A = context.clone(), context.size(-1) // D
-    result[..., head::A] = context.roll(1, dims=0)[..., head::A]
-    return result
-
-
-def fill(value):
-    def silence(context, head, D):
-        result = context.clone()
-        columns = slice(head * D, (head + 1) * D)
-        result[..., columns] = context[..., columns].mean(dim=(0, 1)) if value == "mean" else value
-        return result
-
-    return silence
-
-
-def resample_in_place(context, head, D):
-    context[..., head * D : (head + 1) * D] = context.roll(1, dims=0)[..., head * D : (head + 1) * D]
-    return context
-
-
-def signed_means(differences):
-    numbers = np.asarray(differences, dtype=float)
-    return np.array([np.mean(numbers * signs) for signs in product((1, -1), repeat=len(numbers))])
-
-
-def sign_flip_p(differences):
-    means, measured = signed_means(differences), float(np.mean(np.asarray(differences)))
-    return (abs(means) >= abs(measured) - 1e-9).mean()
-
-
-def sign_flip_p_by_bits(differences):
-    N = len(differences)
-    signs = 1 - 2 * ((torch.arange(2**N)[:, None] >> torch.arange(N)) & 1)  # (2^N, N)
-    means = (signs * differences).mean(dim=1).abs()
-    return (means >= differences.mean().abs() - 1e-9).double().mean()
-
-
-def by_scipy(differences):
-    test = stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
-    return test.pvalue
-
-
-def by_scipy_of_sizes(differences):
-    def size(signed, axis):
-        return abs(signed.mean(axis=axis))
-
-    options = {"permutation_type": "samples", "n_resamples": np.inf, "alternative": "greater"}
-    return stats.permutation_test((differences.numpy(),), size, **options).pvalue
-
-
-def by_comparison(compare):
-    return lambda differences: compare(signed_means(differences), float(differences.mean())).mean()
-
-
-def sampled(differences):
-    signs = np.random.default_rng(0).choice([1, -1], (300, len(differences)))
-    return (abs((signs * differences.numpy()).mean(axis=1)) >= abs(float(differences.mean())) - 1e-9).mean().item()
-
-
 OFFSET, NEAR = (3 / 8, 1 / 2)  # of 10.1: three of the eight right names stand four places back, four are the nearer
 
 RIGHT = {
@@ -296,14 +182,6 @@ RIGHT = {
         lambda v, c: {int(label): v[c == label].mean() for label in c.unique()},
     ],
     "10.4": [silence, silence_by_cat, silence_by_view],
-    "10.5": [
-        resample,
-        resample_by_view,
-        lambda c, h, D: resample(c, h, D).numpy(),
-        lambda c, h, D: resample(c, h, D).tolist(),
-        lambda c, h, D: torch.where(torch.arange(c.size(-1)) // D == h, c[torch.arange(len(c)) - 1], c),
-    ],
-    "10.6": [sign_flip_p, sign_flip_p_by_bits, lambda d: float(sign_flip_p(d.numpy())), by_scipy, by_scipy_of_sizes],
 }
 
 WRONG = {
@@ -361,41 +239,5 @@ WRONG = {
         (lambda head, columns: lambda module, inputs: None, "returns None"),
         (lambda head, columns: columns, "should return a function"),
         (our_silence, "This is the notebook's `our_silence`, or"),
-    ],
-    "10.5": [
-        (resample_backwards, "The columns come from the next"),
-        (lambda c, h, D: c.roll(1, dims=0), "All heads"),
-        (resample_tokens, "token before"),
-        (resample_strided, "The heads lie one after another"),
-        (our_resample, "This is the notebook's `our_resample`, or"),
-        (fill(0), "zero ablation"),
-        (fill("mean"), "mean ablation"),
-        (lambda c, h, D: c.clone(), "Nothing is replaced"),
-        (resample_in_place, "clone()"),
-        (lambda c, h, D: resample(c, 0, D), "Heads are counted from 0"),
-        (lambda c, h, D: torch.cat([c.roll(1, 0)[..., : h * D + D], c[..., h * D + D :]], -1), "other heads"),
-        (lambda c, h, D: torch.cat([c[:1], resample(c, h, D)[1:]]), "columns of the last"),
-        (resample_turned, "The order of the batch is"),
-        (resample_all_others, "It is the other way round"),
-        (resample_from_first, "after that has been changed itself"),
-        (resample_in_turn, "after that has been changed itself"),
-        (resample_from(lambda context: context.roll(2, 0)), "the one before it"),
-        (lambda c, h, D: resample(c, h, D)[..., h * D : (h + 1) * D], "shape"),
-    ],
-    "10.6": [
-        (by_comparison(lambda means, measured: means <= measured + 1e-9), "one side"),
-        (by_comparison(lambda means, measured: means >= measured - 1e-9), "one side"),
-        (by_comparison(lambda means, measured: abs(means) > abs(measured) + 1e-9), "Ties"),
-        (by_comparison(lambda means, measured: abs(means) < abs(measured) - 1e-9), "This is the share of the"),
-        (lambda d: sign_flip_p(d) * 2 ** len(d), "number of ways"),
-        (sampled, "all of them"),
-        (lambda d: 100 * sign_flip_p(d), "This is a percentage. Return a"),
-        (lambda d: (sign_flip_p(d) * 2 ** len(d) - 1) / (2 ** len(d) - 1), "The measured signs are one of"),
-        (lambda d: stats.binomtest(int((d > 0).sum()), len(d)).pvalue, "This counts positive differences. Their sizes"),
-        (lambda d: stats.wilcoxon(d.numpy()).pvalue, "all of them"),
-        (lambda d: (sign_flip_p(d) * 2 ** len(d) + 1) / (2 ** len(d) + 1), "All ways are listed, including the"),
-        (lambda d: stats.ttest_1samp(d, 0).pvalue, "all of them"),
-        (lambda d: d.abs().mean(), "all of them"),
-        (lambda d: "never", "a number"),
     ],
 }
