@@ -277,7 +277,7 @@ EDITS = {
     ],
     "10_heads_under_test": [
         [
-            ('text, word = "I called Ian. I got his answering machine.", "his"', 'text, word = "Zoë met Ian.", "theirs"'),
+            ('"I called Ian. I got his answering machine.", "his"  #', '"Zoë met Ian.", "theirs"  #'),
             ("layer, head = 5, 5", "layer, head = 7, -1"),
             ('"{a} wrote to {b}, and {p} {t} was on the table."', '"{a} likes {b}."'),
             ("prediction = None", "prediction = 0.5"),
