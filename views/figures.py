@@ -307,7 +307,7 @@ def graph_walk(
             "k": k,
             "ef": ef,
         },
-        title="A search moves from text to text towards the query, or gets stuck",
+        title="A search moves from text to text towards the query",
         details=f"a search for {query_name} in a graph of {N} texts, {H} numbers each",
     )
 

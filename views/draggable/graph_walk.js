@@ -86,6 +86,16 @@ const ringNames = marked.map((cosine) => write("", "var(--soft)")), limit = Math
 const numbers = Array.from({ length: limit + 60 }, () => write("", "var(--query)"));
 const labels = [...nearest.map(() => write("", "var(--average)")), write("start"), write("query", "var(--query)")];
 const pointedAt = write("");
+const key = add(left, "p", { style: "display: flex; flex-wrap: wrap; gap: 0 14px; margin: 4px 0 0; font-size: var(--small)" });
+for (const [text, fill, stroke] of [
+  ["compared in this step", "var(--query)"], ["compared before", "currentColor"], ["not compared", "var(--grey)"],
+  [`one of the ${k} nearest`, "none", "var(--average)"], ["goes on from here", "none", "var(--query)"],
+]) {
+  const item = add(key, "span"), mark = add(item, "svg", { viewBox: "-5 -5 10 10", width: 12, style: "display: inline", "aria-hidden": true });
+  add(mark, "circle", { r: stroke ? 3.6 : 3, fill, stroke: stroke ?? "none", "stroke-width": 1.4 });
+  item.append(` ${text}`);
+}
+add(key, "span", {}, "numbers: its order");
 add(left, "p", { style: "margin: 4px 0 0; font-size: var(--small); color: var(--soft)" },
   "Each point is one of the texts. Its distance from the query is exact: 1 − cosine. The order around it is only the order in which the texts lie around " +
   "the query in a plane (PCA).");
@@ -204,4 +214,5 @@ svg.addEventListener("click", pointAt);
 svg.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType === "mouse") pointedAt.textContent = ""; });
 
 step.go(0);
+if (window.still) setTimeout(() => step.go(0)); // it asks for a guess, so its photograph shows the beginning
 redraw(svg, () => draw(step.at()));
