@@ -340,8 +340,8 @@ def read_links(hnsw, count: int) -> list[list[list[int]]]:
 
 
 def rotary_turn(
-    query: Sequence[float] = (1.0, 0.3),
-    key: Sequence[float] = (0.7, 0.21),  # the same direction
+    query: Sequence[float] = (1.05, 0.1),
+    key: Sequence[float] = (0.9, 0.5),
     tokens: Sequence[str] | None = None,
     *,
     pair: int = 4,

@@ -73,11 +73,19 @@ product.after("; ");
 // The arrows: faint before turning, bold after it; a spiral between them, as it may go round twice.
 const row = add(figure, "div", { class: "row" }), left = add(row, "div", { style: "max-width: 400px" });
 const plane = add(left, "svg", {
-  viewBox: [-edge, -edge, 2 * edge, 2 * edge], role: "group", class: "plane", style: "width: 100%; max-width: 400px",
+  role: "group", class: "plane", style: "width: 100%; max-width: 400px",
   "aria-label": "arrows before and after turning",
 });
+// The plane begins with its upper half if all arrows are in it, and grows when one leaves it.
+const cross = line(plane, "var(--line)", 0.03 * unit);
+let below = 0.3 * edge;
+function makeHigher(heads) {
+  if (heads.some(([, y]) => y < -0.1 * edge)) below = edge;
+  set(plane, { viewBox: [-edge, -edge, 2 * edge, edge + below] });
+  cross.setAttribute("d", `M0 ${-edge}V${below}M${-edge} 0H${edge}`);
+}
+makeHigher([]);
 const adds = add(left, "p", { class: "adds" });
-line(plane, "var(--line)", 0.03 * unit, `M0 ${-edge}V${edge}M${-edge} 0H${edge}`);
 const wedge = add(plane, "path", { fill: "var(--average)", opacity: 0.2 });
 for (const one of both) {
   [one.faint, one.way, one.bold] = [0.1, 0.05, 0.12].map((width) => line(plane, one.colour, width * unit));
@@ -156,6 +164,7 @@ function picture([by, ...numbers]) {
   const at = numbers.slice(0, 2), begin = [numbers.slice(2, 4), numbers.slice(4)], distance = at[0] - at[1];
   const turned = begin.map((vector, i) => turn(vector, at[i] * by));
   const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = between(turned[1], turned[0]);
+  makeHigher([...begin, ...turned]);
   const productAt = (far) => dot(turn(begin[0], far * by), begin[1]);
   both.forEach((one, i) => {
     const far = at[i] * by, to = [end, start][i];
