@@ -140,16 +140,22 @@ PARTS = {
 }
 
 
-def install(name: str, function: Callable, target) -> None:
-    """Install a part in one model or tokenizer; all others stay unchanged."""
+INHERITED = ("attention_weights", "split_heads", "feed_forward")  # these also run in ModernBERT's classes, notebook 14
+
+
+def install(name: str, function: Callable, target) -> bool:
+    """Install a part in one model or tokenizer, and return whether it has a place there; others stay unchanged."""
     part = PARTS[name]
     adapted = part.adapt(function)
     gets_self = not isinstance(inspect.getattr_static(part.kind, part.method), staticmethod)
+    places = []
     for module in target.modules() if isinstance(target, nn.Module) else [target]:
-        if type(module) is part.kind:
+        if isinstance(module, part.kind) if name in INHERITED else type(module) is part.kind:
             setattr(module, part.method, types.MethodType(adapted, module) if gets_self else adapted)
             if name == "attention_weights":
                 module.attend = types.MethodType(attend_with_weights, module)
+            places.append(module)
+    return bool(places)
 
 
 # Files of parts
@@ -220,12 +226,10 @@ def with_parts(target):
     """Install the reader's parts in a model or tokenizer, and print once per kernel which they are."""
     of_tokenizer = isinstance(target, WordPieceTokenizer)
     mine = {name: path for name, path in kept().items() if is_cutting(name) == of_tokenizer}
-    titles = ", ".join(PARTS[name].title for name in mine)
-    if titles and titles not in ANNOUNCED:
+    used = [PARTS[name].title for name, path in mine.items() if install(name, with_a_note(load(path), path), target)]
+    if (titles := ", ".join(used)) and titles not in ANNOUNCED:
         ANNOUNCED.add(titles)
         print(f"With your own code in it: {titles}.")
-    for name, path in mine.items():
-        install(name, with_a_note(load(path), path), target)
     return target
 
 

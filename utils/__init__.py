@@ -70,12 +70,13 @@ BUILT = {
     "14": {
         "modernbert": {
             "rotary": "All pairs, turned",
-            "GatedFeedForward": "A gate: one half says what, the other how much",
-            "local_mask": "Windows: most layers look nearby",
-            "RotaryAttention": "Assemble: attention, layer, model",
-            "ModernEncoderLayer": "Assemble: attention, layer, model",
-            "make_norm": "Assemble: attention, layer, model",
-            "ModernEncoder": "Assemble: attention, layer, model",
+            "RotaryAttention": "Into your attention",
+            "Gate": "Change 2: a gate",
+            "GatedFeedForward": "Change 2: a gate",
+            "local_mask": "Change 4: windows",
+            "WindowAttention": "Change 4: windows",
+            "ModernEncoderLayer": "Assemble: the layer and the model",
+            "make_norm": "Assemble: the layer and the model",
             "local_attention": "Proof 14.4",
         }
     },

@@ -7,7 +7,7 @@ from transformers import ModernBertConfig
 
 from utils.attention import MultiHeadAttention
 from utils.encoder import EncoderOutput, initialize
-from utils.encoder_layer import ACTIVATIONS, TransformerEncoderLayer
+from utils.encoder_layer import ACTIVATIONS, FeedForward, TransformerEncoderLayer
 from utils.support.checkpoint import read_checkpoint
 from utils.support.checks import check_activation, check_even, check_heads, check_modern_config, checked_mask
 from utils.support.weight_names import rename_modern_weight
@@ -62,18 +62,15 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, rea
 
 
 class RotaryAttention(MultiHeadAttention):
-    """BERT's attention with rotated queries and keys, one matrix for all three, and a window in local layers."""
+    """BERT's attention with rotated queries and keys, and one matrix for query, key and value."""
 
-    def __init__(self, config: ModernBertConfig, layer_type: str):
-        nn.Module.__init__(self)  # not BERT's __init__, whose linear layers differ
+    def __init__(self, config: ModernBertConfig, base: float):
+        nn.Module.__init__(self)  # not BERT's __init__, which would make three matrices
         H, bias = config.hidden_size, config.attention_bias
         check_heads(H, config.num_attention_heads)
-        self.num_heads = config.num_attention_heads
+        self.num_heads, self.base, self.dropout_p = config.num_attention_heads, base, 0.0
         self.query_key_value = nn.Linear(H, 3 * H, bias=bias)
         self.output = nn.Linear(H, H, bias=bias)
-        self.dropout_p = 0.0
-        self.base = config.rope_parameters[layer_type]["rope_theta"]
-        self.reach = config.local_attention // 2 if layer_type == "sliding_attention" else None
 
     def project(self, hidden_states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Map hidden_states (B, S, H) to the rotated query, the rotated key, and the value, (B, A, S, D) each."""
@@ -82,29 +79,45 @@ class RotaryAttention(MultiHeadAttention):
         positions = torch.arange(hidden_states.size(1), device=hidden_states.device)
         return rotary(query, positions, self.base), rotary(key, positions, self.base), value
 
+
+class WindowAttention(RotaryAttention):
+    """Rotary attention of a local layer: a token sees the tokens at most `reach` positions away."""
+
+    def __init__(self, config: ModernBertConfig, base: float, reach: int):
+        super().__init__(config, base)
+        self.reach = reach
+
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, output_attentions: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend as BERT does, within the window of a local layer."""
-        if self.reach is not None:
-            mask = local_mask(mask, query.size(2), self.reach, query.device)
+        """Attend as BERT does, within the window."""
+        mask = local_mask(mask, query.size(2), self.reach, query.device)
         return super().attend(query, key, value, mask, output_attentions)
 
 
-class GatedFeedForward(nn.Module):
-    """Feed-forward network in which one half of the intermediate coordinates gates the other: GeGLU (Shazeer 2020)."""
+class Gate(nn.Module):
+    """Activation of which one half of the coordinates gates the other: GeGLU if it is GELU (Shazeer 2020)."""
+
+    def __init__(self, activation: nn.Module):
+        super().__init__()
+        self.activation = activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map content and gate, (…, 2I) together, to their product (…, I)."""
+        content, gate = x.chunk(2, dim=-1)
+        return self.activation(content) * gate
+
+
+class GatedFeedForward(FeedForward):
+    """BERT's feed-forward network, with the same `forward`, whose activation is a gate."""
 
     def __init__(self, config: ModernBertConfig):
-        super().__init__()
+        nn.Module.__init__(self)  # not BERT's __init__, whose linear layers differ
         check_activation(config.hidden_activation, ACTIVATIONS, "hidden_activation")
-        self.intermediate = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=config.mlp_bias)
-        self.activation = ACTIVATIONS[config.hidden_activation]()
-        self.output = nn.Linear(config.intermediate_size, config.hidden_size, bias=config.mlp_bias)
-
-    def forward(self, hidden_states: Tensor) -> Tensor:
-        """Map (…, H) to content and gate (…, I), multiply them, and map the product back to (…, H)."""
-        content, gate = self.intermediate(hidden_states).chunk(2, dim=-1)
-        return self.output(self.activation(content) * gate)
+        H, inner, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.intermediate = nn.Linear(H, 2 * inner, bias=bias)
+        self.activation = Gate(ACTIVATIONS[config.hidden_activation]())
+        self.output = nn.Linear(inner, H, bias=bias)
 
 
 class ModernEncoderLayer(TransformerEncoderLayer):
@@ -114,7 +127,10 @@ class ModernEncoderLayer(TransformerEncoderLayer):
         nn.Module.__init__(self)  # not BERT's __init__, whose parts differ
         first = number == 0  # the embeddings are already normalised
         self.attention_norm = nn.Identity() if first else make_norm(config)
-        self.attention = RotaryAttention(config, config.layer_types[number])
+        kind = config.layer_types[number]
+        base, reach = config.rope_parameters[kind]["rope_theta"], config.local_attention // 2
+        is_local = kind == "sliding_attention"
+        self.attention = WindowAttention(config, base, reach) if is_local else RotaryAttention(config, base)
         self.feed_forward_norm = make_norm(config)
         self.feed_forward = GatedFeedForward(config)
         self.dropout = nn.Identity()
