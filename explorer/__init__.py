@@ -1,1 +1,1 @@
-"""The page that explains one sentence: explorer.html, its scripts, and what builds it."""
+"""Two pages that compute in the browser: explorer.html explains one sentence, and microbert.html runs microbert.py."""

@@ -228,13 +228,8 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     read = {path.name: path.read_text("utf-8") for path in PARTS.glob("*.*") if path.suffix != ".py"}
     shared = [own_text(f"draggable/{name}") for name in SHARED]
     commented = "\n".join([*shared, *(read[name] for name in PROGRAM)])
-    # comments and indentation are for readers of the source, not for each visitor
-    program, worker = (
-        re.sub(r"^ *//.*\n|^ +|(?<=[;{,]) // [^\"'`\n]*$", "", text, flags=re.MULTILINE)
-        for text in (commented, read["worker.js"])
-    )
-    rules = re.sub(r" */\*.*?\*/|^ +", "", read["explorer.css"], flags=re.MULTILINE)
-    style = fill_in(rules)
+    program, worker = map(shorten, (commented, read["worker.js"]))
+    style = make_style(read["base.css"], read["explorer.css"])
     inserted = {
         "policy": POLICY.format(program=fingerprint(program), style=fingerprint(style)),
         "style": style,
@@ -248,6 +243,16 @@ def make_page(data: str, size: int, pages: Mapping[str, str]) -> str:
     }
     page = re.sub(r"notebook:(\d\d)", lambda link: pages.get(link[1], START), read["page.html"])
     return re.sub(r"%([a-z]+)%", lambda placeholder: inserted[placeholder[1]], page)
+
+
+def shorten(program: str) -> str:
+    """Return a program without comments and indentation, which are for readers of the source, not for each visitor."""
+    return re.sub(r"^ *//.*\n|^ +|(?<=[;{,]) // [^\"'`\n]*$", "", program, flags=re.MULTILINE)
+
+
+def make_style(*sheets: str) -> str:
+    """Return style sheets as one, without comments and indentation, with the table of colours before them."""
+    return fill_in(re.sub(r" */\*.*?\*/|^ +", "", "".join(sheets), flags=re.MULTILINE))
 
 
 def fingerprint(text: str) -> str:

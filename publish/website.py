@@ -51,6 +51,10 @@ EXPLORER_LINK = (  # under the start page's title, and above a notebook's boxes 
     '<p><a href="{}explorer.html"><strong>One sentence through the encoder</strong></a>: every station with its '
     "real numbers, and your own sentence, computed in your browser.</p>"
 )
+MICROBERT_LINK = (
+    '<p><a href="microbert.html"><strong>A trained BERT on one page of Python</strong></a>: change a line and run it, '
+    "here in your browser.</p>"
+)
 ACCESSIBILITY_FIXES = {  # for screen readers: what the HTML of Sphinx and its theme lacks
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<summary aria-label="Toggle hidden content">': "<summary>",
@@ -212,16 +216,18 @@ def group_by_folder(names: list[str]) -> dict[str, list[str]]:
     }
 
 
-def start_page(readme: Path, places: list[str], explored: bool, taught: bool = False, opening: str = "") -> str:
+def start_page(
+    readme: Path, places: list[str], explored: bool, taught: bool = False, opening: str = "", runs: bool = False
+) -> str:
     """Return the README with a table of all pages and, if `explored`, a link to explorer.html under its title.
 
-    `opening` is the HTML of the view that takes the place of the README's film.
+    `opening` is the HTML of the view that takes the place of the README's film; `runs` adds a link to microbert.html.
     """
     start = relink(readme.read_text("utf-8"), ".", lambda link: link in places)
     if opening:
         start = FILM.sub(lambda _: opening, start)
-    if explored:
-        start = start.replace("\n", f"\n\n{EXPLORER_LINK.format('')}\n", 1)
+    for link in [MICROBERT_LINK] * runs + [EXPLORER_LINK.format("")] * explored:
+        start = start.replace("\n", f"\n\n{link}\n", 1)
     names = [place.removesuffix(".ipynb") for place in places]
     pages_of = group_by_folder(names) | {"For teachers": ["misconceptions"] * taught}
     for caption, pages in pages_of.items():
@@ -231,12 +237,19 @@ def start_page(readme: Path, places: list[str], explored: bool, taught: bool = F
 
 
 def write_sources(
-    copies: list[Path], readme: Path, source: Path, images: Path, explored: bool = False, misconceptions: str = ""
+    copies: list[Path],
+    readme: Path,
+    source: Path,
+    images: Path,
+    explored: bool = False,
+    misconceptions: str = "",
+    runs: bool = False,
 ) -> None:
     """Write the sources for Sphinx: the README as start page, the notebooks with their links, and the views.
 
     If `explored`, explorer.html will be next to the start page, which links to it; so do the boxes for a reader's own
-    sentences, which need a kernel. `misconceptions` is the text of that page, or empty.
+    sentences, which need a kernel. If `runs`, the start page links to microbert.html, too. `misconceptions` is the text
+    of that page, or empty.
     """
     shutil.rmtree(source, ignore_errors=True)
     views = source / "_static" / "views"
@@ -264,7 +277,7 @@ def write_sources(
                 what = "answer" if reveals_answer(cell) else "code"
                 cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the {what}" for do in ("show", "hide")}
         nbformat.write(notebook, source / place)
-    start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening)
+    start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening, runs)
     (source / "index.md").write_text(start, "utf-8")
     if misconceptions:
         page = relink(misconceptions, ".", lambda link: link in places.values())
@@ -284,16 +297,21 @@ def mathjax() -> Path:
 
 
 def make_explorer(copies: list[Path], folder: Path) -> Path | None:
-    """Build explorer.html and return its folder; print why and return None if npm cannot install its runtime."""
+    """Build explorer.html and microbert.html, and return their folder, or None if it has neither.
+
+    A page whose runtime npm cannot install is left out, and the reason is printed.
+    """
     from explorer import explorer  # imported here, because slides do not need its packages
+    from explorer.micro import build as microbert
 
     pages = {path.stem[:2]: f"notebooks/{path.stem}.html" for path in copies if path.parent.name not in FOLDERS}
-    try:
-        explorer.build(folder, BUILD / "npm", pages)
-    except OSError as error:
-        print(f"explorer.html is left out: {error}")
-        return None
-    return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, make in (("explorer.html", explorer.build), (microbert.PAGE, microbert.build)):
+        try:
+            make(folder, BUILD / "npm", pages)
+        except OSError as error:
+            print(f"{name} is left out: {error}")
+    return folder if folder.exists() else None
 
 
 def build(
@@ -304,8 +322,9 @@ def build(
     explorer: Path | None = None,
     misconceptions: str = "",
 ) -> None:
-    """Build the site from executed notebooks, with explorer.html from a folder; the old site stays until the end."""
-    write_sources(copies, readme, work / "source", NOTEBOOKS / "images", explorer is not None, misconceptions)
+    """Build the site from executed notebooks, with the pages in `explorer`; the old site stays until the end."""
+    explored, runs = (bool(explorer) and (explorer / name).exists() for name in ("explorer.html", "microbert.html"))
+    write_sources(copies, readme, work / "source", NOTEBOOKS / "images", explored, misconceptions, runs)
     shutil.rmtree(work / "html", ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-c", str(WEB)]
     command += ["-d", str(work / "doctrees"), str(work / "source"), str(work / "html")]
@@ -338,7 +357,7 @@ def main() -> None:
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
     if explorer:
         print(
-            "explorer.html computes your own sentences when the site is served: "
+            "explorer.html and microbert.html compute when the site is served: "
             "python -m http.server --bind 127.0.0.1 -d site"
         )
 

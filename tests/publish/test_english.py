@@ -23,7 +23,9 @@ HABITS = {
 PRODUCT = ("utils", "views", "explorer", "exercises", "scripts", "publish", "records")
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "*.toml", "Makefile", ".github/**/*.yml", "*.cff"]
 SCANNED += [f"{package}/**/*.py" for package in PRODUCT]
-SCANNED += [f"{folder}/*.{kind}" for folder in ("explorer", "publish/web/**") for kind in ("js", "css", "html", "j2")]
+SCANNED += [
+    f"{folder}/*.{kind}" for folder in ("explorer/**", "publish/web/**") for kind in ("js", "css", "html", "j2")
+]
 SCANNED += ["views/*.toml", "benchmarks/*.py"]
 # Add test modules here as they are rewritten.
 TESTED = "attention classifier compiled decoder embeddings encoder encoder_layer evaluation masked_lm modernbert"

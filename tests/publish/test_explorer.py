@@ -92,17 +92,20 @@ def test_site_omits_explorer_if_npm_fails(tmp_path, monkeypatch, capsys, program
     monkeypatch.setattr(npm.subprocess, "run", lambda *command, **options: failed)
     monkeypatch.setattr(website, "BUILD", tmp_path / "build")
     assert website.make_explorer([], tmp_path / "explorer") is None
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line == f"explorer.html is left out: {reason}"
+    lines = capsys.readouterr().out.splitlines()
+    other = reason.replace("onnxruntime-web 1.30.0", "pyodide 314.0.7")
+    assert lines == [f"explorer.html is left out: {reason}", f"microbert.html is left out: {other}"]
     assert not (tmp_path / "explorer").exists()
 
 
-@pytest.mark.parametrize("explored", [True, False])
-def test_start_page_links_to_explorer_only_if_built(tmp_path, explored):
+@pytest.mark.parametrize(("explored", "runs"), [(True, False), (False, True)])
+def test_start_page_links_only_to_pages_that_are_built(tmp_path, explored, runs):
     pytest.importorskip("sphinx_revealjs", reason="make slides installs what this needs: requirements-dev.txt")
     (tmp_path / "README.md").write_text("# Title\n\ntext\n", "utf-8")
     (tmp_path / "images").mkdir()
-    website.write_sources([], tmp_path / "README.md", tmp_path / "source", tmp_path / "images", explored)
+    folders = tmp_path / "source", tmp_path / "images"
+    website.write_sources([], tmp_path / "README.md", *folders, explored, runs=runs)
     start = (tmp_path / "source" / "index.md").read_text("utf-8")
     assert ('href="explorer.html"' in start) == explored
+    assert ('href="microbert.html"' in start) == runs
     assert start.startswith("# Title\n")

@@ -1,0 +1,1 @@
+"""The page that runs microbert.py in the reader's browser: microbert.html, its scripts, and what builds it."""
