@@ -190,6 +190,7 @@ function show(texts, each, { printed, error }) {
 
 // Number the lines, and mark one
 let wrong = null;
+let mine = null; // the reader's version, after Reset
 function mark(line) {
   wrong = line ?? null;
   number();
@@ -206,7 +207,8 @@ function number() {
   by("lines").replaceChildren(...numbers);
   by("lines").scrollTop = source.scrollTop;
   const same = source.value === DATA.source;
-  by("reset").disabled = same;
+  by("reset").disabled = same && mine === null;
+  by("reset").textContent = same && mine !== null ? "Bring my changes back" : "Reset: bring back the original";
   by("changed").textContent = same ? "" : "You have changed the file.";
 }
 
@@ -219,13 +221,10 @@ function goTo(line) {
   source.scrollLeft = 0;
 }
 
+// Bring the original back, or the reader's version if the original is shown; execCommand, which Ctrl+Z undoes, takes seconds
 function reset() {
-  source.focus();
-  source.select();
-  document.execCommand("insertText", false, DATA.source) || (source.value = DATA.source); // the first can be undone
+  [source.value, mine] = source.value === DATA.source ? [mine, null] : [DATA.source, source.value];
   mark(null);
-  source.setSelectionRange(0, 0);
-  source.scrollTop = 0;
 }
 
 try {
