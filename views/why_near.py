@@ -39,6 +39,7 @@ def why_near(encoder, tokenizer, text: str, other: str, *, control: str | Sequen
         {
             "comparisons": [share_cosine(left, right) for left in read],
             "names": [shorten(each, 40) for _, each in on_the_left],
+            "other": shorten(other),
         },
         title="Every pair of words adds its share to the cosine of two texts",
         details=f"“{shorten(text)}” and “{shorten(other)}”",

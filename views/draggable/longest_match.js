@@ -29,7 +29,7 @@ add(document.head, "style", {}, `
     border: 0; border-radius: 0; background: none; z-index: 1; }
   .gap::after { content: ""; display: block; width: 0; height: 24px; margin: auto; border-left: 2px dashed var(--line); }
   .gap:hover::after { border-color: var(--soft); }
-  .gap:hover:not(:disabled) { background: none; }
+  button.gap:hover:not(:disabled, .cell) { background: none; }
   .gap[aria-pressed="true"]::after { border-left: 3px solid var(--mark); }
   .said { min-height: 4.4em; }
   .pieces .piece { border-color: var(--average); }

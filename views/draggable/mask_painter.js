@@ -117,8 +117,8 @@ function sentence(averages, earlier, moved) {
       "leave each row at least one token.";
   }
   if (edited !== null && before.values[edited] !== values[edited]) {
-    const name = state.mask ? state.mask[0].toUpperCase() + state.mask.slice(1) : "Your mask";
-    return `${name}: the value of “${names[edited]}” changes from ${before.values[edited]} to ${values[edited]}, and ` +
+    const meaning = MEANING[state.mask] ?? "This is your own mask.";
+    return `${meaning} The value of “${names[edited]}” changes from ${before.values[edited]} to ${values[edited]}, and ` +
       `${moving(moved)}: ${reached(moved)}`;
   }
   const painted = cells.flat().map(place).filter(([i, j]) => open[i][j] !== before.open[i][j]);

@@ -124,9 +124,12 @@ function tell(news = "") {
     1: "Above 1, the temperature flattens: unlikely tokens gain. ", 0: "" }[Math.sign(state.temperature - 1)];
   const times = draws ? ` Of ${draws} draws, ${drawn[best]} gave “${names[best]}”.` : "";
   if (stay === 1) say(`Only “${names[best]}” is left: this is greedy search, the same token each time.`);
-  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left; “${names[best]}” has ${share}.${times}`);
+  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left${nucleus()}; “${names[best]}” has ${share}.${times}`);
   else say(`${sizes}All ${count} tokens can be drawn; “${names[best]}” has ${share}.${times}`);
 }
+
+// What top-p keeps, in words.
+const nucleus = () => (state.p < 1 ? `, the likeliest until their shares reach ${format(state.p)}` : "");
 
 // Mulberry32: random numbers from 0 to 1, the same for the same seed.
 function generator(seed) {

@@ -1,8 +1,9 @@
 // A sentence in reading order: ribbons from one token, as wide as its attention weights, and a map of all heads.
 
 explain(
-  "Choose a word: click it, tap it, or press \u2190 and \u2192. Choose a head on the map, or press \u2191 and \u2193. A ribbon is as " +
-  "wide as the word\u2019s share, and all ribbons together are 1. The bluer a square of the map, the more that head gives.",
+  "Choose a word: click it, tap it, or press \u2190 and \u2192. Choose a head, one way of looking, on the map, or press \u2191 and " +
+  "\u2193. What a head doesn\u2019t need goes to a special token such as [CLS]. All ribbons together are 1 wide. The bluer a " +
+  "square of the map, the more that head gives.",
 );
 
 const { texts, heads, layers } = data, S = texts[0].length, L = layers.length;
@@ -17,7 +18,7 @@ const MAX_LETTERS = 20, MIN_LETTERS = 14; // pixels
 add(document.head, "style", {}, `
   .sentence { width: 100%; }
   .sentence text { stroke: none; }
-  .ribbon { fill: none; stroke: var(--key); stroke-opacity: 0.32; }
+  .ribbon { pointer-events: none; fill: none; stroke: var(--key); stroke-opacity: 0.32; }
   .ribbon.most { stroke-opacity: 0.8; }
   .ribbon.asks { stroke: var(--query); stroke-opacity: 0.5; }
   .word { cursor: pointer; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }

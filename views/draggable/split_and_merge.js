@@ -55,7 +55,7 @@ add(document.head, "style", {}, `
 const state = { path: Object.keys(PATHS)[0], at: 0, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
 choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), state.path, (name) => {
   state.path = name;
-  again();
+  again(Math.min(walk.at(), PATHS[name].length - 1));
 });
 const row = add(figure, "div", { class: "row" }), controls = add(row, "div", { class: "controls sizes" });
 const size = (name, title, min, max) => {
@@ -82,8 +82,8 @@ blocks.addEventListener("click", (event) => {
   draw();
 });
 
-// Other sizes or another order: begin with x. A token has at most 24 numbers here.
-function again() {
+// Other sizes begin with x; another order stays at the same step. A token has at most 24 numbers here.
+function again(at = 0) {
   perHead.max = Math.min(6, Math.floor(MOST / sizes.A));
   perHead.update();
   sizes.D = +perHead.value;
@@ -91,7 +91,7 @@ function again() {
   follow.max = sizes.S * sizes.H - 1;
   follow.update();
   state.followed = +follow.value;
-  walk.last(PATHS[state.path].length - 1);
+  walk.last(PATHS[state.path].length - 1, at);
 }
 
 const numbersOf = (shape) => [...shape].map((letter) => sizes[letter]);

@@ -124,7 +124,7 @@ const norms = strip("LayerNorm of the sum", 60), normTold = moments(norms.side, 
 const own = add(norms.side, "div", { class: "scaled" });
 const highest = (rows) => Math.max(...rows.flat().map(Math.abs));
 let limit = highest([...word, ...type]) || 1; // of few numbers: as high as each strip but the last
-words.svg.addEventListener("pointerup", () => draw(changed)); // the scale waits for the end of a drag
+words.svg.addEventListener("pointerup", () => { if (size <= 16) draw(changed); }); // the scale waits for the end of a drag
 
 // The mean and the standard deviation of the numbers in a strip.
 function moments(side, title) {

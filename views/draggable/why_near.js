@@ -33,7 +33,7 @@ if (data.comparisons.length > 1) {
 }
 tick(controls, "pieces of words", false, (on) => { state.whole = !on; draw(); });
 const drawing = add(figure, "svg", { class: "near", role: "group", "aria-label": "the tokens of two texts, and the shares of their pairs" });
-let now = null;
+let now = null, strongest = null, longest = 1; // of all texts on the left, so that they share a scale
 const owners = {}, owner = (key) => (owners[key] ??= {}); // of what moves: words and lines are drawn again each time
 const isAside = (name) => /^\[.*\]$|^[^\p{L}\p{N}]*$/u.test(name); // special tokens and punctuation
 
@@ -58,7 +58,11 @@ function read({ sides, shares, cosine }) {
 const widthNow = () => Math.max(300, Math.min(640, figure.clientWidth));
 
 function draw() {
-  now = read(data.comparisons[state.at]);
+  const all = data.comparisons.map(read), sizes = (rows) => rows.flat().map(Math.abs);
+  now = all[state.at];
+  strongest = { share: Math.max(...all.flatMap(({ added }) => sizes(added))) };
+  longest = Math.max(...all.flatMap(({ totals }) => sizes(totals)));
+  document.getElementById("details").textContent = `“${data.names[state.at]}” and “${data.other}”`;
   state.chosen = null;
   const { parts, added, totals, cosine } = now, most = Math.max(parts[0].length, parts[1].length), height = ROW * most + 2 * HEAD;
   const WIDTH = widthNow(), LEFT = Math.round(0.31 * WIDTH), RIGHT = WIDTH - LEFT, letters = Math.floor((LEFT - 40) / 7.5);
@@ -80,7 +84,7 @@ function draw() {
     const line = add(drawing, "line", {
       x1: LEFT + 6, x2: RIGHT - 6, "data-value": share, class: `${share < 0 ? "minus" : "plus"} ${aside}`,
     });
-    glide(owner(`${i} to ${j}`), [middle(0, i), middle(1, j), thickness(pair, pairs[0])], ([y1, y2, width]) => {
+    glide(owner(`${i} to ${j}`), [middle(0, i), middle(1, j), thickness(pair, strongest)], ([y1, y2, width]) => {
       set(line, { y1, y2, "stroke-width": width });
     });
     line.addEventListener("pointerenter", () => tell({ i, j }));
@@ -97,7 +101,7 @@ function draw() {
       class: isAside(name) ? "word aside" : "word", role: "button", tabindex: side + i ? -1 : 0, "data-value": total, "data-at": `${side} ${i}`,
     });
     nameShown(word, `${cut} ${format(total)}`, `of the cosine${cut === name ? "" : `: ${name}`}`);
-    const length = (LEFT - 40) * Math.min(1, Math.abs(total) / Math.max(...totals.flat().map(Math.abs)));
+    const length = (LEFT - 40) * Math.min(1, Math.abs(total) / longest);
     const bar = add(word, "rect", { y: middle(side, i) - 12, height: 24, rx: 3 });
     add(word, "rect", { x: side ? RIGHT : 0, y: middle(side, i) - 12, width: LEFT, height: 24, style: "fill: transparent; stroke: none" });
     add(word, "text", { x: side ? RIGHT + 4 : LEFT - 4, y: middle(side, i) + 5, "text-anchor": side ? "start" : "end" }, cut);
