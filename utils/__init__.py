@@ -41,24 +41,6 @@ BUILT = {
             "train_contrastive": "Proof 11.12",
         },
     },
-    "12": {
-        "decoder": {
-            "EncodedText": "Proof 12.1",
-            "LayerCache": "Proof 12.1",
-            "TransformerDecoderLayer": "Proof 12.1",
-            "DecoderOutput": "Proof 12.2",
-            "TransformerDecoder": "Proof 12.2",
-            "EncoderDecoder": "Proof 12.2",
-        },
-        "attention": {"causal_mask": "Proof 12.2"},
-        "generation": {
-            "WritingLimits": "Proof 12.2",
-            "Writer": "Proof 12.2",
-            "greedy_search": "Proof 12.2",
-            "take": "Proof 12.2",
-            "beam_search": "Proof 12.2",
-        },
-    },
     "13": {
         "eight_bits": {
             "to_eight_bits": "How close do the weights come back?",

@@ -12,8 +12,8 @@ from tests.helpers import ROOT
 # A module imports only those before it; BUILT in utils/__init__.py says which notebook builds which definition.
 SUPPORT = (
     *("checks", "files", "checkpoint", "weight_names", "vocabulary", "saving", "batches"),
-    *("tables", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook", "onnx", "intervals"),
-    *("scores", "formatting", "rows", "characters", "vectors"),
+    *("tables", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook", "dates", "onnx"),
+    *("intervals", "scores", "formatting", "rows", "characters", "vectors"),
 )
 ORDER = (
     *(f"support.{name}" for name in SUPPORT),
