@@ -183,6 +183,7 @@ function show(texts, each, { printed, error }) {
   by("error").hidden = !error;
   mark(error?.line);
   if (!error) return;
+  if (error.line) reveal(error.line);
   by("message").textContent = error.message;
   by("where").textContent = error.line ? `In line ${error.line}${error.function ? `, in ${error.function}()` : ""}: ${source.value.split("\n")[error.line - 1]?.trim() ?? ""}` : "";
   by("trace").textContent = error.trace;
@@ -216,8 +217,11 @@ function goTo(line) {
   const before = source.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1), text = source.value.split("\n")[line - 1] ?? "";
   source.focus();
   source.setSelectionRange(before, before + text.length);
-  const height = source.scrollHeight / source.value.split("\n").length;
-  source.scrollTop = Math.max(0, (line - 8) * height);
+  reveal(line);
+}
+
+function reveal(line) {
+  source.scrollTop = Math.max(0, (line - 8) * source.scrollHeight / source.value.split("\n").length);
   source.scrollLeft = 0;
 }
 
