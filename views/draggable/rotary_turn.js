@@ -142,7 +142,9 @@ function move(one, step) {
 // The angle from an arrow to another, from −π to π.
 const between = ([a, b], [c, d]) => Math.atan2(a * d - b * c, a * c + b * d);
 
+let said;
 function draw(sentence = "The product depends on the angle between the two arrows.") {
+  said = sentence;
   const distance = query.at - key.at, zero = atZero(), more = distance * each();
   both.forEach((one, i) => {
     one.input.update(one.at);
@@ -191,4 +193,4 @@ function picture([by, ...numbers]) {
 }
 
 draw();
-redraw(plane, draw);
+redraw(plane, () => draw(said));
