@@ -436,6 +436,7 @@ function equip() {
   if (KIND === "head_view") {
     all(TILES).forEach(numberTile);
     colourHeads();
+    if (window.config) renameHeading(); // a tile was switched
   }
   if (KIND === "model_view") {
     for (const cell of all(CELLS)) {
