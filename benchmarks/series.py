@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SLOWEST = "notebooks/08_classifier.ipynb"
 TRAINING = {  # the cells that train
     "08_classifier": ("fine-tuning",),
-    "11_pretraining": ("pretraining-037", "pretraining-069", "pretraining-090", "pretraining-111", "pretraining-113"),
+    "11_pretraining": ("pretraining-037", "pretraining-069"),
     "12_decoder": ("cell-034", "cell-058", "cell-073"),
 }
 MODULES = "encoder tokenization plots training search packing onnx"

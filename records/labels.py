@@ -131,6 +131,23 @@ def plan() -> dict[str, Callable[[], object]]:
     return found
 
 
+def accuracies(runs: dict) -> dict[str, dict[str, list[float]]]:
+    """Return the test accuracies of all draws, by kind and number of sentences: fine-tuned, at the best learning rate.
+
+    The best rate has the highest mean accuracy on the validation part, over the draws.
+    """
+    found = {}
+    for name, result in runs.items():
+        kind, count, *rate = name.rsplit(" ", 3 if name.startswith("fine-tuned") else 2)[:-1]
+        found.setdefault(kind, {}).setdefault(count, {}).setdefault("".join(rate), []).append(result)
+    best = {}
+    for kind, counts in found.items():
+        for count, rates in counts.items():
+            draws = rates[""] if "" in rates else max(rates.values(), key=lambda draws: sum(one for one, _ in draws))
+            best.setdefault(kind, {})[count] = [draw[1] if isinstance(draw, list) else draw for draw in draws]
+    return best
+
+
 def main() -> None:
     """Run the measurements that are missing from the results."""
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
@@ -141,6 +158,8 @@ def main() -> None:
             runs[name] = run()
             write_file(RESULTS, json.dumps(results, indent=1) + "\n")
             print(name, runs[name], flush=True)
+    results["accuracies"] = accuracies(runs)
+    write_file(RESULTS, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

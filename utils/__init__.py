@@ -24,23 +24,6 @@ BUILT = {
             "fine_tune": "Proof 8.3",
         },
     },
-    "11": {
-        "masked_lm": {
-            "mask_tokens": "Proof 11.1",
-            "LanguageModelHead": "Proof 11.3",
-            "TransformerForMaskedLM": "Proof 11.3",
-        },
-        "pretraining": {
-            "fill_rows": "Proof 11.2",
-            "endless_batches": "Proof 11.5",
-            "masked_batches": "Proof 11.5",
-            "masked_lm_loss": "Proof 11.5",
-            "NeighbourCounts": "Proof 11.8",
-            "mean_vectors": "Proof 11.12",
-            "contrastive_loss": "Proof 11.12",
-            "train_contrastive": "Proof 11.12",
-        },
-    },
     "13": {
         "eight_bits": {
             "to_eight_bits": "How close do the weights come back?",

@@ -1,4 +1,4 @@
-"""Pretrain a tiny BERT on film reviews with masked words, then on pairs of texts. Built in notebook 11.
+"""Pretrain a tiny BERT on film reviews with masked words, then on pairs of texts. Used by notebook 11.
 
 `scripts/pretrain.py` runs this from the command line, and resumes a run that was stopped.
 """

@@ -304,10 +304,7 @@ EDITS = {
     ],
     "11_pretraining": [
         [
-            ('{"good": 4, "bad": 2, "long": 1, "red": 1}', '{"good": 1, "bad": 0, "green": -1}'),
             ("number = 7880  #", "number = 99_999_999  #"),
-            ("two_numbers(2, 1)", "two_numbers(-3, 50.5)"),
-            ("return chosen  # change me", "return [False, True, True, False]  # change me"),
             ('"the film is very [MASK]."', '"word " * 100 + "[MASK]"'),
             ('"i have seen this movie three [MASK]."', '""'),
             ('"it is not worth [MASK] money."', '"NO BLANK HERE 🙂"'),
@@ -317,12 +314,11 @@ EDITS = {
             ('"a bigger old [MASK]."', '"two [MASK] [MASK]"'),
         ],
         [
-            ('{"good": 4, "bad": 2, "long": 1, "red": 1}', '["good", "bad"]'),
             ("number = 7880  #", "number = True  #"),
-            ("two_numbers(2, 1)", 'two_numbers("a")'),
-            ("return chosen  # change me", "pass  # change me"),
             ('"i have seen this movie three [MASK]."', "None"),
             ('"it is not worth [MASK] money."', '("a [mask]", 2)'),
+            ('mine = ["a big [MASK].", "a bigger [MASK].", "a big old [MASK].", "a bigger old [MASK]."]', "mine = 0.5"),
+            ("copier_loss = ...", 'copier_loss = "5,84"'),
         ],
     ],
     "12_decoder": [
