@@ -15,7 +15,7 @@ from utils.support.datasets import (
     split_of,
     text_hash,
 )
-from utils.support.labelled_texts import read_labelled
+from utils.support.labelled_texts import SHOP_EMAILS, read_labelled, read_or_example
 from utils.support.labelled_words import read_words
 
 CLASSIC = [
@@ -145,6 +145,33 @@ def test_read_labelled_splits_each_class(tmp_path):
     pairs = {text: own.names[label] for part in own[:3] for text, label in zip(part.texts, part.labels, strict=True)}
     assert sorted(f"{text},{name}" for text, name in pairs.items()) == sorted(OWN)
     assert own.train.labels != sorted(own.train.labels)  # mixed, so that the first of them are a fair sample
+
+
+@pytest.mark.parametrize(
+    ("path", "column", "printed"),
+    [
+        ("missing.csv", "text", "there is no file missing.csv"),
+        (None, "text", "the path must be a text, not None"),
+        (3, "text", "the path must be a text, not 3"),
+        (SHOP_EMAILS, "mail", "the column 'mail' is missing"),
+        ("", "text", "there is no file"),
+    ],
+)
+def test_read_or_example_prints_why_it_uses_the_example(path, column, printed, capsys):
+    own = read_or_example(path, column)
+    assert own.names == ("complaint", "question", "thanks")
+    assert [len(part) for part in own[:3]] == [30, 3, 3]
+    out = capsys.readouterr().out
+    assert printed in out
+    assert out.endswith(". This uses the example, shop_emails.csv, instead.\n")
+
+
+def test_read_or_example_prints_how_many_it_leaves_out(tmp_path, capsys):
+    path = own_csv(tmp_path, OWN)
+    assert read_or_example(path) == read_labelled(path)
+    assert not capsys.readouterr().out
+    assert [len(part) for part in read_or_example(path, most=5)[:3]] == [5, 5, 5]
+    assert "this leaves out 45 texts" in capsys.readouterr().out
 
 
 def test_read_labelled_split_ignores_row_order(tmp_path):

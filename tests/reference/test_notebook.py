@@ -28,6 +28,7 @@ from utils.support.notebook import (
     compare,
     finding,
     first_piece,
+    first_words,
     index_of,
     largest_difference,
     other_checkout,
@@ -313,6 +314,26 @@ def test_validated_prints_what_it_expects(value, instead, takes, capsys):
     told = capsys.readouterr().out
     assert told.startswith(f"box must be {takes}, not ")
     assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "value", [[1], [1, 2, 3], [float("nan"), 0], [float("nan"), 0, 1], 5, None, "1, 2", [True, "a"]]
+)
+def test_validated_refuses_another_count(value, capsys):
+    assert validated("logits", value, [0.0, 1.1], count=2) == [0.0, 1.1]
+    assert capsys.readouterr().out.startswith("logits must be a list of 2 numbers, not ")
+    assert validated("logits", (-1000, 3), [0.0, 1.1], count=2) == [-1000, 3]
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("a b  c", 3), ("a " * 900, 40), ("北京" * 400, 1), ("x " * 300, 250)], ids=len
+)
+def test_first_words_prints_what_it_cuts(text, count, capsys):
+    words = first_words(text, 300 if count == 250 else 40)
+    assert len(words) == count
+    assert "".join(text.split()).startswith("".join(words))
+    assert capsys.readouterr().out.count("only its beginning is read") == (words != text.split())
 
 
 @pytest.mark.parametrize(

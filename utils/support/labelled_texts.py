@@ -7,10 +7,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from utils.support.datasets import Examples, text_hash
+from utils.support.datasets import DATA, Examples, text_hash
 from utils.support.tables import check_filled, existing_file, holds_json, read_json, read_table
 
 Text = TypeVar("Text")
+SHOP_EMAILS = DATA / "shop_emails.csv"
 
 
 class SplitDataset(NamedTuple):
@@ -52,6 +53,23 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     multiline_rows = sum("\n" in item for item in texts)
     parts = split_dataset(groups, counts, names)
     return SplitDataset(*parts, names, len(texts), contradicted, multiline_rows, rewritten)
+
+
+def read_or_example(path: str | Path, text: str = "text", label: str = "label", most: int = 300) -> SplitDataset:
+    """Return `read_labelled` of a reader's table or, if it cannot be read, print why and return that of SHOP_EMAILS.
+
+    Of a large table only the first `most` texts of each part are returned, and a line says so.
+    """
+    try:
+        own = read_labelled(path, text, label)
+    except (OSError, TypeError, ValueError) as error:
+        reason = error if isinstance(path, str | Path) else f"the path must be a text, not {path!r:.60}"
+        print(f"{reason}. This uses the example, {SHOP_EMAILS.name}, instead.")
+        return read_labelled(SHOP_EMAILS)
+    parts = [part[:most] for part in own[:3]]
+    if cut := sum(map(len, own[:3])) - sum(map(len, parts)):
+        print(f"Your table is large: this leaves out {cut:,} texts, and scripts/fine_tune.py uses all.")
+    return own._replace(train=parts[0], validation=parts[1], test=parts[2])
 
 
 def sorted_names(names: Iterable[str]) -> tuple[str, ...]:

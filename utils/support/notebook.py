@@ -274,25 +274,36 @@ def print_once(line: str) -> None:
     notified_cell[:] = [cell]
 
 
-def validated(name: str, value, default):
+def validated(name: str, value, default, count: int | None = None):
     """Return a reader's value if it has the same type as the default; otherwise print a message, return the default.
 
     The type is a text, a list of texts or a list of numbers. A list may be a tuple, or a single text or number. Empty
-    texts are dropped from a list; a single empty text is valid only if the default is empty.
+    texts are dropped from a list; a single empty text is valid only if the default is empty. With a `count`, the list
+    must have so many items, and none is dropped.
     """
     if isinstance(default, str):
         expected = "one text in quotation marks"
         valid = [value] if isinstance(value, str) and (value.strip() or not default) else []
     else:
         item_type = str if isinstance(default[0], str) else Real
-        expected, valid = f"a list of {'texts' if item_type is str else 'numbers'}", []
+        expected, valid = f"a list of {count or ''} {'texts' if item_type is str else 'numbers'}".replace("  ", " "), []
         items = [value] if isinstance(value, item_type) else value
         if isinstance(items, list | tuple) and all(isinstance(item, item_type) for item in items):
             valid = [item for item in items if (item.strip() if item_type is str else math.isfinite(item))]
+            if count is not None and not len(valid) == len(items) == count:
+                valid = []
     if valid:
         return valid[0] if isinstance(default, str) else valid
     print(f"{name} must be {expected}, not {value!r:.60}: this cell uses {default!r:.80}")
     return default
+
+
+def first_words(text: str, count: int) -> list[str]:
+    """Return the words of a reader's text; of a long one the first `count`, of at most 500 characters, and print so."""
+    words = text[:500].split()[:count]
+    if words != text.split():
+        print(f"This text is long, so only its beginning is read: {len(words)} words, up to “{words[-1]:.20}”.")
+    return words
 
 
 def clamp(name: str, value: int, count: int, minimum: int = 0) -> int:
