@@ -1,4 +1,4 @@
-"""Train, evaluate and apply a classifier, keeping the weights of its best epoch. Built in notebook 08.
+"""Train, evaluate and apply a classifier, keeping the weights of its best epoch. Used in notebook 08.
 
 `scripts/fine_tune.py` runs this loop from the command line, in one process per GPU.
 """

@@ -22,6 +22,7 @@ TEXTS = 'texts = ["the bark of a palm tree is very rough", "time flies like an a
 TEXT_OF_IAN = 'text = "I called Ian. I got his answering machine."'
 IAN_BATCH = 'ian = to_batch("I called Ian. I got his answering machine.")'
 
+SHOP = 'read_or_example(SHOP_EMAILS, text="text", label="label")'
 UNPACK = "def unpack(packed, attention_mask):\n    return "
 
 # by notebook: rounds of edits, each a text of the notebook and its replacement
@@ -250,11 +251,29 @@ EDITS = {
         [
             ("logits = [0.0, 1.1]", "logits = -1000, 3"),
             ("A slow start, but the rest is a delight.", ""),
-            ("verdict(typed(", 'verdict("Wonderful")\nverdict("…")\nverdict("🙂 $5")\nverdict(typed('),
-            ('read_own(example_file, text="text", label="label")', 'read_own("no.csv", text="a", label="b")'),
+            (SHOP, 'read_or_example("no.csv", text="a", label="b")'),
             ("Is there a discount for students?", ""),
-            ("freeze(model, 6)", "freeze(model, 3)"),
+            ("freeze(model, 3)", "freeze(model, 6)"),
             ("prediction = None", "prediction = 75"),
+        ],
+        [
+            ("logits = [0.0, 1.1]", 'logits = [float("nan"), 0]'),
+            ('my_sentence = "A slow start, but the rest is a delight."', "my_sentence = None"),
+            (SHOP, "read_or_example(None)"),
+            ('my_email = "Is there a discount for students?"', 'my_email = ["a", "b"]'),
+            ("prediction = None", 'prediction = "81 %"'),
+        ],
+        [
+            ("logits = [0.0, 1.1]", "logits = [1e40, 0]"),
+            ('my_sentence = "A slow start, but the rest is a delight."', 'my_sentence = "très $5 🙂 " * 300'),
+            (SHOP, 'read_or_example("", text="text", label="text")'),
+            ('my_email = "Is there a discount for students?"', 'my_email = "word " * 900'),
+            ("prediction = None", "prediction = [0.8]"),
+        ],
+        [
+            ("logits = [0.0, 1.1]", 'logits = "0,5"'),
+            ("A slow start, but the rest is a delight.", "🙂🙂"),
+            ("prediction = None", 'prediction = "skip"'),
         ],
     ],
     "09_semantic_search": [
