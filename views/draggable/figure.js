@@ -181,7 +181,8 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
 }
 
 // Steps 0 to `last`: a button back, a slider and a button on. `last(number, at)` changes their number and goes to one.
-function steps(controls, name, last, changed) {
+// A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
+function steps(controls, name, last, changed, asks = false) {
   const parent = add(controls, "div", { class: "steps" });
   const back = add(parent, "button", { type: "button" }, "\u2190 back");
   const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
@@ -195,7 +196,7 @@ function steps(controls, name, last, changed) {
   [back.disabled, on.disabled] = [true, last <= 0];
   back.addEventListener("click", () => go(+input.value - 1));
   on.addEventListener("click", () => go(+input.value + 1));
-  if (window.still) setTimeout(() => go(+input.max)); // a photograph shows the end
+  if (window.still && !asks) setTimeout(() => go(+input.max));
   return { go, at: () => +input.value, last(number, at = 0) { input.max = number; go(at); } };
 }
 

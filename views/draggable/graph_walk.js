@@ -120,7 +120,7 @@ slider(controls, "candidates in view (efSearch)", { min: k, max: limit, value: d
   picture([0]);
   step.last(walk.length, over ? walk.length : 0); // at the end, readers compare it with the other walk's
 });
-const step = steps(controls, "step", walk.length, draw);
+const step = steps(controls, "step", walk.length, draw, true);
 
 function draw(number) {
   const { node, layer, met: fresh, sofar, best } = walk[number - 1] ?? { met: [], sofar: new Set([entry]), best: entry };
@@ -214,5 +214,4 @@ svg.addEventListener("click", pointAt);
 svg.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType === "mouse") pointedAt.textContent = ""; });
 
 step.go(0);
-if (window.still) setTimeout(() => step.go(0)); // it asks for a guess, so its photograph shows the beginning
 redraw(svg, () => draw(step.at()));

@@ -40,8 +40,7 @@ add(document.head, "style", {}, `
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
 // The buttons come first: what grows below them does not move them.
-const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
-if (window.still) setTimeout(() => stepper.go(0)); // it asks for a guess, so its photograph shows the beginning
+const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw, true);
 add(figure, "div", { class: "said" }).append(document.getElementById("say")); // as high as its longest sentence
 const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
 const tries = add(figure, "div", { class: "scroll tries", ...named });
