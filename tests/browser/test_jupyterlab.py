@@ -143,7 +143,7 @@ def test_six_keys_run_the_first_interactive_figure(page, jupyterlab, size):
     view.first.wait_for(timeout=60_000)
     view.first.content_frame.locator("#figure svg").first.wait_for()
     frame = view.first.element_handle()
-    page.wait_for_function(f"(frame) => ({SHARE_IN_VIEW})(frame) >= 0.99", arg=frame, timeout=5_000)
+    page.wait_for_function(f"(frame) => ({SHARE_IN_VIEW})(frame) >= 0.99", arg=frame, timeout=15_000)
     page.wait_for_timeout(1000)
     assert frame.evaluate(SHARE_IN_VIEW) >= 0.99  # and stays there
 

@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import os
 import re
+import sys
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,6 +19,13 @@ from tests.helpers import ROOT
 
 SOURCE = (ROOT / "microbert.py").read_text("utf-8")
 TEXTS = ["time flies", "hours go by, quickly!"]
+
+
+@pytest.fixture(autouse=True)
+def unchanged_process():
+    """The program sets its process's arguments and checkpoint: other tests of this process keep theirs."""
+    with mock.patch.dict(os.environ), mock.patch.object(sys, "argv", sys.argv):
+        yield
 
 
 @pytest.fixture(scope="module")

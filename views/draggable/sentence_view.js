@@ -7,12 +7,13 @@ explain(
 );
 
 const { texts, heads, layers } = data, S = texts[0].length, L = layers.length;
-const rows = unpack(data.weights, S); // of all texts, layers, heads and tokens
+const rows = unpack(data.weights, S); // per text, layer, head and token
 const exchanged = texts[0].flatMap((_, i) => (texts.some((text) => text[i] !== texts[0][i]) ? [i] : []));
 const nameOf = (text) => exchanged.map((i) => text[i]).join(" ");
 const state = { text: 0, before: null, ...data.first, target: 0 };
 const row = ({ text, layer, head } = state, token = state.token) => rows[((text * L + layer) * heads + head) * S + token];
 const short = (name, most = 16) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
+const quoted = (name) => `\u201c${name}\u201d`;
 const MAX_LETTERS = 20, MIN_LETTERS = 14; // pixels
 
 add(document.head, "style", {}, `
@@ -25,7 +26,7 @@ add(document.head, "style", {}, `
   .word:focus { outline: none; }
   .word rect { fill: transparent; }
   .word > * { pointer-events: none; }
-  .word .room { stroke: none !important; fill: transparent !important; pointer-events: all; }
+  .word .room { stroke: none !important; fill: none !important; pointer-events: all; }
   .word:hover rect { fill: var(--faint); }
   .word:focus-visible rect { stroke: var(--mark); stroke-width: 2px; }
   .word.asks rect { fill: color-mix(in srgb, var(--query) 14%, var(--ground, var(--paper))); }
@@ -99,10 +100,10 @@ function change(chosen) {
   draw();
 }
 
-// Pieces of words and punctuation are nearer to what is before them.
+// Pieces and punctuation are nearer to what is before them.
 const isNear = (i) => i > 0 && (/^(##.*|[.,;:!?)%\u2019\u2026'-]+)$/.test(texts[0][i]) || /^[(\u2019'-]+$/.test(texts[0][i - 1]));
 
-// Where everything is: on one line if the sentence fits, and in a column if not.
+// Where everything is: on one line if the sentence fits, in a column if not.
 let place = null;
 const widthNow = () => Math.max(300, figure.clientWidth);
 function measure() {
@@ -144,7 +145,7 @@ function draw() {
     set(cell, { "aria-checked": chosen, tabindex: chosen ? 0 : -1, "data-value": share, "aria-label": title, title });
     return share;
   }));
-  question.textContent = `All ${L * heads} heads: what \u201c${short(names[state.token])}\u201d gives to`;
+  question.textContent = `All ${L * heads} heads: what ${quoted(short(names[state.token]))} gives to`;
   target.replaceChildren();
   names.forEach((name, i) => { add(target, "option", {}, short(name)).selected = i === state.target; });
   glide(drawing, [place.at[state.token], ...shares, ...given], ([from, ...numbers]) => {
@@ -155,7 +156,7 @@ function draw() {
   document.querySelector("h1").textContent = title(shares, names);
 }
 
-// Draw the ribbons from a place on the line, or in the column, and the shares as bars and numbers.
+// Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
 function put(from, shares) {
   const { size, at, wide, rise, whole, width } = place, token = state.token;
   const span = Math.max(...at.map((x) => Math.abs(x - from)), 1);
@@ -207,18 +208,17 @@ function put(from, shares) {
 // The same words as in sentence.py.
 function title(shares, names) {
   const most = largest(shares);
-  return `\u201c${names[state.token]}\u201d looks most at ${most === state.token ? "itself" : `\u201c${names[most]}\u201d`}`;
+  return `${quoted(names[state.token])} looks most at ${most === state.token ? "itself" : quoted(names[most])}`;
 }
 
 function sentence(shares, names) {
-  const quoted = (i) => (i === state.token ? "itself" : `\u201c${names[i]}\u201d`);
   const order = shares.map((_, i) => i).sort((a, b) => shares[b] - shares[a]).slice(0, 3), rest = S - order.length;
-  const given = order.map((i) => `${format(shares[i])} to ${quoted(i)}`);
+  const given = order.map((i) => `${format(shares[i])} to ${i === state.token ? "itself" : quoted(names[i])}`);
   const others = rest > 0 ? ` and ${format(1 - sum(order.map((i) => shares[i])))} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
-  const now = `In layer ${layers[state.layer]}, head ${state.head}, \u201c${names[state.token]}\u201d gives ${given.join(", ")}${others}.`;
+  const now = `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[state.token])} gives ${given.join(", ")}${others}.`;
   if (!state.before) return now;
   const was = texts[state.before.text], then = row(state.before)[state.target];
-  return `With \u201c${nameOf(names)}\u201d instead of \u201c${nameOf(was)}\u201d, \u201c${names[state.target]}\u201d gets ${format(shares[state.target])}, not ${format(then)}. ${now}`;
+  return `With ${quoted(nameOf(names))} instead of ${quoted(nameOf(was))}, ${quoted(names[state.target])} gets ${format(shares[state.target])}, not ${format(then)}. ${now}`;
 }
 
 const clamp = (number, most) => Math.max(0, Math.min(most, number));
