@@ -43,21 +43,15 @@ function fitFrame(drawn = true) {
   if (drawn) bringIntoView(frame);
 }
 
-// JupyterLab has already scrolled to the next cell when a drawing appears, and may hide its first rows: scroll back, unless
-// the drawing is far from what is on the screen, as after "Run All". A busy JupyterLab scrolls once more when it has laid out
-// the other cells, so look again, until the reader does something.
+// JupyterLab has already scrolled to the next cell when a drawing appears, and may hide its first rows: scroll back, once,
+// unless the drawing is far from what is on the screen, as after "Run All".
 let isNew = true;
 function bringIntoView(frame) {
   const notebook = isNew && frame.closest(".jp-WindowedPanel-outer");
   isNew = false;
   if (!notebook) return;
   const { top, bottom, height } = notebook.getBoundingClientRect(), { top: first, bottom: last } = frame.getBoundingClientRect();
-  if (last <= top - height || first >= bottom + height) return;
-  const timers = [150, 500, 1000, 2000, 4000].map((wait) => setTimeout(() => frame.scrollIntoView({ block: "nearest" }), wait));
-  const stop = () => timers.forEach(clearTimeout), options = { capture: true, once: true, passive: true };
-  for (const act of ["wheel", "pointerdown", "keydown"]) {
-    for (const page of [window.parent, window]) page.addEventListener(act, stop, options);
-  }
+  if (last > top - height && first < bottom + height) setTimeout(() => frame.scrollIntoView({ block: "nearest" }), 150);
 }
 
 root.classList.toggle("framed", window.parent !== window);

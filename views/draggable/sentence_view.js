@@ -1,9 +1,8 @@
 // A sentence in reading order: ribbons from one token, as wide as its attention weights, and a map of all heads.
 
 explain(
-  "Choose a word: click it, tap it, or press \u2190 and \u2192. Choose a head, one way of looking, on the map, or press \u2191 and " +
-  "\u2193. What a head doesn\u2019t need goes to a special token such as [CLS]. All ribbons together are 1 wide. The bluer a " +
-  "square of the map, the more that head gives.",
+  "Choose a word: click it, or press \u2190 and \u2192. Choose a head, one way of looking, on the map, or press \u2191 and \u2193: " +
+  "the bluer, the more it gives. All ribbons together are 1 wide; what isn\u2019t needed goes to a token such as [CLS].",
 );
 
 const { texts, heads, layers } = data, S = texts[0].length, L = layers.length;
