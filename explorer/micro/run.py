@@ -54,6 +54,7 @@ def attempt(work: Callable, source: str, texts: list[str], folder: str, **others
     """Return the result of `work`, what it printed, and its error or None."""
     gc.collect()  # the weights of the last run
     printed, value, error = io.StringIO(), None, None
+    arguments, environment = sys.argv, dict(os.environ)
     sys.argv, os.environ["CHECKPOINT"] = [FILE, *texts], folder
     linecache.cache[FILE] = len(source), None, source.splitlines(keepends=True), FILE  # for tracebacks
     with redirect_stdout(printed), redirect_stderr(printed):
@@ -61,6 +62,9 @@ def attempt(work: Callable, source: str, texts: list[str], folder: str, **others
             value = work(printed, source, texts, folder, **others)
         except BaseException as caught:  # also SystemExit, with which the file explains its use
             error = describe(caught)
+    sys.argv = arguments
+    os.environ.clear()
+    os.environ.update(environment)
     return {"value": value, "printed": printed.getvalue()[:SHOWN], "error": error}
 
 

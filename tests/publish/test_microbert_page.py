@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,13 +18,6 @@ from tests.helpers import ROOT
 
 SOURCE = (ROOT / "microbert.py").read_text("utf-8")
 TEXTS = ["time flies", "hours go by, quickly!"]
-
-
-@pytest.fixture(autouse=True)
-def unchanged_process():
-    """The program sets its process's arguments and checkpoint: other tests of this process keep theirs."""
-    with mock.patch.dict(os.environ), mock.patch.object(sys, "argv", sys.argv):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +132,9 @@ def test_what_is_printed_for_a_text_is_kept(folder):
     assert found["printed"] == "s 4\n" * 4 * 4 * 2  # queries, heads, layers
     flood = ask("vector", folder, edit(SOURCE, "    powers =", "    print('x' * 999)\n    powers ="), ["time flies"])
     assert len(flood["printed"]) == program.SHOWN
+
+
+def test_arguments_and_environment_are_restored(folder):
+    before = list(sys.argv), dict(os.environ)
+    assert ask("vector", folder, texts=TEXTS[:1])["error"] is None
+    assert (sys.argv, dict(os.environ)) == before
