@@ -233,6 +233,21 @@ def tap_number(page, finger: Finger) -> None:
     expect(page.locator("td[data-value]").nth(5)).to_have_class("followed")
 
 
+def drag_map(page, finger: Finger) -> None:
+    """Drag the mark in the map of all factors."""
+    (x, y), box = middle(page.locator(".map")), page.locator(".map").bounding_box()
+    finger.drag((x, y), (x + box["width"] / 4, y + 6))
+    assert abs(middle(page.locator(".map circle").first)[0] - (x + box["width"] / 4)) <= 3
+
+
+def tap_text(page, finger: Finger) -> None:
+    """Tap a text of the graph, which is then named with its cosine."""
+    one = page.locator(".text").nth(50)
+    finger.tap(middle(one))
+    cosine = f"{float(one.get_attribute('data-value')):.2f}".replace("-", "\u2212")
+    expect(page.locator("svg").first.locator("text").last).to_have_text(re.compile(f". {cosine}$"))
+
+
 class Example(NamedTuple):
     """How to make a figure from three names, and how a reader uses it."""
 
@@ -880,12 +895,12 @@ def tap_sentence(page, finger: Finger) -> None:
 NAMES = ["time", "flies", "arrow"]
 FIGURES = {
     "attention_in_the_plane": Example(make_plane, use_plane, (drag_heads,)),
-    "sharpness": Example(make_sharpness, use_sharpness),
+    "sharpness": Example(make_sharpness, use_sharpness, (drag_map, drag_thumbs)),
     "next_token": Example(make_next_token, use_next_token),
     "sum_and_scale": Example(make_sum_and_scale, use_sum_and_scale, (drag_bar, drag_thumbs)),
     "mask_painter": Example(make_mask, use_mask, (paint_cells,)),
     "split_and_merge": Example(make_split, use_split, (tap_number, drag_thumbs)),
-    "graph_walk": Example(make_graph, use_graph),
+    "graph_walk": Example(make_graph, use_graph, (tap_text, drag_thumbs)),
     "rotary_turn": Example(make_turn, use_turn, (drag_heads, drag_thumbs)),
     "longest_match": Example(make_longest_match, use_longest_match, (tap_gap, drag_thumbs)),
     "merges": Example(make_merges, use_merges),
