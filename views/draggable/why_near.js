@@ -31,9 +31,9 @@ if (data.comparisons.length > 1) {
   const names = data.names;
   choice(controls, "On the left", names, names[0], (name) => { state.at = names.indexOf(name); draw(); });
 }
-tick(controls, "pieces of words", false, (on) => { state.whole = !on; draw(); });
+tick(controls, "pieces of words", false, (on) => { state.whole = !on; readAll(); });
 const drawing = add(figure, "svg", { class: "near", role: "group", "aria-label": "the tokens of two texts, and the shares of their pairs" });
-let now = null, strongest = null, longest = 1; // of all texts on the left, so that they share a scale
+let all = [], now = null, strongest = null, longest = 1; // of all texts on the left, so that they share a scale
 const owners = {}, owner = (key) => (owners[key] ??= {}); // of what moves: words and lines are drawn again each time
 const isAside = (name) => /^\[.*\]$|^[^\p{L}\p{N}]*$/u.test(name); // special tokens and punctuation
 
@@ -57,11 +57,16 @@ function read({ sides, shares, cosine }) {
 // As wide as the page, up to 640 pixels, so that letters keep their size on a phone.
 const widthNow = () => Math.max(300, Math.min(640, figure.clientWidth));
 
-function draw() {
-  const all = data.comparisons.map(read), sizes = (rows) => rows.flat().map(Math.abs);
-  now = all[state.at];
+function readAll() {
+  const sizes = (rows) => rows.flat().map(Math.abs);
+  all = data.comparisons.map(read);
   strongest = { share: Math.max(...all.flatMap(({ added }) => sizes(added))) };
   longest = Math.max(...all.flatMap(({ totals }) => sizes(totals)));
+  draw();
+}
+
+function draw() {
+  now = all[state.at];
   document.getElementById("details").textContent = `“${data.names[state.at]}” and “${data.other}”`;
   state.chosen = null;
   const { parts, added, totals, cosine } = now, most = Math.max(parts[0].length, parts[1].length), height = ROW * most + 2 * HEAD;
@@ -178,7 +183,7 @@ function tell(chosen) {
   }
 }
 
-draw();
+readAll();
 new ResizeObserver(() => {
   if (figure.isConnected && drawing.viewBox.baseVal.width !== widthNow()) draw();
 }).observe(figure);
