@@ -19,7 +19,6 @@ const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
   const button = add(presets, "button", { type: "button" }, name);
   button.addEventListener("click", () => { exponent.update(at); scaleBy(at); });
 });
-add(controls, "span", { style: "white-space: nowrap" }, `D = ${size}, √D = ${format(Math.sqrt(size), 1)}`);
 
 add(document.head, "style", {}, `
   .map { width: 100%; height: 132px; margin: 4px 0 8px; touch-action: pan-y; cursor: pointer; font-size: var(--small); }
@@ -70,6 +69,8 @@ function drawMap(at, given, weights, most) {
   set(winner, { x: across(1), y: up(states.at(-1).weights[best]) + 18 });
   set(green, { x: across(1), y: up(Math.max(...states.at(-1).gradients)) - 8 });
 }
+add(figure, "p", { style: "margin: 0 0 8px; font-size: var(--small)" },
+  `D is how many numbers a query and a key have, here ${size}. Its square root √D is ${format(Math.sqrt(size), 1)}.`);
 const columns = ["key of", "score q · k", "× factor", "attention weight p, and its gradient p (1 − p) in green"];
 const cells = table(figure, columns, names);
 figure.querySelector("table").className = "chart";
