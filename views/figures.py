@@ -5,7 +5,6 @@ A figure's page computes all numbers itself; they agree with torch's. Used from 
 
 import base64
 import html
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from string import Template
@@ -215,7 +214,7 @@ def split_and_merge(sequence: int | Sequence[str], heads: int, head_size: int) -
         "split_and_merge",
         {"names": names, "heads": int(heads), "size": int(head_size)},
         title="Splitting into heads moves numbers and changes none",
-        details=f"{heads} heads, and the vectors of {quote(names)}, {H} numbers each",
+        details="from (S, H) to (A, S, D) and back: S tokens, A heads, D numbers per head, H = A · D",
     )
 
 
@@ -244,7 +243,7 @@ def longest_match(tokenizer, text: str) -> View:
             "rules": splitting_rules(tokenizer.lowercase),
         },
         title="WordPiece takes the longest piece that fits, then goes on with the rest",
-        details=f"try by try, beginning with “{words[0]:.40}”",
+        details=f"try by try, with {len(tokenizer.vocab):,} tokens in the vocabulary",
         before=["tokenizer"],
     )
 
@@ -263,15 +262,14 @@ def merges(texts: Sequence[str], steps: int = 12) -> View:
         raise ValueError(
             f"the texts have {len(text):,} characters, but this figure takes at most 2,000: pass fewer of them"
         )
-    counts = Counter(word for word in split_words(text) if word.isalpha())
-    if not counts:
+    if not any(word.isalpha() for word in split_words(text)):
         raise ValueError(f"the texts must contain at least one word of letters, got {text!r:.60}")
 
     return make_figure(
         "merges",
         {"text": text, "most": 2000, "steps": steps, "rules": splitting_rules(lowercase=True)},
         title="The most frequent pair of pieces becomes one piece, again and again",
-        details=f"how a vocabulary is learned from {sum(counts.values())} words",
+        details="how a vocabulary is learned from words that are cut into characters",
         before=["tokenizer"],
     )
 
@@ -365,7 +363,7 @@ def rotary_turn(
         {"query": arrows[0], "key": arrows[1], "names": names, "at": [len(names) // 2, len(names) // 4]}
         | {"pair": pair, "pairs": pairs, "base": base},
         title="Positions turn a query and a key, and only their distance changes the product",
-        details=f"pair {pair} of {pairs}, base {base:,}",
+        details=f"{pairs} pairs of dimensions, base {base:,}",
     )
 
 
