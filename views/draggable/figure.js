@@ -225,14 +225,14 @@ function redraw(svg, draw) {
 
 // Put labels where there is room: each begins at its own place, and they push each other, and are pushed by `points`,
 // within `edge` of the middle (one number, or one across and one upwards). `labels` are { element, x, y }, where x and y
-// are the middle of the text; `points` are [x, y, radius], and without a radius about as large as a small letter.
+// are the middle of the text; `points` are [x, y, half a width, half a height], by default about as large as a small letter.
 function makeRoom(labels, points, size, edge) {
   const [across, up] = [edge].flat().length > 1 ? edge : [edge, edge];
   const boxes = labels.filter(({ element }) => element.textContent).map(({ element, x, y }) => {
     const w = element.getComputedTextLength() / 2 + 0.2 * size, h = 0.66 * size;
     return { element, x, y, w, h, home: [x, y] };
   });
-  const fixed = points.map(([x, y, radius = 0.3 * size]) => ({ x, y, w: radius, h: radius }));
+  const fixed = points.map(([x, y, w = 0.3 * size, h = w]) => ({ x, y, w, h }));
   for (let turn = 0; turn < 120; turn++) {
     for (const [i, one] of boxes.entries()) {
       for (const other of [...boxes.slice(i + 1), ...fixed]) {

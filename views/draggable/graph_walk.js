@@ -82,6 +82,7 @@ add(svg, "rect", {
 });
 const write = (text, colour = "currentColor") => add(svg, "text", { "text-anchor": "middle", style: `fill: ${colour}; pointer-events: none` }, text);
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+const away = points[nearest[0]].map((part) => -part / (Math.hypot(...points[nearest[0]]) || 1)); // of the rings' names, from the texts' names
 const ringNames = marked.map((cosine) => write("", "var(--soft)")), limit = Math.min(N, 64);
 const numbers = Array.from({ length: limit + 60 }, () => write("", "var(--query)"));
 const labels = [...nearest.map(() => write("", "var(--average)")), write("start"), write("query", "var(--query)")];
@@ -173,28 +174,33 @@ function picture([number]) {
   }));
 }
 
-// Numbers at the nodes from which the search went on, the first time, and names where they are known.
+// Names where they are known, and numbers at the nodes from which the search went on, the first time.
 function name(past, known) {
-  const high = letterSize(svg), few = Math.round(120 / high), visited = [...new Set(past.map(({ node }) => node))], placed = [];
-  const write = (element, text, [x, y], out = 0, up = 0) => {
+  const high = letterSize(svg), few = Math.round(120 / high), visited = [...new Set(past.map(({ node }) => node))];
+  const place = (element, text, [x, y], { out = 0, up = 0, beside = 0 }) => {
     element.textContent = text;
     set(element, { "font-size": high });
-    const long = Math.hypot(x, y) || 1;
-    placed.push({ element, x: x + (out * x) / long, y: y + (out * y) / long + up });
+    const long = Math.hypot(x, y) || 1, across = beside && (x < 0 ? -1 : 1) * (beside + 0.2 * high + element.getComputedTextLength() / 2);
+    return { element, x: x + (out * x) / long + across, y: y + (out * y) / long + up };
   };
-  nearest.forEach((node, i) => write(labels[i], known[i] ? short(names[node], few) : "", points[node], 0, 1.2 * high));
   const begins = !past.length; // when all is new, the two ends of the walk are named in full
-  write(labels[k], begins ? `start: ${short(names[entry], few)}` : "start", points[entry], 0, 1.2 * high);
-  write(labels[k + 1], begins ? `query: ${short(query, 2 * few)}` : "query", [0, 0], 0, -1.3 * high);
-  numbers.forEach((element, i) => write(element, visited[i] === undefined ? "" : i + 1, points[visited[i] ?? 0], 1.1 * high));
-  marked.forEach((cosine, i) => write(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, [0, far(cosine)]));
-  makeRoom(placed, [[0, 0, 4], ...nearest.map((node) => [...points[node], 3.4]), ...[...visited, entry].map((node) => points[node])],
-    high, 106);
-  // Where there is no room for all, a number or a ring's name that would cover another goes; names and the end stay
-  const used = numbers.slice(0, visited.length), taken = [];
-  for (const element of [...labels, ...used.slice(-1), ...ringNames, ...used.slice(0, -1)].filter((one) => one.textContent)) {
+  const fixed = [[0, 0, 4], ...[...nearest, entry].map((node) => [...points[node], 3.4])];
+  makeRoom([
+    ...nearest.map((node, i) => place(labels[i], known[i] ? short(names[node], few) : "", points[node], { beside: 3.6 })),
+    place(labels[k], begins ? `start: ${short(names[entry], few)}` : "start", points[entry], { up: 1.2 * high }),
+    place(labels[k + 1], begins ? `query: ${short(query, 2 * few)}` : "query", [0, 0], { up: -1.3 * high }),
+  ], fixed, high, 106);
+  // Numbers and the names of rings take the room that is left, and those without room go; the end of the walk stays longest
+  const taken = [...labels.filter(({ textContent }) => textContent), ...rings].map((one) => one.getBBox());
+  const named = taken.map(({ x, y, width, height }) => [x + width / 2, -y - height / 2, width / 2, height / 3]);
+  makeRoom([
+    ...numbers.map((element, i) => place(element, visited[i] === undefined ? "" : i + 1, points[visited[i] ?? 0], { out: 1.1 * high })),
+    ...marked.map((cosine, i) => place(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, away.map((part) => part * far(cosine)), {})),
+  ], [...fixed, ...named, ...visited.map((node) => points[node])], high, 106);
+  const used = numbers.slice(0, visited.length);
+  for (const element of [...used.slice(-1), ...ringNames, ...used.slice(0, -1)]) {
     const box = element.getBBox(), inner = box.height / 6; // letters do not fill their line
-    const free = labels.includes(element) || taken.every((one) => box.x >= one.x + one.width || one.x >= box.x + box.width ||
+    const free = taken.every((one) => box.x >= one.x + one.width || one.x >= box.x + box.width ||
       box.y + inner >= one.y + one.height - inner || one.y + inner >= box.y + box.height - inner);
     if (free) taken.push(box);
     else element.textContent = "";
