@@ -19,12 +19,12 @@ MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, he
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
 NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
 | 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
-| 42 0: #expanded text:has-text('Key') | 100 0: #expanded text:has-text('elementwise')
+| 42 0: #expanded text:has-text('Key') | 38 0: #expanded text:has-text('q ×')
 | 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
 VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
     "model": (model_view, {}, 970, 2, MODEL),
-    "neuron": (neuron_view, {"layer": 2, "head": 4}, 1066, 2, NEURON),
+    "neuron": (neuron_view, {"layer": 2, "head": 4}, 866, 2, NEURON),
 }
 STYLE = """body { padding-top: 20px }
 h1, #details, #help, #tip, #ring, .model_view #tools { display: none } .mark { position: absolute; z-index: 9;

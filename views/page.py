@@ -63,11 +63,12 @@ MODEL_VIEW = Kind(
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
-    1050,
+    850,
     {"layer": "Layer", "att_head": "Head"},
     "how well a query fits each key, number by number",
     "Hover over a token on the left to see its lines. Click the + next to it to show its query and all keys, and their "
-    "products for the last token you hovered over. Hover over a rectangle to read its number. Click − to close them.",
+    "products for the last token you hovered over. Hover over a rectangle to read its number. Click − to close them. "
+    "D is how many numbers a query and a key have.",
 )
 
 
