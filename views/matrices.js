@@ -238,8 +238,14 @@ function enlarge(layer, head, scrolls = true) {
     each.square.firstChild.setAttribute("stroke-opacity", +open);
   }
   arrange();
-  if (!closes && scrolls) document.querySelector("rect.detail").scrollIntoView({ block: "nearest", inline: "nearest" });
+  if (!closes && scrolls) outOfSight.observe(document.querySelector("rect.detail"));
 }
+
+// The page stays where the reader has scrolled it, unless nothing of the enlarged head would be seen.
+const outOfSight = new IntersectionObserver(([{ target, isIntersecting }]) => {
+  outOfSight.disconnect();
+  if (!isIntersecting) target.scrollIntoView({ block: "nearest" });
+});
 
 function drawDetail(svg, room, right, low) {
   const { detail_layer: layer, detail_head: head } = window.config, { left_text: left, right_text: top } = panel();

@@ -436,7 +436,6 @@ function equip() {
   if (KIND === "head_view") {
     all(TILES).forEach(numberTile);
     colourHeads();
-    if (window.config) renameHeading(); // a tile was switched
   }
   if (KIND === "model_view") {
     for (const cell of all(CELLS)) {
@@ -486,7 +485,8 @@ new MutationObserver(equip).observe(vis, { childList: true, subtree: true });
 document.addEventListener("dblclick", equip);
 document.addEventListener("click", () => {
   equip(); // a tile was switched
-  if (vis.scrollWidth > vis.clientWidth) document.querySelector("rect.detail")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  const head = document.querySelector("rect.detail")?.getBoundingClientRect(), { left, right } = vis.getBoundingClientRect();
+  if (head) vis.scrollLeft += Math.max(0, head.right - right) || Math.min(0, head.left - left);
 });
 
 // Another part of a pair has other tokens: what was open is closed.
@@ -542,7 +542,7 @@ function fit() {
 }
 
 new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
-for (const type of ["resize", "change", "click"]) window.addEventListener(type, fit);
+for (const type of ["resize", "change", "click", "dblclick"]) window.addEventListener(type, fit);
 
 // `explore` replaces its frame whenever a text is typed or another view is chosen. What the reader has chosen in a view
 // stays on the element around it, and the next view begins with it.

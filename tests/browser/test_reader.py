@@ -651,7 +651,48 @@ def test_squares_and_the_enlarged_head_need_no_scrolling(page, draw, tmp_path, w
     panel = page.locator("rect.detail").bounding_box()
     right, low = (max(cell[side] + cell[size] for cell in cells) for side, size in (("x", "width"), ("y", "height")))
     assert panel["x"] >= right or panel["y"] >= low  # beside or below all squares
-    assert page.locator("rect.detail").evaluate("(e) => e.getBoundingClientRect().bottom <= innerHeight + 1")
+    assert panel["y"] < 900 - 100
+
+
+def open_in_long_page(page, view, folder, height: int):
+    """Open a view in a frame between much other text, scrolled to its top, and return the frame."""
+    page.set_viewport_size({"width": 884, "height": height})
+    space = "<p style='height: 1500px'>"
+    file = folder / "page.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8>{space}{view._repr_html_()}{space}", "utf-8")
+    page.goto(file.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("#vis > svg").wait_for()
+    page.locator("iframe").evaluate("(e) => e.scrollIntoView()")
+    return frame
+
+
+@pytest.mark.parametrize(("height", "is_seen"), [(720, True), (150, False)])
+def test_a_click_on_a_square_scrolls_only_to_what_is_out_of_sight(page, draw, tmp_path, height, is_seen):
+    """The enlarged head is below the squares, in a notebook's column of 884 pixels."""
+    frame = open_in_long_page(page, draw["model"](), tmp_path, height)
+    before = page.evaluate("scrollY")
+    frame.locator(CELL).nth(5).click(position={"x": 10, "y": 10})
+    expect(frame.locator("text.detail")).to_have_text("Layer 0, Head 5")
+    if not is_seen:
+        page.wait_for_function("(before) => scrollY > before", arg=before)
+    page.wait_for_timeout(300)
+    assert (page.evaluate("scrollY") == before) == is_seen
+    assert frame.locator("rect.detail").bounding_box()["y"] < height
+
+
+@pytest.mark.parametrize("width", [884, 390])
+def test_an_opened_neuron_view_fits_a_notebook_and_can_be_scrolled_on_a_phone(page, draw, tmp_path, width):
+    page.set_viewport_size({"width": width, "height": 720})
+    [frame] = reader.open_in_frames(page, [draw["neuron"](layer=2, head=4)], tmp_path)
+    reader.open_query(frame, 8)
+    let_fit(frame)
+    vis = frame.locator("#vis")
+    assert frame.locator("#wide").is_visible() == (width == 390)
+    assert vis.evaluate("(e) => e.scrollWidth <= e.clientWidth") == (width == 884)
+    vis.evaluate("(e) => e.scrollBy(1000, 0)")
+    last = frame.locator("#expanded #rightText > g").last.bounding_box()
+    assert last["x"] + last["width"] <= width
 
 
 def test_the_model_view_of_lines_is_never_cut(page, draw, tmp_path):
@@ -783,6 +824,7 @@ def test_a_finger_opens_reads_and_closes_a_head(browser, draw, pair, tmp_path):
         finger, weights, square = Finger(page), pair.attention[0, 2], page.locator(CELL).nth(2)
         finger.tap(middle(square))
         expect(page.locator("text.detail")).to_have_text("Layer 0, Head 2")
+        page.locator(".detail image").scroll_into_view_if_needed()
         for row, column in ((3, 2), (8, 7), (11, 0)):
             cell = page.locator(".detail image").bounding_box()
             finger.tap((cell["x"] + (column + 0.5) * cell["width"] / 13, cell["y"] + (row + 0.5) * cell["height"] / 13))
