@@ -25,8 +25,9 @@ define install
 	then :; else echo "Installing with pip; this takes a few minutes."; $(BIN)/python $(INSTALL) -r $(1); fi
 endef
 UNPINNED = $(shell sed -E 's/(==.*|\#.*|^-.*)//' requirements.txt requirements-dev.txt)
-# Packages that a Colab runtime already has.
-COLAB_PREINSTALLED := torch==2.13.0 transformers sentence-transformers matplotlib pandas scikit-learn tqdm ipykernel ipywidgets papermill pytest hypothesis
+# Colab's list of packages, in tests/colab
+COLAB ?= 2026.07
+COLAB_PYTHON := $(BIN:$(VENV)%=$(VENV)-colab%)/python
 
 # Jupyter writes to the home folder. If that is read-only, use a folder in the virtual environment.
 ifneq ($(shell test -w "$$HOME" && echo yes),yes)
@@ -177,10 +178,12 @@ audit: $(DEV_INSTALLED)  ## check the pinned versions for known vulnerabilities
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/+.*//' > $(VENV)-audit/installed.txt
 	$(BIN:$(VENV)%=$(VENV)-audit%)/pip-audit --no-deps --disable-pip -r $(VENV)-audit/installed.txt
 
-colab:  ## run every notebook as on Colab, in a separate environment (PINS as below)
-	$(PYTHON) -m venv $(VENV)-colab
-	$(BIN:$(VENV)%=$(VENV)-colab%)/python -m pip install --disable-pip-version-check $(COLAB_PREINSTALLED) $(PINS)
-	COLAB=all $(BIN:$(VENV)%=$(VENV)-colab%)/python -m pytest -W default tests/slow/test_colab.py $(ARGS)
+colab:  ## install the series over Colab's packages, which must change none of them, and run 00 to 09 and 13 (COLAB=2026.07)
+	$(PYTHON) -m venv --clear $(VENV)-colab
+	$(COLAB_PYTHON) -m pip install --disable-pip-version-check $(UV)
+	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) --torch-backend cpu --no-deps -r tests/colab/$(COLAB).txt
+	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) -c tests/colab/$(COLAB).txt papermill pytest hypothesis
+	COLAB=$(COLAB) $(COLAB_PYTHON) -m pytest -W default tests/slow/test_colab.py $(ARGS)
 
 test-unpinned:  ## run `make test` with the newest package versions, asserts only (PINS="transformers==4.48.0" to pin some)
 	$(PYTHON) -m venv $(VENV)-unpinned

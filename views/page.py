@@ -1,7 +1,6 @@
 """Self-contained HTML pages for bertviz's views, for the output of a notebook or a file."""
 
 import html
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -16,6 +15,7 @@ from utils.support.colours import css
 from utils.support.files import write_file
 
 FOLDER = Path(__file__).parent
+BERTVIZ = "1.4.1"  # whose templates are in the folder bertviz
 PARTS_OF_A_PAIR = {
     "aa": "Sentence A -> Sentence A",
     "bb": "Sentence B -> Sentence B",
@@ -134,7 +134,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         page=own_text("page.js"),
         canvas=own_text("canvas.js"),
         reader=own_text("reader.js") + (own_text("matrices.js") if kind is MODEL_VIEW else ""),
-        version=importlib.metadata.version("bertviz"),
+        version=BERTVIZ,
         drawing=drawing_code(kind.template),
     )
 
@@ -171,15 +171,14 @@ def drawing_code(template: str) -> str:
 
     RuntimeError unless each replaced text occurs as often as changes.toml expects.
     """
-    _, start, code = package_text("bertviz", f"{template}.js").partition("requirejs([")
+    _, start, code = own_text(f"bertviz/{template}.js").partition("requirejs([")
     code = start + code
     for change in tomllib.loads(own_text("changes.toml"))[template]:
         found, expected = code.count(change["old"]), change.get("times", 1)
         if found != expected:
-            bertviz = f"bertviz {importlib.metadata.version('bertviz')}"
             raise RuntimeError(
-                f"views/changes.toml does not fit {bertviz}: {template}.js contains {change['old']!r} {found} times, "
-                f"not {expected}. Install the right version with pip install bertviz==1.4.1"
+                f"views/changes.toml does not fit views/bertviz: {template}.js contains {change['old']!r} {found} "
+                f"times, not {expected}. Get bertviz {BERTVIZ}'s own file again"
             )
         code = code.replace(change["old"], change["new"])
     return code
