@@ -12,14 +12,15 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 SLUG, REF = r"[\w.-]+/[\w.-]+", r"[\w.-]+"
+FOLDER = rf"https://github\.com/{SLUG}/(?:archive|releases/download/{REF})/"  # of the file that a set-up cell installs
 HOME = "pyproject.toml"
 COLAB = "https://colab.research.google.com/github/{slug}/blob/{ref}/{path}"
 # What precedes an address, how the address is written, and what follows it; each occurs once in its file. A notebook is
 # JSON, where a line break is \n and a quote is \".
-SET_UP = (r'environ\.get\(\\"SERIES\\", \\"', "https://github.com/{slug}/archive/{ref}.zip", r'(?=\\"\))')
+SET_UP = [(r'"address = \\"', "{folder}", r'(?=\\"\\n")'), (r'"file = \\"', "{file}", r'(?=\\"\\n")')]  # short lines
 NOTEBOOK = [
     (r"Read \d+ minutes, with exercises \d+", f" · [![Open in Colab](images/colab.svg)]({COLAB})", r'(?=\\n|")'),
-    SET_UP,
+    *SET_UP,
 ]
 COMPANION = [  # proofs and solutions
     (
@@ -27,7 +28,7 @@ COMPANION = [  # proofs and solutions
         f"[![Open in Colab](../images/colab.svg)]({COLAB}) · ",
         r"(?=\w)",
     ),
-    SET_UP,
+    *SET_UP,
 ]
 ADDRESS_PATTERNS = {
     HOME: [
@@ -67,6 +68,14 @@ class Address(NamedTuple):
     slug: str
     ref: str = "main"
 
+    def installed(self) -> tuple[str, str]:
+        """Return what a set-up cell installs, as folder and file: the wheel of this version's release, or a ZIP."""
+        version = re.search(r'^version = "(.*)"', (ROOT / HOME).read_text("utf-8"), re.M)[1]
+        if self.ref == f"v{version}":
+            wheel = f"anatomy_of_a_transformer_encoder-{version}-py3-none-any.whl"
+            return f"https://github.com/{self.slug}/releases/download/{self.ref}/", wheel
+        return f"https://github.com/{self.slug}/archive/", f"{self.ref}.zip"
+
 
 def patterns_by_file(root: Path) -> dict[str, list[tuple[str, str, str]]]:
     """Return the files that hold an address, each with its patterns."""
@@ -101,9 +110,11 @@ def remote_slug(url: str) -> str:
 def set_address(name: str, text: str, patterns: list[tuple[str, str, str]], address: Address | None) -> str:
     """Return the text of a file with its addresses replaced; ValueError unless each pattern occurs once."""
     for before, form, after in patterns:
-        written = form.format(path=name, **address._asdict()) if address else ""
-        any_address = re.escape(form.format(path="PATH", slug="SLUG", ref="REF"))
-        for placeholder, pattern in {"PATH": r"[\w./-]+", "SLUG": SLUG, "REF": REF}.items():
+        folder, file = address.installed() if address else ("", "")
+        written = form.format(path=name, folder=folder, file=file, **address._asdict()) if address else ""
+        any_address = re.escape(form.format(path="PATH", slug="SLUG", ref="REF", folder="FOLDER", file="FILE"))
+        kinds = {"PATH": r"[\w./-]+", "SLUG": SLUG, "REF": REF, "FOLDER": FOLDER, "FILE": REF}
+        for placeholder, pattern in kinds.items():
             any_address = any_address.replace(placeholder, pattern)
         text, count = re.subn(f"({before})(?:{any_address})?{after}", lambda match, new=written: match[1] + new, text)
         if count != 1:

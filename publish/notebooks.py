@@ -36,6 +36,7 @@ NO_GUESS = "prediction = None"  # how a cell begins that asks for a prediction
 ANSWER = "answer"  # metadata of a cell that reveals an answer: the answer, so that tests find spoilers
 KEPT_METADATA = ("tags", "slideshow", "nbgrader", ANSWER)  # metadata of a cell that is no matter of folding
 METADATA = {
+    "colab": {"runtime_attributes": {"runtime_version": "2026.07"}},  # one of those in tests/colab
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }

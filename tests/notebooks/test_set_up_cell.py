@@ -4,11 +4,13 @@ Here, pip only logs its arguments; tests/slow/test_colab.py installs and runs co
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from publish import badges
@@ -39,9 +41,22 @@ for _ in range(2):
 """
 
 
-def test_notebooks_share_a_set_up_cell_of_eleven_lines():
-    (cell,) = {set_up_cell(path) for path in NOTEBOOKS}
-    assert len([line for line in cell.splitlines() if line]) <= 11
+# Only notebooks that need the packages for ONNX install them.
+EXTRA = """\
+find_spec("onnxscript") or get_ipython().run_line_magic("pip", 'install -q "anatomy-of-a-transformer-encoder[onnx]"')
+"""
+ONNX = re.compile(r"utils\.support\.onnx|utils\.eight_bits|import onnx|from onnx")
+
+
+def test_notebooks_share_a_set_up_cell_of_thirteen_lines():
+    (cell,) = {set_up_cell(path).replace(EXTRA, "") for path in NOTEBOOKS}
+    assert len([line for line in cell.splitlines() if line]) <= 13
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_set_up_cell_installs_what_the_notebook_needs(path):
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert (EXTRA in cells[0]) == any(ONNX.search(source) for source in cells[1:])
 
 
 def run_twice(
@@ -94,7 +109,7 @@ def test_set_up_installs_the_address_in_the_environment(tmp_path):
     assert noted == ["install --quiet ./uploaded.zip"]
 
 
-REMEDY = ": Not installed: put the ZIP of the series beside this notebook, run this again"
+REMEDY = ": Not installed: put the series (wheel or ZIP) next to this notebook, run this again"
 
 
 def test_failed_download_prints_the_remedy(tmp_path):
@@ -119,15 +134,17 @@ def test_copy_without_address_installs_an_uploaded_zip(tmp_path):
     assert printed.count("True started") == 2
 
 
-def test_zip_next_to_the_notebook_is_the_last_resort(tmp_path):
+def test_file_next_to_the_notebook_is_the_last_resort(tmp_path):
     zips = {"encoder-main (1).zip": "", "old.zip": ""}
+    wheels = {"anatomy-0.2.0-py3-none-any.whl": "", "old.zip": "", "notes.txt": ""}
     for name, address, variables, wanted in (
+        ("wheel", None, {}, "anatomy-0.2.0-py3-none-any.whl"),
         ("none", None, {}, "encoder-main (1).zip"),
         ("address", Address("ada/encoder"), {}, "https://github.com/ada/encoder/archive/main.zip"),
         ("variable", Address("ada/encoder"), {"SERIES": "./mine.zip"}, "./mine.zip"),
     ):
         (tmp_path / name).mkdir()
-        printed, noted = run_twice(tmp_path / name, address, zips, **variables)
+        printed, noted = run_twice(tmp_path / name, address, wheels if name == "wheel" else zips, **variables)
         assert noted == [f"install --quiet {wanted}"]
         assert printed.count("True started") == 2
 

@@ -27,7 +27,7 @@ HELD = {
     "README.md": "git clone https://github.com/{} --branch {} ",
     NOTEBOOK: "https://colab.research.google.com/github/{}/blob/{}/" + NOTEBOOK,
     PROOFS: "https://colab.research.google.com/github/{}/blob/{}/" + PROOFS,
-    SOLUTIONS: "https://github.com/{}/archive/{}.zip",
+    SOLUTIONS: 'https://github.com/{}/archive/\\"\\n",\n    "file = \\"{}.zip',
 }
 
 
@@ -88,6 +88,25 @@ def test_copy_without_address_shows_none(copy):
 )
 def test_remote_slug_of_github_addresses(url, slug):
     assert badges.remote_slug(url) == slug
+
+
+def test_release_of_this_version_is_installed_from_its_wheel(copy):
+    """Set-up cells of a branch, or of another tag, install the ZIP of the repository."""
+    version = re.search(r'\nversion = "(.*)"', (ROOT / badges.HOME).read_text("utf-8"))[1]
+    for ref in (f"v{version}", "main", "term-2026", f"v{version}"):
+        address = Address("ada/encoder", ref)
+        badges.rewrite(address, copy)
+        wheel = f"releases/download/{ref}/anatomy_of_a_transformer_encoder-{version}-py3-none-any.whl"
+        installed = wheel if ref == f"v{version}" else f"archive/{ref}.zip"
+        for name in (NOTEBOOK, PROOFS, SOLUTIONS):
+            text = (copy / name).read_text("utf-8")
+            found = re.search(r'"address = \\"(.*)\\"\\n",\n    "file = \\"(.*)\\"\\n"', text)
+            assert "".join(found.groups()) == f"https://github.com/ada/encoder/{installed}"
+        assert badges.check("ada/encoder", copy) is None
+        for command in (["check", "--select=E501"], ["format", "--check"]):  # CI checks the style of a copy, too
+            subprocess.run([sys.executable, "-m", "ruff", *command, "--quiet", "."], cwd=copy, check=True)
+    badges.rewrite(None, copy)
+    assert badges.find_outdated(None, copy) == {}
 
 
 def test_remote_slug_refuses_other_hosts():

@@ -1,0 +1,43 @@
+"""The wheel that a release carries: small, and whole in a Python that has nothing of the series."""
+
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from publish.badges import Address
+from tests.repository import bare_python, build_wheel, project
+
+PACKAGES = ("utils", "utils.support", "views", "exercises", "exercises.grading")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    return build_wheel(tmp_path_factory.mktemp("wheel"), "--no-index", "--no-build-isolation")
+
+
+def test_wheel_has_the_name_of_its_address(wheel):
+    tag = f"v{project()['project']['version']}"
+    installed = Address("ada/encoder", tag).installed()
+    assert installed == (f"https://github.com/ada/encoder/releases/download/{tag}/", wheel.name)
+
+
+def test_wheel_is_small_and_holds_packages_and_licences_only(wheel):
+    assert wheel.stat().st_size < 4e6
+    names, about = zipfile.ZipFile(wheel).namelist(), f"{wheel.name.partition('-py3')[0]}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"utils", "views", "exercises", about}
+    assert {f"{about}/licenses/LICENSE", f"{about}/licenses/views/bertviz/LICENSE"} <= {*names}
+
+
+def test_wheel_brings_its_packages_and_the_command_line(wheel, tmp_path):
+    python = bare_python(tmp_path / "venv")
+    install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel]
+    subprocess.run(install, check=True)
+    imports = f"import {', '.join(PACKAGES)}; print(utils.__file__)"
+    done = subprocess.run([python, "-P", "-c", imports], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith(str(tmp_path / "venv"))
+    page = tmp_path / "page.html"
+    command = [python, "-P", "-m", "views", "I called Ian.", "--save", page]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert "</html>" in page.read_text("utf-8")
