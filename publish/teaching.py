@@ -1,7 +1,7 @@
 """Check that the plans of TEACHING.md and COURSE.md fit their time, and update their numbers from the notebooks.
 
-Updated from the notebooks' cells and tags are the cells and minutes of each row of a plan, the line of minutes under
-the heading of a unit, and the goals of COURSE.md. Everything else is written by hand.
+Updated from the notebooks' cells and tags are the cells and minutes of each row of a plan, and the line of minutes
+under the heading of a unit. Everything else is written by hand.
 """
 
 import re
@@ -21,7 +21,6 @@ SESSION = re.compile(r"^## The seminar: session \d+$", re.MULTILINE)
 VOTE = re.compile("^prediction = ", re.MULTILINE)
 TALK = re.compile(r"^- \*\*(Ask|Expect|Answer)\.\*\* (.*)$")
 IN_CLASS = re.compile(r"^\*\d+ min (.*) · \d+ the notebooks? · \d+ (exercises? .*?) in pairs · .*\*$")
-GOALS = "\n## Goals and the exercises that test them\n"
 IF_THERE_IS_TIME = "◇ "
 STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
@@ -301,27 +300,8 @@ def time_line(plan: Plan) -> str:
     return f"*{first} min {before} · {' · '.join(f'{minutes} {what}' for minutes, what in all_parts)}*"
 
 
-def goals(number: str) -> list[str]:
-    """Return the learning goals in a notebook's opening."""
-    (opening,) = (cell.source for cell in read(number).cells if "will be able to" in cell.source)
-    return [line[2:].rstrip(";.") for line in opening.splitlines() if line.startswith("- ")]
-
-
-def with_goals(text: str) -> str:
-    """Return a page with the goals of its last table updated from the notebooks, and the exercises kept."""
-    before, there, table = text.partition(GOALS)
-    lines, current = [], iter(())
-    for line in table.splitlines(keepends=True):
-        if line.startswith("| **["):
-            current = iter(goals(LINK.search(line)[1]))
-        elif is_row(line) and not line.startswith("| goal"):
-            line = f"| {next(current, 'a goal that the notebook no longer states')} | {parts(line)[-1]} |\n"
-        lines.append(line)
-    return before + there + "".join(lines)
-
-
 def update_plans(text: str) -> str:
-    """Return a page with the numbers of its plans and its goals updated from the notebooks."""
+    """Return a page with the numbers of its plans updated from the notebooks."""
     found, lines, plan, rows = iter(plans(text)), [], None, iter(())
     for line in text.splitlines():
         if line.startswith("#"):
@@ -336,7 +316,7 @@ def update_plans(text: str) -> str:
             between = [max(1, round(minutes))] if plan.is_unit else [cells, max(1, round(minutes))]
             line = f"| {' | '.join(map(str, [heading, *between, what]))} |"
         lines.append(line)
-    return with_goals("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:

@@ -200,7 +200,7 @@ def test_windows_commands_match_make_targets():
     assert found == {"test", "slides", "site", "student", "rehearse"}
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/TEACHING.md", "docs/COURSE.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/TEACHING.md", "docs/COURSE.md", "docs/GRADING.md"])
 def test_commands_have_a_form_for_windows(name):
     """This includes variables; for programs of the project, a form of `.venv/bin/python` is enough."""
     here = " ".join(here for here, _ in FOR_WINDOWS)

@@ -48,7 +48,7 @@ def test_copy_has_only_what_students_run(copy):
     assert {path.name for path in copy.iterdir()} == folders | files
     assert not [path for path in copy.rglob("*") if "solutions" in path.name]
     words = "\n".join(texts(copy).values())
-    assert not re.search(r"TEACHING|ROOMS|rubric|misconceptions|make (test|student|site|slides)", words)
+    assert not re.search(r"TEACHING|GRADING|ROOMS|rubric|misconceptions|make (test|student|site|slides)", words)
 
 
 def test_readme_fits_one_screen(copy):

@@ -55,8 +55,8 @@ def for_nbgrader(cells: list[dict]) -> list[dict]:
 
 @unix_only
 def test_nbgrader_grades_as_documented(tmp_path):
-    """Runs the commands of TEACHING.md, installation included."""
-    block = (ROOT / "docs/TEACHING.md").read_text("utf-8").partition("**With nbgrader")[2].partition("```sh\n")[2]
+    """Runs the commands of GRADING.md, installation included."""
+    block = (ROOT / "docs/GRADING.md").read_text("utf-8").partition("**With nbgrader")[2].partition("```sh\n")[2]
     commands = block.partition("```")[0].replace(".venv/bin/python", sys.executable)
     assert commands.count("nbgrader==") == 1
     install, _, run = commands.partition("nbgrader generate_assignment")
