@@ -126,7 +126,7 @@ def main_line(notebook) -> list:
 
 
 def reading_time(cells: list) -> float:
-    """Estimate the minutes that cells take to read, without exercises, tables and sources.
+    """Estimate the minutes that cells take to read, without exercises, recalled questions, tables and sources.
 
     One minute for 130 words or 12 lines of open code, 2 for an interactive view or figure, 0.7 for a still picture, 1.5
     for a prediction and 0.5 for a line to change.
@@ -140,7 +140,7 @@ def reading_time(cells: list) -> float:
             interactive, still = count_outputs(cell)
             read += 0 if is_folded(cell) else len(text) / 12
             read += 2 * interactive + 0.7 * still + 1.5 * reveals_answer(cell) + 0.5 * cell.source.count("# change me")
-        elif not cell.source.startswith(("### Exercise", "**Sources")):
+        elif not cell.source.startswith(("### Exercise", "**Sources", "Read ")):
             read += sum(len(line.split()) for line in text if not line.startswith("|")) / 130
             read += 0.7 * cell.source.count("![")
     return read
