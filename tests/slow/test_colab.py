@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import ROOT
-from tests.repository import ADDED, ADDED_BY_13, NAME, bare_python, build_wheel, pack_project, write_notebook
+from tests.repository import ADDED, ADDED_BY_13, NAME, bare_python, build_wheel, canonical, pack_project, write_notebook
 
 SERIES = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
 LIST = os.environ.get("COLAB")
@@ -49,7 +49,7 @@ def added(python: Path) -> set[str]:
     """Return the packages that pip has installed or exchanged; those of Colab lie elsewhere."""
     where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     found = Path(subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip())
-    return {path.name.rsplit("-", 1)[0].lower().replace("_", "-") for path in found.glob("*-*.dist-info")}
+    return {canonical(path.name.partition("-")[0]) for path in found.glob("*.dist-info")}
 
 
 def test_pip_changes_no_installed_package(python):
