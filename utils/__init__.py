@@ -13,14 +13,7 @@ BUILT = {
     },
     "05": {"encoder_layer": {"FeedForward": "Assemble: the layer"}},
     "08": {"statistics": {"wilson_interval": "Proof 8.5"}},
-    "13": {
-        "eight_bits": {
-            "to_eight_bits": "How close do the weights come back?",
-            "in_eight_bits": "Proof 13.6",
-            "quantize_onnx": "Proof 13.6",
-        },
-        "packing": {"TextBoundaries": "Proof 13.2", "encode_packed": "Proof 13.2"},
-    },
+    "13": {"packing": {"TextBoundaries": "Proof 13.1", "encode_packed": "Proof 13.1"}},
     "14": {
         "modernbert": {
             "rotary": "All pairs, turned",

@@ -1,6 +1,7 @@
 """Measure the numbers and generalisations in prose, drawings and help texts that no cell prints."""
 
 import functools
+import json
 import math
 import re
 
@@ -12,7 +13,7 @@ from torch.nn import functional as F
 from exercises.parts import DRAWING
 from tests.helpers import ROOT
 from utils.encoder import TransformerEncoder
-from utils.support.datasets import imdb_reviews
+from utils.support.datasets import DATA, imdb_reviews
 from utils.support.formatting import KINDS, opening_passages
 from utils.tokenization import WordPieceTokenizer
 
@@ -253,6 +254,22 @@ def test_15_punctuation_counts():
     )
     check_sentences(
         "15_token_labels", f"full stops are more frequent ({stops:,}, last marks included, against {commas:,} commas)"
+    )
+
+
+def test_13_table_is_the_record():
+    ways = json.loads((DATA / "fast_inference.json").read_text("utf-8"))["ways"]
+    for name, way in ways.items():
+        changed = way["changed queries"] + way["changed reviews"] if "changed reviews" in way else "–"
+        counts = f"{way['right']} | {changed} | {way['time']:.2g} | {way['megabytes']}"
+        check_sentences("13_fast_inference", f"| {name} | {counts} |")
+    one, rows = (ways[f"a file, 8 bits, a scale per {kind}"] for kind in ("matrix", "row"))
+    one, rows = (way["changed queries"] + way["changed reviews"] for way in (one, rows))
+    check_sentences(
+        "13_fast_inference",
+        f"In the batches of the record below it was {one} and {rows}.",
+        f"{ways['bfloat16']['time'] / ways['packed']['time']:.0f} times as slow as float32",
+        f"{ways['word vectors alone']['right']} of 49, in {ways['word vectors alone']['time']:.1%}".replace("%", " %"),
     )
 
 

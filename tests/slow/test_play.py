@@ -368,20 +368,20 @@ EDITS = {
     ],
     "13_fast_inference": [
         [
-            ("[512, 2304, 8192]", "[100_000]"),
-            ('values=[1, 3, 7, 9]', "values=[0, 0, 0, -5]"),
+            ("values=[1, 3, 7, 9]", "values=[0, 0, 0, -5]"),
             ('"Not my kind of film.",', '"word " * 900,'),
             ('my_query = "who makes the iPhone"', 'my_query = "qqqxz ☃ 漢字 🤔 " * 200'),
             ("[-0.30, 0.10, 0.20, 0.72]", "[0.5]"),
+            ("[3.14159265, 0.1, 1000.4, 123456789]", "[1e39, -0.0, 7]"),
             ("prediction = None", 'prediction = "half"'),
             ("def block_diagonal(lengths):\n    return ...", "def block_diagonal(lengths):\n    return lengths"),
             (UNPACK + "...", UNPACK + "packed"),
         ],
         [
-            ("[512, 2304, 8192]", "[0]"),
             ('my_query = "who makes the iPhone"', 'my_query = ""'),
             ("[-0.30, 0.10, 0.20, 0.72]", "[-0.30, 0.10, 0.20, 72]"),
-            ('my_texts = [', 'my_texts = [] and ['),
+            ("[3.14159265, 0.1, 1000.4, 123456789]", '"0,5"'),
+            ("my_texts = [", "my_texts = [] and ["),
         ],
     ],
     "14_since_bert": [
