@@ -260,10 +260,10 @@ MEMORY_NOTE = (
 
 PREPARED_NOTE = (
     "“Prepared” works allow slow preparation that is not timed: `torch.compile` for the exact shape, or an ONNX file "
-    "for onnxruntime, with the same exporter for ours and transformers'. “Stored in 8 bits” is `quantize_onnx`, "
-    "“multiplied in 8 bits” onnxruntime's `quantize_dynamic`; their results are rounded, so neither counts as our best "
-    "way. The ONNX backend of sentence-transformers is not among the peers: it needs optimum-onnx, whose release "
-    "0.1.0 cannot be imported with transformers 5.23."
+    "for onnxruntime, with the same exporter for ours and transformers'. “Multiplied in 8 bits” is onnxruntime's "
+    "`quantize_dynamic`; its results are rounded, so it doesn't count as our best way. The ONNX backend of "
+    "sentence-transformers is not among the peers: it needs optimum-onnx, whose release 0.1.0 cannot be imported with "
+    "transformers 5.23."
 )
 FAULTS_NOTE = (
     "Each in its own process, in turn. A page fault is a page of memory that the system newly allocates. “Large pages” "

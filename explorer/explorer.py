@@ -15,7 +15,6 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from explorer.npm import Package, fetch, read_member
-from utils.eight_bits import replace_matrices
 from utils.encoder import TransformerEncoder
 from utils.search import shares_of_cosine
 from utils.support.checkpoint import checkpoint_name
@@ -99,6 +98,7 @@ PAIRS = (
 SHOWN = {"layer": 0, "head": 2}  # initially: each token looks at the previous one
 TOUR = {"layer": 2, "head": 11}  # "flies" looks at "time", and a little at [CLS]
 LIMITS = {"tokens": 48, "characters": 2000}  # of a typed text
+LARGE = 10_000  # numbers in the smallest matrix that is stored in float16
 OUTPUTS = ("hidden_states", "attended", "queries", "keys", "values", "attentions", "lengths", "active", "embedded")
 IN_FLOAT16 = "embedded"  # output of the saved sentence that is stored as float16, like the table of words in the model
 SIZES = {
@@ -149,16 +149,25 @@ class EncoderParts(nn.Module):
         return tuple(torch.stack(tuple(tensors)) for tensors in lists)
 
 
-def in_float16(name: str, values: np.ndarray) -> tuple[list, list]:
-    """Return a float16 tensor of a matrix, and the node that casts it to float32 under the matrix's name."""
-    half = numpy_helper.from_array(values.astype(np.float16), f"{name}_16")
-    return [half], [helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT)]
+def store_in_float16(graph: onnx.GraphProto) -> None:
+    """Store the large float32 matrices of a graph in float16; nodes cast them to float32 under their names."""
+    casts = []
+    for tensor in list(graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.dtype == np.float32 and values.ndim == 2 and values.size >= LARGE:
+            half = numpy_helper.from_array(values.astype(np.float16), f"{tensor.name}_16")
+            graph.initializer.remove(tensor)
+            graph.initializer.append(half)
+            casts.append(helper.make_node("Cast", [half.name], [tensor.name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]  # restored before the nodes that use them
+    del graph.node[:]
+    graph.node.extend(nodes)
 
 
 def export(encoder: TransformerEncoder) -> bytes:
     """Export the encoder to ONNX for the page, with the outputs of `EncoderParts` and float16 matrices."""
     model = onnx.load_from_string(onnx_bytes(EncoderParts(encoder), encoder.config, OUTPUTS))
-    replace_matrices(model.graph, in_float16)
+    store_in_float16(model.graph)
     onnx.checker.check_model(model)
     return model.SerializeToString()
 

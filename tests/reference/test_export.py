@@ -1,18 +1,14 @@
-"""An ONNX file computes the same results as its model, or nearly so in 8 bits."""
+"""An ONNX file computes the same results as its model."""
 
 import copy
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from transformers import BertConfig
 
 from tests.helpers import SMALL, names, ragged_batch, shaken
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
-from utils.eight_bits import BLOCK, in_eight_bits, quantize_onnx, to_eight_bits
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
 from utils.support.notebook import largest_difference
@@ -136,7 +132,7 @@ def test_export_creates_missing_folder(small, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def masked_lm(tmp_path_factory):
-    """Return a small masked-LM with an embedding table large enough for 8 bits, and its exported file."""
+    """Return a small masked-LM and its exported file."""
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="requirements.txt brings what writes and runs ONNX")
     torch.manual_seed(0)
@@ -164,18 +160,6 @@ def test_exported_model_takes_ids_alone(masked_lm):
     with torch.no_grad():
         wanted = model(ids)
     assert largest_difference(OnnxModel(path)(ids)["logits"], wanted) <= 1e-4
-
-
-@pytest.mark.long
-def test_quantized_file_is_smaller_and_almost_as_accurate(masked_lm, tmp_path):
-    _, path = masked_lm
-    smaller = quantize_onnx(path, tmp_path / "smaller.onnx")
-    assert names(tmp_path) == ["smaller.onnx"]
-    assert smaller.stat().st_size < path.stat().st_size
-    batch = ragged_batch([9, 4])
-    exact, rounded = (OnnxModel(file)(**batch)["logits"].flatten() for file in (path, smaller))
-    assert largest_difference(rounded, exact) > 0
-    assert torch.cosine_similarity(rounded, exact, dim=0) > 0.9999
 
 
 BATCH = {"input_ids": torch.tensor([[5, 6, 7], [8, 9, 1]])}
@@ -272,8 +256,7 @@ def test_invalid_size_in_metadata_is_rejected(masked_lm, tmp_path, note):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
-def test_external_weights_are_rejected(masked_lm, tmp_path, monkeypatch, use):
+def test_external_weights_are_rejected(masked_lm, tmp_path, monkeypatch):
     import onnx
 
     monkeypatch.chdir(tmp_path)
@@ -281,7 +264,7 @@ def test_external_weights_are_rejected(masked_lm, tmp_path, monkeypatch, use):
     options = {"save_as_external_data": True, "location": "numbers.bin", "size_threshold": 0}
     onnx.save_model(model, "several.onnx", **options)
     with pytest.raises(ValueError, match=r"several\.onnx stores its weights in another file: write it again"):
-        use(tmp_path / "several.onnx")
+        OnnxModel(tmp_path / "several.onnx")
     assert names(tmp_path) == ["numbers.bin", "several.onnx"]
 
 
@@ -299,63 +282,13 @@ def test_file_without_metadata_is_rejected(masked_lm, tmp_path):
         OnnxModel(path)
 
 
-TABLE = "encoder.embeddings.word_embeddings.weight"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("change", ["times a million", "times 1e30", "plus 100,000", "times a millionth"])
-def test_quantization_keeps_matrix_outside_float16_range(masked_lm, tmp_path, change):
-    changes = {
-        "times a million": lambda weights: weights * 1e6,
-        "times 1e30": lambda weights: weights * 1e30,
-        "plus 100,000": lambda weights: weights + 1e5,
-        "times a millionth": lambda weights: weights * 1e-6,
-    }
-    model = copy.deepcopy(masked_lm[0])
-    with torch.no_grad():
-        table = model.get_parameter(TABLE)
-        table.copy_(changes[change](table))
-    path = export_onnx(model, tmp_path / "model.onnx")
-    smaller = quantize_onnx(path, tmp_path / "smaller.onnx")
-    batch = ragged_batch([9, 4])
-    exact, restored = (OnnxModel(file)(**batch)["logits"] for file in (path, smaller))
-    assert torch.equal(exact.isfinite(), restored.isfinite())
-    assert torch.allclose(exact, restored, equal_nan=True)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e8])
-def test_in_eight_bits_returns_none_for_unsuitable_value(value):
-    values = np.ones((2, BLOCK), np.float32)
-    assert in_eight_bits("table", values) is not None
-    values[1, 3] = value
-    assert in_eight_bits("table", values) is None
-
-
-@settings(max_examples=60)
-@given(numbers=st.lists(st.floats(-100, 100, width=32, allow_subnormal=False), min_size=2 * BLOCK, max_size=2 * BLOCK))
-def test_8_bit_error_exceeds_half_a_step_only_by_rounding(numbers):
-    values = np.float32(numbers).reshape(2, BLOCK)
-    codes, scale, lowest = to_eight_bits(values)
-    assert (codes.dtype, codes.shape, scale.shape, lowest.shape) == (np.uint8, values.shape, (2, 1), (2, 1))
-    restored = codes * scale.astype(np.float32) + lowest.astype(np.float32)
-    steps = np.ptp(values, axis=1, keepdims=True) / 255
-    float16 = np.abs(values).max() * 2.0**-10 + 1e-5  # as exact as scale and lowest are
-    assert (np.abs(restored - values) <= steps / 2 + float16).all()
-
-
-def test_equal_numbers_are_exact_in_8_bits():
-    codes, scale, lowest = to_eight_bits(np.full((1, BLOCK), 0.5, np.float32))
-    assert (codes * scale + lowest == 0.5).all()
-
-
-@pytest.mark.parametrize("use", [OnnxModel, lambda path: quantize_onnx(path, path.with_suffix(".smaller"))])
-def test_missing_or_invalid_onnx_file_is_rejected(use, tmp_path):
+def test_missing_or_invalid_onnx_file_is_rejected(tmp_path):
     for package in ("onnx", "onnxruntime"):
         pytest.importorskip(package, reason="requirements.txt brings what runs ONNX")
     path = tmp_path / "notes.onnx"
     with pytest.raises(FileNotFoundError, match=r"notes\.onnx"):
-        use(path)
+        OnnxModel(path)
     path.write_text("These are notes.")
     with pytest.raises(ValueError, match=r"notes\.onnx cannot be read \(.+\): download or save it again$"):
-        use(path)
+        OnnxModel(path)
     assert names(tmp_path) == ["notes.onnx"]

@@ -19,7 +19,7 @@ ORDER = (
     *(f"support.{name}" for name in SUPPORT),
     *("statistics", "weights", "tokenization", "embeddings", "attention", "encoder_layer", "encoder"),
     *("classifier", "training", "packing", "search", "masked_lm", "pretraining", "generation", "decoder"),
-    *("eight_bits", "modernbert", "lora", "token_labels"),
+    *("modernbert", "lora", "token_labels"),
 )
 
 
