@@ -45,7 +45,7 @@ for _ in range(2):
 EXTRA = """\
 find_spec("onnxscript") or get_ipython().run_line_magic("pip", 'install -q "anatomy-of-a-transformer-encoder[onnx]"')
 """
-ONNX = re.compile(r"utils\.support\.onnx|utils\.eight_bits|import onnx|from onnx")
+ONNX = re.compile(r"utils\.support\.onnx|import onnx|from onnx")
 
 
 def test_notebooks_share_a_set_up_cell_of_thirteen_lines():
