@@ -1,5 +1,6 @@
 """LoRA: fine-tune a frozen matrix through two thin ones (Hu et al. 2022). Built in notebook 15."""
 
+from collections.abc import Collection
 from copy import deepcopy
 
 import torch
@@ -31,16 +32,20 @@ class LoRA(nn.Module):
         return linear
 
 
-def add_lora(model: nn.Module, rank: int = 8, alpha: float = 16.0) -> None:
-    """Freeze a model's encoder, and wrap each attention's query and value in a `LoRA`; the head stays trainable."""
+def add_lora(model: nn.Module, rank: int = 8, alpha: float = 16.0, only: Collection[str] | None = None) -> None:
+    """Freeze a model's encoder, and wrap each linear layer of its layers in a `LoRA`; the head stays trainable.
+
+    `only` limits this to the layers of these names, such as ("attention.query", "attention.value").
+    """
     model.encoder.requires_grad_(False)
     for layer in model.encoder.layers:
-        for name in ("query", "value"):
-            setattr(layer.attention, name, LoRA(getattr(layer.attention, name), rank, alpha))
+        for name, module in [*layer.named_modules()]:
+            if isinstance(module, nn.Linear) and (only is None or name in only):
+                layer.set_submodule(name, LoRA(module, rank, alpha))
 
 
 def merge_lora(model: nn.Module) -> None:
     """Replace every `LoRA` by its merged linear layer, so that the model can be saved as usual."""
-    for layer in model.encoder.layers:
-        for name in ("query", "value"):
-            setattr(layer.attention, name, getattr(layer.attention, name).merged())
+    for name, module in [*model.named_modules()]:
+        if isinstance(module, LoRA):
+            model.set_submodule(name, module.merged())

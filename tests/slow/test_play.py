@@ -410,6 +410,22 @@ EDITS = {
             ("def window_with_cls(S, reach):\n    return ...", "def window_with_cls(S, reach):\n    return None"),
         ],
     ],
+    "15_token_labels": [
+        [
+            ('"We met Mr. Kurosawa in Paris, of all places. Wasn\'t that a surprise?"', '"... !!! 🙂"'),
+            ('mine = "i saw robert de niro in new york last week he did not say a word to me"', 'mine = "!!!"'),
+            ("prediction = None", 'prediction = "most of them"'),
+        ],
+        [
+            ('"We met Mr. Kurosawa in Paris, of all places. Wasn\'t that a surprise?"', "None"),
+            ('mine = "i saw robert de niro in new york last week he did not say a word to me"', 'mine = "漢字 " * 900'),
+            ("prediction = None  # a share", "prediction = 0.75  # a share"),
+        ],
+        [
+            ('"We met Mr. Kurosawa in Paris, of all places. Wasn\'t that a surprise?"', '"café " * 900'),
+            ('mine = "i saw robert de niro in new york last week he did not say a word to me"', "mine = [1, 2]"),
+        ],
+    ],
 }  # fmt: skip
 ROUNDS = [(name, number) for name, rounds in EDITS.items() for number in range(len(rounds))]
 
