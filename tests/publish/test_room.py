@@ -1,0 +1,66 @@
+"""`make room`: what it prints, and what it refuses. tests/slow/test_room.py opens a room."""
+
+from pathlib import Path
+
+import pytest
+from tqdm import tqdm
+
+from publish import room
+from publish.room import Seat
+
+
+class NoHub:
+    """A hub whose servers do not start."""
+
+    def start_server(self, name: str) -> None:
+        raise TimeoutError(f"the server of {name} did not start")
+
+
+def test_a_student_without_a_server_is_an_error_and_not_a_seat():
+    seat = Seat("student1")
+    room.attend(NoHub(), seat, {0: "1"}, tqdm(disable=True))
+    assert seat.errors == ["TimeoutError: the server of student1 did not start"]
+    assert seat.server is seat.first_view is seat.all_cells is None
+
+
+def test_table_has_the_least_the_median_and_the_most():
+    seats = [Seat(str(s), server=s, first_view=2 * s, memory=s * 1e8) for s in (1.0, 2.0, 9.0)]
+    rows = [line.split() for line in room.table(seats).splitlines()]
+    assert rows[0] == ["least", "median", "most", "seats"]
+    assert [row[-4:] for row in rows[1:]] == [
+        ["1", "2", "9", "3"],
+        ["2", "4", "18", "3"],
+        ["-", "-", "-", "0"],  # nobody ran all cells
+        ["100", "200", "900", "3"],
+    ]
+
+
+@pytest.mark.parametrize(("available", "seat", "expected"), [(24e9, 0.5e9, 46), (24e9, 2e9, 11), (0.5e9, 0.5e9, 0)])
+def test_a_gigabyte_stays_free(available, seat, expected):
+    assert room.seats_that_fit(available, seat) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["0"], "N must be a whole number from 1 to 200, not '0': for example N=8"),
+        (["eight"], "not 'eight'"),
+        (["-3"], "not '-3'"),
+        (["2", "99"], "0 notebooks begin with '99': give one, for example NB=00"),
+        (["2", "1"], "6 notebooks begin with '1'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        room.main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_ports_are_different():
+    assert len(set(room.free_ports(3))) == 3
+
+
+def test_the_hub_is_reached_from_this_machine_only():
+    settings = Path(room.CONFIGURATION).read_text("utf-8")
+    assert settings.count("http://127.0.0.1:") == 2
+    assert "0.0.0.0" not in settings
