@@ -1,6 +1,6 @@
 """Grade the hand-ins of a class: `cells` finds the answers, `child` judges them, `process` limits it, `report` writes.
 
-It reports equal code and does not detect deliberate cheating. Hand-ins run with your permissions: see docs/TEACHING.md
+It reports equal code and does not detect deliberate cheating. Hand-ins run with your permissions: see docs/GRADING.md
 for containers.
 """
 
