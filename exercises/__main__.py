@@ -14,7 +14,7 @@ from exercises.grading.report import report, write_csv, write_letters
 
 NOT_DONE = """
 "Same as" reports equal code, which can be honest; nothing detects deliberate cheating. Hand-ins run with your
-permissions: for people you do not trust, use a container or nbgrader (docs/TEACHING.md)."""
+permissions: for people you do not trust, use a container or nbgrader (docs/GRADING.md)."""
 
 
 def positive(text: str) -> float:
