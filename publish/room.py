@@ -48,7 +48,7 @@ class Seat:
 
 
 class Hub:
-    """A running JupyterHub, which is told what to do with its token."""
+    """A running JupyterHub, called with a token."""
 
     def __init__(self, port: int, token: str) -> None:
         self.port, self.token = port, token
