@@ -186,7 +186,7 @@ colab:  ## install the series over Colab's packages, which must change none of t
 	$(COLAB_PYTHON) -m uv pip install --python $(COLAB_PYTHON) -c tests/colab/$(COLAB).txt papermill pytest hypothesis
 	COLAB=$(COLAB) $(COLAB_PYTHON) -m pytest -W default tests/slow/test_colab.py $(ARGS)
 
-# JupyterHub gets an environment of its own, which sees the packages of the series; npm fetches its proxy.
+# JupyterHub gets its own environment, which sees the packages of the series; npm fetches its proxy.
 ROOM := $(BIN:$(VENV)%=$(VENV)-room%)/python
 PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
 room: $(DEV_INSTALLED)  ## let N=8 students run a notebook on a JupyterHub here, and print seconds, errors and memory (NB=00; needs npm)

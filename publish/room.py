@@ -1,4 +1,4 @@
-"""`make room`: let students run a notebook on a JupyterHub of this machine, all at once, and print how it went.
+"""`make room`: let students run a notebook on a JupyterHub of this machine at the same time, and print how it went.
 
 Each student has a server, a kernel and a home folder of their own, as in a computer room. JupyterHub and its proxy
 listen on this machine only, and are stopped at the end.
