@@ -152,8 +152,10 @@ def require_agreement(contestants: dict[str, Callable[[], Tensor]], attention_ma
     """Raise AssertionError unless all contestants agree at real tokens."""
     real = attention_mask.bool()
     ours = contestants[OURS]()[real]
-    tolerance = 1e-4 if ours.dtype == torch.float32 else 0.2
     for name, run in contestants.items():
+        tolerance = 1e-4 if ours.dtype == torch.float32 else 0.2
+        if name == TORCH and ours.is_cuda:  # its fast path approximates GELU by tanh there
+            tolerance = max(tolerance, 1e-2)
         difference = (run()[real] - ours).abs().max()
         assert difference < tolerance, f"{name} differs by {difference:.1e}"
 
