@@ -3,15 +3,12 @@
 import json
 import os
 import secrets
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from publish.server import free_ports, run_server
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,14 +24,12 @@ def environment(folder: Path) -> dict[str, str]:
 def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     """Serve `folder` in JupyterLab, and yield a function from a notebook's name to its address.
 
-    The server and its kernels are stopped at the end. TimeoutError with the exit status if it does not answer.
+    The server and its kernels are stopped at the end. TimeoutError with the end of its log if it does not answer.
     """
     settings = folder / "jupyter_config_dir" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     token = secrets.token_hex(16)
     options = {
         "ServerApp.ip": "127.0.0.1",
@@ -46,30 +41,9 @@ def serve_jupyterlab(folder: Path) -> Iterator[Callable[[str], str]]:
     }
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     command += [f"--{name}={value}" for name, value in options.items()]
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(command, env=environment(folder), stdout=log, stderr=log, cwd=folder)
-        try:
-            wait_for(f"http://127.0.0.1:{port}/api/status?token={token}", server, seconds=45)
-            yield (lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}")
-        finally:
-            server.terminate()
-            try:
-                server.wait(15)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
-
-
-def wait_for(address: str, server: subprocess.Popen, seconds: float) -> None:
-    """Wait until a server answers; TimeoutError if it exits first or takes longer."""
-    deadline = time.monotonic() + seconds
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(address, timeout=5):
-                return
-        except (urllib.error.URLError, TimeoutError):
-            time.sleep(0.2)
-    raise TimeoutError(f"JupyterLab did not answer within {seconds} seconds, exit status {server.poll()}")
+    status = f"http://127.0.0.1:{port}/api/status?token={token}"
+    with run_server(command, status, folder, environment(folder), seconds=45):
+        yield (lambda name: f"http://127.0.0.1:{port}/lab/workspaces/{name}/tree/{name}.ipynb?token={token}")
 
 
 def run_all(page, address: str, last: int):

@@ -9,13 +9,10 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
@@ -28,6 +25,8 @@ import nbformat
 import psutil
 import websocket
 from tqdm import tqdm
+
+from publish.server import free_ports, run_server
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = Path(__file__).with_name("room_hub.py")
@@ -53,11 +52,15 @@ class Hub:
     def __init__(self, port: int, token: str) -> None:
         self.port, self.token = port, token
 
+    def address(self, path: str) -> str:
+        """Return the address of a path."""
+        return f"http://127.0.0.1:{self.port}{path}"
+
     def call(self, method: str, path: str, data: dict | None = None) -> dict:
         """Call JupyterHub or a student's server; OSError if it refuses."""
         headers = {"Authorization": f"token {self.token}", "Content-Type": "application/json"}
         body = json.dumps(data or {}).encode() if method == "POST" else None
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, headers, method=method)
+        request = urllib.request.Request(self.address(path), body, headers, method=method)
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.loads(answer.read() or "{}")
 
@@ -140,42 +143,10 @@ def serve_hub(folder: Path, seats: list[Seat], notebook: Path) -> Iterator[Hub]:
     ports = [str(port) for port in free_ports(3)]
     token = secrets.token_hex(16)
     environment = os.environ | {"ROOM_PORTS": " ".join(ports), "ROOM_TOKEN": token, "ROOM_FOLDER": str(folder)}
-    log = folder / "hub.log"
-    with log.open("w") as file:
-        command = [sys.executable, "-m", "jupyterhub", "--config", str(CONFIGURATION)]
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=file, stderr=file)
-        try:
-            hub = Hub(int(ports[0]), token)
-            deadline = time.monotonic() + 60
-            while True:
-                try:
-                    hub.call("GET", "/hub/api/")
-                    break
-                except OSError:
-                    if process.poll() is not None or time.monotonic() > deadline:
-                        lines = "\n".join(log.read_text("utf-8").splitlines()[-15:])
-                        raise TimeoutError(f"JupyterHub does not start. The end of its log:\n{lines}") from None
-                    time.sleep(0.3)
-            yield hub
-        finally:
-            children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
-            process.terminate()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            for child in children:
-                if child.is_running():
-                    child.kill()
-
-
-def free_ports(number: int) -> list[int]:
-    """Return ports of this machine that nobody listens to."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    command = [sys.executable, "-m", "jupyterhub", "--config", str(CONFIGURATION)]
+    hub = Hub(int(ports[0]), token)
+    with run_server(command, hub.address("/hub/api/"), folder, environment, seconds=60):
+        yield hub
 
 
 def seats_that_fit(available: float, seat: float) -> int:

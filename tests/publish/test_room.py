@@ -1,5 +1,7 @@
 """`make room`: what it prints, and what it refuses. tests/slow/test_room.py opens a room."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ from tqdm import tqdm
 
 from publish import room
 from publish.room import Seat
+from publish.server import free_ports, run_server
 
 
 class NoHub:
@@ -57,7 +60,17 @@ def test_bad_arguments_are_named(arguments, message, capsys):
 
 
 def test_ports_are_different():
-    assert len(set(room.free_ports(3))) == 3
+    assert len(set(free_ports(3))) == 3
+
+
+def test_a_server_that_ends_at_once_is_named_with_its_log(tmp_path):
+    command = [sys.executable, "-m", "no_such_hub"]
+    wanted = r"^no_such_hub does not start. The end of its log:\n.*No module named no_such_hub$"
+    with (
+        pytest.raises(TimeoutError, match=wanted),
+        run_server(command, "http://127.0.0.1:9/", tmp_path, os.environ, 60),
+    ):
+        pytest.fail("it has not started")
 
 
 def test_the_hub_is_reached_from_this_machine_only():
