@@ -22,6 +22,7 @@ import matplotlib
 import nbformat
 from docutils import nodes
 
+from exercises.parts import DRAWING
 from publish.browser import find_browser, open_browser
 from publish.notebooks import FOLDERS, NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
 from publish.screenshots import PNG, add_screenshots
@@ -34,13 +35,24 @@ FONT = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"  # 
 INSTALL_EPUBCHECK = "to check the EPUB, install epubcheck (apt install epubcheck, or brew install epubcheck)"
 FILE_OF_EPUB = re.compile(r'<item\b[^>]*?href="([^"]*\.xhtml)"')
 LOST_STYLE = re.compile(rb"<link[^>]*mystnb[^>]*/>")  # linked by Sphinx but not in the EPUB
+POINTER = re.compile(r"\b(?:hover|click|drag|press|point at|move the (?!factor)|step through|swap the)", re.IGNORECASE)
+BOLD = re.compile(r"(^\d\. )?\*\*(.+?)\*\*(,[^.?!\n]*[.?!])?", re.MULTILINE)
+WAY = re.compile(  # through the notebooks
+    r" \(open it when you have [^)]*\)"
+    r"|^(?:Read \d+ minutes.*|Run each cell with .*|Previous: .*|Next: \[[^\]]*\]\(\S*\))$"
+    r"| Run the first two cells, then any section\.",
+    re.MULTILINE,
+)
 TO_A_HEADING = re.compile(r"(\]\((?![a-z]+:)[^)#\s]*)#([^)\s]+)\)")
-START = """# {title}
+START = """# Contents
 
-This is the book of version {version}: the notebooks, with screenshots of the views and figures that are interactive
-in a running notebook. The exercises are solved and checked in the notebooks themselves.
+This is the book of version {version}: the notebooks, with pictures of the views and figures that you can change in a
+running notebook. Exercises are checked there, too.
 
 """
+COVER = """<div class="cover"><p class="title">Anatomy of a Transformer Encoder</p>
+<p>Build BERT in notebooks, and compare each part with the official implementation</p>
+{picture}<p>Version {version}</p></div>"""
 CONTENTS = """
 ```{{toctree}}
 :caption: {caption}
@@ -70,12 +82,13 @@ def write_sources(paths: list[Path], source: Path) -> None:
         notebook = prepare_for_print(read_for_display(path))
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                text = relink(cell.source, dirname(name), lambda link: link in names.values())
+                text = relink(for_paper(cell.source), dirname(name), lambda link: link in names.values())
                 cell.source = TO_A_HEADING.sub(lambda link: f"{link[1]}#{slug(unquote(link[2]))})", text)
         nbformat.write(notebook, source / name)
     stems = [name.removesuffix(".ipynb") for name in names.values()]
-    start = START.format(title="Anatomy of a Transformer Encoder", version=read_version())
-    for caption, chapters in group_by_folder(stems).items():
+    start = START.format(version=read_version())
+    for folder, chapters in group_by_folder(stems).items():
+        caption = folder if folder == "Notebooks" else f"Appendix: {folder.lower()}"
         start += CONTENTS.format(caption=caption, names="\n".join(chapters)) if chapters else ""
     (source / "index.md").write_text(start, "utf-8")
 
@@ -85,13 +98,24 @@ def read_version() -> str:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
+def for_paper(text: str) -> str:
+    """Return Markdown with its folds open, without the way through the notebooks and bold requests for a pointer."""
+
+    def without_request(bold: re.Match) -> str:
+        begins_an_item, text, rest = bold.groups()
+        is_sentence = rest or text.endswith((".", "?", "!"))
+        return "" if is_sentence and not begins_an_item and POINTER.search(text) else bold[0]
+
+    return BOLD.sub(without_request, WAY.sub("", text)).replace("<details>", '<details open="open">')
+
+
 def slug(heading: str) -> str:
     """Return the anchor of a heading in the book, without characters that EPUB forbids."""
     return re.sub(r"\W+", "-", heading).strip("-")
 
 
 def prepare_for_print(notebook):
-    """Keep only pictures and text of a notebook's outputs, and hide folded code.
+    """Keep only pictures and text of a notebook's outputs, and hide folded code and what the set-up prints.
 
     A view that was saved without a screenshot gets one.
     """
@@ -99,6 +123,8 @@ def prepare_for_print(notebook):
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.metadata["tags"] = [REMOVE_INPUT] if is_folded(cell) else []
+            if cell.source.startswith("# @title Set-up"):
+                cell.outputs = []
             for output in cell.outputs:
                 data = output.get("data", {})
                 for kind in [kind for kind in data if kind not in ("text/plain", PNG)]:
@@ -188,11 +214,11 @@ def merge_pages(pages: Path) -> str:
     files = {item.get("id"): item.get("href") for item in package.iter(f"{{{OPF}}}item")}
     order = [files[item.get("idref")] for item in package.iter(f"{{{OPF}}}itemref")]
     chapters = [name for name in order if name == "index.xhtml" or name.startswith("notebooks/")]
-    ET.register_namespace("", XHTML)
     bodies = []
     for name in chapters:
         body = ET.parse(pages / name).getroot().find(f".//{{{XHTML}}}body")
         for part in body.iter():
+            part.tag = part.tag.rpartition("}")[2]  # HTML knows no prefixes, and would leave out the formulas
             if anchor := part.get("id"):
                 part.set("id", anchor_of(name, anchor))
             link, picture = part.get("href", ""), part.get("src", "")
@@ -201,11 +227,12 @@ def merge_pages(pages: Path) -> str:
                 part.set("href", "#" + anchor_of(normpath(join(dirname(name), path)) if path else name, anchor))
             if picture:
                 part.set("src", normpath(join(dirname(name), picture)))
-        inside = "".join(ET.tostring(part, encoding="unicode") for part in body)
+        inside = "".join(ET.tostring(part, encoding="unicode", method="html") for part in body)
         bodies.append(f'<section id="{html.escape(anchor_of(name, ""))}">{inside}</section>')
     style = '<link rel="stylesheet" href="_static/pygments.css"><link rel="stylesheet" href="_static/book.css">'
     head = f'<head><meta charset="utf-8"><title>Anatomy of a Transformer Encoder</title>{style}</head>'
-    return f'<!doctype html><html lang="en">{head}<body>{"".join(bodies)}</body></html>'
+    cover = COVER.format(picture=DRAWING.read_text("utf-8"), version=read_version())
+    return f'<!doctype html><html lang="en">{head}<body>{cover}{"".join(bodies)}</body></html>'
 
 
 def anchor_of(name: str, anchor: str) -> str:

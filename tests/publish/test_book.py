@@ -19,6 +19,7 @@ from publish.notebooks import notebook_paths
 from tests.helpers import ROOT, skip_or_fail
 
 FONTS = [book.FONT, *(book.WEB / "book" / "static").glob("*.?tf")]
+CHAPTERS = ["03_self_attention", "proofs/03_proofs", "solutions/03_solutions"]
 TO_ANCHOR = re.compile(r"(?<!!)\[[^\]]*\]\((?![a-z]+:)[^)\s]*#[^)\s]+\)")
 
 
@@ -66,8 +67,51 @@ def test_links_in_the_printed_page_resolve(made):
     assert len(links) > 10
     assert set(links) <= set(anchors)
     assert len(anchors) == len(set(anchors))
+    formulas = sum(len(read(made[0], f"notebooks/{name}.xhtml").select("svg")) for name in CHAPTERS)
+    assert len(page.select("section svg")) == formulas > 30
+    assert page.select("details") == page.select("details[open]") != []
     for picture in page.select("img"):
         assert (made[0] / picture["src"]).is_file()
+
+
+@pytest.mark.long
+def test_chapters_begin_on_a_page_after_the_cover(made, tmp_path):
+    printed = book.print_pdf(made[0], tmp_path).read_bytes()
+    outline = re.findall(rb"/Title [(<]([^)>]*)[)>]\n/Dest \[(\d+) 0 R /XYZ [\d.]+ ([\d.]+)", printed)
+    number = "03 ·".encode("utf-16-be").hex().upper().encode()
+    chapters = [(page, float(up)) for title, page, up in outline if title == b"Contents" or number in title]
+    chapters.sort(key=lambda chapter: int(chapter[0]))
+    assert len({page for page, _ in chapters}) == len(chapters) == 4  # the contents and three chapters
+    assert min(up for _, up in chapters) > 765  # of 842 points, 51 of them margin
+    assert re.findall(rb"(\d+) 0 obj\n<</Type /Page\n", printed).index(chapters[0][0]) == 1  # after the cover
+
+
+def test_no_chapter_speaks_of_what_only_a_screen_has():
+    left = {}
+    for path in notebook_paths([]):
+        for cell in nbformat.read(path, as_version=4).cells:
+            text = book.for_paper(cell.source) if cell.cell_type == "markdown" else ""
+            assert not re.search("^(Read [0-9]+ min|Previous: )|Run the first two cells", text, re.MULTILINE)
+            left[path.name] = left.get(path.name, 0) + len(re.findall(r"\b[Hh]over|\b[Dd]rag\b", text))
+    assert sum(left.values()) <= 6, left  # in the findings, and in what an exercise asks
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ('It is "ian". **Hover over "his".** What then?', 'It is "ian".  What then?'),
+        ("Values. **Move the position**, and watch. The sum changes.", "Values.  The sum changes."),
+        ("**A head** clicks. **What it means.** Point at it.", "**A head** clicks. **What it means.** Point at it."),
+        ("2. **Click the +** to open it.", "2. **Click the +** to open it."),
+        (
+            "<details><summary>What (open it when you have two)</summary>",
+            '<details open="open"><summary>What</summary>',
+        ),
+        ("Read 9 minutes, with exercises 12", ""),
+    ],
+)
+def test_bold_requests_for_a_pointer_are_not_printed(text, printed):
+    assert book.for_paper(text) == printed
 
 
 @pytest.mark.long
