@@ -27,5 +27,5 @@ BUILT = {
             "local_attention": "Proof 14.4",
         }
     },
-    "15": {"lora": {"LoRA": "Ours, in fifteen lines"}},
+    "15": {"lora": {"LoRA": "Exercise 15.4: LoRA in fifteen lines"}},
 }
