@@ -43,6 +43,7 @@ WAY = re.compile(  # through the notebooks
     r"| Run the first two cells, then any section\.",
     re.MULTILINE,
 )
+TO_DO = re.compile(r"^(?:Exercise \S+: not attempted yet|You have predicted nothing yet).*\n", re.MULTILINE)
 TO_A_HEADING = re.compile(r"(\]\((?![a-z]+:)[^)#\s]*)#([^)\s]+)\)")
 START = """# Contents
 
@@ -115,7 +116,7 @@ def slug(heading: str) -> str:
 
 
 def prepare_for_print(notebook):
-    """Keep only pictures and text of a notebook's outputs, and hide folded code and what the set-up prints.
+    """Keep only pictures and text of a notebook's outputs, without the set-up's and what is to do; hide folded code.
 
     A view that was saved without a screenshot gets one.
     """
@@ -126,9 +127,11 @@ def prepare_for_print(notebook):
             if cell.source.startswith("# @title Set-up"):
                 cell.outputs = []
             for output in cell.outputs:
+                output.update({"text": TO_DO.sub("", output.text)} if "text" in output else {})
                 data = output.get("data", {})
                 for kind in [kind for kind in data if kind not in ("text/plain", PNG)]:
                     del data[kind]
+            cell.outputs = [output for output in cell.outputs if output.get("text", "there")]
     return notebook
 
 

@@ -69,6 +69,7 @@ def test_links_in_the_printed_page_resolve(made):
     assert len(anchors) == len(set(anchors))
     formulas = sum(len(read(made[0], f"notebooks/{name}.xhtml").select("svg")) for name in CHAPTERS)
     assert len(page.select("section svg")) == formulas > 30
+    assert "not attempted" not in page.text
     assert page.select("details") == page.select("details[open]") != []
     for picture in page.select("img"):
         assert (made[0] / picture["src"]).is_file()
