@@ -536,6 +536,31 @@ def test_draggable_figure_is_enlarged_on_its_own_slide(page, tmp_path):
     assert page.locator("iframe").bounding_box()["height"] <= 720
 
 
+# the size of the smallest letters of a figure in pixels of the slide, and how much of its page cannot be seen
+LETTERS = """(frame) => {
+  const inside = frame.contentDocument, zoom = new DOMMatrix(getComputedStyle(frame).transform).a;
+  const written = [...inside.querySelectorAll("main *")].filter((e) => e.getClientRects().length &&
+    [...e.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()));
+  const high = (e) => parseFloat(getComputedStyle(e).fontSize) * (e.ownerSVGElement ? e.getScreenCTM().a : 1) * zoom;
+  return [Math.min(...written.map(high)), inside.documentElement.scrollHeight - inside.documentElement.clientHeight];
+}"""
+
+
+@pytest.mark.parametrize("name", ["graph_walk", "rotary_turn"])
+def test_a_high_figure_has_large_letters_on_its_slide(page, tmp_path, name):
+    """It has no room to be enlarged, but room at its sides."""
+    data = {"text/html": figures.FIGURES[name].make(figures.NAMES)._repr_html_()}
+    output = nbformat.v4.new_output("display_data", data)
+    shown = on_slide(code("draw()", outputs=[output]), "subslide", "remove-input")
+    open_deck(page, a_deck(tmp_path, on_slide(text("# Title\n\nWhich is larger?"), "slide"), shown), tmp_path)
+    page.evaluate("Reveal.slide(0, 1)")
+    page.locator("iframe").content_frame.locator("#figure > *").first.wait_for()
+    page.wait_for_function(f"({LETTERS})(document.querySelector('iframe'))[0] >= 19.5")
+    _, hidden = page.evaluate(f"({LETTERS})(document.querySelector('iframe'))")
+    assert hidden <= 1
+    assert page.locator("iframe").bounding_box()["height"] <= 720
+
+
 def test_a_teacher_presents_a_notebook_and_its_view(page, executed, tmp_path):
     """After a click in a view and a choice from its drop-down, the arrow keys still turn slides."""
     open_deck(page, executed / "03_self_attention.ipynb", tmp_path)

@@ -51,9 +51,14 @@ const points = names.map((_, node) => [far(scores[node]) * Math.cos(angles[node]
 const gap = [0.2, 0.1, 0.05, 0.02, 0.01].find((step) => (most - least) / step >= 3) ?? 0.2; // between two rings
 const marked = Array.from({ length: 1 + Math.ceil(2 / gap) }, (_, i) => 1 - i * gap).filter((cosine) => least <= cosine && cosine < most);
 
+add(document.head, "style", {}, `
+  .on-slide { --title: 22px; --letters: 20px; --small: 20px; }
+  .on-slide main, .on-slide .row > div { max-width: none !important; }
+  .on-slide .target { max-width: 400px; margin: 0 auto; }
+`);
 const row = add(figure, "div", { class: "row" }), left = add(row, "div", { style: "flex: 1 1 420px; max-width: 520px" });
 const svg = add(left, "svg", {
-  viewBox: "-106 -106 212 212", role: "img", style: "width: 100%",
+  viewBox: "-106 -106 212 212", role: "img", class: "target", style: "width: 100%",
   "aria-label": `${N} texts around the query, the nearer the larger their cosine, and the way of the search among them`,
 });
 const ring = (radius, more) => add(svg, "circle", { r: radius, fill: "none", ...more });

@@ -28,6 +28,12 @@ add(document.head, "style", {}, `
   svg path:not(.dot), text { pointer-events: none; text-anchor: middle; }
   .adds { margin: 0; text-align: center; font-variant-numeric: tabular-nums; }
   @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } .plane { max-width: 250px !important; margin: 0 auto; } }
+  .on-slide { --title: 22px; --letters: 20px; --small: 20px; }
+  .on-slide main { max-width: none; }
+  .on-slide .plane { max-width: 380px !important; }
+  .on-slide .product { margin: 0 auto; }
+  .on-slide .product text { font-size: 19px; }
+  .on-slide .product text:last-of-type { transform: translateY(8px); }
 `);
 
 // Angles are written as the rounded angle of one position makes them, so that what is written adds up.
@@ -115,7 +121,7 @@ function label(all, heads) {
 
 // Their product at each distance, blue above zero and orange below.
 const side = add(row, "div"), chart = add(side, "svg", {
-  viewBox: "0 0 400 234", role: "img", style: "width: 100%; max-width: 430px", "aria-label": "product by distance",
+  viewBox: "0 0 400 234", role: "img", class: "product", style: "width: 100%; max-width: 430px", "aria-label": "product by distance",
 });
 const across = (distance) => 200 + (185 * distance) / (N - 1), up = (number) => (90 * number) / most ** 2 - 96;
 line(chart, "var(--line)", 1, "M8 96H392M200 6V186");
