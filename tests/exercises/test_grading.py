@@ -254,13 +254,17 @@ def test_ctrl_c_saves_what_is_graded(short, tmp_path):
     hand_in(tmp_path / "sleeps.ipynb", RIGHT | {"3.2": f"import time\ntime.sleep(999)\n{RIGHT['3.2']}"})
     files = [str(short), str(tmp_path / "right.ipynb"), str(tmp_path / "sleeps.ipynb")]
     command = [sys.executable, "-m", "exercises", "grade", *files, "--csv", str(table), "--processes", "1"]
-    run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    while "right,2,1,3,3" not in (table.read_text("utf-8-sig") if table.exists() else ""):
-        assert run.poll() is None
-        time.sleep(0.2)
-    time.sleep(1)  # Python can lose an interrupt that comes while objects are deleted, as after a hand-in
-    run.send_signal(signal.SIGINT)
-    printed, _ = run.communicate(timeout=60)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # ignored in what a script starts with “&”
+    with subprocess.Popen(command, cwd=ROOT, preexec_fn=hear, **options) as run:
+        try:
+            while "right,2,1,3,3" not in (table.read_text("utf-8-sig") if table.exists() else ""):
+                assert run.poll() is None
+                time.sleep(0.2)
+            run.send_signal(signal.SIGINT)
+            printed, _ = run.communicate(timeout=60)
+        finally:
+            run.kill()
     assert run.returncode == 1
     assert re.search(r"^ *sleeps +(2 +\? +2|\? +\? +0)$", printed, re.MULTILINE), printed
 
