@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 
@@ -77,7 +78,8 @@ def test_links_in_the_printed_page_resolve(made):
 
 @pytest.mark.long
 def test_chapters_begin_on_a_page_after_the_cover(made, tmp_path):
-    printed = book.print_pdf(made[0], tmp_path).read_bytes()
+    with ThreadPoolExecutor(1) as pool:  # another thread, because browser tests may keep Playwright open in this one
+        printed = pool.submit(book.print_pdf, made[0], tmp_path).result().read_bytes()
     outline = re.findall(rb"/Title [(<]([^)>]*)[)>]\n/Dest \[(\d+) 0 R /XYZ [\d.]+ ([\d.]+)", printed)
     number = "03 ·".encode("utf-16-be").hex().upper().encode()
     chapters = [(page, float(up)) for title, page, up in outline if title == b"Contents" or number in title]
