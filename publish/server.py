@@ -1,4 +1,4 @@
-"""Serve a folder on localhost, or run another server there until it is no longer needed."""
+"""Serve a folder on localhost, or run another server there, for as long as a context is open."""
 
 import functools
 import http.server
@@ -32,7 +32,7 @@ def serve(folder: Path) -> Iterator[str]:
 
 
 def free_ports(number: int) -> list[int]:
-    """Return ports of this machine that nobody listens to."""
+    """Return free ports of this machine."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:

@@ -74,7 +74,7 @@ OTHER_SIZES = {
 @pytest.mark.parametrize("path", project_files(*STYLED), ids=str)
 def test_code_and_styles_use_no_literal_letters_or_grounds(path):
     text = (ROOT / path).read_text("utf-8").partition("@media print")[0]  # paper has sizes of its own
-    text = re.sub(r"^ *\.on-slide .*", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^\.on-slide .*", "", text, flags=re.MULTILINE)
     found = LITERAL.findall(text)
     assert [one for one in found if not (str(path) in OTHER_SIZES and one.startswith("font-size"))] == []
 

@@ -32,7 +32,7 @@ add(document.head, "style", {}, `
   .on-slide main { max-width: none; }
   .on-slide .plane { max-width: 380px !important; }
   .on-slide .product { margin: 0 auto; }
-  .on-slide .product text { font-size: 19px; }
+  .on-slide .product text { font-size: calc(var(--small) - 1px); }
   .on-slide .product text:last-of-type { transform: translateY(8px); }
 `);
 
