@@ -241,10 +241,10 @@ function enlarge(layer, head, scrolls = true) {
   if (!closes && scrolls) outOfSight.observe(document.querySelector("rect.detail"));
 }
 
-// The page stays where the reader has scrolled it, unless nothing of the enlarged head would be seen.
-const outOfSight = new IntersectionObserver(([{ target, isIntersecting }]) => {
+// The page stays where the reader has scrolled it, unless less than a quarter of the enlarged head would be seen.
+const outOfSight = new IntersectionObserver(([{ target, intersectionRatio }]) => {
   outOfSight.disconnect();
-  if (!isIntersecting) target.scrollIntoView({ block: "nearest" });
+  if (intersectionRatio < 0.25) target.scrollIntoView({ block: "nearest" });
 });
 
 function drawDetail(svg, room, right, low) {
