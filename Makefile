@@ -150,7 +150,7 @@ lint: style  ## check style, that the notebooks contain the definitions of utils
 bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, views or explorer)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
-site: $(DEV_INSTALLED)  ## run the notebooks and build the site in site/ (opens without a server; your own sentence in explorer.html, and microbert.html, need one, and npm)
+site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with views and answers (opens without a server; your own sentence in explorer.html, and microbert.html, need one, and npm)
 	$(BIN)/python -m tests.exercises.misconceptions
 	$(BIN)/python -m publish.website
 

@@ -33,7 +33,7 @@ from publish.notebooks import (
     run,
     save,
 )
-from publish.screenshots import FRAME, PNG, add_screenshots
+from publish.screenshots import FRAME, PAGE, PNG, add_screenshots
 from utils.support.colours import fill_in
 
 BUILD, SITE = ROOT / "build", ROOT / "site"
@@ -67,7 +67,8 @@ LINK = re.compile(r"(!?)(\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\])\((?![a-z]+:|#)([
 def execute(paths: list[Path], folder: Path = BUILD / "executed", first: Path | None = None) -> list[Path]:
     """Execute copies of the notebooks in a folder, unless they are up to date; return their paths.
 
-    Each kernel runs the Python file `first` before the notebook.
+    Each kernel runs the Python file `first` before the notebook. Without one, a notebook that is saved with all that
+    its page shows is copied as it is: tests compare its outputs with a run.
     """
     shutil.copytree(NOTEBOOKS / "images", folder / "images", dirs_exist_ok=True)
     copies = [folder / path.relative_to(NOTEBOOKS) for path in paths]
@@ -86,10 +87,21 @@ def is_up_to_date(path: Path, copy: Path, first: Path | None) -> bool:
     return copy.exists() and copy.stat().st_mtime > max(source.stat().st_mtime for source in made_from)
 
 
+def is_saved_whole(notebook) -> bool:
+    """Return whether a notebook was run and saved with all its outputs: without views, widgets and answers."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    views = (PAGE in output.get("metadata", {}).get(PNG, {}) for cell in cells for output in cell.outputs)
+    is_run = all(cell.execution_count for cell in cells)
+    return is_run and not any(views) and not any(reveals_answer(cell) or "explore(" in cell.source for cell in cells)
+
+
 def execute_one(path: Path, copy: Path, first: Path | None = None) -> None:
     """Write an executed copy of a notebook with its views; `first` runs before it in a separate namespace."""
     notebook, before = nbformat.read(path, as_version=4), nbformat.read(path, as_version=4)
     copy.parent.mkdir(parents=True, exist_ok=True)
+    if not first and is_saved_whole(notebook):
+        save(notebook, copy)
+        return
     if first:
         in_own_namespace = f"exec({first.read_text('utf-8')!r}, {{'__name__': {first.stem!r}}})"
         notebook.cells.insert(0, nbformat.v4.new_code_cell(in_own_namespace))

@@ -1,5 +1,7 @@
 """The sources of the site and the slides, without a browser."""
 
+from unittest.mock import patch
+
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
@@ -82,6 +84,26 @@ def test_execute_one_leaves_the_notebook_unchanged(tmp_path):
     website.execute_one(path, copy)
     assert nbformat.read(copy, as_version=4).cells[0].outputs[0].data["text/html"] == "<b>kept</b>"
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("source", "output", "is_run_again"), [
+    ("print(1)", {}, False),
+    ("view()", {"image/png": {"page": "0123456789abcdef"}}, True),
+    ('reveal("1", prediction)', {}, True),
+    ("explore(model)", {}, True),
+    ("print(never_run)", None, True),
+])  # fmt: skip
+def test_only_what_saving_leaves_out_is_run_again(tmp_path, source, output, is_run_again):
+    path, copy = tmp_path / "a.ipynb", tmp_path / "build" / "a.ipynb"
+    count = None if output is None else 1
+    saved = nbformat.v4.new_output("display_data", {"image/png": "", "text/plain": "saved"}, metadata=output or {})
+    cell = code(source, outputs=[saved], execution_count=count)
+    cell.metadata.tags = ["nbval-ignore-output"] * ("reveal(" in source)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), path)
+    with patch.object(website, "run") as run, patch.object(website, "add_screenshots"):
+        website.execute_one(path, copy)
+    assert run.called == is_run_again
+    assert copy.read_bytes() == path.read_bytes()
 
 
 def test_figures_for_slides_are_smaller(tmp_path):
