@@ -546,7 +546,7 @@ LETTERS = """(frame) => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["graph_walk", "rotary_turn"])
+@pytest.mark.parametrize("name", ["graph_walk", "rotary_turn", "sharpness"])
 def test_a_high_figure_has_large_letters_on_its_slide(page, tmp_path, name):
     """It has no room to be enlarged, but room at its sides."""
     data = {"text/html": figures.FIGURES[name].make(figures.NAMES)._repr_html_()}

@@ -51,9 +51,9 @@ const points = names.map((_, node) => [far(scores[node]) * Math.cos(angles[node]
 const gap = [0.2, 0.1, 0.05, 0.02, 0.01].find((step) => (most - least) / step >= 3) ?? 0.2; // between two rings
 const marked = Array.from({ length: 1 + Math.ceil(2 / gap) }, (_, i) => 1 - i * gap).filter((cosine) => least <= cosine && cosine < most);
 
+document.documentElement.classList.add("high");
 add(document.head, "style", {}, `
-  .on-slide { --title: 22px; --letters: 20px; --small: 20px; }
-  .on-slide main, .on-slide .row > div { max-width: none !important; }
+  .on-slide .row > div { max-width: none !important; }
   .on-slide .target { max-width: 400px; margin: 0 auto; }
 `);
 const row = add(figure, "div", { class: "row" }), left = add(row, "div", { style: "flex: 1 1 420px; max-width: 520px" });

@@ -14,6 +14,7 @@ const longest = Math.max(...both.map(({ vector }) => Math.hypot(...vector))) || 
 const most = 1.1 * longest, unit = 0.3 * longest, edge = 4.7 * unit, size = 0.26 * unit;
 
 const pin = "width: 24px; height: 24px; border: 0; background: currentColor; border-radius: var(--pin); transform: rotate(45deg)";
+document.documentElement.classList.add("high");
 add(document.head, "style", {}, `
   .strip { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px; align-items: center; }
   .strip label { display: contents; }
@@ -28,8 +29,6 @@ add(document.head, "style", {}, `
   svg path:not(.dot), text { pointer-events: none; text-anchor: middle; }
   .adds { margin: 0; text-align: center; font-variant-numeric: tabular-nums; }
   @media (max-width: 500px) { .cells b { writing-mode: vertical-rl; margin: 4px auto; max-height: 90px; } .plane { max-width: 250px !important; margin: 0 auto; } }
-  .on-slide { --title: 22px; --letters: 20px; --small: 20px; }
-  .on-slide main { max-width: none; }
   .on-slide .plane { max-width: 380px !important; }
   .on-slide .product { margin: 0 auto; }
   .on-slide .product text { font-size: calc(var(--small) - 1px); }

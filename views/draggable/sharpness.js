@@ -20,6 +20,7 @@ const presets = add(controls, "span", { style: "display: flex; gap: 8px" });
   button.addEventListener("click", () => { exponent.update(at); scaleBy(at); });
 });
 
+document.documentElement.classList.add("high");
 add(document.head, "style", {}, `
   .map { width: 100%; height: 132px; margin: 4px 0 8px; touch-action: pan-y; cursor: pointer; font-size: var(--small); }
   .map path { fill: none; stroke: var(--key); stroke-width: 1.5px; }
@@ -37,6 +38,7 @@ add(document.head, "style", {}, `
   .part span { position: absolute; top: 0; bottom: 0; left: 0; height: auto; min-width: 0; }
   .part .left { top: 5px; bottom: 5px; background: var(--average); }
   .gradient { min-width: 3em; color: var(--average); }
+  .on-slide .root { display: none; }
 `);
 // The weights and the gradient at every factor, with a mark at the one chosen: where one weight takes all, no gradient is left.
 const map = add(figure, "svg", { class: "map", role: "img", "aria-label": "each attention weight, and the gradient left, at every factor" });
@@ -69,7 +71,7 @@ function drawMap(at, given, weights, most) {
   set(winner, { x: across(1), y: up(states.at(-1).weights[best]) + 18 });
   set(green, { x: across(1), y: up(Math.max(...states.at(-1).gradients)) - 8 });
 }
-add(figure, "p", { style: "margin: 0 0 8px; font-size: var(--small)" },
+add(figure, "p", { class: "root", style: "margin: 0 0 8px; font-size: var(--small)" },
   `D is how many numbers a query and a key have, here ${size}. Its square root √D is ${format(Math.sqrt(size), 1)}.`);
 const columns = ["key of", "score q · k", "× factor", "attention weight p, and its gradient p (1 − p) in green"];
 const cells = table(figure, columns, names);
