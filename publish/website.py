@@ -276,7 +276,7 @@ def write_sources(
         notebook = read_for_display(path, above_boxes=link)
         shown = extract_views(notebook, path.stem, views)
         if path.name.startswith("00"):
-            opening = next(iter(shown), "")
+            opening = opening or next(iter(shown), "")  # of the notebook: its proofs and solutions follow
         folder = str(Path(place).parent)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":

@@ -118,6 +118,22 @@ def test_figures_for_slides_are_smaller(tmp_path):
     assert cell.outputs[0].text.splitlines() == ["[6.97, 3.0]", "[4.0, 2.0]", "[6.97, 3.2]"]
 
 
+def test_the_start_page_shows_the_view_of_the_overview(tmp_path):
+    """The proofs and solutions of 00 follow it, and have no view."""
+    frame = """<div><iframe title="A view" srcdoc=''></iframe><p></p></div>"""
+    view = nbformat.v4.new_output("display_data", {"text/html": frame})
+    copies = []
+    for name, outputs in (("00_overview", [view]), ("00_proofs", []), ("00_solutions", [])):
+        copies.append(tmp_path / f"{name}.ipynb")
+        nbformat.write(nbformat.v4.new_notebook(cells=[text("# 00"), code("draw()", outputs=outputs)]), copies[-1])
+    readme = tmp_path / "README.md"
+    readme.write_text("# Title\n\n![A reader swaps a word](film.gif)\n", "utf-8")
+    website.write_sources(copies, readme, tmp_path / "source", website.NOTEBOOKS / "images")
+    start = (tmp_path / "source" / "index.md").read_text("utf-8")
+    assert 'data-view="00_overview-1"' in start
+    assert "film.gif" not in start
+
+
 def on_slide(cell, kind, *tags):
     cell.metadata.update(slideshow={"slide_type": kind}, tags=list(tags))
     return cell
