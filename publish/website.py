@@ -284,10 +284,10 @@ def write_sources(
         for cell in notebook.cells:  # pages show the code that slides hide
             tags = [tag for tag in cell.metadata.get("tags", []) if tag != REMOVE_INPUT]
             cell.metadata["tags"] = tags + ["hide-input"] * is_folded(cell) + ["hide-output"] * reveals_answer(cell)
-            if is_folded(cell):
-                name = FOLDED_NAME.match(cell.source)[1]
+            if is_folded(cell) or reveals_answer(cell):
+                name = f"{FOLDED_NAME.match(cell.source)[1]}: " if is_folded(cell) else ""
                 what = "answer" if reveals_answer(cell) else "code"
-                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}: {do} the {what}" for do in ("show", "hide")}
+                cell.metadata["mystnb"] |= {f"code_prompt_{do}": f"{name}{do} the {what}" for do in ("show", "hide")}
         nbformat.write(notebook, source / place)
     start = start_page(readme, list(places.values()), explored, bool(misconceptions), opening, runs)
     (source / "index.md").write_text(start, "utf-8")
