@@ -115,8 +115,8 @@ def part_of(text: str, title: str) -> str:
 
 def test_two_sessions_and_fifteen_units():
     bounds = [(plan.start, plan.end) for plan in SLOTS]
-    assert bounds.count((69, 90)) == 2  # 08, or 09
-    bounds.remove((69, 90))
+    assert bounds.count((68, 90)) == 2  # 08, or 09
+    bounds.remove((68, 90))
     sessions = [[], []]
     for bound in bounds:
         sessions[1 if sessions[0] and sessions[0][-1][1] == 90 else 0].append(bound)
