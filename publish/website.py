@@ -275,8 +275,8 @@ def write_sources(
         link = EXPLORER_LINK.format("../" * place.count("/")) if explored else ""
         notebook = read_for_display(path, above_boxes=link)
         shown = extract_views(notebook, path.stem, views)
-        if path.name.startswith("00"):
-            opening = opening or next(iter(shown), "")  # of the notebook: its proofs and solutions follow
+        if place.startswith("notebooks/00"):  # not its proofs and solutions
+            opening = next(iter(shown), "")
         folder = str(Path(place).parent)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
