@@ -24,7 +24,7 @@ from docutils import nodes
 
 from exercises.parts import DRAWING
 from publish.browser import find_browser, open_browser
-from publish.notebooks import FOLDERS, NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, notebook_paths
+from publish.notebooks import FENCED, FOLDERS, NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, is_our_version, notebook_paths
 from publish.screenshots import PNG, add_screenshots
 from publish.website import BUILD, WEB, group_by_folder, mathjax, read_for_display, relink
 from utils.support.colours import FACE, LETTERS, LIGHT, MONOSPACE, SMALL
@@ -79,8 +79,15 @@ def write_sources(paths: list[Path], source: Path) -> None:
         (source / "notebooks" / folder).mkdir(parents=True, exist_ok=True)
     shutil.copytree(NOTEBOOKS / "images", source / "notebooks" / "images")
     names = {path: path.relative_to(ROOT).as_posix() for path in paths}
+    appendix = "# Our versions\n\nThe finished code of the exercises.\n"
     for path, name in names.items():
         notebook = prepare_for_print(read_for_display(path))
+        ours = [cell for cell in notebook.cells if is_our_version(cell)]
+        if ours:
+            appendix += f"\n## {notebook.cells[0].source.splitlines()[0].lstrip('# ')}\n"
+        for cell in ours:
+            appendix += "".join(f"\n```python\n{code}\n```\n" for code in FENCED.findall(cell.source))
+            cell.source = "*(Our version: in the appendix “Our versions”.)*"
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 text = relink(for_paper(cell.source), dirname(name), lambda link: link in names.values())
@@ -91,6 +98,9 @@ def write_sources(paths: list[Path], source: Path) -> None:
     for folder, chapters in group_by_folder(stems).items():
         caption = folder if folder == "Notebooks" else f"Appendix: {folder.lower()}"
         start += CONTENTS.format(caption=caption, names="\n".join(chapters)) if chapters else ""
+    if "```" in appendix:
+        (source / "our_versions.md").write_text(appendix, "utf-8")
+        start += CONTENTS.format(caption="Appendix: our versions", names="our_versions")
     (source / "index.md").write_text(start, "utf-8")
 
 

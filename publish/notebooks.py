@@ -9,6 +9,7 @@ import itertools
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -31,6 +32,10 @@ SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, expl
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
+OUR_VERSION = (
+    "<summary><b>Our version</b></summary>"  # begins the finished code of an exercise, closed on GitHub as well
+)
+FENCED = re.compile(r"(?<=^```python\n).+?(?=\n```$)", re.MULTILINE | re.DOTALL)
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
 NO_GUESS = "prediction = None"  # how a cell begins that asks for a prediction
 ANSWER = "answer"  # metadata of a cell that reveals an answer: the answer, so that tests find spoilers
@@ -111,6 +116,18 @@ def run(notebook, folder: Path, timeout: int = 3600) -> None:
 def is_folded(cell) -> bool:
     """Return whether only the title of a cell is shown, as for imports, which readers run and need not read."""
     return cell.cell_type == "code" and cell.source.startswith("# @title ")
+
+
+def is_our_version(cell) -> bool:
+    """Return whether a text cell shows the finished code of the exercise above it."""
+    return cell.cell_type == "markdown" and OUR_VERSION in cell.source
+
+
+def convert_finished_code(cell, convert: Callable[[str], str]) -> str:
+    """Return the source of a cell, converted where it has finished definitions: in code cells, and in "Our version"."""
+    if cell.cell_type == "code":
+        return cell.source if "exercise" in cell.metadata.get("tags", []) else convert(cell.source)
+    return FENCED.sub(lambda code: convert(code[0]), cell.source) if is_our_version(cell) else cell.source
 
 
 def reveals_answer(cell) -> bool:
@@ -267,11 +284,9 @@ def sync(path: Path, write: bool = True) -> bool:
     """Replace each definition in a notebook by the one in its utils modules; return whether any differed."""
     notebook, definitions_by_name, changed = nbformat.read(path, as_version=4), utils_definitions(path), False
     for cell in notebook.cells:
-        is_exercise = "exercise" in cell.metadata.get("tags", [])
-        if cell.cell_type == "code" and not is_exercise:
-            source = replace_definitions(cell.source, definitions_by_name)
-            changed |= source != cell.source
-            cell.source = source
+        source = convert_finished_code(cell, lambda code: replace_definitions(code, definitions_by_name))
+        changed |= source != cell.source
+        cell.source = source
     if changed and write:
         save(notebook, path)
     return changed

@@ -13,14 +13,16 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import REMOVE_INPUT, SEMINAR, notebook_paths
+from publish.notebooks import REMOVE_INPUT, SEMINAR, is_our_version, notebook_paths
 from publish.teaching import notes, questions, sessions
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
-FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)  # a class reads the answer on the slide
+FOLD = re.compile(
+    r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL
+)  # a class reads an answer on the slide, but not our version of an exercise
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -30,7 +32,8 @@ def read_for_slides(copy: Path, views: Path):
     extract_views(notebook, copy.stem, views)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = FOLD.sub("", relink(cell.source, "notebooks", lambda path: False))
+            text = relink(cell.source, "notebooks", lambda path: False)
+            cell.source = text if is_our_version(cell) else FOLD.sub("", text)
     return notebook
 
 

@@ -41,6 +41,17 @@ def sources(path: Path) -> list[str]:
     return [cell.source for cell in code_cells(path)]
 
 
+def finished(path: Path) -> list[str]:
+    return list(itertools.chain.from_iterable(map(finished_code, read(path).cells)))
+
+
+def finished_code(cell) -> list[str]:
+    """Return the sources in a cell that `sync` compares with utils."""
+    found = []
+    notebooks.convert_finished_code(cell, lambda code: found.append(code) or code)
+    return found
+
+
 def notebook_of(folder: Path, *cells: str, name: str = "02_embeddings.ipynb") -> Path:
     """Write a notebook with code cells of these sources."""
     path = folder / name
@@ -85,8 +96,7 @@ def built(path: Path) -> dict[str, dict[str, str]]:
     for cell in itertools.chain.from_iterable(read(part).cells for part in [path, *proofs]):
         if cell.cell_type == "markdown":
             section = next(reversed(re.findall(r"(?m)^#+ (.*)", cell.source)), section)
-            continue
-        for name, code in top_level(cell.source):
+        for name, code in itertools.chain.from_iterable(map(top_level, finished_code(cell))):
             for module in (module for module in modules if modules[module].get(name) == code and not name.isupper()):
                 found.setdefault(module, {})[name] = section
     return found
@@ -347,6 +357,20 @@ def test_sync_copies_a_definition_without_its_docstrings(tmp_path, monkeypatch):
     assert not notebooks.sync(path)
 
 
+def test_sync_writes_our_version_of_an_exercise(tmp_path, monkeypatch):
+    monkeypatch.setitem(BUILT, "02", {"embeddings": {"Embeddings": "A section"}})
+    fences = "```python\nclass Embeddings: ...\n```\n\n```sh\nclass Embeddings: ...\n```\n\n</details>"
+    texts = [f"<details>\n{notebooks.OUR_VERSION}\n\n{fences}", fences]
+    path = tmp_path / "02_embeddings.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(text) for text in texts]), path)
+    assert notebooks.sync(path)
+    ours, other = (cell.source for cell in read(path).cells)
+    assert other == fences
+    assert ours.endswith("```\n\n```sh\nclass Embeddings: ...\n```\n\n</details>")
+    assert dict(top_level(finished(path)[0])) == own(path)
+    assert not notebooks.sync(path)
+
+
 def documented(lines: list[str], node: ast.stmt) -> list[str]:
     if isinstance(node, CONSTANTS):
         return lines
@@ -379,21 +403,25 @@ def spread(lines: list[str], node: ast.stmt) -> list[str]:
 
 def damage(path: Path, how) -> bool:
     """Damage all copies in a notebook, and return whether any was changed."""
-    notebook, names, before = read(path), own(path), sources(path)
-    for cell in notebook.cells:
-        ours = cell.cell_type == "code" and "exercise" not in cell.metadata.get("tags", [])
-        for name, node in reversed(notebooks.definitions(cell.source) if ours else []):
+    notebook, names, before = read(path), own(path), finished(path)
+
+    def damaged(source: str) -> str:
+        for name, node in reversed(notebooks.definitions(source)):
             if name in names:
-                cell.source = "\n".join(how(cell.source.split("\n"), node))
+                source = "\n".join(how(source.split("\n"), node))
+        return source
+
+    for cell in notebook.cells:
+        cell.source = notebooks.convert_finished_code(cell, damaged)
     nbformat.write(notebook, path)
-    return sources(path) != before
+    return finished(path) != before
 
 
 @pytest.mark.parametrize("how", [documented, altered, decorated_otherwise, remarked, spread])
 @pytest.mark.parametrize("number", BUILT)
 def test_sync_restores_damaged_copies_and_nothing_else(tmp_path, number, how):
     own_files = [path for path in SERIES + PROOFS if path.name.startswith(number)]
-    copied = next(path for path in own_files if own(path).keys() & dict(top_level("\n".join(sources(path)))).keys())
+    copied = next(path for path in own_files if own(path).keys() & dict(top_level("\n".join(finished(path)))).keys())
     path = Path(shutil.copy(copied, tmp_path))
     notebooks.sync(path)
     whole = path.read_bytes()
