@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT, TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.search import embed, hnsw_index, mean_pooling, search, search_index
+from utils.search import embed, hnsw_index, mean_pooling, recall_at_k, search, search_index
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, DOWNLOADED_FILES, MODULES, POOLING, load_reference_model
 from utils.support.datasets import companies, company_queries, reviews
 from utils.support.notebook import largest_difference
@@ -143,6 +143,22 @@ def test_search_index_returns_all_of_a_small_index(unit_vectors):
     few = unit_vectors[:7]
     exact, found = search(few, few, k=7), search_index(few, hnsw_index(few), k=7)
     assert torch.equal(exact.indices, found.indices)
+
+
+def test_recall_counts_each_querys_own_neighbours():
+    found, exact = torch.tensor([[7, 2, 5], [5, 3, -1]]), torch.tensor([[2, 7, 1], [3, 4, 7]])
+    assert recall_at_k(found, exact) == pytest.approx(3 / 6)
+    assert recall_at_k(exact.flip(1), exact) == 1
+
+
+@pytest.mark.parametrize("noise", [0, 1e-7])
+def test_hnsw_index_refuses_more_copies_than_links(unit_vectors, noise):
+    copies = unit_vectors[:1] + noise * torch.randn(33, 16, generator=torch.Generator().manual_seed(1))
+    hnsw_index(torch.cat([copies[1:], unit_vectors[1:]]))
+    with pytest.raises(ValueError, match=r"33 of the 632 vectors are equal: with M=32 .* each distinct text once"):
+        hnsw_index(torch.cat([copies, unit_vectors[1:]]))
+    found = search(unit_vectors[1:50], torch.cat([copies, unit_vectors[1:]]), k=1)  # exact search stays exact
+    assert found.indices[:, 0].tolist() == [*range(33, 82)]
 
 
 @pytest.mark.parametrize("k", [0, 8, -1])

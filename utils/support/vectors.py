@@ -1,9 +1,28 @@
-"""Input validation for vectors and queries of a search."""
+"""Input validation for the vectors, queries and indexes of a search."""
 
 import torch
 from torch import Tensor
 
-from utils.support.checks import check_tensor, is_integer
+from utils.support.checks import check_mask, check_size, check_tensor, is_integer
+
+
+def import_faiss():
+    """Import faiss, which only an index needs. ImportError explains how to install it."""
+    try:
+        import faiss
+    except ImportError as error:
+        raise ImportError("an index needs the package faiss: pip install faiss-cpu") from error
+    return faiss
+
+
+def check_states(last_hidden_state: Tensor, attention_mask: Tensor) -> None:
+    """Raise ValueError unless (B, S, H) and a mask (B, S) belong together and each row has a real token."""
+    check_mask("attention_mask", attention_mask)
+    if last_hidden_state.shape[:2] != attention_mask.shape:
+        raise ValueError(
+            f"attention_mask has the shape {tuple(attention_mask.shape)}, last_hidden_state "
+            f"{tuple(last_hidden_state.shape)}: it must be (B, S) for (B, S, H)"
+        )
 
 
 def as_vectors(vectors, name: str = "vectors", size: int | None = None) -> Tensor:
@@ -35,3 +54,27 @@ def as_queries(queries, size: int, k: int, total: int) -> Tensor:
     if not is_integer(k) or not 1 <= k <= total:
         raise ValueError(f"k={k!r}, but there are {total} vectors to search: use k from 1 to {total}")
     return queries
+
+
+def check_graph(vectors: Tensor, M: int, ef_construction: int, ef_search: int) -> Tensor:
+    """Return the vectors of an HNSW graph. ValueError for settings that crash faiss, and for more than M copies.
+
+    Vectors that agree in three decimals count as copies: equal texts from different batches differ in the last bits.
+    """
+    import_faiss()
+    check_size("M", M, maximum=512, minimum=2)
+    for name, candidates in (("ef_construction", ef_construction), ("ef_search", ef_search)):
+        check_size(name, candidates, maximum=100_000)
+    copies = vectors.round(decimals=3).unique(dim=0, return_counts=True)[1].max().item()
+    if copies > M:
+        raise ValueError(
+            f"{copies} of the {len(vectors)} vectors are equal: with M={M} they would link only to each other, and a "
+            "search would miss other texts. Index each distinct text once"
+        )
+    return vectors
+
+
+def check_inner_product(index) -> None:
+    """Raise ValueError unless a faiss index compares by the dot product."""
+    if index.metric_type != import_faiss().METRIC_INNER_PRODUCT:
+        raise ValueError("the index measures distances, not cosines: build it with faiss.METRIC_INNER_PRODUCT")
