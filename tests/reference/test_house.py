@@ -18,7 +18,7 @@ SUPPORT = (
 ORDER = (
     *(f"support.{name}" for name in SUPPORT),
     *("statistics", "weights", "tokenization", "embeddings", "attention", "encoder_layer", "encoder"),
-    *("classifier", "training", "packing", "search", "masked_lm", "pretraining", "generation", "decoder"),
+    *("classifier", "training", "packing", "search", "exchanges", "masked_lm", "pretraining", "generation", "decoder"),
     *("modernbert", "lora", "token_labels"),
 )
 

@@ -8,7 +8,20 @@ import torch
 from matplotlib.text import Text
 
 from utils.support.colours import SMALL, WIDTH
-from utils.support.plots import PIXEL, arrows, bars, boxes, curves, dots, heatmap, histogram, panels, points, set_style
+from utils.support.plots import (
+    PIXEL,
+    arrows,
+    bars,
+    boxes,
+    curves,
+    dots,
+    heatmap,
+    histogram,
+    ladder,
+    panels,
+    points,
+    set_style,
+)
 
 WORDS = ["time", "flies"]
 
@@ -58,7 +71,14 @@ def draw_boxes(**options):
     )
 
 
-DRAWN = [draw_heatmap, draw_curves, draw_bars, draw_dots, draw_points, draw_arrows, draw_histogram, draw_boxes]
+def draw_ladder(**options):
+    ladder({"tokens": (100.0, 86.0, 114.0), "one layer": (159.5, 147.0, 170.0), "six layers": None}, **options)
+
+
+DRAWN = [
+    *(draw_heatmap, draw_curves, draw_bars, draw_dots, draw_points, draw_arrows, draw_histogram, draw_ladder),
+    draw_boxes,
+]
 
 
 @pytest.mark.parametrize("draw", DRAWN)
@@ -146,6 +166,15 @@ def test_bars_write_values_and_intervals(shown):
     ends = [path.vertices[:, 0].tolist() for path in ax.collections[0].get_paths()]
     assert ends == [pytest.approx([0.4, 0.6]), pytest.approx([-0.3, -0.2])]
     assert len({bar.get_facecolor() for bar in ax.patches}) == 2
+
+
+def test_ladder_leaves_the_next_step_empty(shown):
+    draw_ladder()
+    ax = shown[0].axes[0]
+    assert [bar.get_width() for bar in ax.patches] == [100, 159.5, 200]
+    assert [bar.get_fill() for bar in ax.patches] == [True, True, False]
+    assert {"100", "159.5", "?"} < {text.get_text() for text in ax.texts}
+    assert [path.vertices[:, 0].tolist() for lines in ax.collections for path in lines.get_paths()][1] == [147, 170]
 
 
 def test_heatmap_frames_and_writes_large_values(shown):

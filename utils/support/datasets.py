@@ -110,6 +110,11 @@ def imdb_sentences(count: int) -> list[str]:
     return list(unique)[:count]
 
 
+def review_sentences() -> list[str]:
+    """Return all sentences of `imdb_sentences`, then those of `reviews`."""
+    return [*imdb_sentences(10**7), *(text for part in reviews() for text in part.texts)]
+
+
 def review_rows(*, imdb: bool) -> Iterator[dict[str, str]]:
     """Yield the rows of the installed reviews, either those of IMDB or the sentences of Rotten Tomatoes."""
     for row in read_csv(reviews_file(), ("source", "text", "label")):

@@ -234,6 +234,28 @@ def bars(
             ax.axvline(limit or 0, **DASHED)
 
 
+def ladder(rungs: Mapping[str, tuple[float, float, float] | None], total: int = 200, **frame: Unpack[Frame]) -> None:
+    """Draw the exchange test's steps so far, from `utils.exchanges.rungs`: one bar each, with its 95 % interval.
+
+    The last bar is the darkest; an entry of None is an empty bar, the next step. The dashed line is a coin.
+    """
+    with axes_of(frame, 1.3 + 0.36 * len(rungs)) as ax:
+        known = [name for name, rung in rungs.items() if rung]
+        for row, (name, rung) in enumerate(rungs.items()):
+            if rung is None:
+                ax.barh(row, total, fill=False, edgecolor=LIGHT["soft"], linestyle=":")
+                write(ax, "?", (total / 2, row), (8, 0), va="center", color=LIGHT["soft"])
+                continue
+            right, low, high = rung
+            ax.barh(row, right, color="ours" if name == known[-1] else "light blue")
+            ax.hlines(row, low, high, color="black", linewidth=1.5)
+            write(ax, f"{right:g}", (high, row), (5, 0), ha="left", va="center")
+        ax.axvline(total / 2, **DASHED)
+        write(ax, "coin", (total / 2, -0.5), (0, 2))
+        ax.set_yticks(range(len(rungs)), map(plain, rungs))
+        ax.set(xlim=(0, total), ylim=(len(rungs) - 0.5, -0.5), xlabel=f"right, of {total} sentences")
+
+
 def dots(
     series: Mapping[str, Sequence],
     rows: Sequence[str],
