@@ -32,6 +32,7 @@ SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, expl
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
+MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
 OUR_VERSION = (
     "<summary><b>Our version</b></summary>"  # begins the finished code of an exercise, closed on GitHub as well
 )
@@ -77,6 +78,7 @@ def execute(path: Path) -> None:
                 for kind in ("text/html", WIDGET):
                     output.get("data", {}).pop(kind, None)
             cell.outputs = [output for output in cell.outputs if output.get("data", True)]
+    write_minutes(notebook)
     save(notebook, path)
 
 
@@ -151,7 +153,7 @@ def reading_time(cells: list) -> float:
     read = 0
     for cell in cells:
         text = [line for line in cell.source.splitlines() if line.strip()]
-        if "exercise" in cell.metadata.get("tags", []):
+        if "exercise" in cell.metadata.get("tags", []) or is_our_version(cell):
             continue
         if cell.cell_type == "code":
             interactive, still = count_outputs(cell)
@@ -175,6 +177,14 @@ def minutes(notebook) -> tuple[int, int]:
         "exercise" in cell.metadata.get("tags", []) and not text for text, cell in zip(stated, cells[1:], strict=False)
     )
     return round(read), 5 * round((read + sum(int(number) for text in stated for number in text) + 12 * silent) / 5)
+
+
+def write_minutes(notebook) -> None:
+    """Write the counted minutes where a notebook states them."""
+    stated = "Read {} minutes, with exercises {}".format(*minutes(notebook))
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = MINUTES.sub(stated, cell.source)
 
 
 def count_outputs(cell) -> tuple[int, int]:

@@ -16,7 +16,7 @@ BUILT = {
     "13": {"packing": {"TextBoundaries": "Proof 13.1", "encode_packed": "Proof 13.1"}},
     "14": {
         "modernbert": {
-            "rotary": "All pairs, turned",
+            "rotary": "Exercise 14.2: rotary positions",
             "RotaryAttention": "Into your attention",
             "Gate": "Change 2: a gate",
             "GatedFeedForward": "Change 2: a gate",
@@ -24,7 +24,7 @@ BUILT = {
             "WindowAttention": "Change 4: windows",
             "ModernEncoderLayer": "Assemble: the layer and the model",
             "make_norm": "Assemble: the layer and the model",
-            "local_attention": "Proof 14.4",
+            "local_attention": "Proof 14.2",
         }
     },
     "15": {"lora": {"LoRA": "Exercise 15.4: LoRA in fifteen lines"}},
