@@ -107,7 +107,7 @@ def libraries() -> str:
     """Return the script that bertviz's pages request: d3, and our replacements of jQuery and require.js."""
     replacements = (FOLDER / "page.js").read_text("utf-8").partition("// Numbers travel")[0]
     ready = "window.require = window.requirejs; require.config = () => {};"
-    return "\n".join([package_text("mpld3", "js/d3.v5.min.js"), replacements, ready])
+    return "\n".join([package_text("mpld3", "mpld3/js/d3.v5.min.js"), replacements, ready])
 
 
 def open_page(browser: Browser) -> Page:

@@ -1,12 +1,12 @@
 """Self-contained HTML pages for bertviz's views, for the output of a notebook or a file."""
 
 import html
-import importlib.util
 import json
 import os
 import tomllib
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from utils.support.colours import css
 from utils.support.files import write_file
 
 FOLDER = Path(__file__).parent
-BERTVIZ = "1.4.1"  # whose templates are in the folder bertviz
+BERTVIZ = "1.4.1"  # whose templates changes.toml fits
 PARTS_OF_A_PAIR = {
     "aa": "Sentence A -> Sentence A",
     "bb": "Sentence B -> Sentence B",
@@ -129,7 +129,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         drop_downs=drop_downs(kind, params),
         data=json_for_html(params),
         css=css() + own_text("page.css"),
-        d3=package_text("mpld3", "js/d3.v5.min.js"),
+        d3=package_text("mpld3", "mpld3/js/d3.v5.min.js"),
         frame=own_text("frame.js"),
         page=own_text("page.js"),
         canvas=own_text("canvas.js"),
@@ -171,14 +171,14 @@ def drawing_code(template: str) -> str:
 
     RuntimeError unless each replaced text occurs as often as changes.toml expects.
     """
-    _, start, code = own_text(f"bertviz/{template}.js").partition("requirejs([")
+    _, start, code = package_text("bertviz", f"bertviz/{template}.js", BERTVIZ).partition("requirejs([")
     code = start + code
     for change in tomllib.loads(own_text("changes.toml"))[template]:
         found, expected = code.count(change["old"]), change.get("times", 1)
         if found != expected:
             raise RuntimeError(
-                f"views/changes.toml does not fit views/bertviz: {template}.js contains {change['old']!r} {found} "
-                f"times, not {expected}. Get bertviz {BERTVIZ}'s own file again"
+                f"views/changes.toml does not fit bertviz: its {template}.js contains {change['old']!r} {found} times, "
+                f"not {expected}. Restore the published file: pip install --force-reinstall --no-deps bertviz=={BERTVIZ}"
             )
         code = code.replace(change["old"], change["new"])
     return code
@@ -191,9 +191,16 @@ def own_text(file: str) -> str:
 
 
 @cache
-def package_text(package: str, file: str) -> str:
-    """Read a text file of an installed package without importing the package."""
-    spec = importlib.util.find_spec(package)
-    if spec is None:
-        raise ModuleNotFoundError(f"the views need {package}: pip install {package}")
-    return (Path(spec.submodule_search_locations[0]) / file).read_text("utf-8")
+def package_text(package: str, file: str, version: str = "") -> str:
+    """Read a text file of an installed package without importing it.
+
+    ModuleNotFoundError if the package is missing, RuntimeError if a `version` is given and another one is installed.
+    """
+    remedy = f"pip install {package}" + (f"=={version}" if version else "")
+    try:
+        found = distribution(package)
+    except PackageNotFoundError as error:
+        raise ModuleNotFoundError(f"the views need {package}: {remedy}") from error
+    if version and found.version != version:
+        raise RuntimeError(f"the views need {package} {version}, but {package} {found.version} is installed: {remedy}")
+    return Path(found.locate_file(file)).read_text("utf-8")

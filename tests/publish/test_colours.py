@@ -41,9 +41,8 @@ STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
 
 
 def project_files(*suffixes: str) -> list[Path]:
-    """Return the project's files with these suffixes, without Colab's badge, bertviz's code and our colours."""
+    """Return the project's files with these suffixes, without Colab's badge and our colours."""
     others = {"notebooks/images/colab.svg", "utils/support/colours.py"}
-    others |= {f"views/bertviz/{name}_view.js" for name in ("head", "model", "neuron")}
     return [
         Path(name)
         for name in project_paths()
