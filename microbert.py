@@ -27,11 +27,14 @@ class Checkpoint:
         self.vocab = {token: i for i, token in enumerate(Path(folder, "vocab.txt").read_text("utf-8").split("\n"))}
         data = Path(folder, "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
         start = 8 + int.from_bytes(data[:8], "little")
-        self.table, self.numbers = json.loads(data[8:start]), memoryview(data)[start:]
+        self.table = {name.removeprefix("bert."): part for name, part in json.loads(data[8:start]).items()}
+        self.numbers = memoryview(data)[start:]
 
     def rows(self, name, chosen=None):
         """Return the chosen rows of a weight matrix, or all of them."""
         (start, end), size = self.table[name]["data_offsets"], self.table[name]["shape"][-1]
+        if (kind := self.table[name]["dtype"]) != "F32":
+            sys.exit(f"{name} has numbers of type {kind}, and microbert.py reads F32: save the model in float32")
         numbers = self.numbers[start:end].cast("f")
         return [numbers[i * size : (i + 1) * size].tolist() for i in chosen or range(len(numbers) // size)]
 
@@ -101,8 +104,10 @@ def linear(x, model, name):
 
 def softmax(scores):
     """Turn scores into positive weights that sum to 1 (notebook 03)."""
-    powers = [math.exp(score - max(scores)) for score in scores]
-    return [power / sum(powers) for power in powers]
+    largest = max(scores)
+    powers = [math.exp(score - largest) for score in scores]
+    total = sum(powers)
+    return [power / total for power in powers]
 
 
 def attention(x, model, name):

@@ -296,9 +296,11 @@ def main() -> str | None:
     """Write the EPUB and the PDF of all or some notebooks; return an error message or None."""
     if find_browser() is None:
         return "the book's formulas and its PDF need Chromium or Chrome, such as apt install chromium"
+    if not (paths := notebook_paths(sys.argv[1:])):
+        return f"no notebook begins with {' or '.join(sys.argv[1:])}: pass its number, as in make book NB=03"
     work, target = BUILD / "book", ROOT / "site" / "book"
     target.mkdir(parents=True, exist_ok=True)
-    write_sources(notebook_paths(sys.argv[1:]), work / "source")
+    write_sources(paths, work / "source")
     pages = run_sphinx(work / "source", work)
     epub, pdf = repack_epub(pages, target), print_pdf(pages, target)
     print(*(f"{path}: {path.stat().st_size / 1e6:.1f} MB" for path in (epub, pdf)), sep="\n")

@@ -40,6 +40,7 @@ BUILD, SITE = ROOT / "build", ROOT / "site"
 MISCONCEPTIONS = BUILD / "misconceptions.md"  # written by tests.exercises.misconceptions
 WEB = Path(__file__).parent / "web"
 JOBS = 2  # kernels at a time
+OTHER_COMMANDS = {"slides", "book"}  # folders of the site that `make slides` and `make book` write
 FOLDED_NAME = re.compile(r"# @title ([^:\n]*)")
 MATHJAX = "tex-svg-full.js"
 MATHJAX_SHA256 = "a4354ff94fd868aea0cc6eaaa79a57fda0588646fc46ee3700a349ee0a11cbe6"  # MathJax 3.2.2, as published
@@ -82,7 +83,8 @@ def execute(paths: list[Path], folder: Path = BUILD / "executed", first: Path | 
 
 def is_up_to_date(path: Path, copy: Path, first: Path | None) -> bool:
     """Return whether an executed copy is newer than its notebook and the code, including data."""
-    sources = [path, *(ROOT / "utils").rglob("*.*"), *filter(None, [first])]
+    packages = (file for folder in ("utils", "views", "exercises") for file in (ROOT / folder).rglob("*.*"))
+    sources = [path, ROOT / "microbert.py", *packages, *filter(None, [first])]
     made_from = [source for source in sources if "__pycache__" not in source.parts]
     return copy.exists() and copy.stat().st_mtime > max(source.stat().st_mtime for source in made_from)
 
@@ -351,11 +353,16 @@ def build(
     style.write_text(fill_in(style.read_text("utf-8")), "utf-8")
     if explorer:
         shutil.copytree(explorer, work / "html", dirs_exist_ok=True)
+    replace_site(site, work / "html")
+
+
+def replace_site(site: Path, new: Path) -> None:
+    """Replace a site by a new one, except the folders that other commands have written."""
     site.mkdir(parents=True, exist_ok=True)
     for old in site.iterdir():
-        if old.name != "slides":
+        if old.name not in OTHER_COMMANDS:
             shutil.rmtree(old) if old.is_dir() else old.unlink()
-    shutil.copytree(work / "html", site, dirs_exist_ok=True)
+    shutil.copytree(new, site, dirs_exist_ok=True)
 
 
 def main() -> None:
@@ -364,7 +371,7 @@ def main() -> None:
     explorer = make_explorer(copies, BUILD / "explorer")
     misconceptions = MISCONCEPTIONS.read_text("utf-8") if MISCONCEPTIONS.exists() else ""
     build(copies, SITE, BUILD, explorer=explorer, misconceptions=misconceptions)
-    files = [path for path in SITE.rglob("*") if path.is_file() and "slides" not in path.parts]
+    files = [path for path in SITE.rglob("*") if path.is_file() and not OTHER_COMMANDS & {*path.parts}]
     size = sum(path.stat().st_size for path in files)
     print(f"{SITE / 'index.html'}: {len(files)} files, {size / 1e6:.1f} MB")
     if explorer:

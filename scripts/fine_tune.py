@@ -103,7 +103,7 @@ class WordLabels:
         self.notes = [f"Read {own.words:,} words{source} in {own.texts:,} texts."]
         if own.contradicted:
             self.notes += [f"Texts with different labels: {own.contradicted}. The first labels of each are used."]
-        labels = (label for split in own[:3] for _, found in split for label in found)
+        labels = (label for split in self.splits for _, found in split for label in found)
         self.notes += describe_data(self.splits, self.names, labels)
 
     def encode(self, model: SavedModel, tokenizer: WordPieceTokenizer, classes: list[str]) -> None:

@@ -294,7 +294,10 @@ def train_contrastive(
         )
     sides = [texts, texts] if alone else split_pairs(texts)
     pairs = [*zip(*(model_ids(side, encoder, tokenizer) for side in sides), strict=True)]
-    batches = [pairs[start : start + batch_size] for start in range(0, len(pairs), batch_size)]
+    if len(pairs) == 1:
+        raise ValueError("a single text has no other to differ from: pass at least two texts or pairs")
+    starts = range(0, len(pairs) - 1, batch_size)  # a last pair alone has nothing to learn from: it joins the others
+    batches = [pairs[start : len(pairs) if start == starts[-1] else start + batch_size] for start in starts]
     optimizer, schedule = make_optimizer(encoder, 2e-4 * batch_size**0.5, len(batches))
     history, loss = History(), partial(contrastive_loss, encoder)
     train_epoch(encoder, batches, loss, optimizer, schedule, history, disable=True)

@@ -107,7 +107,12 @@ def token_classification_loss(
 
 @torch.no_grad()
 def evaluate_tokens(model: nn.Module, rows: Sequence[tuple[list[int], list[int]]]) -> Evaluation:
-    """Return loss and accuracy per labelled token of rows of ids and labels, in evaluation mode."""
+    """Return loss and accuracy per labelled token of rows of ids and labels, in evaluation mode.
+
+    ValueError if no token has a label.
+    """
+    if all(label == IGNORED for _, labels in rows for label in labels):
+        raise ValueError("no token has a label: pass at least one row of ids and labels, as align returns it")
     with evaluation_mode(model):
         batches = sorted_batches([ids for ids, _ in rows], 64)
         return summarize(sum(token_classification_loss(model, rows, batch).cpu() for batch in batches))

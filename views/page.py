@@ -178,7 +178,7 @@ def drawing_code(template: str) -> str:
         if found != expected:
             raise RuntimeError(
                 f"views/changes.toml does not fit bertviz: its {template}.js contains {change['old']!r} {found} times, "
-                f"not {expected}. Restore the published file: pip install --force-reinstall --no-deps bertviz=={BERTVIZ}"
+                f"not {expected}. Install it again: pip install --force-reinstall --no-deps bertviz=={BERTVIZ}"
             )
         code = code.replace(change["old"], change["new"])
     return code

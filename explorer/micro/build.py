@@ -45,7 +45,7 @@ STEPS = {"words": 255, "others": 1023}  # of a row's largest weight: 9 and 11 bi
 # What a reader may try: a piece of a line of microbert.py, what to put in its place, and what that asks
 IDEAS = (
     (
-        "math.exp(score - max(scores))",
+        "math.exp(score - largest)",
         "1.0",
         "Every token now attends to all tokens equally. Does the order of your answers change?",
     ),

@@ -109,7 +109,7 @@ def test_a_changed_line_changes_the_answer_and_reset_brings_it_back(original, ch
     ("old", "new", "message", "where"),
     [
         (
-            "math.exp(score - max(scores))",
+            "math.exp(score - largest)",
             "1 / 0",
             "ZeroDivisionError: division by zero",
             ", in softmax(): powers = [1 / 0",

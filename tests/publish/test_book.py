@@ -99,6 +99,12 @@ def test_no_chapter_speaks_of_what_only_a_screen_has():
     assert sum(left.values()) <= 6, left  # in the findings, and in what an exercise asks
 
 
+def test_a_number_without_notebook_makes_no_book(monkeypatch):
+    monkeypatch.setattr(book, "find_browser", lambda: "chromium")
+    monkeypatch.setattr("sys.argv", ["book", "99"])
+    assert book.main() == "no notebook begins with 99: pass its number, as in make book NB=03"
+
+
 @pytest.mark.parametrize(
     ("text", "printed"),
     [

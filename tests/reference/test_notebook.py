@@ -307,6 +307,7 @@ def test_validated_returns_valid_values(value, instead, taken, capsys):
         ("x", [7], "a list of numbers"),
         ([[1, 2]], [7], "a list of numbers"),
         ([float("inf")], [7], "a list of numbers"),
+        ([10**400], [7], "a list of numbers"),
     ],
 )
 def test_validated_prints_what_it_expects(value, instead, takes, capsys):
@@ -328,8 +329,8 @@ def test_validated_refuses_another_count(value, capsys):
 
 @pytest.mark.parametrize(
     ("text", "most", "count"),
-    [("a b  c", 40, 3), ("a " * 900, 40, 40), ("北京" * 400, 40, 1), ("x " * 300, 300, 250)],
-    ids=["few", "many", "without spaces", "at the limit"],
+    [("a b  c", 40, 3), ("a " * 900, 40, 40), ("北京" * 400, 40, 1), ("x " * 300, 300, 250), (" " * 600 + "a", 5, 1)],
+    ids=["few", "many", "without spaces", "at the limit", "after spaces"],
 )
 def test_first_words_prints_what_it_cuts(text, most, count, capsys):
     words = first_words(text, most)

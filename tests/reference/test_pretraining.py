@@ -299,11 +299,20 @@ def test_train_contrastive_needs_dropout_for_single_texts():
         ([("a", 3)], TypeError, "text 0 is .*: pass texts, or pairs"),
         ([("a", "")], ValueError, "text 0 is empty"),
         ([], ValueError, "got an empty list"),
+        ([("a", "b")], ValueError, "a single text has no other"),
     ],
 )
 def test_train_contrastive_refuses_bad_texts(texts, error, words):
     with pytest.raises(error, match=words):
         train_contrastive(TransformerEncoder(BertConfig(**TINY | DROPOUT)), tiny_tokenizer(), texts)
+
+
+@pytest.mark.parametrize(("count", "steps"), [(2, 1), (3, 1), (4, 2), (5, 2), (6, 3)])
+def test_train_contrastive_takes_no_step_on_one_pair(count, steps):
+    encoder = TransformerEncoder(BertConfig(**TINY))
+    history = train_contrastive(encoder, tiny_tokenizer(), ([("a", "b"), ("c", "d")] * 3)[:count], batch_size=2)
+    assert len(history.step_losses) == steps
+    assert min(history.step_losses) > 0
 
 
 def test_contrastive_loss_is_the_cross_entropy_of_cosines():

@@ -277,6 +277,13 @@ def test_token_classifier_learns():
     assert predict_labels(model, tokenizer, [text[0] for text in texts[:2]]) == [[1, 0, 1], [0, 0]]
 
 
+@pytest.mark.parametrize("rows", [[], [([1, 2], [-100, -100])]])
+def test_evaluation_without_labels_raises(rows):
+    model = TransformerForTokenClassification(BertConfig(**TINY, num_labels=2))
+    with pytest.raises(ValueError, match="no token has a label: pass at least one row"):
+        evaluate_tokens(model, rows)
+
+
 @pytest.mark.parametrize(("only", "matrices"), [(None, 6), (("attention.query", "attention.value"), 2)])
 def test_lora_starts_as_the_model_and_merges_into_it(only, matrices):
     _, model = official_and_ours(*CLASSES, num_labels=3)

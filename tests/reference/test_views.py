@@ -6,6 +6,7 @@ import json
 import math
 import re
 import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 
 import bertviz
@@ -13,7 +14,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from tests.helpers import TINY, data_of, tiny_tokenizer
+from tests.helpers import ROOT, TINY, data_of, project_paths, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view
@@ -436,6 +437,7 @@ def test_neuron_view_of_unsupported_model_raises(model, message, tokenizer):
         neuron_view(model, tokenizer, "[CLS]")
 
 
+COMMENT = re.compile(r"(?m)/\*[\s\S]*?\*/|(?:^|\s)//.*$")
 CHANGES = tomllib.loads((views_page.FOLDER / "changes.toml").read_text("utf-8"))
 
 
@@ -479,6 +481,19 @@ def test_bertviz_without_expected_text_raises(monkeypatch):
     monkeypatch.setattr(views_page, "package_text", lambda *_: "import * as d3 from 'd3'")
     with pytest.raises(RuntimeError, match="0 times, not 1"):
         views_page.drawing_code("head_view")
+
+
+def test_comments_name_files_that_exist():
+    sources = [path for folder in ("views", "explorer") for path in (ROOT / folder).rglob("*.*")]
+    comments = [
+        found
+        for path in sources
+        if path.suffix in (".css", ".js")
+        for found in COMMENT.findall(path.read_text("utf-8"))
+    ]
+    named = {name for comment in comments for name in re.findall(r"[\w-]+\.(?:js|css|html|py|toml)\b", comment)}
+    assert len(named) > 5
+    assert named - {Path(name).name for name in project_paths()} == {"require.js"}  # which bertviz would fetch
 
 
 def test_ten_thousandths_keep_four_digits():

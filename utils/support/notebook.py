@@ -1,7 +1,6 @@
 """Helpers of the notebooks: `start` for the set-up cell, and checks whose printed text is the same on every machine."""
 
 import ctypes
-import math
 import os
 import random
 import sys
@@ -289,7 +288,7 @@ def validated(name: str, value, default, count: int | None = None):
         expected, valid = f"a list of {count or ''} {'texts' if item_type is str else 'numbers'}".replace("  ", " "), []
         items = [value] if isinstance(value, item_type) else value
         if isinstance(items, list | tuple) and all(isinstance(item, item_type) for item in items):
-            valid = [item for item in items if (item.strip() if item_type is str else math.isfinite(item))]
+            valid = [item for item in items if (item.strip() if item_type is str else abs(item) <= sys.float_info.max)]
             if count is not None and not len(valid) == len(items) == count:
                 valid = []
     if valid:
@@ -300,7 +299,7 @@ def validated(name: str, value, default, count: int | None = None):
 
 def first_words(text: str, count: int) -> list[str]:
     """Return the words of a reader's text; of a long one the first `count`, of at most 500 characters, and print so."""
-    words = text[:500].split()[:count]
+    words = text.strip()[:500].split()[:count]
     if words != text.split():
         print(f"This text is long, so only its beginning is read: {len(words)} words, up to “{words[-1]:.20}”.")
     return words
