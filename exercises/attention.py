@@ -1,4 +1,4 @@
-"""What the head of exercise 3.5 and the block of 4.5 have in common: official models, usual mistakes, padding."""
+"""What the head of exercise 3.3 and the block of 4.5 have in common: official models, usual mistakes, padding."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING

@@ -37,14 +37,14 @@ from utils.attention import compute_attention_weights, scaled_dot_product_attent
 SCORES = {"scores (4, 4)": ((4, 4),), "scores (2, 3, 5)": ((2, 3, 5),), "scores (2, 2, 3, 4)": ((2, 2, 3, 4),)}
 
 
-@exercise("3.1", points=2, sizes=SCORES)
+@exercise("3.4", points=2, sizes=SCORES)
 def softmax_over_keys(answer, shape: tuple[int, ...]):
     """Check that the answer is a softmax over the keys, written with exp and sum, that does not overflow."""
     expect_function(answer)
     scores = torch.randn(shape, generator=torch.Generator().manual_seed(3))
     with Without("This calls torch's softmax. Write it yourself, with exp and sum.", "softmax", "scaled_dot"):
         result = expect_tensor(run_on_copies(answer, scores), shape, dtype=scores.dtype)
-    name_the_mistake(result, scores.softmax(-1), MISTAKES["3.1"], (scores,))
+    name_the_mistake(result, scores.softmax(-1), MISTAKES["3.4"], (scores,))
     expect(
         close(result, scores.softmax(-1)),
         "The rows are not right. Each weight is e to the score, divided by the row's sum.",
@@ -73,7 +73,7 @@ def without_keeping(sums: bool = True, largest: bool = True) -> Callable[[Tensor
 
 SUMS = "Each column is divided by the sum of a row. Keep the dimension, with keepdim=True."
 LARGEST = "Each column subtracts the largest score of a row. Use keepdim=True for the maximum, too."
-MISTAKES["3.1"] = (
+MISTAKES["3.4"] = (
     ("These are the exponentials. Divide each row by its sum.", torch.exp),
     ("These are softmax over the columns: sum over dim=-1.", lambda x: x.exp() / x.exp().sum(-2, keepdim=True)),
     ("All weights together sum to 1, but each row should: sum over dim=-1 only.", lambda x: x.exp() / x.exp().sum()),
@@ -92,7 +92,7 @@ EXTREMES = {
 }
 
 
-@exercise("3.2")
+@exercise("3.1")
 def shapes_of_attention(answer):
     """Check that the answer is the shapes of the attention weights and of the context."""
     weights, context = (as_shape(shape, "Each answer") for shape in pair_of(answer))
@@ -114,7 +114,7 @@ QUERIES = {  # shapes of query and key, and one in which a mask of keys fits the
 }
 
 
-@exercise("3.4", points=3, sizes=QUERIES, part="attention_weights")
+@exercise("3.2", points=3, sizes=QUERIES, part="attention_weights")
 def write_attention_weights(answer, queries: tuple, keys: tuple, masks: tuple):
     """Check that the answer gives the attention weights (…, S, T) of query and key, with or without a mask."""
     expect_function(answer)
@@ -180,7 +180,7 @@ def wrong_masks(query, key, mask):
 HEADS = {"the pretrained head": (), "H = 18 and D = 6": (18, 3), "H = 20 and D = 4": (20, 5)}
 
 
-@exercise("3.5", points=3, sizes=HEADS)
+@exercise("3.3", points=3, sizes=HEADS)
 def write_the_head(answer, hidden_size: int = 0, num_heads: int = 0):
     """Check that the answer is a class that agrees with official heads, given their parameters."""
     expect(

@@ -11,6 +11,13 @@ BUILT = {
             "pre_tokenize": "Step 2: split into words",
         }
     },
+    "03": {
+        "attention": {
+            "compute_attention_weights": "Exercise 3.2: write the attention weights",
+            "scaled_dot_product_attention": "The complete formula",
+            "AttentionHead": "Exercise 3.3: write the head",
+        }
+    },
     "05": {"encoder_layer": {"FeedForward": "Assemble: the layer"}},
     "08": {"statistics": {"wilson_interval": "Proof 8.5"}},
     "13": {"packing": {"TextBoundaries": "Proof 13.1", "encode_packed": "Proof 13.1"}},

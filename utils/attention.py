@@ -1,4 +1,4 @@
-"""Self-attention: the formula, one head, all heads. Built in notebooks 03 and 04."""
+"""Self-attention: the formula and one head (built in notebook 03), all heads (04), and masks (04 and 12)."""
 
 import math
 
@@ -10,7 +10,10 @@ from utils.support.checks import check_attention_mask, check_heads, check_same_s
 
 
 def compute_attention_weights(query: Tensor, key: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-    """Return softmax(query · keyᵀ / √D), from (…, S, D) and (…, T, D) to (…, S, T) (Vaswani et al. 2017, 3.2.1)."""
+    """Return softmax(query · keyᵀ / √D), from (…, S, D) and (…, T, D) to (…, S, T) (Vaswani et al. 2017, 3.2.1).
+
+    Built in notebook 03, exercise 3.2.
+    """
     attention_scores = query @ key.transpose(-2, -1) * query.size(-1) ** -0.5  # (…, S, T), divided by √D
     if attention_mask is not None:
         attention_scores = attention_scores.masked_fill(attention_mask == 0, -math.inf)
@@ -24,7 +27,8 @@ def scaled_dot_product_attention(
 
     Shapes: query (…, S, D), key and value (…, T, D); `attention_mask` broadcasts to (…, S, T) and is 0 where a query
     must not see a key. Returns the context (…, S, D) and the attention_weights (…, S, T), whose rows sum to 1. Raises
-    ValueError for a mask that does not fit or leaves a query nothing to see.
+    ValueError for a mask that does not fit or leaves a query nothing to see. Built in notebook 03,
+    section “The complete formula”.
     """
     if attention_mask is not None:
         check_attention_mask(attention_mask, query, key)
@@ -33,7 +37,10 @@ def scaled_dot_product_attention(
 
 
 class AttentionHead(nn.Module):
-    """One self-attention head: its own query, key and value projections of the whole input."""
+    """One self-attention head: its own query, key and value projections of the whole input.
+
+    Built in notebook 03, exercise 3.3.
+    """
 
     def __init__(self, hidden_size: int, head_size: int):
         super().__init__()
@@ -53,6 +60,7 @@ class MultiHeadAttention(nn.Module):
     """All heads in one reshaped matrix product, joined by an output projection (Vaswani et al. 2017, section 3.2.2).
 
     `config` is a transformers `BertConfig`, here and in the other parts of the encoder.
+    Built in notebook 04, exercise 4.5.
     """
 
     compute_attention_weights = staticmethod(compute_attention_weights)
@@ -112,7 +120,10 @@ class MultiHeadAttention(nn.Module):
 
 
 def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
-    """Turn a (B, S) mask of 1 and 0 into (B, 1, 1, S), True for the keys that every head and query may see."""
+    """Turn a (B, S) mask of 1 and 0 into (B, 1, 1, S), True for the keys that every head and query may see.
+
+    Built in notebook 04, section “The mask”.
+    """
     check_same_shape("attention_mask", attention_mask, (B, S))
     return attention_mask[:, None, None, :] != 0
 
@@ -120,7 +131,7 @@ def extend_attention_mask(attention_mask: Tensor, B: int, S: int) -> Tensor:
 def causal_mask(input_ids: Tensor, attention_mask: Tensor | None = None, cached: int = 0) -> Tensor:
     """Turn ids and mask (B, T) into a mask (B, 1, T − cached, T): True for real tokens up to the query, and itself.
 
-    The first `cached` tokens have no queries: a cache keeps their keys and values.
+    The first `cached` tokens have no queries: a cache keeps their keys and values. Built in notebook 12.
     """
     T = input_ids.size(1)
     earlier = torch.ones(T, T, dtype=torch.bool, device=input_ids.device).tril()

@@ -51,7 +51,7 @@ def attention_in_the_plane(
     return make_figure(
         "attention_in_the_plane",
         {"query": query, "keys": keys, "values": values, "names": names, "asking": asking},
-        title="A query takes most from the keys that point its way",
+        title="A query takes most from keys that point its way, and from long ones",
         details=f"the query of “{names[asking]}” and the keys of {quote(names)}",
     )
 

@@ -36,7 +36,7 @@ def returns_nothing(*given, **options) -> None:
     """Forget to return a result."""
 
 
-FLOATS = "2.2 2.3 2.4 3.1 3.4 4.1 4.2 4.3 5.1 5.2 5.3 9.2"  # tensors of floats through which gradients flow
+FLOATS = "2.2 2.3 2.4 3.2 3.4 4.1 4.2 4.3 5.1 5.2 5.3 9.2"  # tensors of floats through which gradients flow
 GRADIENTS = f"{FLOATS} 5.5 8.1 12.2 13.3 14.2"
 FAULTS = (  # what is done to a right answer, words of the hint, and the exercises
     (in_place, "in place", f"{GRADIENTS} 6.1 6.4 7.1 7.3 7.6 9.3 9.5 9.6 10.3 11.1 12.3 12.4 12.5 13.4"),

@@ -1,7 +1,7 @@
 """What students hand in for notebook 03: right answers, odd but right ones, and what tries to end the grading.
 
 `HONEST` holds the sources of exercise cells without their last line, `check(…)`; `CHANGES` what may happen to a whole
-notebook; `HOSTILE` what 3.1 may do besides; `FILES` what may lie in the folder in a notebook's place.
+notebook; `HOSTILE` what 3.4 may do besides; `FILES` what may lie in the folder in a notebook's place.
 """
 
 import json
@@ -35,7 +35,7 @@ def softmax_by_hand(scores):
 SHAPES = "weights_shape, context_shape = (2, 7, 5), (2, 7, 32)\n"
 
 HONEST = {
-    "3.2": {
+    "3.1": {
         "import sys": f"import sys\nprint(sys.version, sys.maxsize)\n{SHAPES}",
         "import os": f"import os\nprint(os.getcwd(), os.path.join('a', 'b'), os.cpu_count())\n{SHAPES}",
         "a note kept": f"with open('notes.txt', 'w') as file:\n    file.write('7 × 5')\n{SHAPES}",
@@ -58,7 +58,7 @@ HONEST = {
         "context_shape = (*weights_shape[:2], np.sqrt(1024))\n",
         "a timer": f"import time, timeit\nprint(timeit.timeit(lambda: 8 * 8, number=10), time.time())\n{SHAPES}",
     },
-    "3.5": {
+    "3.3": {
         "%%time": f"%%time\n{HEAD}",
         "inspect": f"import inspect\n{HEAD}\nprint(inspect.signature(MyHead), inspect.getsource(MyHead.forward))\n",
         "__dict__": f"{HEAD}\nprint(MyHead(4, 2).__dict__, vars(MyHead(4, 2)), MyHead.__name__)\n",
@@ -73,7 +73,7 @@ HONEST = {
         + HEAD.replace("nn.Linear(hidden_size, head_size)", "nn.Linear(Sizes(hidden_size, 0).H, head_size)"),
         "compiled for speed": f"import re\nre.compile('x')\n{HEAD}\nMyHead.forward.author = 'me'\n",
     },
-    "3.1": {
+    "3.4": {
         "%time": f"{SOFTMAX}\n%time softmax_by_hand(torch.zeros(2, 2))\n",
         "%timeit": f"{SOFTMAX}\n%timeit -n 2 -r 2 softmax_by_hand(torch.zeros(2, 2))\n",
         "decorated": f"import functools\n@functools.wraps(abs)\n{SOFTMAX}",
@@ -82,7 +82,7 @@ HONEST = {
         + "softmax_by_hand = partial(over, dim=-1)\n",
         "umlauts": SOFTMAX.replace("exponentials", "größe") + "# ungefähr “so”\n",
         "with gradients": f"@torch.enable_grad()\n{SOFTMAX}",
-        "solved": f"from exercises import solved\n{SOFTMAX}\nassert solved('3.1', softmax_by_hand)\n",
+        "solved": f"from exercises import solved\n{SOFTMAX}\nassert solved('3.4', softmax_by_hand)\n",
         "%%time": f"%%time\n{SOFTMAX}",
         "in float64": SOFTMAX.replace("softmax_by_hand", "inner")
         + "def softmax_by_hand(*all_of_them):\n    return inner(*[x.double() for x in all_of_them]).float()\n",
@@ -95,12 +95,12 @@ HONEST = {
 }
 
 
-NUMBERS = ["3.1", "3.2"]  # without the two whose checks take seconds
+NUMBERS = ["3.1", "3.4"]  # without the two whose checks take seconds
 NOTEBOOK = next((ROOT / "notebooks").glob("03_*.ipynb"))
 CONTENT = json.loads(NOTEBOOK.read_text("utf-8"))
 SOLVED = {cell.number: cell.source for cell in read_cells(ROOT / "notebooks/solutions/03_solutions.ipynb")}
 RIGHT = {number: SOLVED[number] for number in NUMBERS}
-CHECKED = 'check("3.1", softmax_by_hand)'
+CHECKED = 'check("3.4", softmax_by_hand)'
 
 
 def number_of(cell: dict) -> str:
@@ -119,8 +119,8 @@ def answered_below(cells: list[dict]) -> list[dict]:
 
 
 def around(cells: list[dict], above: str = "", below: str = "", replace: tuple[str, str] = ("", "")) -> list[dict]:
-    """The cell of 3.1 with others above and below all, and something replaced in it."""
-    place = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.1")
+    """The cell of 3.4 with others above and below all, and something replaced in it."""
+    place = next(place for place, cell in enumerate(cells) if number_of(cell) == "3.4")
     answer = cells[place] | {"source": "".join(cells[place]["source"]).replace(*replace)}
     return [*cells[:place], *([code(above)] * bool(above)), answer, *cells[place + 1 :], *([code(below)] * bool(below))]
 
@@ -135,7 +135,7 @@ def from_colab(cells: list[dict]) -> list[dict]:
 
 def with_outputs(cells: list[dict]) -> list[dict]:
     """With outputs that a student has edited, and counts of nothing."""
-    outputs = [{"output_type": "stream", "name": "stdout", "text": "Exercise 3.1: not yet."}]
+    outputs = [{"output_type": "stream", "name": "stdout", "text": "Exercise 3.4: not yet."}]
     edited = {"outputs": outputs, "execution_count": 10**6}
     return [cell | edited if cell["cell_type"] == "code" else cell for cell in cells]
 
@@ -171,7 +171,7 @@ CHANGES: dict[str, Callable[[list[dict]], list[dict]]] = {
     "prose gone": lambda cells: [cell for cell in cells if cell["cell_type"] == "code"],
 }
 ENDS = "it ends its process"
-HOSTILE = {  # what 3.1 does, and what its verdict says; all other answers are right
+HOSTILE = {  # what 3.4 does, and what its verdict says; all other answers are right
     "loops": ("while True: pass", "does not end within 5 seconds"),
     "sleeps": ("import time\ntime.sleep(10**6)", "does not end within 5 seconds"),
     "needs memory": ("kept = []\nwhile True: kept.append(b'1' * 10**8)", "more than 1.5 GB of memory"),

@@ -39,7 +39,7 @@ from tests.helpers import ROOT, unix_only
 pytestmark = pytest.mark.long
 OF = sum(POINTS[number] for number in NUMBERS if find_check(number))
 ODD_NAMES = ["n: a", "n? a", "N? A", "-rf", "\udcff", "$(ls)", "a\nb", "Zoë 😀", "x" * 240]
-PARTLY = {"3.1": RIGHT["3.1"], "3.2": RIGHT["3.2"].replace("(2, 7, 5)", "(2, 5, 7)")}
+PARTLY = {"3.4": RIGHT["3.4"], "3.1": RIGHT["3.1"].replace("(2, 7, 5)", "(2, 5, 7)")}
 WINDOW = """\
 def window_attention(query, key, value, attention_mask, reach):
     places = torch.arange(query.size(1), device=query.device)
@@ -63,7 +63,7 @@ def graded(short, tmp_path_factory) -> dict[str, Row]:
         *honest(folder, NUMBERS),
         hand_in(folder / "partly.ipynb", PARTLY),
         hand_in(folder / "empty.ipynb", {}),
-        hand_in(folder / "theirs.ipynb", {"3.1": "from utils.attention import causal_mask as f\ncheck('3.1', f)"}),
+        hand_in(folder / "theirs.ipynb", {"3.4": "from utils.attention import causal_mask as f\ncheck('3.4', f)"}),
     ]
     content = json.loads((folder / "as it is.ipynb").read_text("utf-8"))
     content["metadata"]["kernelspec"] = {"name": "julia-9", "language": "julia"}
@@ -89,14 +89,14 @@ def test_odd_answers_that_are_right_are_correct(graded):
 
 
 def test_partly_right_hand_ins_get_hints(graded):
-    assert graded["partly"].total == POINTS["3.1"]
-    assert "a row for each query" in graded["partly"].verdicts["3.2"][1]
+    assert graded["partly"].total == POINTS["3.4"]
+    assert "a row for each query" in graded["partly"].verdicts["3.1"][1]
     assert {kind for kind, _ in graded["empty"].verdicts.values()} == {"not attempted"}
 
 
 def test_reference_implementation_as_answer_is_noted(graded):
-    assert graded["theirs"].remarks == ["3.1 answers with causal_mask of utils"]
-    assert graded["theirs"].points("3.1") == 0
+    assert graded["theirs"].remarks == ["3.4 answers with causal_mask of utils"]
+    assert graded["theirs"].points("3.4") == 0
 
 
 def test_table_and_csv_agree(graded):
@@ -116,7 +116,7 @@ def hostile(short, tmp_path_factory) -> tuple[dict[str, Row], dict[str, str]]:
     folder = tmp_path_factory.mktemp("hostile")
     files = write_files(folder)
     for name, (body, _) in HOSTILE.items():
-        hand_in(folder / f"{name}.ipynb", RIGHT | {"3.1": f"softmax_by_hand = ...\n{body}\n\n{CHECKED}"})
+        hand_in(folder / f"{name}.ipynb", RIGHT | {"3.4": f"softmax_by_hand = ...\n{body}\n\n{CHECKED}"})
     for name in ODD_NAMES:
         hand_in(folder / f"{name}.ipynb", RIGHT)
     rows = grade(short, sorted(folder.glob("*.ipynb")), processes=2, seconds=5, gigabytes=1.5)
@@ -127,15 +127,15 @@ def hostile(short, tmp_path_factory) -> tuple[dict[str, Row], dict[str, str]]:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_failure_costs_only_its_exercise(hostile, name):
     row = hostile[0][name]
-    assert HOSTILE[name][1] in row.verdicts["3.1"][1], report([row])
-    assert row.total == OF - POINTS["3.1"], report([row])
-    assert row.verdicts["3.1"][0] == "stopped" or "stopped" not in row.verdicts["3.1"][1] or name in HARMLESS
+    assert HOSTILE[name][1] in row.verdicts["3.4"][1], report([row])
+    assert row.total == OF - POINTS["3.4"], report([row])
+    assert row.verdicts["3.4"][0] == "stopped" or "stopped" not in row.verdicts["3.4"][1] or name in HARMLESS
 
 
 @unix_only
 def test_files_other_than_notebooks_are_reported(hostile):
     rows, files = hostile
-    assert {name: rows[name].verdicts["3.1"] for name in files if files[name] not in report([rows[name]])} == {}
+    assert {name: rows[name].verdicts["3.4"] for name in files if files[name] not in report([rows[name]])} == {}
     assert {rows[name].total for name in files} == {0}
     assert rows["right"].total == OF
 
@@ -149,11 +149,11 @@ def test_odd_file_names_are_graded(hostile):
 def test_steps_are_what_answers_need():
     needed = ["y = 1", "x = []", "x.append(y)", "x[0] = 2", "def f(): return x"]
     others = ["torch.add(x)", "z = x", "def h(): x = 1", "print(y)"]
-    given = [Cell("", text, at) for at, text in enumerate(["one", "two", *needed, *others, "check('3.1', f)", "x = 3"])]
-    answer = Cell("", "def g():\n    return f()\n\ncheck('3.1', g)", 1)
-    steps = steps_to_run(given, [Cell("", "%%time\nq = 1"), answer], {"3.1": answer})
+    given = [Cell("", text, at) for at, text in enumerate(["one", "two", *needed, *others, "check('3.4', f)", "x = 3"])]
+    answer = Cell("", "def g():\n    return f()\n\ncheck('3.4', g)", 1)
+    steps = steps_to_run(given, [Cell("", "%%time\nq = 1"), answer], {"3.4": answer})
     assert [cell.source for number, cell in steps if not number] == ["one", "two", *needed]
-    assert steps[-1] == ("3.1", answer)
+    assert steps[-1] == ("3.4", answer)
     assert [cell.source for _, cell in steps_to_run(given, [], {})] == ["one", "two"]
 
 
@@ -180,11 +180,11 @@ def test_fingerprint_ignores_names_and_comments():
 
 
 def test_same_as_names_at_most_five():
-    rows = [Row(f"student {n:02}", {"3.1": ("correct", "")}, fingerprints={"3.1": {"a"}}) for n in range(40)]
+    rows = [Row(f"student {n:02}", {"3.4": ("correct", "")}, fingerprints={"3.4": {"a"}}) for n in range(40)]
     compare_rows(rows, {"a": "the solution"})
-    assert rows[2].same_as == "3.1: the solution, student 00, student 01, student 03, student 04, 35 more"
+    assert rows[2].same_as == "3.4: the solution, student 00, student 01, student 03, student 04, 35 more"
     compare_rows(rows[:3], {})
-    assert rows[2].same_as == "3.1: student 00, student 01"
+    assert rows[2].same_as == "3.4: student 00, student 01"
 
 
 def test_every_hand_in_gets_a_row_and_a_letter(tmp_path):
@@ -192,14 +192,14 @@ def test_every_hand_in_gets_a_row_and_a_letter(tmp_path):
     names += ["' ", "=1+1", *ODD_NAMES[2:]]
     found = row_names([tmp_path / f"{name}.ipynb" for name in names])
     assert [path.stem for path in found.values()] == names
-    write_letters(tmp_path / "letters", [Row(name, {"3.2": ("correct", name)}) for name in found])
+    write_letters(tmp_path / "letters", [Row(name, {"3.1": ("correct", name)}) for name in found])
     assert sorted(path.name for path in (tmp_path / "letters").iterdir()) == sorted(map(letter_name, found))
     assert len(list((tmp_path / "letters").iterdir())) == len(names)
     assert list(row_names([tmp_path / name / "03.ipynb" for name in ("ada", "bob")])) == ["ada/03", "bob/03"]
 
 
 def test_csv_escapes_formulas(tmp_path):
-    write_csv(tmp_path / "grades.csv", [Row("=1+1", {"3.2": ("correct", "correct.")})])
+    write_csv(tmp_path / "grades.csv", [Row("=1+1", {"3.1": ("correct", "correct.")})])
     assert "\n'=1+1,1,1,1," in (tmp_path / "grades.csv").read_text("utf-8-sig")
 
 
@@ -210,8 +210,8 @@ def test_csv_escapes_formulas(tmp_path):
         (["prose.ipynb", "right.ipynb"], "prose.ipynb has no exercises: "),
         (["original.ipynb", "nobody/*.ipynb"], "there is no hand-in nobody/*.ipynb"),
         (
-            ["original.ipynb", "right.ipynb", "--accept", "nobody:3.1"],
-            "nobody:3.1 cannot be accepted: there are the names",
+            ["original.ipynb", "right.ipynb", "--accept", "nobody:3.4"],
+            "nobody:3.4 cannot be accepted: there are the names",
         ),
         (
             ["original.ipynb", "right.ipynb", "--accept", "right:3.9"],
@@ -235,7 +235,7 @@ def test_command_writes_table_csv_and_letters(short, tmp_path, monkeypatch, caps
     hand_in(tmp_path / "right.ipynb", RIGHT)
     hand_in(tmp_path / "empty.ipynb", {})
     files = [str(short), str(tmp_path / "r[i]ght.ipynb"), str(tmp_path / "empty.ipynb")]
-    options = ["--csv", str(table), "--feedback", str(letters), "--processes", "1", "--accept", "empty:3.2"]
+    options = ["--csv", str(table), "--feedback", str(letters), "--processes", "1", "--accept", "empty:3.1"]
     monkeypatch.setattr(sys, "argv", ["exercises", "grade", *files, *options])
     assert __main__.main() == 0
     printed = capsys.readouterr().out
@@ -243,15 +243,15 @@ def test_command_writes_table_csv_and_letters(short, tmp_path, monkeypatch, caps
     assert re.search(r"^ *empty +· +1 +1$", printed, re.MULTILINE)
     assert "nothing detects deliberate cheating" in printed
     assert "right,2,1,3,3," in table.read_text("utf-8-sig")
-    assert (letters / "right.txt").read_text("utf-8").startswith("right: 3 of 3 points\n\n3.1 (2 of 2): correct.")
-    assert "3.2 (1 of 1): correct. Accepted by hand (not attempted" in (letters / "empty.txt").read_text("utf-8")
+    assert (letters / "right.txt").read_text("utf-8").startswith("right: 3 of 3 points\n\n3.1 (1 of 1): correct.")
+    assert "3.1 (1 of 1): correct. Accepted by hand (not attempted" in (letters / "empty.txt").read_text("utf-8")
 
 
 @unix_only
 def test_ctrl_c_saves_what_is_graded(short, tmp_path):
     table = tmp_path / "grades.csv"
     hand_in(tmp_path / "right.ipynb", RIGHT)
-    hand_in(tmp_path / "sleeps.ipynb", RIGHT | {"3.1": f"import time\ntime.sleep(999)\n{RIGHT['3.1']}"})
+    hand_in(tmp_path / "sleeps.ipynb", RIGHT | {"3.4": f"import time\ntime.sleep(999)\n{RIGHT['3.4']}"})
     files = [str(short), str(tmp_path / "right.ipynb"), str(tmp_path / "sleeps.ipynb")]
     command = [sys.executable, "-m", "exercises", "grade", *files, "--csv", str(table), "--processes", "1"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}

@@ -57,12 +57,12 @@ def test_verdict_of_answers_and_stubs():
 
 def test_solved_agrees_with_check_and_prints_nothing(capsys):
     def loud(right):
-        print("Exercise 3.2: correct.")
+        print("Exercise 3.1: correct.")
         return right
 
-    assert solved("3.2", ((2, 7, 5), (2, 7, 32)))
-    assert not solved("3.2", ((2, 7, 5), (2, 7, 64)))
-    assert not solved("3.2", ...)
+    assert solved("3.1", ((2, 7, 5), (2, 7, 32)))
+    assert not solved("3.1", ((2, 7, 5), (2, 7, 64)))
+    assert not solved("3.1", ...)
     assert not solved("13.5", loud)
     assert not solved("13.5", lambda ours, theirs: loud(1 / 0))
     assert capsys.readouterr().out == ""

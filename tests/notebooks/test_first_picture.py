@@ -9,8 +9,8 @@ import pytest
 from tests.helpers import ONE_THREAD, ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("0[0-5]_*.ipynb"))
-# code that loads the official model, such as the check of exercise 3.5; 01 has none
-COMPARES = ("load_reference_model(", 'check("3.5"', 'check("4.5"', 'check("5.5"', "Imports for the proofs")
+# code that loads the official model, such as the check of exercise 3.3; 01 has none
+COMPARES = ("load_reference_model(", 'check("3.3"', 'check("4.5"', 'check("5.5"', "Imports for the proofs")
 # imports of transformers' models, and packages that only some cells need; 01 uses pandas
 HEAVY = ("transformers.modeling_utils", "torch._dynamo", "torch._inductor", "accelerate", "sympy", "scipy")
 HEAVY += ("sklearn", "onnxruntime", "faiss", "sentence_transformers")

@@ -44,7 +44,7 @@ def for_nbgrader(cells: list[dict]) -> list[dict]:
     """Set-up, imports and two exercises, each with a cell below it that nbgrader runs as its test."""
     kept = [cell for cell in cells if cell["cell_type"] == "code" and "check(" not in "".join(cell["source"])][:2]
     for cell in cells:
-        if (number := number_of(cell)) in ("3.1", "3.2"):
+        if (number := number_of(cell)) in ("3.1", "3.4"):
             answer = "".join(cell["source"]).rpartition(f'check("{number}", ')[2].strip()[:-1]
             test = code(f'from exercises import solved\n\nassert solved("{number}", {answer})')
             note = {"grade": True, "solution": False, "locked": True, "points": 2, "schema_version": 3, "task": False}
@@ -65,7 +65,7 @@ def test_nbgrader_grades_as_documented(tmp_path):
     done = subprocess.run(["bash", "-ec", install], **options)
     if done.returncode:
         pytest.skip(f"nbgrader cannot be installed: {done.stderr[-300:]}")
-    hand_ins = {"source/03": {}, "submitted/ada/03": RIGHT, "submitted/bob/03": {"3.2": RIGHT["3.2"]}}
+    hand_ins = {"source/03": {}, "submitted/ada/03": RIGHT, "submitted/bob/03": {"3.1": RIGHT["3.1"]}}
     for folder, answers in (hand_ins | {"submitted/cy/03": {}}).items():
         (tmp_path / folder).mkdir(parents=True)
         hand_in(tmp_path / folder / "03.ipynb", answers, for_nbgrader)

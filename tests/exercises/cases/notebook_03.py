@@ -185,7 +185,7 @@ class IgnoresTheMask(Head):
 
 
 RIGHT = {
-    "3.1": [
+    "3.4": [
         lambda scores: torch.exp(scores - torch.logsumexp(scores, -1, keepdim=True)),
         double_sum,
         largest_in_numpy,
@@ -193,14 +193,14 @@ RIGHT = {
         lambda scores: largest_in_numpy(scores.numpy()),
         by_hand(lambda scores: scores.amax(-1, keepdim=True)),
     ],
-    "3.2": [
+    "3.1": [
         ((2, 7, 5), (2, 7, 32)),
         ([2, 7, 5], [2, 7, 32]),
         [torch.Size([2, 7, 5]), torch.Size([2, 7, 32])],
         (torch.tensor([2, 7, 5]), np.array([2, 7, 32])),
         ("(2, 7, 5)", "torch.Size([2, 7, 32])"),
     ],
-    "3.4": [
+    "3.2": [
         formula(),
         formula(masked=lambda scores, mask: scores.masked_fill(mask == 0, -1e9)),
         formula(masked=lambda scores, mask: scores.masked_fill(~mask.bool(), torch.finfo(scores.dtype).min)),
@@ -209,7 +209,7 @@ RIGHT = {
         lambda query, key, mask=None: formula()(query * query.size(-1) ** -0.25, key * query.size(-1) ** 0.25, mask),
         by_einsum_over_d,
     ],
-    "3.5": [
+    "3.3": [
         Head,
         ByEinsum,
         wrong_head(masked=hide_with(torch.finfo(torch.float32).min)),
@@ -219,7 +219,7 @@ RIGHT = {
 }
 
 WRONG = {
-    "3.1": [
+    "3.4": [
         (lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True), "1,000 give nan"),
         (lambda scores: scores.softmax(-1), "torch's softmax"),
         (partial(F.softmax, dim=-1), "torch's softmax"),
@@ -247,7 +247,7 @@ WRONG = {
         (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),
         (lambda scores: double_sum(scores)[0], "shape"),
     ],
-    "3.2": [
+    "3.1": [
         (((2, 5, 7), (2, 7, 32)), "row for each query"),
         (((2, 7, 7), (2, 7, 32)), "There are 5 keys, not 7"),
         (((2, 64, 64), (2, 7, 32)), "sums the 64 away"),
@@ -258,7 +258,7 @@ WRONG = {
         ((2, 7, 5), "two answers"),
         (("(2, 7, 5)", "32"), "a shape"),
     ],
-    "3.4": [
+    "3.2": [
         (formula(scale=lambda query: 1), "not scaled"),
         (formula(scale=lambda query: 384**-0.5), "divided by √H"),
         (formula(scale=lambda query: 1 / query.size(-1)), "The scores are divided by D"),
@@ -293,7 +293,7 @@ WRONG = {
         (weights_set_to_0, "after the softmax"),
         (compute_attention_weights, "the series' own compute_attention_weights"),
     ],
-    "3.5": [
+    "3.3": [
         (wrong_head(scale=lambda self, query: 1), "not scaled"),
         (wrong_head(scale=lambda self, query: self.query.in_features**-0.5), "divided by √H"),
         (wrong_head(scale=lambda self, query: 1 / query.size(-1)), "The scores are divided by D"),
