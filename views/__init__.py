@@ -1,5 +1,14 @@
 """Interactive views of attention, drawn by bertviz, and draggable figures; all of them work offline."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
+if (found := find_spec("utils")) and Path(found.origin or "").parent != Path(__file__).parents[1] / "utils":
+    raise ImportError(
+        f"{found.origin} hides the package utils of this series, which views needs: rename it, or start Python with "
+        "-P, which leaves out the files of the current folder"
+    )
+
 from views.draw import head_view, model_view, neuron_view
 from views.explore import explore
 from views.figures import (

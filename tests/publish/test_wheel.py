@@ -1,5 +1,6 @@
 """The wheel that a release carries: small, and whole in a Python that has nothing of the series."""
 
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -35,9 +36,16 @@ def test_wheel_brings_its_packages_and_the_command_line(wheel, tmp_path):
     install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel]
     subprocess.run(install, check=True)
     imports = f"import {', '.join(PACKAGES)}; print(utils.__file__)"
-    done = subprocess.run([python, "-P", "-c", imports], cwd=tmp_path, check=True, capture_output=True, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    options = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run([python, "-P", "-c", imports], check=True, **options)
     assert done.stdout.startswith(str(tmp_path / "venv"))
-    page = tmp_path / "page.html"
-    command = [python, "-P", "-m", "views", "I called Ian.", "--save", page]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    page, command = tmp_path / "page.html", ["-m", "views", "I called Ian.", "--save", "page.html"]
+    subprocess.run([python, "-P", *command], check=True, **options)
     assert "</html>" in page.read_text("utf-8")
+    (tmp_path / "utils.py").write_text("my_own = 1", "utf-8")
+    page.unlink()
+    refused = subprocess.run([python, *command], check=False, **options).stderr
+    assert f"ImportError: {tmp_path / 'utils.py'} hides the package utils of this series" in refused
+    subprocess.run([python, "-P", *command], check=True, **options)  # as the error advises
+    assert page.is_file()
