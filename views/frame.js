@@ -54,5 +54,26 @@ function bringIntoView(frame) {
   if (last > top - height && first < bottom + height) setTimeout(() => frame.scrollIntoView({ block: "nearest" }), 150);
 }
 
+// After a click in a picture the keyboard is in its frame, and the notebook hears no key: Shift+Enter runs the notebook's next
+// cell, and Escape returns to it. A tile of the head view that was reached by the keyboard keeps its Shift+Enter.
+let clicked = false; // and no key was pressed since
+addEventListener("pointerdown", () => { clicked = true; }, true);
+addEventListener("keydown", (event) => {
+  if (clicked && event.key === "Enter") passOn(event);
+  if (event.key !== "Shift") clicked = false;
+}, true);
+addEventListener("keydown", passOn);
+
+function passOn(event) {
+  const { key, code, shiftKey } = event, runs = key === "Enter" && shiftKey, frame = window.frameElement;
+  if (!frame || event.defaultPrevented || !(runs || key === "Escape")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const cell = frame.closest(".jp-Notebook")?.querySelector(".jp-Cell.jp-mod-active"); // of JupyterLab
+  (cell ?? window.parent).focus({ preventScroll: true });
+  const copy = { key, code, keyCode: 13, shiftKey, bubbles: true, cancelable: true };
+  if (runs) (cell ?? frame).dispatchEvent(new window.parent.KeyboardEvent("keydown", copy));
+}
+
 root.classList.toggle("framed", window.parent !== window);
 root.classList.toggle("still", Boolean(window.still)); // for a photograph: nothing to press, nothing to scroll

@@ -378,8 +378,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-document.addEventListener("keydown", ({ key }) => {
-  if (key === "Escape" && document.querySelector(".detail")) closeDetail();
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !document.querySelector(".detail")) return;
+  closeDetail();
+  event.preventDefault(); // the keyboard stays in the picture
 });
 
 function goTo(elements, index, group) {

@@ -148,6 +148,19 @@ def test_six_keys_run_the_first_interactive_figure(page, jupyterlab, size):
     assert frame.evaluate(SHARE_IN_VIEW) >= 0.99  # and stays there
 
 
+def test_keys_reach_the_notebook_after_a_click_in_a_picture(page, jupyterlab):
+    """Shift+Enter runs the next cell, and Escape only leaves the picture."""
+    cells = run_all(page, jupyterlab("figures"), len(FIGURES))
+    frame, active = cells.nth(1).locator("iframe"), page.locator(".jp-Cell.jp-mod-active")
+    cells.nth(1).locator(".jp-InputPrompt").click()
+    for key, moved in (("Escape", 0), ("Shift+Enter", 1)):
+        frame.content_frame.locator("#figure svg").first.click(position={"x": 5, "y": 5})
+        assert page.evaluate("document.activeElement.tagName") == "IFRAME"
+        page.keyboard.press(key)
+        expect(page.locator(".jp-Cell.jp-mod-active:focus")).to_have_count(1)
+        expect(active).to_have_attribute("data-windowed-list-index", str(1 + moved))
+
+
 def follow(page, words: str, target: str) -> None:
     """Click a link between notebooks until its target is in view: a busy JupyterLab can lose a click while it draws."""
     link = page.locator("a[href*='/files/']", has_text=words).first  # JupyterLab has found where it leads

@@ -34,6 +34,23 @@ def write_page(path, theme: str, outputs: list[str]) -> str:
     return path.as_uri()
 
 
+def test_shift_enter_reaches_the_webview_after_a_click(page, draw, tmp_path):
+    """There VS Code hears it. On a tile that was reached by the keyboard it shows that head alone."""
+    page.goto(write_page(tmp_path / "vscode.html", "light", [draw["head"]()._repr_html_()]))
+    webview = page.frame_locator("iframe")
+    webview.locator("body").evaluate("body => { body.heard = []; onkeydown = (event) => body.heard.push(event.key); }")
+    head = webview.frame_locator("iframe")
+    tile = head.locator("[role=checkbox]").nth(2)
+    tile.click()
+    page.keyboard.press("Shift+Enter")
+    assert webview.locator("body").evaluate("body => body.heard") == ["Enter"]
+    tile.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+Enter")
+    assert head.locator("[role=checkbox][aria-checked=true]").count() == 1
+    assert webview.locator("body").evaluate("body => body.heard") == ["Enter"]
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_views_are_drawn_and_answer(page, draw, pair, tmp_path, theme):
     views = [draw["head"](), draw["neuron"](layer=1, head=3)]
