@@ -19,6 +19,13 @@ BUILT = {
         }
     },
     "05": {"encoder_layer": {"FeedForward": "Assemble: the layer"}},
+    "07": {
+        "heads": {
+            "previous_token_score": "Exercise 7.1: score the token before",
+            "finds": "Exercise 7.3: write the rule",
+            "rollout": "Exercise 7.6: follow attention through the layers (optional)",
+        }
+    },
     "08": {"statistics": {"wilson_interval": "Proof 8.5"}},
     "13": {"packing": {"TextBoundaries": "Proof 13.1", "encode_packed": "Proof 13.1"}},
     "14": {

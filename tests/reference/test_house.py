@@ -17,7 +17,7 @@ SUPPORT = (
 )
 ORDER = (
     *(f"support.{name}" for name in SUPPORT),
-    *("statistics", "weights", "tokenization", "embeddings", "attention", "encoder_layer", "encoder"),
+    *("statistics", "heads", "weights", "tokenization", "embeddings", "attention", "encoder_layer", "encoder"),
     *("classifier", "training", "packing", "search", "exchanges", "masked_lm", "pretraining", "generation", "decoder"),
     *("modernbert", "lora", "token_labels"),
 )

@@ -1,0 +1,37 @@
+"""Measure what an attention head looks at. Built in notebook 07."""
+
+import torch
+from torch import Tensor
+
+
+def previous_token_score(weights: Tensor) -> Tensor:
+    """Return the mean weight that each head gives to the token before, (L, A), from weights (L, A, S, S).
+
+    Built in notebook 07, exercise 7.1. The first token has none before it and does not count.
+    """
+    S = weights.size(-1)
+    steps = [weights[:, :, position, position - 1] for position in range(1, S)]  # S - 1 times (L, A)
+    return torch.stack(steps).mean(dim=0)
+
+
+def finds(weights: Tensor, query: int, key: int) -> Tensor:
+    """Return whether each head finds the token at `key` from the token at `query`, (L, A), in one sentence.
+
+    Built in notebook 07, exercise 7.3: a head finds a token if this token gets the largest of the weights (L, A, S, S)
+    in the row of the query, without [CLS], [SEP] and the query itself.
+    """
+    row = weights[:, :, query].clone()  # (L, A, S)
+    row[..., [0, query, -1]] = -1  # [CLS], the token itself and [SEP] take no part
+    return row.argmax(dim=-1) == key
+
+
+def rollout(weights: Tensor) -> Tensor:
+    """Return how much each token contributes to each other through all layers, (S, S), from weights (L, A, S, S).
+
+    Built in notebook 07, exercise 7.6: attention rollout (Abnar and Zuidema 2020, section 3).
+    """
+    identity = torch.eye(weights.size(-1), dtype=weights.dtype, device=weights.device)
+    total = identity
+    for layer in weights.mean(dim=1):  # (S, S)
+        total = (layer + identity) / 2 @ total
+    return total
