@@ -41,5 +41,12 @@ BUILT = {
             "local_attention": "Proof 14.2",
         }
     },
-    "15": {"lora": {"LoRA": "Exercise 15.4: LoRA in fifteen lines"}},
+    "15": {
+        "token_labels": {
+            "token_classification_loss": "Train one first",
+            "align": "Exercise 15.2: align",
+            "TransformerForTokenClassification": "The head: one linear layer, everywhere",
+        },
+        "lora": {"LoRA": "Exercise 15.4: LoRA in fifteen lines"},
+    },
 }
