@@ -27,7 +27,12 @@ BUILT = {
         }
     },
     "08": {"statistics": {"wilson_interval": "Proof 8.5"}},
-    "13": {"packing": {"TextBoundaries": "Proof 13.1", "encode_packed": "Proof 13.1"}},
+    "13": {
+        "packing": dict.fromkeys(
+            ("attend_packed", "attend_packed_on_gpu", "packed_attention", "encode_packed", "has_exchanged_methods"),
+            "The whole encoder, packed",
+        )
+    },
     "14": {
         "modernbert": {
             "rotary": "Exercise 14.2: rotary positions",

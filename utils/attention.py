@@ -93,14 +93,16 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Map query (B, A, S, D), key and value (B, A, T, D) to (B, S, H), and optionally the weights (B, A, S, T).
 
-        `mask` broadcasts to the weights and is True where a query may see a key. Without weights to return, torch's
-        fused kernel computes the same.
+        `mask` broadcasts to the weights and is True where a query may see a key, or is a function that attends
+        (`utils.packing`). Without weights to return, torch's fused kernel computes the same.
         """
         B, _, S, _ = query.shape
         dropout_p = self.dropout_p if self.training else 0.0
         if output_attentions:
             attention_weights = self.compute_attention_weights(query, key, mask)  # (B, A, S, T)
             context = F.dropout(attention_weights, dropout_p) @ value  # (B, A, S, D)
+        elif callable(mask):  # texts packed into one row, in notebook 13
+            context, attention_weights = mask(query, key, value, dropout_p), None
         else:
             attention_weights = None
             # PyTorch's own function: the same context, and no weights are kept
@@ -115,7 +117,7 @@ class MultiHeadAttention(nn.Module):
         `attention_mask` (B, S) is 0 at padding.
         """
         B, S, _ = hidden_states.shape
-        mask = None if attention_mask is None else extend_attention_mask(attention_mask, B, S)
+        mask = extend_attention_mask(attention_mask, B, S) if isinstance(attention_mask, Tensor) else attention_mask
         return self.attend(*self.project(hidden_states), mask, output_attentions)
 
 

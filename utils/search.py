@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
-from utils.support.batches import collate, device_of, evaluation_mode, model_ids, sorted_batches
+from utils.support.batches import collate, device_of, evaluation_mode, full_batches, model_ids
 from utils.support.checkpoint import check_mean_pooling
 from utils.support.vectors import as_queries, as_vectors, check_graph, check_inner_product, check_states, import_faiss
 
@@ -40,21 +40,21 @@ def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int = 32) -> Tensor:
+def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_size: int | None = None) -> Tensor:
     """Return one unit vector per text, (N, H) on the CPU: the normalized mean of its token vectors.
 
     Built in notebook 09, exercise 9.4. Runs in evaluation mode, and truncates texts to the encoder's positions.
     ValueError for an empty list, an empty text, and an encoder that `encode_packed` refuses.
     """
     check_mean_pooling(encoder)
-    rows = model_ids(texts, encoder, tokenizer)
-    vectors = torch.empty(len(rows), encoder.config.hidden_size)
+    rows, device = model_ids(texts, encoder, tokenizer), device_of(encoder)
+    vectors = torch.empty(len(rows), encoder.config.hidden_size, device=device)
     with evaluation_mode(encoder):
-        for numbers in sorted_batches(rows, batch_size, max_padding=1):
-            batch = collate([rows[number] for number in numbers], device_of(encoder))
-            pooled = mean_pooling(encode_packed(encoder, **batch), batch["attention_mask"])
-            vectors[numbers] = F.normalize(pooled.float(), dim=-1).cpu()
-    return vectors
+        for numbers in full_batches(rows, batch_size, device):
+            batch = collate([rows[number] for number in numbers])
+            pooled = mean_pooling(encode_packed(encoder, **batch), batch["attention_mask"].to(device))
+            vectors[numbers] = F.normalize(pooled.float(), dim=-1)
+    return vectors.cpu()
 
 
 class Neighbours(NamedTuple):

@@ -10,9 +10,8 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import ragged_batch, shaken, tiny_tokenizer
-from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
-from utils.packing import TextBoundaries, encode_packed
+from utils.packing import attend_packed, encode_packed
 from utils.search import embed
 from utils.support.notebook import largest_difference
 
@@ -95,19 +94,15 @@ def test_packing_skips_padding_and_runs_hooks(small):
     assert seen == [(1, 18, 24)] * 3
 
 
-def test_packed_texts_of_one_length_share_a_call():
-    assert TextBoundaries([9, 2, 2, 5, 2]).groups == [(1, 9), (2, 2), (1, 5), (1, 2)]
-
-
-def test_packing_passes_keyword_options_to_attention():
-    query, key, value = torch.randn(3, 1, 2, 5, 4, generator=torch.Generator().manual_seed(0))
-    with TextBoundaries([3, 2]):
-        packed = F.scaled_dot_product_attention(query, key, value, scale=3.0)
-    alone = [
-        F.scaled_dot_product_attention(*(x[:, :, text] for x in (query, key, value)), scale=3.0)
-        for text in (slice(0, 3), slice(3, 5))
-    ]
-    assert torch.allclose(packed, torch.cat(alone, dim=2), atol=1e-6)
+def test_packed_texts_of_one_length_share_a_call(monkeypatch):
+    parts = torch.randn(3, 1, 2, 20, 4, generator=torch.Generator().manual_seed(0))
+    calls = []
+    attention = F.scaled_dot_product_attention
+    monkeypatch.setattr(
+        F, "scaled_dot_product_attention", lambda *x, **y: (calls.append(x[0].shape), attention(*x, **y))[1]
+    )
+    attend_packed(*parts, 0.0, [9, 2, 2, 5, 2])
+    assert calls == [(2, 1, 9, 4), (2, 2, 2, 4), (2, 1, 5, 4), (2, 1, 2, 4)]
 
 
 def test_packed_gradients_equal_those_of_padding(small):
@@ -128,25 +123,6 @@ def test_packing_passes_attention_dropout_on(small, monkeypatch):
         monkeypatch.setattr(attention, "dropout_p", 1.0)
         monkeypatch.setattr(attention, "training", True)
         assert not torch.allclose(encode_packed(small, **batch), kept)
-
-
-def test_packing_mode_ends_with_its_block(small):
-    batch = ragged_batch([4, 2])
-    before = small(**batch).last_hidden_state
-    encode_packed(small, **batch)
-    assert torch.equal(small(**batch).last_hidden_state, before)
-
-
-def test_packing_refuses_attention_that_is_not_fused(small, monkeypatch):
-    forward = MultiHeadAttention.forward
-    with_weights = lambda self, states, mask, _: forward(self, states, mask, True)  # noqa: E731
-    monkeypatch.setattr(MultiHeadAttention, "forward", with_weights)
-    message = (
-        r"^0 of 2 layers used torch's fused attention, so texts were mixed: "
-        r"pad them, as encoder\(input_ids, attention_mask\) does$"
-    )
-    with pytest.raises(ValueError, match=message):
-        encode_packed(small, **ragged_batch([4, 2]))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])

@@ -39,17 +39,34 @@ def collate(rows: Sequence[list[int]], device: torch.device | str = "cpu") -> di
     return {"input_ids": ids, "token_type_ids": torch.zeros_like(ids), "attention_mask": mask}
 
 
-def sorted_batches(rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25) -> Iterator[list[int]]:
-    """Yield batches of row indices, longest rows first; at most `max_padding` of a row becomes padding."""
+def sorted_batches(
+    rows: Sequence[list[int]], batch_size: int, max_padding: float = 0.25, max_tokens: float = math.inf
+) -> Iterator[list[int]]:
+    """Yield batches of row indices, longest rows first; at most `max_padding` of a row becomes padding.
+
+    A batch of more than one row has at most `max_tokens` tokens, padding included.
+    """
     check_settings(batch_size=batch_size)
     batch = []
     for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
-        if len(batch) == batch_size or (batch and len(rows[index]) < (1 - max_padding) * len(rows[batch[0]])):
+        longest = len(rows[batch[0]]) if batch else 0
+        full = len(batch) == min(batch_size, max_tokens // max(longest, 1))
+        if batch and (full or len(rows[index]) < (1 - max_padding) * longest):
             yield batch
             batch = []
         batch.append(index)
     if batch:
         yield batch
+
+
+def full_batches(rows: Sequence[list[int]], batch_size: int | None, device: torch.device) -> Iterator[list[int]]:
+    """Yield batches of row indices for `encode_packed`, longest rows first.
+
+    By default, a batch has 32 rows on the processor, and on a GPU as many as fit into 16,384 tokens.
+    """
+    if batch_size is None and device.type != "cpu":
+        return sorted_batches(rows, len(rows), max_padding=1, max_tokens=16_384)
+    return sorted_batches(rows, 32 if batch_size is None else batch_size, max_padding=1)
 
 
 def shuffled_batches(rows: Sequence[list[int]], batch_size: int, seed: int) -> list[list[int]]:
