@@ -160,11 +160,12 @@ slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03; ARGS=
 book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium)
 	$(BIN)/python -m publish.book $(NB)
 
-pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07 and the animation in README after changing views
+pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and README's animation and picture of an exercise
 	$(BIN)/python -m publish.annotate
 	$(BIN)/python -m publish.film
+	$(BIN)/python -m publish.exercise
 
-rehearse: $(DEV_INSTALLED)  ## update cells and minutes in docs/TEACHING.md and COURSE.md, and check that each plan fits its time
+rehearse: $(DEV_INSTALLED)  ## update cells and minutes in README, docs/TEACHING.md and COURSE.md, and check that each plan fits its time
 	$(BIN)/python -m publish.teaching
 
 student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder)

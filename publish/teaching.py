@@ -10,8 +10,9 @@ from functools import cache
 
 import nbformat
 
-from publish.notebooks import ROOT, SEMINAR, count_outputs, main_line, notebook_paths, reading_time
+from publish.notebooks import NOTEBOOKS, ROOT, SEMINAR, count_outputs, main_line, minutes, notebook_paths, reading_time
 
+README = ROOT / "README.md"
 SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COURSE.md"
 PLAN = re.compile(r"^### (?:(?:or )?(\d+)–(\d+)|Unit (\d+)) · (.*)$")
 LINK = re.compile(r"\]\(\.\./notebooks/(\d\d)_\w+\.ipynb")
@@ -319,16 +320,29 @@ def update_plans(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def update_readme(text: str, times: dict[str, tuple[int, int]]) -> str:
+    """Return README with the minutes of these notebooks, by file name in order, in its table, and the sums in hours."""
+    for name, (read, whole) in times.items():
+        text = re.sub(rf"(?m)^(\| \[.*/{re.escape(name)}\) .*\| )\d+ / \d+ \|$", rf"\g<1>{read} / {whole} |", text)
+    for part, beginning in ((slice(None), "All 16 notebooks take"), (slice(10), "The core, 00 to 09, takes")):
+        read, whole = (f"{round(sum(column) / 30) / 2:g}" for column in zip(*list(times.values())[part], strict=True))
+        text = re.sub(rf"({beginning})\s\S+(\shours\sto\sread,?\sand)\s\S+", rf"\g<1> {read}\g<2> {whole}", text)
+    return text
+
+
 def main() -> None:
-    """Update the plans, and print the minutes of each and of its rows."""
+    """Update the plans and README, and print the minutes of each plan and of its rows."""
+    series = [path for path in notebook_paths([]) if path.parent == NOTEBOOKS]
+    times = {path.name: minutes(nbformat.read(path, as_version=4)) for path in series}
+    README.write_text(update_readme(README.read_text("utf-8"), times), "utf-8")
     for page in (SEMINAR_PAGE, COURSE_PAGE):
         page.write_text(update_plans(page.read_text("utf-8")), "utf-8")
         for plan in plans(page.read_text("utf-8")):
             there, needed = plan.end - plan.start, total_minutes(plan)
             verdict = "" if fits(plan) else f"  DOES NOT LEAVE {SPARE} minutes to spare"
             print(f"\n{plain_heading(plan.title)}: {needed} of {there} minutes{verdict}")
-            for row, minutes in rehearse(plan):
-                print(f"  {minutes:5.1f}  {IF_THERE_IS_TIME * row.if_there_is_time}{row.heading}")
+            for row, estimate in rehearse(plan):
+                print(f"  {estimate:5.1f}  {IF_THERE_IS_TIME * row.if_there_is_time}{row.heading}")
 
 
 if __name__ == "__main__":

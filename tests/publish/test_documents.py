@@ -184,11 +184,11 @@ def for_windows(name: str) -> list[tuple[str, str]]:
     return [(here, there) for here, there in rows]
 
 
-FOR_WINDOWS = for_windows("README.md") + for_windows("docs/TEACHING.md")
+FOR_WINDOWS = for_windows("docs/WINDOWS.md") + for_windows("docs/TEACHING.md")
 
 
 def test_windows_commands_match_make_targets():
-    """The tables of README and TEACHING run the same modules as the Makefile."""
+    """The tables of WINDOWS and TEACHING run the same modules as the Makefile."""
     recipes = dict(re.findall(r"^([a-z]+):.*\n((?:\t.*\n)+)", MAKEFILE, re.M))
     found = set()
     for here, there in FOR_WINDOWS:
