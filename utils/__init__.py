@@ -27,6 +27,18 @@ BUILT = {
         }
     },
     "08": {"statistics": {"wilson_interval": "Proof 8.5"}},
+    "09": {
+        "search": {
+            "mean_pooling": "Exercise 9.2: the masked mean",
+            "Neighbours": "Exercise 9.3: exact search",
+            "search": "Exercise 9.3: exact search",
+            "shares_of_cosine": "Exercise 9.5: share out a cosine",
+            "hnsw_index": "HNSW, in five lines of faiss",
+            "search_index": "HNSW, in five lines of faiss",
+            "recall": "Exercise 9.6: find the bug",
+            "embed": "Exercise 9.4: write `embed` (optional)",
+        }
+    },
     "13": {
         "packing": dict.fromkeys(
             ("attend_packed", "attend_packed_on_gpu", "packed_attention", "encode_packed", "has_exchanged_methods"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
     """Return the mean of the real tokens' vectors, (B, H), from (B, S, H) and a mask (B, S) with 1 at real tokens.
 
-    Built in notebook 09, section "Leave the padding out". Reimers and Gurevych 2019, section 3. ValueError if the
+    Built in notebook 09, exercise 9.2. Reimers and Gurevych 2019, section 3. ValueError if the
     shapes disagree, or if a row has no real token.
     """
     check_states(last_hidden_state, attention_mask)
@@ -31,7 +31,7 @@ def mean_pooling(last_hidden_state: Tensor, attention_mask: Tensor) -> Tensor:
 def shares_of_cosine(states: Tensor, other_states: Tensor) -> Tensor:
     """Split the cosine of two mean vectors among pairs of tokens: (S, H) and (T, H) to (S, T), which sum to the cosine.
 
-    Built in notebook 09, section "Why did it find this one?". The product of two means is the mean of the products of
+    Built in notebook 09, exercise 9.5. The product of two means is the mean of the products of
     all pairs.
     """
     S, T = len(states), len(other_states)
@@ -60,7 +60,7 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
 class Neighbours(NamedTuple):
     """The k nearest vectors of each query, best first: cosine similarities and row indices, (Q, k) each, on the CPU.
 
-    Built in notebook 09, section "From a query to the nearest texts".
+    Built in notebook 09, exercise 9.3.
     """
 
     scores: Tensor
@@ -70,7 +70,7 @@ class Neighbours(NamedTuple):
 def search(queries: Tensor, vectors: Tensor, k: int = 10) -> Neighbours:
     """Find the k of `vectors` (N, H) with the highest cosine to each of `queries` (Q, H), comparing with all.
 
-    Built in notebook 09, section "From a query to the nearest texts". All vectors have length 1. Vectors with equal
+    Built in notebook 09, exercise 9.3. All vectors have length 1. Vectors with equal
     cosines come in any order, here and in `search_index`.
     """
     vectors = as_vectors(vectors)
@@ -106,7 +106,7 @@ def search_index(queries: Tensor, index: "faiss.Index", k: int = 10) -> Neighbou
     return Neighbours(*map(torch.from_numpy, index.search(queries.numpy(), k)))
 
 
-def recall_at_k(found: Tensor, exact: Tensor) -> float:
+def recall(found: Tensor, exact: Tensor) -> float:
     """Return the share of the exact neighbours that were found; row numbers, (Q, k) each, in any order.
 
     Built in notebook 09, exercise 9.6.

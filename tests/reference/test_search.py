@@ -12,7 +12,7 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import ROOT, TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
-from utils.search import embed, hnsw_index, mean_pooling, recall_at_k, search, search_index
+from utils.search import embed, hnsw_index, mean_pooling, recall, search, search_index
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, DOWNLOADED_FILES, MODULES, POOLING, load_reference_model
 from utils.support.datasets import companies, company_queries, reviews
 from utils.support.notebook import largest_difference
@@ -147,8 +147,8 @@ def test_search_index_returns_all_of_a_small_index(unit_vectors):
 
 def test_recall_counts_each_querys_own_neighbours():
     found, exact = torch.tensor([[7, 2, 5], [5, 3, -1]]), torch.tensor([[2, 7, 1], [3, 4, 7]])
-    assert recall_at_k(found, exact) == pytest.approx(3 / 6)
-    assert recall_at_k(exact.flip(1), exact) == 1
+    assert recall(found, exact) == pytest.approx(3 / 6)
+    assert recall(exact.flip(1), exact) == 1
 
 
 @pytest.mark.parametrize("noise", [0, 1e-7])
