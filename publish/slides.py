@@ -13,13 +13,14 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import REMOVE_INPUT, SEMINAR, is_our_version, notebook_paths
+from publish.notebooks import OUR_VERSION, REMOVE_INPUT, SEMINAR, is_our_version, notebook_paths
 from publish.teaching import notes, questions, sessions
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
+CLOSED = OUR_VERSION, "<summary>Our version</summary>"  # nbconvert's `embed_images` empties inline HTML such as <b>
 FOLD = re.compile(
     r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL
 )  # a class reads an answer on the slide, but not our version of an exercise
@@ -33,7 +34,7 @@ def read_for_slides(copy: Path, views: Path):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = relink(cell.source, "notebooks", lambda path: False)
-            cell.source = text if is_our_version(cell) else FOLD.sub("", text)
+            cell.source = text.replace(*CLOSED) if is_our_version(cell) else FOLD.sub("", text)
     return notebook
 
 

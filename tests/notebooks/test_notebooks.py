@@ -161,6 +161,20 @@ def test_outputs_have_no_errors_warnings_or_local_paths(path):
 
 
 @every_notebook
+def test_no_cell_ends_in_a_semicolon_or_has_inline_html(path):
+    """nbval compares an output that a semicolon hides; `embed_images` empties inline HTML on slides."""
+    semicolons = [source for source in sources(path) if source.rstrip().endswith(";")]
+    assert semicolons == [], "remove the semicolon, or assign the value to a name"
+    texts = [re.sub("<summary>.*?</summary>", "", cell.source) for cell in read(path).cells if cell.cell_type != "code"]
+    assert (
+        re.findall(
+            r"<(?!/?details|https?:)\w[^>]*>", re.sub(r"`[^`]*`|\$[^$]*\$|```.*?```", "", "\n".join(texts), flags=re.S)
+        )
+        == []
+    )
+
+
+@every_notebook
 def test_notebook_is_small(path):
     assert path.stat().st_size <= 1_200_000
     assert not any({"text/html", notebooks.WIDGET} & output.get("data", {}).keys() for output in outputs(path))
