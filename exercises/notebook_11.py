@@ -278,6 +278,7 @@ def diagnose(head: nn.Module, states: Tensor, model) -> None:
 
 
 UNIGRAM, HALF = 6.34, math.log(2)
+COPIER_LOSS = 0.9 * UNIGRAM + 0.2 * HALF
 
 
 @exercise("11.3")
@@ -299,6 +300,6 @@ def read_a_loss(answer):
     }
     for hint, value in wrong.items():
         expect(abs(loss - value) > 0.006, hint)
-    right = 0.9 * UNIGRAM + 0.2 * HALF
-    expect(abs(loss - right) < 0.02, "Three cases: [MASK], the right word, another word. Add up share times loss.")
+    hint = "Three cases: [MASK], the right word, another word. Add up share times loss."
+    expect(abs(loss - COPIER_LOSS) < 0.02, hint)
     return "It is the dotted line of the next figure: a long plateau of the training."

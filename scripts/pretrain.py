@@ -36,12 +36,12 @@ from torch import Tensor
 from transformers import BertConfig
 
 from processes import add_up, check_common_options, exclusive_lock, exit_on_error, new_parser, share, start
-from utils.masked_lm import TransformerForMaskedLM
+from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.pretraining import (
+    EVAL_MASKING_RATE,
     TINY,
     WINDOW,
     Settings,
-    compare_with_counts,
     evaluate_masked,
     fill_rows,
     learn_vocabulary,
@@ -49,15 +49,17 @@ from utils.pretraining import (
     masked_lm_loss,
     train_vocabulary,
 )
+from utils.support.batches import device_of, evaluation_mode
 from utils.support.checkpoint import wrap_read_errors
 from utils.support.checks import check_config, check_heads, check_size, check_tokenizer
 from utils.support.datasets import imdb_reviews, text_hash
 from utils.support.files import write_file
+from utils.support.neighbour_counts import NeighbourCounts
 from utils.support.notebook import missing_sizes
 from utils.support.rows import write_rows
 from utils.support.tables import read_texts, text_file
 from utils.tokenization import WordPieceTokenizer
-from utils.training import History, make_optimizer, rate_factor, train_epoch
+from utils.training import Evaluation, History, loss_sums, make_optimizer, rate_factor, summarize, train_epoch
 
 STATE_FILE, CHECKPOINT = "training.safetensors", "checkpoint"  # for resuming, and a folder for loading the model
 ROUND = 200  # steps between two saves
@@ -324,6 +326,31 @@ def prepare(settings: Settings, options: argparse.Namespace, accelerator: Accele
         accelerator.print(f"Training data: {len(rows):,} rows of {rows.size(1)} tokens")
         accelerator.print(f"Model: {size / 1e6:.1f} million parameters")
     return Run(model, tokenizer, rows, held_out, settings, accelerator)
+
+
+@torch.no_grad()
+def compare_with_counts(
+    model: TransformerForMaskedLM, tokenizer, rows: Tensor, counted: Tensor, seed: int = 0
+) -> dict[str, Evaluation]:
+    """Return loss and accuracy at [MASK] in rows (N, S) of a model, and of two baselines that count in other rows.
+
+    One baseline knows the frequency of each word, the other also the words between each pair of neighbours.
+    """
+    guess, totals = NeighbourCounts(counted, model.config.vocab_size), {}
+    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(seed))
+    with evaluation_mode(model):
+        size = max(1, 2000 // rows.size(1))  # rows at a time, since counts are (N, V)
+        for ids, wanted in zip(hidden.split(size), labels.split(size), strict=True):
+            where = (wanted != -100) & (ids == tokenizer.vocab["[MASK]"])
+            if not where.any():
+                continue
+            device = device_of(model)
+            scores = {"model": model(ids.to(device), where=where.to(device)).cpu()}
+            scores["both neighbours, counted"] = guess.probabilities(ids, where).log()
+            scores["frequencies, counted"] = torch.from_numpy(guess.word).log().expand(int(where.sum()), -1)
+            for name, each in scores.items():
+                totals[name] = totals.get(name, 0) + loss_sums(each, wanted[where])
+    return {name: summarize(sums) for name, sums in totals.items()}
 
 
 def evaluation_report(run: Run) -> str:

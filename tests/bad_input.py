@@ -27,11 +27,12 @@ from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.packing import encode_packed
-from utils.pretraining import NeighbourCounts, fill_rows, train_vocabulary
+from utils.pretraining import fill_rows, train_vocabulary
 from utils.search import embed, hnsw_index, search, search_index
 from utils.support import labelled_texts, labelled_words, tables
 from utils.support.checkpoint import load_reference_model, load_tokenizer
 from utils.support.datasets import Examples
+from utils.support.neighbour_counts import NeighbourCounts
 from utils.support.plots import heatmap
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict

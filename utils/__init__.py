@@ -39,6 +39,14 @@ BUILT = {
             "embed": "Exercise 9.4: write `embed` (optional)",
         }
     },
+    "11": {
+        "masked_lm": {
+            "LanguageModelHead": "Exercise 11.2: write the head",
+            "TransformerForMaskedLM": "The whole model",
+            "mask_tokens": "Exercise 11.1: hide words",
+        },
+        "pretraining": {"fill_rows": "Hide words"},
+    },
     "13": {
         "packing": dict.fromkeys(
             ("attend_packed", "attend_packed_on_gpu", "packed_attention", "encode_packed", "has_exchanged_methods"),

@@ -14,7 +14,8 @@ from utils.weights import HeadedModel
 class LanguageModelHead(nn.Module):
     """Transform, LayerNorm, product with the word embeddings, bias (Devlin et al. 2019, section 3.1).
 
-    The embedding matrix is passed to every call, so it cannot become untied.
+    The embedding matrix is passed to every call, so it cannot become untied. Built in notebook 11, “Exercise 11.2:
+    write the head”.
     """
 
     def __init__(self, config):
@@ -28,12 +29,15 @@ class LanguageModelHead(nn.Module):
 
     def forward(self, hidden_states: Tensor, word_embeddings: Tensor) -> Tensor:
         """Return logits (…, V) for hidden_states (…, H) and the word embeddings (V, H)."""
-        transformed = self.layer_norm(self.activation(self.transform(hidden_states)))
-        return F.linear(transformed, word_embeddings, self.bias)
+        transformed = self.layer_norm(self.activation(self.transform(hidden_states)))  # (…, H)
+        return F.linear(transformed, word_embeddings, self.bias)  # (…, V): a dot product with each row, plus the bias
 
 
 class TransformerForMaskedLM(HeadedModel):
-    """BERT for masked language modelling: an encoder, and a head that ends with the encoder's word embeddings."""
+    """BERT for masked language modelling: an encoder, and a head that ends with the encoder's word embeddings.
+
+    Built in notebook 11, “The whole model”.
+    """
 
     architecture = "BertForMaskedLM"
     without_head = "use one that was saved as a BertForMaskedLM, such as bert-base-uncased"
@@ -60,7 +64,7 @@ class TransformerForMaskedLM(HeadedModel):
 
         input_ids, attention_mask (1 = real token) and token_type_ids have the shape (B, S).
         """
-        hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state
+        hidden_states = self.encoder(input_ids, attention_mask, token_type_ids).last_hidden_state  # (B, S, H)
         if where is not None:
             check_same_shape("where", where, input_ids.shape, "choices")
             hidden_states = hidden_states[where]  # (N, H)
@@ -74,13 +78,14 @@ def mask_tokens(
 
     Selects each word with this probability, and at least one in the batch. Of the selected words, 80 % become [MASK],
     10 % a random word, and 10 % stay (Devlin et al. 2019, section 3.1). Special tokens are never selected. The
-    generator is on the CPU. ValueError for a probability outside (0, 1), and for rows without a word.
+    generator is on the CPU. ValueError for a probability outside (0, 1), and for rows without a word. Built in notebook
+    11, “Exercise 11.1: hide words”.
     """
     check_settings(probability=probability)
     check_ids("input_ids", input_ids, len(tokenizer.vocab))
     special = torch.tensor([tokenizer.vocab[token] for token in SPECIAL_TOKENS], device=input_ids.device)
     words = torch.tensor(sorted(set(tokenizer.vocab.values()) - set(special.tolist())))
-    chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)
+    chance, fate = torch.rand(2, *input_ids.shape, generator=generator).to(input_ids.device)  # (B, S) each
     random_words = words[torch.randint(len(words), input_ids.shape, generator=generator)].to(input_ids.device)
     chance = chance.masked_fill(torch.isin(input_ids, special), 1.0)  # never selected
     if not (chance < 1).any():

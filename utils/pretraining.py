@@ -1,4 +1,4 @@
-"""Pretrain a tiny BERT on film reviews with masked words, then on pairs of texts. Used by notebook 11.
+"""Pretrain a tiny BERT on film reviews with masked words, then on pairs of texts. Used in notebook 11.
 
 `scripts/pretrain.py` runs this from the command line, and resumes a run that was stopped.
 """
@@ -10,9 +10,7 @@ from functools import partial
 from itertools import count, islice
 from string import ascii_lowercase, digits
 
-import numpy as np
 import torch
-from scipy.sparse import csr_array
 from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,15 +20,7 @@ from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
 from utils.support.batches import collate, device_of, evaluation_mode, model_ids
 from utils.support.characters import CJK_RANGES, in_ranges
-from utils.support.checks import (
-    SPECIAL_TOKENS,
-    check_ids,
-    check_same_shape,
-    check_settings,
-    check_size,
-    check_texts,
-    each_text,
-)
+from utils.support.checks import SPECIAL_TOKENS, check_settings, check_size, check_texts, each_text
 from utils.tokenization import WordPieceTokenizer, drop_surrogates, pre_tokenize
 from utils.training import Evaluation, History, loss_sums, make_optimizer, summarize, train_epoch
 
@@ -104,16 +94,17 @@ def fill_rows(texts: Sequence[str], tokenizer: WordPieceTokenizer, length: int) 
     """Return texts as rows of ids (N, length) without padding: [CLS], text that continues in the next row, [SEP].
 
     A [SEP] also separates two texts. The incomplete row at the end is dropped. ValueError if there is no complete row.
+    Built in notebook 11, “Hide words”.
     """
     check_texts(texts)
     check_size("length", length, minimum=3)
     fast = BertWordPieceTokenizer(tokenizer.vocab, lowercase=tokenizer.lowercase)
     cls_id, sep_id, room = tokenizer.vocab["[CLS]"], tokenizer.vocab["[SEP]"], length - 2
     encoded = fast.encode_batch([*map(drop_surrogates, texts)], add_special_tokens=False)
-    stream = torch.tensor([token_id for text in encoded for token_id in (*text.ids, sep_id)])
+    stream = torch.tensor([token_id for text in encoded for token_id in (*text.ids, sep_id)])  # all texts in one row
     if len(stream) < room:
         raise ValueError(f"the texts have {len(stream)} tokens, and a row takes {room}: use more, or shorter rows")
-    rows = stream[: len(stream) // room * room].view(-1, room)
+    rows = stream[: len(stream) // room * room].view(-1, room)  # (N, length - 2)
     return F.pad(F.pad(rows, (1, 0), value=cls_id), (0, 1), value=sep_id)
 
 
@@ -176,84 +167,6 @@ def evaluate_masked(model: TransformerForMaskedLM, tokenizer, rows: Tensor, seed
             logits = model(ids.to(device_of(model)), where=wanted != -100)
             total += loss_sums(logits, wanted[wanted != -100]).cpu()
     return summarize(total)
-
-
-class NeighbourCounts:
-    """A baseline that counts: it predicts a masked word from its left and right neighbours.
-
-    Counts of both neighbours together weigh most. Where they are few, counts of each neighbour alone take over, and
-    then the word's frequency.
-    """
-
-    ALONE, TOGETHER = 20, 5  # the weight of each fallback, in counts
-
-    def __init__(self, rows: Tensor, vocab_size: int):
-        """Count in rows (N, S) of ids; ValueError for rows without neighbours, and for ids that are not 2-D."""
-        check_ids("rows", rows, vocab_size)
-        check_size("the length of rows", rows.size(1), minimum=3)
-        rows = rows.long()  # as int32 numbers of pairs overflow
-        left, word, right = (rows[:, start : rows.size(1) - 2 + start].flatten().numpy() for start in range(3))
-        self.size = vocab_size
-        self.word = self.smooth(np.bincount(word, minlength=vocab_size), 1 / vocab_size, 1)  # (V,)
-        self.after, self.before = self.count(left, word), self.count(right, word)
-        self.between = self.count(left * vocab_size + right, word)  # one id per pair of neighbours
-
-    @staticmethod
-    def smooth(counts: np.ndarray, expected: np.ndarray | float, weight: float) -> np.ndarray:
-        """Return counts (…, V) as shares, with the expected shares added as if counted `weight` times."""
-        return (counts + weight * expected) / (counts.sum(axis=-1, keepdims=True) + weight)
-
-    def count(self, given: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, csr_array]:
-        """Return the distinct contexts (K,), sorted, and each word's count with each, (K + 1, V); the last row is 0."""
-        known, rows = np.unique(given, return_inverse=True)
-        counts = (np.ones(len(word), np.float32), (rows, word))
-        return known, csr_array(counts, shape=(len(known) + 1, self.size))
-
-    @staticmethod
-    def look_up(known: np.ndarray, counts: csr_array, given: np.ndarray) -> np.ndarray:
-        """Return each word's count with the given contexts (N,), from the result of `count`: (N, V), 0 if new."""
-        rows = np.searchsorted(known, given)
-        seen = np.append(known, -1)[rows] == given
-        return counts[np.where(seen, rows, len(known))].toarray()
-
-    def probabilities(self, hidden: Tensor, where: Tensor) -> Tensor:
-        """Return probabilities (N, V) of the words where `where` is True, from ids (B, S) with words masked."""
-        check_ids("hidden", hidden, self.size)
-        check_same_shape("where", where, hidden.shape, "choices")
-        left, right = (hidden.long().roll(shift, dims=1)[where].numpy() for shift in (1, -1))
-        after, before = (
-            self.smooth(self.look_up(*counts, given), self.word, self.ALONE)
-            for counts, given in ((self.after, left), (self.before, right))
-        )
-        each = after * before / self.word  # as if both were independent given the word
-        each /= each.sum(axis=1, keepdims=True)
-        both = self.look_up(*self.between, left * self.size + right)
-        return torch.from_numpy(self.smooth(both, each, self.TOGETHER))
-
-
-@torch.no_grad()
-def compare_with_counts(
-    model: TransformerForMaskedLM, tokenizer, rows: Tensor, counted: Tensor, seed: int = 0
-) -> dict[str, Evaluation]:
-    """Return loss and accuracy at [MASK] in rows (N, S) of a model, and of two baselines that count in other rows.
-
-    One baseline knows the frequency of each word, the other also the words between each pair of neighbours.
-    """
-    guess, totals = NeighbourCounts(counted, model.config.vocab_size), {}
-    hidden, labels = mask_tokens(rows, tokenizer, EVAL_MASKING_RATE, torch.Generator().manual_seed(seed))
-    with evaluation_mode(model):
-        size = max(1, 2000 // rows.size(1))  # rows at a time, since counts are (N, V)
-        for ids, wanted in zip(hidden.split(size), labels.split(size), strict=True):
-            where = (wanted != -100) & (ids == tokenizer.vocab["[MASK]"])
-            if not where.any():
-                continue
-            device = device_of(model)
-            scores = {"model": model(ids.to(device), where=where.to(device)).cpu()}
-            scores["both neighbours, counted"] = guess.probabilities(ids, where).log()
-            scores["frequencies, counted"] = torch.from_numpy(guess.word).log().expand(int(where.sum()), -1)
-            for name, each in scores.items():
-                totals[name] = totals.get(name, 0) + loss_sums(each, wanted[where])
-    return {name: summarize(sums) for name, sums in totals.items()}
 
 
 # Pairs of texts

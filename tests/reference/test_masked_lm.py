@@ -11,10 +11,11 @@ from transformers import BertConfig, BertForMaskedLM, pipeline
 from tests.helpers import SMALL, TINY, ragged_batch, shaken, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
-from utils.pretraining import NeighbourCounts, evaluate_masked, fill_rows, train_vocabulary
+from utils.pretraining import evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
 from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
+from utils.support.neighbour_counts import NeighbourCounts
 from utils.support.notebook import largest_difference
 from utils.tokenization import WordPieceTokenizer
 from utils.weights import rename_headed_weight
