@@ -157,7 +157,7 @@ site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with v
 slides: $(DEV_INSTALLED)  ## make reveal.js slides in site/slides/ (NB=03; ARGS=--seminar for the seminar's selection, ARGS=--session=1 for a session in one deck)
 	$(BIN)/python -m publish.slides $(NB) $(ARGS)
 
-book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium)
+book: $(DEV_INSTALLED)  ## write an EPUB and a PDF of the saved notebooks to site/book/ (needs Chromium, and npm for the characters of other scripts)
 	$(BIN)/python -m publish.book $(NB)
 
 pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and README's animation and picture of an exercise

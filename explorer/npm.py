@@ -22,7 +22,8 @@ def fetch(package: Package, folder: Path) -> Path:
 
     FileNotFoundError without npm, OSError if npm cannot download the package, ValueError if its hash is wrong.
     """
-    path = folder / f"{package.name}-{package.version}.tgz"
+    name = package.name.removeprefix("@").replace("/", "-")  # as npm names the file
+    path = folder / f"{name}-{package.version}.tgz"
     if not path.exists():
         download(package, folder)
     if digest(path.read_bytes()) != package.integrity:

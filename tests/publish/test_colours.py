@@ -59,9 +59,9 @@ def test_code_and_styles_use_no_literal_colours(path):
     assert found_in((ROOT / path).read_text("utf-8"), {"#ffffff"}) == []
 
 
-# A typeface, a size of letters, or a ground that bypasses the table; book.css names the files of its fonts
+# A typeface, a size of letters, or a ground that bypasses the table; fonts.py names the files of the book's fonts
 LITERAL = re.compile(
-    r"""font-family: ?(?!var\(|"\w+"; src)[\w"'-]+|-font:(?! var\()[^;]*|font(?:-size)?: ?[\d.]+px"""
+    r"""font-family: ?(?!var\(|"\{?\w+\}?"; src)[\w"'-]+|-font:(?! var\()[^;]*|font(?:-size)?: ?[\d.]+px"""
     r"""|background(?:-color)?: ?[^;]*\b(?:black|white)\b"""
 )
 OTHER_SIZES = {
