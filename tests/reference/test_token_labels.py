@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 from torch.nn import functional as F
 from transformers import BertConfig, BertForTokenClassification, pipeline
 
-from tests.helpers import TINY, names, official_and_ours, ragged_batch, tiny_tokenizer
+from publish.notebooks import FENCED
+from tests.helpers import ROOT, TINY, names, official_and_ours, ragged_batch, tiny_tokenizer
 from utils.lora import LoRA, add_lora, merge_lora
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
 from utils.support.datasets import imdb_reviews
@@ -305,3 +307,21 @@ def test_lora_starts_as_the_model_and_merges_into_it(only, matrices):
     assert not any(isinstance(module, LoRA) for module in model.modules())
     assert set(model.state_dict()) == set(official_and_ours(*CLASSES, num_labels=3)[1].state_dict())
     assert largest_difference(model(**BATCH), learned) <= 1e-6
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # PEFT reads an attribute that transformers has renamed
+def test_example_with_peft_trains_as_many_parameters_as_ours():
+    notebook = nbformat.read(ROOT / "notebooks" / "15_token_labels.ipynb", as_version=4)
+    (cell,) = [cell for cell in notebook.cells if cell.cell_type == "markdown" and "from peft import" in cell.source]
+    (example,) = FENCED.findall(cell.source)
+    *learning, merging = example.splitlines()
+    official, ours = official_and_ours(BertForTokenClassification, TransformerForTokenClassification)
+    given = {"official": official}
+    exec("\n".join(learning), given)
+    add_lora(ours)
+    ours_learn, theirs_learn = (
+        sum(weight.numel() for weight in model.parameters() if weight.requires_grad) for model in (ours, given["model"])
+    )
+    assert ours_learn == theirs_learn
+    exec(merging, given)
+    assert isinstance(given["model"], BertForTokenClassification)
