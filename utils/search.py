@@ -11,6 +11,7 @@ from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.support.batches import collate, device_of, evaluation_mode, full_batches, model_ids
 from utils.support.checkpoint import check_mean_pooling
+from utils.support.products import with_fast_products
 from utils.support.vectors import as_queries, as_vectors, check_graph, check_inner_product, check_states, import_faiss
 
 if TYPE_CHECKING:
@@ -50,9 +51,10 @@ def embed(texts: Sequence[str], encoder: TransformerEncoder, tokenizer, batch_si
     rows, device = model_ids(texts, encoder, tokenizer), device_of(encoder)
     vectors = torch.empty(len(rows), encoder.config.hidden_size, device=device)
     with evaluation_mode(encoder):
+        fast = with_fast_products(encoder, tokens=sum(map(len, rows)))
         for numbers in full_batches(rows, batch_size, device):
             batch = collate([rows[number] for number in numbers])
-            pooled = mean_pooling(encode_packed(encoder, **batch), batch["attention_mask"].to(device))
+            pooled = mean_pooling(encode_packed(fast, **batch), batch["attention_mask"].to(device))
             vectors[numbers] = F.normalize(pooled.float(), dim=-1)
     return vectors.cpu()
 

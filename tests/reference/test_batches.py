@@ -11,6 +11,7 @@ from utils.support.batches import (
     collate,
     device_of,
     evaluation_mode,
+    full_batches,
     model_ids,
     shuffled_batches,
     sorted_batches,
@@ -101,6 +102,19 @@ def test_shuffled_batches_pad_little_and_depend_on_the_seed():
     padded = sum(size * len(batch) for size, batch in zip(longest, first, strict=True))
     assert padded < 1.2 * sum(map(len, rows))
     assert longest not in (sorted(longest), sorted(longest, reverse=True))
+
+
+def test_a_gpu_fills_batches_by_tokens():
+    rows = [[1] * (3 + 37 * number % 510) for number in range(500)]
+    batches = list(full_batches(rows, None, torch.device("meta")))
+    sizes = [len(batch) * max(len(rows[index]) for index in batch) for batch in batches]
+    assert sorted(index for batch in batches for index in batch) == list(range(500))
+    assert max(sizes) <= 16_384
+    assert len(batches) < 12
+    assert sum(sizes) / sum(map(len, rows)) < 1.25
+    assert list(map(len, full_batches(rows, None, torch.device("cpu")))) == [32] * 15 + [20]
+    assert list(map(len, full_batches(rows[:5], 2, torch.device("meta")))) == [2, 2, 1]
+    assert list(sorted_batches([[1] * 9, [1] * 8], 5, max_padding=1, max_tokens=4)) == [[0], [1]]
 
 
 def test_batch_size_must_be_positive():

@@ -1,6 +1,7 @@
 """A packed row equals a padded batch, and texts never mix silently."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -10,8 +11,10 @@ from torch.nn import functional as F
 from transformers import BertConfig
 
 from tests.helpers import ragged_batch, shaken, tiny_tokenizer
+from utils import packing
+from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
-from utils.packing import attend_packed, encode_packed
+from utils.packing import attend_packed, attend_packed_on_gpu, encode_packed, packed_attention
 from utils.search import embed
 from utils.support.notebook import largest_difference
 
@@ -146,3 +149,75 @@ def test_embed_packs_a_batch_of_any_lengths(small, monkeypatch):
     monkeypatch.setattr("utils.search.encode_packed", watch)
     embed(["a", "a " * 100, "b c"], small, tiny_tokenizer(30))
     assert shapes == [(3, 102)]
+
+
+def one_by_one(query, key, value, ends, other_ends, longest, other_longest):
+    """Do what varlen_attn does on a GPU: (N, A, D) to (N, A, D), text by text."""
+    assert (ends.dtype, longest) == (torch.int32, max(ends.diff()).item())
+    assert (ends.tolist(), longest) == (other_ends.tolist(), other_longest)
+    parts = [x.split(ends.diff().tolist()) for x in (query, key, value)]
+    texts = [F.scaled_dot_product_attention(*(x.transpose(0, 1) for x in text)) for text in zip(*parts, strict=True)]
+    return torch.cat(texts, dim=1).transpose(0, 1)
+
+
+def test_one_kernel_gets_the_ends_of_the_texts(monkeypatch):
+    monkeypatch.setattr(packing, "varlen_attn", one_by_one)
+    parts = torch.randn(3, 1, 2, 10, 4, generator=torch.Generator().manual_seed(0))
+    wanted = attend_packed(*parts, 0.0, [4, 1, 5])
+    found = attend_packed_on_gpu(*parts, 0.0, torch.tensor([0, 4, 5, 10], dtype=torch.int32), 5)
+    assert found.shape == wanted.shape
+    assert torch.allclose(found, wanted, atol=1e-6)
+
+
+class OnGPU:
+    """A weight on a GPU, of which nothing is computed."""
+
+    is_cuda, device = True, torch.device("cuda", 0)
+
+    def __init__(self, dtype: torch.dtype):
+        self.dtype = dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "capability", "changes", "packs"),
+    [
+        (torch.bfloat16, (9, 0), {}, True),
+        (torch.float16, (8, 0), {}, True),
+        (torch.float16, (7, 5), {}, False),  # a T4
+        (torch.float32, (9, 0), {}, False),
+        (torch.bfloat16, (9, 0), {"training": True}, False),
+        (torch.bfloat16, (9, 0), {"hidden_size": 36}, False),  # heads of 18 numbers
+        (torch.bfloat16, (9, 0), {"varlen_attn": None}, False),  # an older torch
+    ],
+)
+def test_a_gpu_packs_where_its_kernel_can(monkeypatch, dtype, capability, changes, packs):
+    settings = {"training": False, "hidden_size": 32, "varlen_attn": one_by_one} | changes
+    attention = MultiHeadAttention(BertConfig(hidden_size=8, num_attention_heads=2))
+    attention.__dict__["query"] = SimpleNamespace(weight=OnGPU(dtype))
+    del attention._modules["query"]
+    layer, config = SimpleNamespace(attention=attention), SimpleNamespace(hidden_size=settings["hidden_size"])
+    encoder = SimpleNamespace(layers=[layer], config=config, training=settings["training"])
+    monkeypatch.setattr(packing, "varlen_attn", settings["varlen_attn"])
+    monkeypatch.setattr(packing, "has_exchanged_methods", lambda _: False)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(torch.Tensor, "to", lambda self, *_, **__: self)
+    attend = packed_attention(encoder, [3, 2])
+    assert (attend is not None) == packs
+    if packs:
+        assert (attend.keywords["ends"].tolist(), attend.keywords["longest"]) == ([0, 3, 5], 3)
+
+
+def test_encoder_with_another_attention_pads(small):
+    class Mean(torch.nn.Module):
+        """An attention that is not ours: the mean of the visible tokens."""
+
+        def forward(self, states, mask=None, _=False):
+            weights = torch.ones(states.shape[:2]) if mask is None else mask.float()
+            return (states * weights[:, :, None]).sum(dim=1, keepdim=True).expand_as(states), None
+
+    other, batch = copy.deepcopy(small), ragged_batch([6, 2, 4])
+    other.layers[1].attention = Mean()
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        packed, padded = encode_packed(other, **batch), other(**batch).last_hidden_state
+    assert torch.equal(packed, padded.masked_fill(~real[:, :, None], 0))

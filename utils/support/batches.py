@@ -50,7 +50,7 @@ def sorted_batches(
     batch = []
     for index in sorted(range(len(rows)), key=lambda index: -len(rows[index])):
         longest = len(rows[batch[0]]) if batch else 0
-        full = len(batch) == min(batch_size, max_tokens // max(longest, 1))
+        full = len(batch) >= min(batch_size, max_tokens // max(longest, 1))
         if batch and (full or len(rows[index]) < (1 - max_padding) * longest):
             yield batch
             batch = []
