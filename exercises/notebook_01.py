@@ -87,22 +87,7 @@ def shape_of_a_batch(answer):
     return "Row 1 has 9 ids; row 2 has 8 and one [PAD]."
 
 
-@exercise("1.3")
-def count_the_ones(answer):
-    """Check that the answer is how many ones the attention mask and the token types of the same batch hold."""
-    mask, types = two_numbers(answer)
-    expect((mask, types) != (6, 17), "The numbers are right, but their order is not: attention_mask comes first.")
-    expect(mask != 18, "18 is the size of the mask. Is padding a real token?")
-    expect(mask not in (11, 12), "The mask is 1 at special tokens, too, because they are real input.")
-    expect(mask == 17, "The mask has a 1 for each real token of both rows, special tokens included.")
-    expect(types != 4, "The [SEP] that closes the second text belongs to it and has token type 1.")
-    expect(types != 7, "Padding has token type 0.")
-    expect(types not in (11, 12), "These are the zeros: token type 1 marks the second text, not the first.")
-    expect(types == 6, "Token type 1 marks the second text of each row and the [SEP] that closes it.")
-    return "9 + 8 real tokens, and (1 + 1) + (3 + 1) of them in the second texts."
-
-
-@exercise("1.4", points=3)
+@exercise("1.3", points=3)
 def undo_greed(answer):
     """Check that the answer finds a split into the fewest pieces, for chosen words and for 300 random ones."""
     expect_function(answer)

@@ -9,7 +9,18 @@ BUILT = {
             "normalize": "Step 1: clean the text",
             "is_punctuation": "Step 2: split into words",
             "pre_tokenize": "Step 2: split into words",
-        }
+            "word_pieces": "Exercise 1.1: cut a word (part 1 of your BERT)",
+            "pad_batch": "A batch: several texts in one rectangle",
+            "split_special_tokens": "Assemble: the tokenizer",
+            "truncate": "Assemble: the tokenizer",
+            "join_pieces": "Assemble: the tokenizer",
+            "WordPieceTokenizer": "Assemble: the tokenizer",
+        },
+        "exchanges": {
+            "exchange": "What can tokens know? The exchange test",
+            "answers": "What can tokens know? The exchange test",
+            "score": "What can tokens know? The exchange test",
+        },
     },
     "03": {
         "attention": {

@@ -19,9 +19,9 @@ from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM, mask_tokens
 from utils.search import mean_pooling
 from utils.support.batches import collate, device_of, evaluation_mode, model_ids
-from utils.support.characters import CJK_RANGES, in_ranges
+from utils.support.characters import CJK_RANGES, drop_surrogates, in_ranges
 from utils.support.checks import SPECIAL_TOKENS, check_settings, check_size, check_texts, each_text
-from utils.tokenization import WordPieceTokenizer, drop_surrogates, pre_tokenize
+from utils.tokenization import WordPieceTokenizer, pre_tokenize
 from utils.training import Evaluation, History, loss_sums, make_optimizer, summarize, train_epoch
 
 TINY = {

@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from utils.support.characters import CJK_RANGES, character_category, in_ranges
+from utils.support.characters import character_category, clean_character
 from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS, as_pairs, check_max_length, check_string, check_vocabulary
 from utils.support.vocabulary import read_vocabulary
@@ -17,35 +17,27 @@ MAX_CHARACTERS_PER_WORD = 100
 
 @cache
 def is_punctuation(character: str) -> bool:
-    """Return whether BERT splits here: at Unicode punctuation, and at ASCII characters that Unicode calls symbols."""
+    """Return whether BERT splits here: at Unicode punctuation, and at ASCII characters that Unicode calls symbols.
+
+    Built in notebook 01, step 2.
+    """
     return character in "$+<=>^`|~" or character_category(character).startswith("P")
 
 
-@cache
-def clean_character(character: str) -> str:
-    """Return a cleaned character: a space for white space, "" for control characters, spaces around a CJK ideograph."""
-    if character in "\t\n\r":
-        return " "
-    if character == "\ufffd" or character_category(character) in ("Cc", "Cf", "Co", "Cs"):
-        return ""
-    if character.isspace():
-        return " "
-    return f" {character} " if in_ranges(character, CJK_RANGES) else character
-
-
 def split_special_tokens(text: str) -> list[str]:
-    """Split a text at special tokens such as [MASK], and keep these as parts. TypeError for anything but a string."""
+    """Split a text at special tokens such as [MASK], and keep these as parts. TypeError for anything but a string.
+
+    Built in notebook 01, section "Assemble: the tokenizer".
+    """
     check_string(text)
     return re.split(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])", text)
 
 
-def drop_surrogates(text: str) -> str:
-    """Return the text without lone surrogates, which no other library accepts."""
-    return text.encode("utf-8", "ignore").decode("utf-8")
-
-
 def normalize(text: str, lowercase: bool = True) -> str:
-    """Clean the text; with `lowercase` also strip accents and lowercase it, character by character."""
+    """Clean the text; with `lowercase` also strip accents and lowercase it, character by character.
+
+    Built in notebook 01, step 1.
+    """
     text = "".join(clean_character(character) for character in text)
     if not lowercase:
         return text
@@ -54,12 +46,15 @@ def normalize(text: str, lowercase: bool = True) -> str:
 
 
 def pre_tokenize(text: str) -> list[str]:
-    """Split a text into words at white space; each punctuation character is a word."""
+    """Split a text into words at white space; each punctuation character is a word. Built in notebook 01, step 2."""
     return "".join(f" {character} " if is_punctuation(character) else character for character in text).split()
 
 
 def word_pieces(word: str, vocab: dict[str, int]) -> list[str]:
-    """Split a word into the longest matching pieces from the left; a word with an unmatched rest becomes [UNK]."""
+    """Split a word into the longest matching pieces from the left; a word with an unmatched rest becomes [UNK].
+
+    Built in notebook 01, step 3 (exercise 1.1).
+    """
     if len(word) > MAX_CHARACTERS_PER_WORD:
         return ["[UNK]"]
     pieces, start = [], 0
@@ -75,7 +70,10 @@ def word_pieces(word: str, vocab: dict[str, int]) -> list[str]:
 
 
 def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
-    """Truncate the longer of two id lists until both have at most `budget` ids, as the official tokenizer does."""
+    """Truncate the longer of two id lists until both have at most `budget` ids, as the official tokenizer does.
+
+    Built in notebook 01, section "Assemble: the tokenizer".
+    """
     if len(first) + len(second) <= budget:
         return first, second
     shorter = min(len(first), len(second), budget // 2)  # the shorter text keeps all, or half of the budget
@@ -85,12 +83,18 @@ def truncate(first: list, second: list, budget: int) -> tuple[list, list]:
 
 
 def join_pieces(tokens: list[str]) -> str:
-    """Join tokens to readable text, without spaces inside words and before . , ? !"""
+    """Join tokens to readable text, without spaces inside words and before . , ? !
+
+    Built in notebook 01, section "Assemble: the tokenizer".
+    """
     return re.sub(r" (?=[.,?!](?: |$))", "", " ".join(tokens).replace(" ##", ""))
 
 
 def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
-    """Pad rows of (first, second) segment ids to the longest row: input_ids, token_type_ids, attention_mask (B, S)."""
+    """Pad rows of (first, second) segment ids to the longest row: input_ids, token_type_ids, attention_mask (B, S).
+
+    Built in notebook 01, section "A batch: several texts in one rectangle".
+    """
     S = max(len(first) + len(second) for first, second in rows)
     batch = {"input_ids": [], "token_type_ids": [], "attention_mask": []}
     for first, second in rows:
@@ -102,7 +106,10 @@ def pad_batch(rows: list[tuple[list, list]], pad_id: int) -> dict[str, Tensor]:
 
 
 class WordPieceTokenizer:
-    """BERT's tokenizer: text to tokens, ids and padded batches, and back (Devlin et al. 2019, section 3)."""
+    """BERT's tokenizer: text to tokens, ids and padded batches, and back (Devlin et al. 2019, section 3).
+
+    Built in notebook 01, section "Assemble: the tokenizer".
+    """
 
     word_pieces = staticmethod(word_pieces)
 

@@ -4,6 +4,7 @@ import functools
 import json
 import math
 import re
+from itertools import combinations
 
 import nbformat
 import pytest
@@ -85,18 +86,20 @@ def test_00_similarities_of_bank_and_tree():
     scope = {"device": "cpu"}
     for cell in cells[1:2] + [cell for cell in cells if re.search("def (to_batch|vector_of)|^banks = ", cell)]:
         exec(cell.split("\n\n\nian = ")[0], scope)
-    found = {}
-    for word, texts in (("bank", scope["banks"]), ("tree", scope["trees"])):
-        similarity = scope["similarities"](word, texts)
+
+    def within_and_across(similarity, group):
+        group, rest = list(group), [row for row in range(6) if row not in group]
         pairs = ~torch.eye(3, dtype=torch.bool)
-        within = torch.cat([similarity[:3, :3][pairs], similarity[3:, 3:][pairs]]).mean()
-        found[word] = f"{within:.2f}", f"{similarity[:3, 3:].mean():.2f}"
-    (bank, across), (tree, across_trees) = found.values()
-    check_sentences(
-        "00_overview",
-        f"the similarity is {bank} on average, and across the groups it is {across}",
-        f"within them the similarity is {tree}, and across them {across_trees}",
-    )
+        within = torch.cat([similarity[part][:, part][pairs] for part in (group, rest)]).mean().item()
+        return within, similarity[group][:, rest].mean().item()
+
+    bank, across = within_and_across(scope["similarities"]("bank", scope["banks"]), range(3))
+    check_sentences("00_overview", f"the similarity is {bank:.2f} on average, and across the groups it is {across:.2f}")
+    trees = scope["similarities"]("tree", scope["trees"])
+    splits = [within_and_across(trees, (0, *two)) for two in combinations(range(1, 6), 2)]
+    largest = max(abs(within - across) for within, across in splits)
+    assert len(splits) == 10
+    check_sentences("00_overview", f"do the two averages differ by more than {math.ceil(100 * largest) / 100}.")
 
 
 def test_00_first_head(look):

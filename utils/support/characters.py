@@ -1,4 +1,4 @@
-"""Unicode categories and ranges of characters, as the official tokenizer knows them."""
+"""Unicode categories and ranges of characters, as the official tokenizer knows them, and cleaning by category."""
 
 import unicodedata
 from functools import cache
@@ -37,3 +37,20 @@ def character_category(character: str) -> str:
     if in_ranges(character, LATER_CHARACTERS):
         return "Cn"
     return EARLIER_CATEGORY.get(character) or unicodedata.category(character)
+
+
+@cache
+def clean_character(character: str) -> str:
+    """Return a cleaned character: a space for white space, "" for control characters, spaces around a CJK ideograph."""
+    if character in "\t\n\r":
+        return " "
+    if character == "\ufffd" or character_category(character) in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    if character.isspace():
+        return " "
+    return f" {character} " if in_ranges(character, CJK_RANGES) else character
+
+
+def drop_surrogates(text: str) -> str:
+    """Return the text without lone surrogates, which no other library accepts."""
+    return text.encode("utf-8", "ignore").decode("utf-8")

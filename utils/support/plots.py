@@ -251,9 +251,8 @@ def ladder(rungs: Mapping[str, tuple[float, float, float] | None], total: int = 
             ax.hlines(row, low, high, color="black", linewidth=1.5)
             write(ax, f"{right:g}", (high, row), (5, 0), ha="left", va="center")
         ax.axvline(total / 2, **DASHED)
-        write(ax, "coin", (total / 2, -0.5), (0, 2))
         ax.set_yticks(range(len(rungs)), map(plain, rungs))
-        ax.set(xlim=(0, total), ylim=(len(rungs) - 0.5, -0.5), xlabel=f"right, of {total} sentences")
+        ax.set(xlim=(0, total), ylim=(len(rungs) - 0.5, -0.5), xlabel=f"right, of {total} sentences (dashed: a coin)")
 
 
 def dots(
@@ -365,7 +364,7 @@ def boxes(
     A box holds a text, a number or a vector; "" leaves it out. `labels` are texts to the left of the rows, `below` bold
     texts under boxes; `framed` boxes have a thick border.
     """
-    colour_of = {place: colour for colour, places in fills.items() for place in places}
+    colour_of = {tuple(place): colour for colour, places in fills.items() for place in places}
     step = 1.7 if below else 1
     with axes_of(frame, 0.8 + 0.36 * step * len(rows)) as ax:
         texts = [[entry if isinstance(entry, str) else rounded(entry) for entry in row] for row in rows]
