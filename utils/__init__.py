@@ -22,6 +22,10 @@ BUILT = {
             "score": "What can tokens know? The exchange test",
         },
     },
+    "02": {
+        "embeddings": {"Embeddings": "Exercise 2.4: write the forward of the embeddings (part 2 of your BERT)"},
+        "exchanges": {"mean_of": "Will positions be enough?"},
+    },
     "03": {
         "attention": {
             "compute_attention_weights": "Exercise 3.2: write the attention weights",

@@ -1,6 +1,7 @@
 """The exchange test: can a text's vector tell an exchange of two words that matters from a harmless one?
 
-Built in notebook 01; the notebooks up to 06 ask it about each part of the encoder.
+Built in notebook 01, section "What can tokens know?"; `mean_of` in notebook 02, section "Will positions be enough?".
+The notebooks up to 06 ask it about each part of the encoder.
 """
 
 import json
