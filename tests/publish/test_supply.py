@@ -1,18 +1,20 @@
 """No input or download is executed as code, and every version is pinned."""
 
 import ast
+import base64
 import json
 import re
 import sys
 from collections.abc import Iterable
-from importlib.metadata import packages_distributions
+from hashlib import sha256
+from importlib.metadata import distributions, packages_distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from tests.helpers import ROOT
-from tests.repository import canonical, project, requirements
+from tests.helpers import ROOT, project_paths
+from tests.repository import NAME, canonical, project, requirements
 
 PROGRAMS = ("explorer", "scripts", "publish", "records", "benchmarks")
 READER = ["utils", "views", "exercises", "notebooks"]
@@ -139,6 +141,16 @@ def test_imported_packages_are_installed(folders, files):
     packages = packages_distributions()
     assert len(names) > 10
     assert [name for name in names if not installed & set(map(canonical, packages.get(name, [])))] == []
+
+
+def test_no_file_is_a_copy_of_an_installed_one():
+    """What others wrote comes from their packages. An empty file, such as some __init__.py, is nobody's."""
+    others = [found for found in distributions() if canonical(found.name) != NAME]
+    theirs = {file.hash.value for found in others for file in found.files or [] if file.hash and file.size}
+    ours = [(name, (ROOT / name).read_bytes()) for name in project_paths() if (ROOT / name).is_file()]
+    digests = [(name, base64.urlsafe_b64encode(sha256(content).digest()).decode()) for name, content in ours]
+    assert len(theirs) > 5_000
+    assert [name for name, digest in digests if digest.rstrip("=") in theirs] == []
 
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

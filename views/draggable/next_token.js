@@ -131,7 +131,8 @@ function tell(news = "") {
 // What top-p keeps, in words.
 const nucleus = () => (state.p < 1 ? `, the likeliest until their shares reach ${format(state.p)}` : "");
 
-// Mulberry32: random numbers from 0 to 1, the same for the same seed.
+// Mulberry32 (Tommy Ettinger 2017, public domain), as bryc wrote it in JavaScript: random numbers from 0 to 1, the same for the
+// same seed.
 function generator(seed) {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
