@@ -33,6 +33,9 @@ BUILT = {
             "AttentionHead": "Exercise 3.3: write the head",
         }
     },
+    "04": {
+        "attention": {"extend_attention_mask": "The mask", "MultiHeadAttention": "Exercise 4.5: write the forward pass"}
+    },
     "05": {"encoder_layer": {"FeedForward": "Assemble: the layer"}},
     "07": {
         "heads": {
