@@ -65,6 +65,18 @@ def test_exported_encoder_matches_model(small, run_onnx, tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("output_attentions", [False, True])
+def test_row_without_real_tokens_is_meaningless_in_a_file(small, run_onnx, tmp_path, output_attentions):
+    """The model refuses such a mask, and a file cannot: the docstring of `export_onnx` states what it gives instead."""
+    batch = ragged_batch([5, 5])
+    batch["attention_mask"][1] = 0
+    path = export_onnx(small, tmp_path / "encoder.onnx", output_attentions=output_attentions)
+    states = run_onnx(path, batch)["last_hidden_state"]
+    assert states[0].isfinite().all()
+    assert bool(states[1].isnan().all()) == output_attentions
+
+
+@pytest.mark.long
 def test_export_of_training_classifier_omits_dropout(run_onnx, tmp_path):
     torch.manual_seed(0)
     model = shaken(TransformerForSequenceClassification(BertConfig(**SMALL | {"num_labels": 3}))).train()

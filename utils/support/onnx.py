@@ -47,11 +47,12 @@ def export_onnx(
     """Export an encoder, or a model with an encoder, as an ONNX file, and return its path.
 
     Inputs are input_ids, attention_mask (1 = real token) and token_type_ids, int64 (B, S) for any B and any S up to the
-    model's positions; the file does not check their values. Outputs are the logits of a model with a head, or an
-    encoder's last_hidden_state (B, S, H) and what the options add: hidden_states (L + 1, B, S, H), attentions
-    (L, B, A, S, S), queries and keys (L, B, A, S, D). The export is in evaluation mode, and the model's own mode stays.
-    The file is written atomically: OSError if that fails. TypeError for any other model, ValueError for outputs that
-    the model does not have, and for weights that are not finite or not float32.
+    model's positions. The file does not check their values: a row whose mask is 0 everywhere, which the model refuses,
+    gets meaningless vectors (in onnxruntime finite ones, or NaN in a file with attentions). Outputs are the logits of a
+    model with a head, or an encoder's last_hidden_state (B, S, H) and what the options add: hidden_states
+    (L + 1, B, S, H), attentions (L, B, A, S, S), queries and keys (L, B, A, S, D). The export is in evaluation mode,
+    and the model's own mode stays. The file is written atomically: OSError if that fails. TypeError for any other
+    model, ValueError for outputs that the model does not have, and for weights that are not finite or not float32.
     """
     requested = {
         "output_hidden_states": output_hidden_states,
