@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from transformers import BertModel
 
-from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, matrix_products, random_bert, require_agreement, runner
-from benchmarks.timing import LIMIT, OURS, Work
+from benchmarks.peers import SDPA, TORCH, Batch, TorchEncoder, limit, random_bert, require_agreement, runner
+from benchmarks.timing import OURS, Work
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
 from utils.support.batches import collate, token_ids
@@ -93,4 +93,4 @@ def contestants(
     found |= {name: (lambda model=model: model(**batch)["last_hidden_state"]) for name, model in files.items()}
     exact = {name: run for name, run in found.items() if name not in ROUNDED}
     require_agreement(exact, batch["attention_mask"])
-    return found | {LIMIT: matrix_products(encoder, batch["attention_mask"].sum(dim=1).tolist())}
+    return found | limit(encoder, batch["attention_mask"].sum(dim=1).tolist())

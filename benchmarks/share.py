@@ -1,18 +1,19 @@
 """Measure how much of a machine's speed a forward pass reaches, compared with one large matrix product."""
 
 import statistics
+from copy import deepcopy
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.peers import SDPA, TORCH, forward_contestants, random_bert
+from benchmarks.peers import SDPA, TORCH, forward_contestants, random_bert, runner
 from benchmarks.timing import OURS, Work, quartiles, take_turns
 from utils.support.batches import collate
 
 SHAPES = {"cpu": (8, 128), "cuda": (64, 512)}  # B, S: enough to keep the machine busy
 DTYPES = {"cpu": torch.float32, "cuda": torch.bfloat16}
 SIZES = {"cpu": 2048, "cuda": 8192}  # rows and columns of the large product
-PRODUCT = "one large product"
+PRODUCT, COMPILED = "one large product", f"{OURS}, compiled with max-autotune-no-cudagraphs"
 
 
 def measure(device: str) -> dict:
@@ -23,6 +24,9 @@ def measure(device: str) -> dict:
     square = torch.randn(SIZES[device], SIZES[device], device=device, dtype=DTYPES[device])
     runs = forward_contestants(encoder, official, batch)
     contestants = {name: runs[name] for name in (OURS, SDPA, TORCH)} | {PRODUCT: lambda: square @ square}
+    if device == "cuda":
+        compiled = torch.compile(deepcopy(encoder), mode="max-autotune-no-cudagraphs", dynamic=False)
+        contestants[COMPILED] = runner(compiled, batch)
     B, S = SHAPES[device]
     name = f"forward, {B} × {S}, {str(DTYPES[device]).removeprefix('torch.')}"
     with torch.inference_mode(), FlopCounterMode(display=False) as counter:

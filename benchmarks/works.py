@@ -3,6 +3,7 @@
 import logging
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 import transformers
@@ -11,8 +12,8 @@ from torch import Tensor
 from transformers import BertForSequenceClassification, BertModel, DataCollatorWithPadding, Trainer, TrainingArguments
 
 from benchmarks.classifier import trainer_data
-from benchmarks.peers import IN_PLACE, forward_contestants, matrix_products, random_bert, require_agreement
-from benchmarks.timing import LIMIT, OURS, Work
+from benchmarks.peers import forward_contestants, limit, random_bert, require_agreement
+from benchmarks.timing import OURS, Work
 from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.packing import encode_packed
@@ -30,7 +31,6 @@ OFFICIAL_TOKENIZER = "transformers (Rust)"
 SHAPES = {(8, 128): 15, (1, 8): 60, (1, 16): 60, (1, 512): 15}  # (B, S): rounds
 MIXED = "forward, 32 reviews of mixed length"
 WITH_PADDING, SIMILAR = f"{OURS}, padded", f"{OURS}, padded batches of similar length"
-JAGGED = f"{OURS}, torch's jagged tensors"
 
 
 def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
@@ -45,14 +45,12 @@ def forward_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[W
     batch = collate(rows, device)
     groups = [collate(group, device) for group in in_batches(rows)]
     contestants = forward_contestants(encoder, official, batch)
-    del contestants[IN_PLACE]  # not related to padding
     ours = {
         OURS: lambda: forward_packed(encoder, batch),
-        JAGGED: lambda: forward_jagged(encoder, batch),
         SIMILAR: lambda: forward_groups(encoder, groups),
         WITH_PADDING: contestants.pop(OURS),
     }
-    require_agreement({name: ours[name] for name in (OURS, JAGGED, WITH_PADDING)}, batch["attention_mask"])
+    require_agreement({name: ours[name] for name in (OURS, WITH_PADDING)}, batch["attention_mask"])
     yield Work(MIXED, ours | contestants, 9)
 
 
@@ -63,17 +61,6 @@ def forward_packed(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Ten
 
 
 @torch.inference_mode()
-def forward_jagged(encoder: TransformerEncoder, batch: dict[str, Tensor]) -> Tensor:
-    """Encode texts of different lengths with torch's jagged tensors, which need no padding."""
-    hidden_states, lengths = encoder.embeddings(batch["input_ids"]), batch["attention_mask"].sum(dim=1)
-    texts = [row[:length] for row, length in zip(hidden_states, lengths.tolist(), strict=True)]
-    jagged = torch.nested.nested_tensor(texts, layout=torch.jagged)
-    for layer in encoder.layers:
-        jagged, _ = layer(jagged)
-    return jagged.to_padded_tensor(0.0)
-
-
-@torch.inference_mode()
 def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]]) -> None:
     """Encode texts of different lengths as `predict` does, in padded batches of similar length."""
     for batch in groups:
@@ -81,7 +68,7 @@ def forward_groups(encoder: TransformerEncoder, groups: list[dict[str, Tensor]])
 
 
 def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Work]:
-    """Yield embedding 256 reviews with the embedded checkpoint, with the same tokenizer and batches of 32 for all."""
+    """Yield embedding 256 reviews with the embedded checkpoint, with one tokenizer, in each way's default batches."""
     texts, tokenizer = list(reviews().train.texts[:256]), load_tokenizer()
     encoder = TransformerEncoder.from_checkpoint().to(device, dtype)
     folder = load_reference_model().name_or_path
@@ -89,7 +76,6 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     peer = SentenceTransformer(folder, device=device, local_files_only=True).to(dtype)
     batches = [[len(rows) for rows in group] for group in in_batches(token_ids(texts, tokenizer, 512), max_padding=1)]
-    limits = [matrix_products(encoder, lengths) for lengths in batches]
     by_length = sorted(texts, key=len, reverse=True)
     contestants = {
         OURS: lambda: embed(texts, encoder, tokenizer),
@@ -97,8 +83,12 @@ def embed_works(device: str, dtype: torch.dtype = torch.float32) -> Iterator[Wor
         SORTED: lambda: embed_with_transformers(by_length, official, tokenizer, padding=True),
         UNSORTED: lambda: embed_with_transformers(texts, official, tokenizer, padding=True),
         PADDED: lambda: embed_with_transformers(texts, official, tokenizer, padding="max_length"),
-        LIMIT: lambda: [limit() for limit in limits],
     }
+    for size in (128, 512) if device == "cuda" else ():  # its best on a GPU
+        contestants[f"{SENTENCE_TRANSFORMERS}, batches of {size}"] = partial(
+            peer.encode, texts, size, show_progress_bar=False
+        )
+    contestants |= limit(encoder, *batches)
     total = sum(map(sum, batches))
     yield Work(f"embed {len(texts):,} reviews ({total:,} tokens)", contestants, 15)
 
