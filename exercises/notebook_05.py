@@ -53,6 +53,8 @@ comparison(
             lambda x, f, norm: norm(x + f(norm(x))),
         ),
         ("The stream is normalised before the sum. Add the stream as it is.", lambda x, f, norm: norm(norm(x) + f(x))),
+        ("The change is added to the stream, not subtracted.", lambda x, f, norm: norm(x - f(x))),
+        ("The change is added to the stream, not multiplied.", lambda x, f, norm: norm(x * f(x))),
         ("The sum is normalised twice: once is enough.", lambda x, f, norm: norm(norm(x + f(x)))),
         (
             "This is a new LayerNorm. Call the argument `norm`, which has a learned weight and bias.",
@@ -81,6 +83,7 @@ comparison(
         ("This is SiLU: the sigmoid is not the normal distribution's share below x.", F.silu),
         ("Divide by √2 inside erf: it is defined for a variance of 1/2.", lambda x: x / 2 * (1 + torch.erf(x))),
         ("Inside erf, divide by √2, not by 2.", lambda x: x / 2 * (1 + torch.erf(x / 2))),
+        ("√2 needs more digits than 1.414: write 2**0.5.", lambda x: x / 2 * (1 + torch.erf(x / 1.414))),
         ("This is Φ(x), the share below x. Multiply it by x.", lambda x: (1 + torch.erf(x / 2**0.5)) / 2),
         ("Twice too large: Φ(x) is half of 1 + erf.", lambda x: x * (1 + torch.erf(x / 2**0.5))),
         ("The 1 in 1 + erf(…) is missing.", lambda x: x / 2 * torch.erf(x / 2**0.5)),

@@ -36,7 +36,26 @@ BUILT = {
     "04": {
         "attention": {"extend_attention_mask": "The mask", "MultiHeadAttention": "Exercise 4.5: write the forward pass"}
     },
-    "05": {"encoder_layer": {"FeedForward": "Assemble: the layer"}},
+    "05": {
+        "encoder_layer": {
+            "FeedForward": "Exercise 5.3: write the feed-forward network",
+            "TransformerEncoderLayer": "Exercise 5.5: write the layer",
+        }
+    },
+    "06": {
+        "encoder": {
+            "EncoderOutput": "Exercise 6.1: write the stack",
+            "TransformerEncoder": "Exercise 6.1: write the stack",
+            "initialize": "Exercise 6.1: write the stack",
+        },
+        "weights": {
+            "rename_weight": "Exercise 6.3: translate the names",
+            "rename_weights": "A strict load",
+            "rename_headed_weight": "A strict load",
+            "rename_decoder_weight": "A strict load",
+            "HeadedModel": "A strict load",
+        },
+    },
     "07": {
         "heads": {
             "previous_token_score": "Exercise 7.1: score the token before",

@@ -14,7 +14,7 @@ from utils.weights import rename_weight, rename_weights
 
 
 class EncoderOutput(NamedTuple):
-    """The encoder's output; a field is None if it was not requested."""
+    """The encoder's output; a field is None if it was not requested. Built in notebook 06, exercise 6.1."""
 
     last_hidden_state: Tensor  # (B, S, H)
     hidden_states: tuple[Tensor, ...] | None = None  # L + 1 times (B, S, H): the embeddings, then each layer
@@ -24,7 +24,10 @@ class EncoderOutput(NamedTuple):
 
 
 class TransformerEncoder(nn.Module):
-    """BERT's encoder without its pooler (Devlin et al. 2019); `norm_first` makes it the textbook's pre-LN variant."""
+    """BERT's encoder without its pooler (Devlin et al. 2019); `norm_first` makes it the textbook's pre-LN variant.
+
+    Built in notebook 06, exercise 6.1.
+    """
 
     rename_weight = staticmethod(rename_weight)
 
@@ -80,7 +83,8 @@ class TransformerEncoder(nn.Module):
 def initialize(module: nn.Module, std: float) -> None:
     """Draw weights as transformers' BertModel does: normal with deviation `std`, biases 0, and the row of padding 0.
 
-    They are drawn on the processor, so that a seed gives the same weights on every device.
+    They are drawn on the CPU, so that a seed gives the same weights on every device. Built in notebook 06,
+    exercise 6.1.
     """
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):

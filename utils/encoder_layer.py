@@ -1,4 +1,7 @@
-"""One encoder layer: attention and feed-forward network, each with residual connection and LayerNorm. Notebook 05."""
+"""One encoder layer: attention and feed-forward network, each with residual connection and LayerNorm.
+
+Built in notebook 05.
+"""
 
 from functools import partial
 
@@ -12,7 +15,10 @@ ACTIVATIONS = {"gelu": nn.GELU, "gelu_new": partial(nn.GELU, approximate="tanh")
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with an activation between, applied to each position alone (Vaswani et al. 2017, section 3.3)."""
+    """Two linear maps with an activation between them, for each token alone (Vaswani et al. 2017, section 3.3).
+
+    Built in notebook 05, exercise 5.3.
+    """
 
     def __init__(self, config):
         super().__init__()
@@ -27,7 +33,10 @@ class FeedForward(nn.Module):
 
 
 class TransformerEncoderLayer(nn.Module):
-    """Attention then feed-forward; post-LN as in BERT, or with `norm_first` the pre-LN of Xiong et al. 2020."""
+    """Attention, then the feed-forward network; post-LN as in BERT, or with `norm_first` pre-LN (Xiong et al. 2020).
+
+    Built in notebook 05, exercise 5.5.
+    """
 
     def __init__(self, config, norm_first: bool = False):
         super().__init__()

@@ -14,7 +14,10 @@ IGNORED_PREFIXES = ("pooler.", "cls.seq_relationship.")  # ignored where our mod
 
 
 def rename_weight(name: str) -> str | None:
-    """Return our name for a weight of a `BertModel`, such as layers.0.attention.query.weight; None for its pooler's."""
+    """Return our name for a weight of a `BertModel`, such as layers.0.attention.query.weight; None for its pooler's.
+
+    Built in notebook 06, exercise 6.3.
+    """
     if not is_encoder_weight(name):
         return None
     for theirs, ours in RENAMES.items():
@@ -27,7 +30,8 @@ def rename_weights(
 ) -> dict[str, Tensor]:
     """Return official weights under our names. ValueError unless they fit the wanted ones exactly, tied ones equal.
 
-    `rename` maps an official name to ours, or to None for a weight that our model does not have.
+    `rename` maps an official name to ours, or to None for a weight that our model does not have. Built in notebook 06,
+    section “A strict load”.
     """
     found = {}
     for name, weight in state_dict.items():
@@ -40,7 +44,10 @@ def rename_weights(
 
 
 def rename_headed_weight(name: str, architecture: str) -> str | None:
-    """Return our name for a weight of a transformers model with a head; None if our model has no such weight."""
+    """Return our name for a weight of a transformers model with a head; None if our model has no such weight.
+
+    Shown in notebook 06, section “A strict load”, as are the two below.
+    """
     name = canonical_name(name)
     for theirs, ours in HEADS[architecture].items():
         if name.startswith(canonical_name(theirs)):
