@@ -1,5 +1,7 @@
 """A classifier on the encoder: pooler, dropout and a linear head. Built in notebook 08."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from transformers import BertConfig
@@ -10,7 +12,10 @@ from utils.weights import HeadedModel
 
 
 class TransformerForSequenceClassification(HeadedModel):
-    """BERT with a classification head: [CLS] → pooler → dropout → linear (Devlin et al. 2019, section 4.1)."""
+    """BERT with a classification head: [CLS] → pooler → dropout → linear (Devlin et al. 2019, section 4.1).
+
+    Built in notebook 08, exercise 8.1.
+    """
 
     architecture = "BertForSequenceClassification"
     without_head = "pass num_labels=2 for a new, untrained one"
@@ -38,6 +43,18 @@ class TransformerForSequenceClassification(HeadedModel):
 
 
 def head_dropout(config: BertConfig) -> float:
-    """Return the dropout probability before the head: `classifier_dropout`, or else `hidden_dropout_prob`."""
+    """Return the dropout probability before the head: `classifier_dropout`, or else `hidden_dropout_prob`.
+
+    Built in notebook 08, exercise 8.1.
+    """
     dropout = getattr(config, "classifier_dropout", None)
     return config.hidden_dropout_prob if dropout is None else dropout
+
+
+def leave_one_out(score: Callable[[list[str]], float], words: list[str]) -> list[float]:
+    """Return for each word how much the score of all words drops when that word alone is left out.
+
+    Built in notebook 08, exercise 8.5.
+    """
+    whole = score(words)
+    return [whole - score(words[:position] + words[position + 1 :]) for position in range(len(words))]

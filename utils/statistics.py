@@ -6,8 +6,9 @@ import math
 def wilson_interval(right: int, total: int) -> tuple[float, float]:
     """Return the 95 % interval of a proportion such as an accuracy (Wilson 1927), which fits small samples, too.
 
-    Written by hand because notebook 08 teaches it; scipy.stats.binomtest(right, total).proportion_ci(method="wilson")
-    gives the same. ValueError for a count outside 0 … total.
+    Built in notebook 08, section "How far can you trust such a number?". It is written by hand because it is taught
+    there; scipy.stats.binomtest(right, total).proportion_ci(method="wilson") gives the same. ValueError for a count
+    outside 0 … total.
     """
     if not 0 <= right <= total or total == 0:
         raise ValueError(f"{right} right answers of {total}: use 0 to the total, and a total above 0")

@@ -1,4 +1,4 @@
-"""Train, evaluate and apply a classifier, keeping the weights of its best epoch. Used in notebook 08.
+"""Train, evaluate and apply a classifier, keeping the weights of its best epoch. Built in notebook 08.
 
 `scripts/fine_tune.py` runs this loop from the command line, in one process per GPU.
 """
@@ -63,6 +63,16 @@ class History:
 # Training
 
 
+def freeze_lowest(model: nn.Module, number: int) -> None:
+    """Freeze the embeddings and the first layers of `model.encoder`, and let everything else be trained.
+
+    Built in notebook 08, exercise 8.2.
+    """
+    model.requires_grad_(True)
+    for module in [model.encoder.embeddings, *model.encoder.layers[:number]]:
+        module.requires_grad_(False)
+
+
 def fine_tune(
     model: nn.Module,
     tokenizer,
@@ -79,6 +89,7 @@ def fine_tune(
 ) -> History:
     """Train a classifier in place, and keep the weights of the epoch with the best result on `validation`.
 
+    Built in notebook 08, section "Your own classes, from your own CSV".
     Only weights that require gradients are trained: AdamW with warm-up and linear decay (Devlin et al. 2019, appendix
     A.2; learning rate, batch size and epochs from the ranges of A.3). Texts are truncated to `max_length` tokens, and
     to the model's positions. ValueError for texts or labels that do not fit the model. Otherwise raises and
@@ -111,6 +122,7 @@ def fit(
 ) -> History:
     """Train on the batches of each epoch in `plan`, and keep the weights of the epoch with the best `validate` result.
 
+    Built in notebook 08, exercise 8.4.
     Stops early after `patience` epochs without improvement. Ctrl-C stops it, too, and keeps the best epoch, or the
     current weights if there was no validation yet. Raises FloatingPointError if a loss is not finite, after restoring
     the weights of the best epoch, or the initial ones. `loss` as in `train_epoch`.
@@ -152,6 +164,7 @@ def train_epoch(
 ) -> Evaluation:
     """Take a step on every batch, append its loss to `history`, and return the means over all batches.
 
+    Built in notebook 08, exercise 8.4.
     `loss` maps a batch to the three sums of `loss_sums`; `progress` holds options of the progress bar. Raises
     FloatingPointError before a step if its loss is not finite.
     """
@@ -173,20 +186,29 @@ def train_epoch(
 
 
 def classification_loss(model: nn.Module, rows: list[list[int]], labels: Tensor, batch: list[int]) -> Tensor:
-    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,)."""
+    """Return the `loss_sums` of a classifier on the rows of ids with these indices, (3,).
+
+    Built in notebook 08, section "Your own classes, from your own CSV".
+    """
     logits = model(**collate([rows[index] for index in batch], device_of(model)))
     return loss_sums(logits, labels[batch].to(logits.device))
 
 
 def loss_sums(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the sum of cross-entropies, the number of correct predictions, and the number of examples, (3,)."""
+    """Return the sum of cross-entropies, the number of correct predictions, and the number of examples, (3,).
+
+    Built in notebook 08, exercise 8.3.
+    """
     right = logits.argmax(dim=-1) == labels
     loss = F.cross_entropy(logits.float(), labels, reduction="sum")
     return torch.stack([loss, right.sum(), torch.ones_like(right).sum()])
 
 
 def summarize(sums: Tensor) -> Evaluation:
-    """Turn the sums of `loss_sums` into means."""
+    """Turn the sums of `loss_sums` into means.
+
+    Built in notebook 08, exercise 8.3.
+    """
     loss, right, total = sums.tolist()
     return Evaluation(loss / total, right / total, round(total))
 
@@ -198,7 +220,10 @@ def plan_batches(rows: Sequence[list[int]], epochs: int, batch_size: int, seed: 
 
 
 def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
-    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed."""
+    """Return AdamW and its learning-rate schedule. Biases and LayerNorm weights are not decayed.
+
+    Built in notebook 08, exercise 8.4.
+    """
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     check_settings(learning_rate=learning_rate)
     if not trained:
@@ -210,7 +235,10 @@ def make_optimizer(model: nn.Module, learning_rate: float, steps: int):
 
 
 def rate_factor(step: int, steps: int) -> float:
-    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0."""
+    """Return the learning rate's factor at a step, from 0: it rises over the first tenth, then falls to 0.
+
+    Built in notebook 08, exercise 8.4.
+    """
     warmup = max(1, round(WARMUP * steps))
     return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
@@ -244,13 +272,19 @@ def encode(model: nn.Module, tokenizer, examples: Examples, max_length: int | No
 
 
 def evaluate_rows(model: nn.Module, rows: list[list[int]], labels: Tensor, batch_size: int = 64) -> Evaluation:
-    """Return loss and accuracy on rows of ids, in evaluation mode."""
+    """Return loss and accuracy on rows of ids, in evaluation mode.
+
+    Built in notebook 08, exercise 8.3.
+    """
     return summarize(loss_sums(compute_logits(model, rows, batch_size), labels))
 
 
 @torch.no_grad()
 def compute_logits(model: nn.Module, rows: list[list[int]], batch_size: int) -> Tensor:
-    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode."""
+    """Return the logits (N, num_labels) of rows of ids, in their order and on the CPU, in evaluation mode.
+
+    Built in notebook 08, exercise 8.3.
+    """
     logits = torch.empty(len(rows), model.config.num_labels)
     with evaluation_mode(model):
         fast = with_fast_products(model, tokens=sum(map(len, rows)))

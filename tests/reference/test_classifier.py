@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from transformers import BertConfig, BertForSequenceClassification
 
 from tests.helpers import TINY, official_and_ours, ragged_batch
-from utils.classifier import TransformerForSequenceClassification
+from utils.classifier import TransformerForSequenceClassification, leave_one_out
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from utils.support.notebook import largest_difference
 from utils.token_labels import TransformerForTokenClassification
@@ -97,3 +97,10 @@ def test_classifier_refuses_weights_that_do_not_fit(tiny, removed, added, words)
 def test_classifier_ignores_buffers_of_old_checkpoints(tiny):
     weights = official_and_ours(*CLASSES)[0].state_dict()
     tiny.load_bert_weights(weights | {"bert.embeddings.position_ids": torch.arange(16)[None]})
+
+
+def test_leave_one_out_removes_one_occurrence_and_keeps_the_order():
+    words = ["very", "very", "bad"]
+    assert leave_one_out(len, words) == [1, 1, 1]
+    assert leave_one_out(lambda rest: float("".join(rest) == "verybad"), words) == [-1, -1, 0]
+    assert words == ["very", "very", "bad"]

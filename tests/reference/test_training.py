@@ -12,7 +12,16 @@ import processes
 from utils import training
 from utils.classifier import TransformerForSequenceClassification
 from utils.support.datasets import SENTIMENTS, Examples
-from utils.training import History, classification_loss, encode, evaluate, fine_tune, make_optimizer, rate_factor
+from utils.training import (
+    History,
+    classification_loss,
+    encode,
+    evaluate,
+    fine_tune,
+    freeze_lowest,
+    make_optimizer,
+    rate_factor,
+)
 
 SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 32}
 SMALL |= {"vocab_size": 30522, "max_position_embeddings": 24}
@@ -43,6 +52,18 @@ def stop_after(monkeypatch, steps: int, error: BaseException) -> None:
         return classification_loss(*arguments)
 
     monkeypatch.setattr(training, "classification_loss", counting)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_freeze_lowest_freezes_from_below(number):
+    model = TransformerForSequenceClassification(BertConfig(**SMALL | {"num_hidden_layers": 2}))
+    model.requires_grad_(False)  # by an earlier call
+    freeze_lowest(model, number)
+    frozen = {name.split(".")[2] for name, weight in model.named_parameters() if not weight.requires_grad}
+    frozen_layers = {str(layer) for layer in range(number)}
+    assert {name for name in frozen if name.isdigit()} == frozen_layers
+    assert not any(weight.requires_grad for weight in model.encoder.embeddings.parameters())
+    assert all(weight.requires_grad for part in (model.pooler, model.classifier) for weight in part.parameters())
 
 
 def test_fine_tune_learns_and_keeps_the_best_epoch(tokenizer):

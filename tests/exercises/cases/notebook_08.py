@@ -350,7 +350,7 @@ WRONG = {
             head_by(lambda self, x: self.dropout(self.pooler(x[:, 0])).tanh(), lambda self, x: self.classifier(x)),
             "after tanh",
         ),
-        (head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.5))), "classifier(tanh"),
+        (head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.5))), "Values are dropped in evaluation mode"),
         (
             head_by(last=lambda self, x: self.classifier(F.dropout(x, 0.1, self.training))),
             "but this model's rate is 50",
