@@ -98,6 +98,7 @@ BUILT = {
             "embed": "Exercise 9.4: write `embed` (optional)",
         }
     },
+    "10": {"heads": {"silence": "Exercise 10.4: silence a head"}},
     "11": {
         "masked_lm": {
             "LanguageModelHead": "Exercise 11.2: write the head",

@@ -1,4 +1,6 @@
-"""Measure what an attention head looks at. Built in notebook 07."""
+"""Measure what an attention head looks at, and silence it. Built in notebooks 07 and 10."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -35,3 +37,19 @@ def rollout(weights: Tensor) -> Tensor:
     for layer in weights.mean(dim=1):  # (S, S)
         total = (layer + identity) / 2 @ total
     return total
+
+
+def silence(head: int, columns: Tensor) -> Callable:
+    """Return a forward pre-hook for an attention's output layer that writes `columns` in place of a head's result.
+
+    Built in notebook 10, exercise 10.4. `columns` has the D numbers of the head in its last dimension: (D,), or
+    (B, S, D) if each token gets its own. The context that the hook receives stays as it is.
+    """
+    D = columns.size(-1)
+
+    def hook(module, inputs):
+        context = inputs[0].clone()  # (B, S, H): what all heads of the layer found, side by side
+        context[..., head * D : (head + 1) * D] = columns
+        return (context,)
+
+    return hook

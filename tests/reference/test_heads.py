@@ -2,7 +2,7 @@
 
 import torch
 
-from utils.heads import finds, previous_token_score, rollout
+from utils.heads import finds, previous_token_score, rollout, silence
 
 ROWS = torch.tensor([[1.0, 0.0, 0.0], [0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])
 
@@ -28,3 +28,12 @@ def test_rollout_multiplies_later_layers_from_the_left():
     assert rollout(lower[None, None]).allclose(torch.tensor([[1.0, 0.0], [0.2, 0.8]]))
     mixed = [(layer + torch.eye(2)) / 2 for layer in (lower, upper)]
     assert rollout(torch.stack([lower, upper])[:, None]).allclose(mixed[1] @ mixed[0])
+
+
+def test_silence_replaces_one_head_and_leaves_its_input():
+    context = torch.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]])
+    layer = torch.nn.Linear(6, 6)
+    with layer.register_forward_pre_hook(silence(1, torch.tensor([8.0, 9.0]))):
+        silent = layer(context)
+    torch.testing.assert_close(silent, layer(torch.tensor([[[1.0, 2.0, 8.0, 9.0, 5.0, 6.0]]])))
+    assert context.tolist() == [[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]]

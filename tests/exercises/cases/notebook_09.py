@@ -268,6 +268,7 @@ WRONG = {
         (lambda states, mask: states.mean(dim=1), "Padding is included in the mean"),
         (lambda states, mask: (states * mask[..., None]).mean(dim=1), "divided by S"),
         (lambda states, mask: (states * mask[..., None]).sum(dim=1), "This is the sum of the"),
+        (lambda states, mask: states.max(dim=1).values, "the largest number of each column, padding included"),
         (
             lambda states, mask: states.sum(dim=1) / mask.sum(dim=1, keepdim=True),
             "The sum includes padding. Multiply each",
@@ -327,6 +328,7 @@ WRONG = {
     ],
     "9.6": [
         (lambda found, exact: (found == exact).float().mean(), "Only numbers at the same index"),
+        (lambda found, exact: (found[:, :, None] == exact[:, None]).float().mean(), "if *any* of them is equal"),
         (lambda found, exact: torch.isin(exact, found).float().mean(), "another query"),
         (lambda found, exact: matches(found, exact).any(dim=1).float().mean(), "at least one hit"),
         (lambda found, exact: matches(found, exact).all(dim=1).float().mean(), "This counts only first neighbours, or"),
