@@ -8,7 +8,6 @@ in one process and take turns; a ratio is taken within a round. Prints a Markdow
 
 import argparse
 import copy
-import json
 import logging
 import os
 import statistics
@@ -128,8 +127,6 @@ def main() -> None:
         times = f"{1000 * statistics.median(seconds[name]):.0f} ms"
         rows.append([name, f"{middle:.2f}", f"{low:.2f} … {high:.2f}", times, f"{difference:.1e}"])
     print(markdown(rows))
-    if file := os.environ.get("RACE"):
-        Path(file).write_text(json.dumps(seconds), "utf-8")
 
 
 if __name__ == "__main__":
