@@ -147,7 +147,7 @@ lint: style  ## check style, that the notebooks contain the definitions of utils
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, views or explorer)
+bench: $(DEV_INSTALLED)  ## measure speed against other libraries, for benchmarks/results.md (BENCH=classifier, search, views, explorer or rivals)
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 site: $(DEV_INSTALLED)  ## build the site in site/, running the notebooks with views and answers (opens without a server; your own sentence in explorer.html, and microbert.html, need one, and npm)
