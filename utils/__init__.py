@@ -107,6 +107,24 @@ BUILT = {
         },
         "pretraining": {"fill_rows": "Hide words"},
     },
+    "12": {
+        "attention": {"causal_mask": "The whole decoder"},
+        "decoder": {
+            "DecoderEmbeddings": "The whole decoder",
+            "DecoderOutput": "The whole decoder",
+            "EncodedText": "The decoder layer",
+            "EncoderDecoder": "The pair",
+            "LayerCache": "The cache: compute nothing twice",
+            "TransformerDecoder": "The whole decoder",
+            "TransformerDecoderLayer": "The decoder layer",
+        },
+        "generation": {
+            "beam_search": "Exercise to think about: why not always beams?",
+            "greedy_search": "Exercise 12.3: one greedy step",
+            "greedy_step": "Exercise 12.3: one greedy step",
+            "take": "Exercise to think about: why not always beams?",
+        },
+    },
     "13": {
         "packing": dict.fromkeys(
             ("attend_packed", "attend_packed_on_gpu", "packed_attention", "encode_packed", "has_exchanged_methods"),

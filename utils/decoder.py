@@ -1,20 +1,21 @@
 """The decoder, and the encoder–decoder that reads one text and writes another. Built in notebook 12."""
 
-import copy
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from transformers import BertConfig
 
 from utils.attention import MultiHeadAttention, causal_mask, extend_attention_mask
 from utils.embeddings import Embeddings
 from utils.encoder import TransformerEncoder, initialize
 from utils.encoder_layer import TransformerEncoderLayer
-from utils.generation import Writer, as_limits, beam_search, greedy_search
+from utils.generation import beam_search, greedy_search
 from utils.masked_lm import LanguageModelHead
 from utils.support.batches import evaluation_mode
-from utils.support.checks import check_config, check_mask, check_same_shape, check_tensor, checked_mask
+from utils.support.checks import checked_mask
+from utils.support.decoding import Writer, as_limits, check_cache, check_decoder_config, check_source
 from utils.weights import rename_decoder_weight, rename_weights
 
 # The model
@@ -28,12 +29,15 @@ class EncodedText(NamedTuple):
 
 
 class LayerCache:
-    """The keys and values, (B, A, …, D) each, that a layer caches: of the text so far, and of the source."""
+    """The keys and values, (B, A, …, D) each, that a layer caches: of the text so far, and of the source.
+
+    Built in notebook 12, “The cache: compute nothing twice”.
+    """
 
     def __init__(self):
         self.text: tuple[Tensor, Tensor] | None = None
         self.source: tuple[Tensor, Tensor] | None = None
-        self.given: tuple = ()  # the inputs that they were computed from, set by `continue_cache`
+        self.given: tuple = ()  # the inputs that they were computed from, set by the decoder
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Append the new tokens' keys and values, and return those of the whole text."""
@@ -54,7 +58,10 @@ class LayerCache:
 
 
 class TransformerDecoderLayer(TransformerEncoderLayer):
-    """The encoder's layer, with cross-attention between its two parts (Vaswani et al. 2017, section 3.1)."""
+    """The encoder's layer, with cross-attention between its two parts (Vaswani et al. 2017, section 3.1).
+
+    Built in notebook 12, “The decoder layer”.
+    """
 
     def __init__(self, config):
         super().__init__(config)
@@ -67,12 +74,11 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
     ) -> tuple[Tensor, Tensor | None]:
         """Attend from the text (B, T, H) to the source, whose keys and values are computed once per cache."""
         cross = self.cross_attention
-        query = cross.split_heads(cross.query(hidden_states))  # (B, A, T, D)
+        query = cross.split_heads(cross.query(hidden_states))  # (B, A, T, D), from the text
         if cache.source is None:
-            key, value = cross.key(source.states), cross.value(source.states)
+            key, value = cross.key(source.states), cross.value(source.states)  # (B, S, H) each, from the source
             cache.source = cross.split_heads(key), cross.split_heads(value)  # (B, A, S, D) each
-        key, value = cache.source
-        return cross.attend(query, key, value, source.mask, output_attentions)
+        return cross.attend(query, *cache.source, source.mask, output_attentions)
 
     def forward(
         self,
@@ -83,17 +89,35 @@ class TransformerDecoderLayer(TransformerEncoderLayer):
         output_attentions: bool,
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Map hidden_states (B, T, H) and a causal mask to (B, T, H), and optionally both attention weights."""
-        query, key, value = self.attention.project(hidden_states)
+        # 1. look back, under the causal mask
+        query, key, value = self.attention.project(hidden_states)  # (B, A, T, D) each
         key, value = cache.extend(key, value)
         attended, weights = self.attention.attend(query, key, value, mask, output_attentions)
-        hidden_states = self.attention_norm(hidden_states + self.dropout(attended))
+        hidden_states = self.attention_norm(hidden_states + self.dropout(attended))  # (B, T, H)
+        # 2. look across
         cross_weights = None
         if source is not None:
             attended, cross_weights = self.look_across(hidden_states, source, cache, output_attentions)
             hidden_states = self.cross_attention_norm(hidden_states + self.dropout(attended))
+        # 3. each token alone
         transformed = self.feed_forward(hidden_states)
         hidden_states = self.feed_forward_norm(hidden_states + self.dropout(transformed))
         return hidden_states, weights, cross_weights
+
+
+class DecoderEmbeddings(Embeddings):
+    """Embeddings that count positions from each row's first real token, so that padding in front moves nothing.
+
+    Built in notebook 12, “The whole decoder”.
+    """
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """Map ids and mask (B, T) to hidden_states (B, T, H)."""
+        if attention_mask is None:
+            return super().forward(input_ids)
+        positions = ((attention_mask != 0).cumsum(dim=1) - 1).clamp(min=0)  # (B, T): 0 at the first real token
+        embeddings = self.word_embeddings(input_ids) + self.token_type_embeddings.weight[0]  # (B, T, H)
+        return self.dropout(self.layer_norm(embeddings + self.position_embeddings(positions)))
 
 
 class DecoderOutput(NamedTuple):
@@ -105,14 +129,19 @@ class DecoderOutput(NamedTuple):
 
 
 class TransformerDecoder(nn.Module):
-    """BERT's layers as a decoder with a language-model head, and with cross-attention if `add_cross_attention`."""
+    """BERT's layers as a decoder with a language-model head, and with cross-attention if `add_cross_attention`.
+
+    Built in notebook 12, “The whole decoder”.
+    """
+
+    causal_mask = staticmethod(causal_mask)
 
     def __init__(self, config: BertConfig):
         """Initialize at random, in training mode. ValueError unless `config.is_decoder`, or as for the encoder."""
         super().__init__()
         check_decoder_config(config)
         self.config = config
-        self.embeddings = Embeddings(config)
+        self.embeddings = DecoderEmbeddings(config)
         self.layers = nn.ModuleList(TransformerDecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.head = LanguageModelHead(config)
         initialize(self, config.initializer_range)
@@ -137,22 +166,32 @@ class TransformerDecoder(nn.Module):
     ) -> DecoderOutput:
         """Map input_ids and mask (B, T), and the encoder's states (B, S, H) and mask (B, S), to `DecoderOutput`.
 
-        With a `cache` (a `new_cache()` for each text and its source) the input is still the whole text, but only the
-        tokens that are not cached yet are computed and returned. ValueError for invalid input, for a text without new
-        tokens, for a source that is missing or does not fit, and for the cache of another text or source.
+        Positions are counted from the mask, so that padding in front of a text changes nothing. With a `cache` (a
+        `new_cache()` for each text and its source) the input is still the whole text, but only the tokens that are not
+        cached yet are computed and returned. ValueError for invalid input, for a text without new tokens, for a source
+        that is missing or does not fit, and for the cache of another text or source.
         """
+        given = (encoder_hidden_states, encoder_attention_mask, self)
         attention_mask = checked_mask(input_ids, attention_mask, None, self.config)
-        source = as_source(self.config, len(input_ids), encoder_hidden_states, encoder_attention_mask)
+        check_source(self.config, len(input_ids), *given[:2])
         cache = cache or self.new_cache()
-        cached = continue_cache(cache, input_ids, encoder_hidden_states, encoder_attention_mask, self)
-        mask = causal_mask(input_ids, attention_mask, cached)
-        hidden_states = self.embeddings(input_ids)[:, cached:]
+        cached = len(cache[0])  # tokens
+        check_cache(cached, cache[0].given, input_ids, *given)
+        cache[0].given = (input_ids, *given)
+
+        mask = self.causal_mask(input_ids, attention_mask, cached)  # (B, 1, T - cached, T)
+        source = None
+        if encoder_hidden_states is not None:
+            source_mask = encoder_attention_mask
+            source_mask = None if source_mask is None else extend_attention_mask(source_mask, *source_mask.shape)
+            source = EncodedText(encoder_hidden_states, source_mask)
+        hidden_states = self.embeddings(input_ids, attention_mask)[:, cached:]  # (B, T - cached, H)
         attentions, cross_attentions = [], []
         for layer, past in zip(self.layers, cache, strict=True):
             hidden_states, weights, across = layer(hidden_states, mask, source, past, output_attentions)
             attentions.append(weights)
             cross_attentions.append(across)
-        logits = self.head(hidden_states, self.embeddings.word_embeddings.weight)
+        logits = self.head(hidden_states, self.embeddings.word_embeddings.weight)  # (B, T - cached, V)
         if not output_attentions:
             return DecoderOutput(logits)
         return DecoderOutput(logits, tuple(attentions), None if source is None else tuple(cross_attentions))
@@ -162,7 +201,10 @@ class TransformerDecoder(nn.Module):
 
 
 class EncoderDecoder(nn.Module):
-    """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3)."""
+    """An encoder that reads a text, and a decoder that writes another (Vaswani et al. 2017, section 3).
+
+    Built in notebook 12, “The pair”.
+    """
 
     def __init__(self, encoder_config: BertConfig, decoder_config: BertConfig):
         """Initialize at random; the decoder needs `add_cross_attention` and the encoder's hidden size."""
@@ -192,7 +234,7 @@ class EncoderDecoder(nn.Module):
         decoder_attention_mask: Tensor | None = None,
     ) -> Tensor:
         """Map the source's ids and mask (B, S) and the text's (B, T) to logits (B, T, V) of each next token."""
-        states = self.encoder(input_ids, attention_mask).last_hidden_state
+        states = self.encoder(input_ids, attention_mask).last_hidden_state  # (B, S, H), read once
         return self.decoder(decoder_input_ids, decoder_attention_mask, states, attention_mask).logits
 
     @torch.no_grad()
@@ -212,73 +254,11 @@ class EncoderDecoder(nn.Module):
         tokens that allow no text.
         """
         limits = as_limits(self.decoder.config, max_length, num_beams)
-        search = greedy_search if num_beams == 1 else beam_search
         with evaluation_mode(self):
             states = self.encoder(input_ids, attention_mask).last_hidden_state
-            return search(Writer(self.decoder, states, attention_mask, limits, use_cache), limits)
-
-
-# What the decoder takes, and what it refuses
-
-
-def check_decoder_config(config: BertConfig) -> None:
-    """Check a decoder's configuration; ValueError for an encoder's, and for one that `check_config` refuses."""
-    if not config.is_decoder:
-        raise ValueError("is_decoder=False makes an encoder, but this is a decoder: use is_decoder=True")
-    if not config.tie_word_embeddings:
-        raise ValueError("tie_word_embeddings=False is not supported: use tie_word_embeddings=True")
-    plain = copy.deepcopy(config)
-    plain.is_decoder = plain.add_cross_attention = False
-    check_config(plain)
-
-
-def as_source(config: BertConfig, B: int, states: Tensor | None, mask: Tensor | None) -> EncodedText | None:
-    """Return the encoder's states (B, S, H) and mask (B, S) for the layers; None for a decoder without a source.
-
-    ValueError for a source that is missing, does not fit or is not used.
-    """
-    if not config.add_cross_attention:
-        if states is not None:
-            raise ValueError("this decoder does not use a source: leave it out, or use add_cross_attention=True")
-        return None
-    remedy = "pass the encoder's last_hidden_state"
-    if states is None:
-        raise ValueError(f"encoder_hidden_states=None, but this decoder looks at a source: {remedy}")
-    check_tensor("encoder_hidden_states", states, remedy=remedy)
-    if states.dim() != 3 or states.size(0) != B or states.size(2) != config.hidden_size:
-        raise ValueError(
-            f"encoder_hidden_states must be ({B}, S, {config.hidden_size}), a source for each text, "
-            f"got {tuple(states.shape)}"
-        )
-    if not torch.compiler.is_compiling() and not states.isfinite().all():
-        raise ValueError("encoder_hidden_states contain NaN or inf: look for what went wrong in the encoder")
-    if mask is None:
-        return EncodedText(states)
-    check_tensor("encoder_attention_mask", mask)
-    check_same_shape("encoder_attention_mask", mask, states.shape[:2])
-    check_mask("encoder_attention_mask", mask)
-    return EncodedText(states, extend_attention_mask(mask, *mask.shape))
-
-
-def continue_cache(cache: list[LayerCache], input_ids: Tensor, *source: Tensor | nn.Module | None) -> int:
-    """Return how many tokens of the text are cached, and note in the cache what it is computed from.
-
-    ValueError for a text without new tokens, and for another beginning, source or decoder than those of the cache.
-    """
-    cached, length = len(cache[0]), input_ids.size(1)
-    if cached >= length:
-        raise ValueError(
-            f"{cached} tokens are cached, and the text has {length}: pass the whole text so far, or a new cache"
-        )
-    if cached and not torch.compiler.is_compiling():
-        pairs = zip(cache[0].given, (input_ids[:, :cached], *source), strict=True)
-        if not all(is_same(old, new) for old, new in pairs):
-            raise ValueError("the cache is of another text, source or decoder: pass those again, or a new cache")
-    cache[0].given = (input_ids, *source)
-    return cached
-
-
-def is_same(old, new) -> bool:
-    """Whether two things are one and the same, or tensors with the same numbers."""
-    both = isinstance(old, Tensor) and isinstance(new, Tensor)
-    return old is new or (both and old.shape == new.shape and bool((old == new).all()))
+            writer = Writer(self.decoder, states, attention_mask, limits, use_cache)
+            if num_beams > 1:
+                return beam_search(writer, limits)
+            ids = greedy_search(writer.next_logits, writer.begin(limits), limits.end, max_length)
+        after_end = F.pad((ids[:, 1:-1] == limits.end).cumsum(dim=1), (2, 0))  # (B, T): above 0 after an end token
+        return ids.masked_fill(after_end > 0, limits.pad)

@@ -9,15 +9,13 @@ from utils.support.dates import (
     END,
     IDS,
     LETTERS,
-    MONTHS,
     PAD,
     SPELLINGS,
     START,
     date_examples,
     decode,
     encode,
-    month_name,
-    name_mask,
+    lessons,
     readable,
     spell,
 )
@@ -59,15 +57,10 @@ def test_spell_the_endings_of_days(day, text):
     assert spell(date(1998, 3, day), "{th}") == text
 
 
-def test_month_name_finds_the_longest_name():
-    for month in MONTHS:
-        assert f"3 {month} 98"[month_name(f"3 {month} 98")] == month
-        assert f"3-{month[:3]}-98"[month_name(f"3-{month[:3]}-98")] in (month, month[:3])
-    assert month_name("3/3/98") is None
-
-
-def test_name_mask_marks_the_name_only():
-    assert name_mask(["mar 3", "3.3.98"]).int().tolist() == [[1, 1, 1, 0, 0, 0], [0] * 6]
+def test_lessons_shift_what_is_given_and_skip_padding():
+    given, labels = lessons(torch.tensor([[7, 8, END], [9, END, PAD]]), START, PAD)
+    assert given.tolist() == [[START, 7, 8], [START, 9, END]]
+    assert labels.tolist() == [[7, 8, END], [9, END, -100]]
 
 
 def test_encode_and_decode_restore_texts():

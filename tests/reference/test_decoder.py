@@ -10,6 +10,7 @@ from transformers import BertConfig, BertLMHeadModel, EncoderDecoderConfig, Enco
 from tests.helpers import SMALL, ragged_batch, shaken
 from utils.attention import causal_mask
 from utils.decoder import EncoderDecoder, LayerCache, TransformerDecoder
+from utils.generation import greedy_search
 from utils.weights import rename_decoder_weight, rename_weight
 
 START, END, PAD = 1, 2, 0
@@ -68,6 +69,11 @@ def two_texts(vocab_size: int) -> dict[str, torch.Tensor]:
     return dict(zip(names, padded(LENGTHS, vocab_size) + padded([4, 2, 3, 6], vocab_size), strict=True))
 
 
+def positions(mask: torch.Tensor) -> torch.Tensor:
+    """Return positions (B, T) counted from a mask, as transformers' `generate` counts them for a decoder."""
+    return (mask.cumsum(dim=1) - 1).clamp(min=0)
+
+
 def worst(ours: torch.Tensor, theirs: torch.Tensor) -> float:
     assert ours.shape == theirs.shape
     return (ours - theirs).abs().max().item()
@@ -87,7 +93,8 @@ def test_encoder_decoder_equals_the_official_model(seed, precision):
     sizes, tolerance = random_sizes(seed), TOLERANCES[precision]
     official = official_pair(sizes, sizes | {"num_hidden_layers": 1 + seed % 3, "vocab_size": 25}).to(precision)
     ours, batch = our_pair(official), two_texts(20)
-    theirs = official(**batch, output_attentions=True)
+    counted = positions(batch["decoder_attention_mask"])
+    theirs = official(**batch, decoder_position_ids=counted, output_attentions=True)
     real = batch["decoder_attention_mask"] != 0
     assert worst(ours(**batch)[real], theirs.logits[real]) <= tolerance
     states = ours.encoder(batch["input_ids"], batch["attention_mask"]).last_hidden_state
@@ -113,7 +120,7 @@ def test_decoder_alone_equals_bert_lm_head_model(seed, across, precision):
     ids, mask = text = padded([4, 2, 3, 6], 20)
     states = torch.randn(4, 7, config.hidden_size, dtype=precision)
     source = {"encoder_hidden_states": states, "encoder_attention_mask": padded(LENGTHS, 20)[1]}
-    theirs = official(*text, **source if across else {}, output_attentions=True)
+    theirs = official(*text, **source if across else {}, position_ids=positions(mask), output_attentions=True)
     mine = ours.to(precision)(*text, **source if across else {}, output_attentions=True)
     real = mask != 0
     assert worst(mine.logits[real], theirs.logits[real]) <= tolerance
@@ -145,7 +152,8 @@ def test_decoder_weights_fit_the_official_model():
     assert all(".pooler." in name for name in report.missing_keys)
     batch = two_texts(20)
     real = batch["decoder_attention_mask"] != 0
-    assert worst(ours(**batch)[real], official(**batch).logits[real]) <= 1e-5
+    theirs = official(**batch, decoder_position_ids=positions(batch["decoder_attention_mask"])).logits
+    assert worst(ours(**batch)[real], theirs[real]) <= 1e-5
 
 
 def test_decoder_counts_tied_weights_once():
@@ -290,14 +298,52 @@ def test_causal_mask_hides_padding_and_later_tokens():
 
 
 @torch.no_grad()
-def test_padding_before_a_text_only_shifts_its_positions(pair):
-    """A query at padding attends to itself, so no row of weights is empty and NaN cannot spread."""
-    ids, mask = torch.tensor([[0, 0, 5, 6, 7]]), torch.tensor([[0, 0, 1, 1, 1]])
-    states = torch.randn(1, 4, 8)
-    logits = pair.decoder(ids, mask, states).logits
-    assert logits.isfinite().all()
-    other = pair.decoder(torch.tensor([[9, 8, 5, 6, 7]]), mask, states).logits
-    assert worst(logits[:, 2:], other[:, 2:]) == 0
+@pytest.mark.parametrize("cached", [False, True])
+def test_padding_before_a_text_changes_nothing(pair, cached):
+    """A learned position table would give a text moved by padding other logits, without any error."""
+    alone, states = torch.tensor([[5, 6, 7]]), torch.randn(1, 4, 8)
+    wanted = pair.decoder(alone, None, states).logits
+    for padding in (1, 2, 4):
+        ids, mask = torch.cat([torch.zeros(1, padding).long(), alone], dim=1), torch.ones(1, padding + 3).long()
+        mask[:, :padding] = 0
+        cache = pair.decoder.new_cache()
+        if cached:
+            pair.decoder(ids[:, :-1], mask[:, :-1], states, cache=cache)
+        logits = pair.decoder(ids, mask, states, cache=cache).logits
+        assert logits.isfinite().all()
+        assert worst(logits[:, -1:] if cached else logits[:, padding:], wanted[:, -1:] if cached else wanted) <= 1e-6
+        moved = pair.decoder(ids.clamp(min=9), None, states).logits  # the control: nothing is hidden
+        assert worst(moved[:, -1:], wanted[:, -1:]) > 1e-3
+
+
+@torch.no_grad()
+def test_texts_continue_alike_with_padding_in_front():
+    """As in transformers, which counts positions from the mask in `generate`, but not in a forward pass."""
+    torch.manual_seed(0)
+    sizes = SMALL | {"max_position_embeddings": 24}
+    official = shaken(BertLMHeadModel(BertConfig(**sizes, **WRITES)))
+    ours = TransformerDecoder(official.config).eval()
+    ours.load_bert_weights(official.state_dict())
+    texts = [[5, 6, 7, 8, 9, 3], [4, 11], [12, 5, 5]]
+    ids = torch.tensor([[PAD] * (6 - len(text)) + text for text in texts])
+    mask = torch.tensor([[0] * (6 - len(text)) + [1] * len(text) for text in texts])
+    options = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False, "eos_token_id": END, "pad_token_id": PAD}
+    theirs = official.generate(ids, attention_mask=mask, **options)[:, 6:]
+
+    def scores(decoder, mask):
+        def next_scores(ids):
+            real = torch.cat([mask, torch.ones(len(ids), ids.size(1) - mask.size(1)).long()], dim=1)
+            logits = decoder(ids, real).logits[:, -1]
+            return logits.index_fill(1, torch.tensor([END]), -torch.inf)  # eight new tokens each
+
+        return next_scores
+
+    together = greedy_search(scores(ours, mask), ids, END, 14)[:, 6:]
+    assert together.equal(theirs)
+    for row, text in enumerate(texts):
+        alone = torch.tensor([text])
+        found = greedy_search(scores(ours, torch.ones_like(alone)), alone, END, len(text) + 8)[:, len(text) :]
+        assert found.equal(together[row : row + 1])
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from tests.helpers import ROOT
 SUPPORT = (
     *("checks", "files", "checkpoint", "weight_names", "vocabulary", "saving", "batches"),
     *("tables", "datasets", "labelled_texts", "labelled_words", "colours", "plots", "notebook", "dates", "onnx"),
-    *("intervals", "products", "scores", "formatting", "rows", "characters", "vectors", "neighbour_counts"),
+    *("intervals", "products", "scores", "formatting", "rows", "characters", "vectors", "neighbour_counts", "decoding"),
 )
 ORDER = (
     *(f"support.{name}" for name in SUPPORT),

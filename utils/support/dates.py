@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from utils.support.notebook import validated
@@ -53,26 +54,15 @@ def spell(day: date, spelling: str) -> str:
     return spelling.format(**parts, year=day.year, yy=day.year % 100, first=FIRST[day.day - 1])
 
 
-def month_name(text: str) -> slice | None:
-    """Return where the month's name is in a text, or None if the month is a number."""
-    for name in (part for month in MONTHS for part in (month, month[:3])):
-        if name in text:
-            return slice(text.index(name), text.index(name) + len(name))
-    return None
-
-
-def name_mask(texts: Sequence[str]) -> Tensor:
-    """Return a mask (B, S), True at the characters of the month's name."""
-    mask = torch.zeros(len(texts), max(map(len, texts)), dtype=torch.bool)
-    for row, text in zip(mask, texts, strict=True):
-        row[month_name(text) or slice(0)] = True
-    return mask
-
-
 def encode(texts: Sequence[str], *, end: bool = False) -> Tensor:
     """Return the ids of the texts' characters, (B, S), if wanted with the end token, padded at the end."""
     rows = [[IDS[character] for character in text] + [END] * end for text in texts]
     return pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True, padding_value=PAD)
+
+
+def lessons(texts: Tensor, start: int, pad: int) -> tuple[Tensor, Tensor]:
+    """Return what a decoder is given, the texts shifted by a start token, and its labels, −100 at padding: (B, T)."""
+    return F.pad(texts, (1, 0), value=start)[:, :-1], texts.masked_fill(texts == pad, -100)
 
 
 def decode(ids: Tensor) -> list[str]:

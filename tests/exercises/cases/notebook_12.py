@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
 import torch
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pad_sequence
 
 
 def mask(T):
@@ -184,115 +182,12 @@ def cut_by(limit):
     return keep
 
 
-def three_masks(S, T, lower=0, across=None):
-    return torch.ones(S, S), torch.ones(T, T).tril(lower), torch.ones(T, S) if across is None else across
-
-
-def three_masks_as_lists(S, T):
-    causal = [[int(key <= query) for key in range(T)] for query in range(T)]
-    return [[[1] * S for _ in range(S)], causal, [[1] * S for _ in range(T)]]
-
-
-def three_masks_as_booleans(S, T):
-    place = torch.arange(T)
-    full = torch.ones(max(S, T), max(S, T), dtype=torch.bool)
-    return full[:S, :S], place[:, None] >= place[None, :], full[:T, :S]
-
-
-def three_masks_as_arrays(S, T):
-    return np.ones((S, S)), np.tril(np.ones((T, T))), np.ones((T, S))
-
-
-def with_decoder(change):
-    return lambda S, T: (torch.ones(S, S), change(torch.ones(T, T)), torch.ones(T, S))
-
-
-def pad_left_lists(rows, pad_id):
-    S = max(map(len, rows))
-    ids = [[pad_id] * (S - len(row)) + row for row in rows]
-    return ids, [[0] * (S - len(row)) + [1] * len(row) for row in rows]
-
-
-def pad_left_flip(rows, pad_id):
-    flipped = pad_sequence([torch.tensor(row[::-1]) for row in rows], batch_first=True, padding_value=pad_id)
-    ones = pad_sequence([torch.ones(len(row)) for row in rows], batch_first=True)
-    return flipped.flip(1), ones.flip(1)
-
-
-def pad_left_arrays(rows, pad_id):
-    ids, mask = pad_left_lists(rows, pad_id)
-    return {"input_ids": np.array(ids), "attention_mask": np.array(mask, dtype=bool)}
-
-
-def pad_left_torch(rows, pad_id):
-    ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=pad_id, padding_side="left")
-    lengths = torch.tensor([len(row) for row in rows])
-    return ids, (torch.arange(ids.size(1)) >= ids.size(1) - lengths[:, None]).int()
-
-
-def mask_from_ids(rows, pad_id):
-    ids = pad_left_torch(rows, pad_id)[0]
-    return ids, (ids != pad_id).int()
-
-
-def mask_from_first_word(rows, pad_id):
-    ids = pad_left_torch(rows, pad_id)[0]
-    return ids, ((ids != pad_id).cumsum(1) > 0).int()
-
-
-def float_ids(rows, pad_id):
-    ids, mask = pad_left_torch(rows, pad_id)
-    return ids.float(), mask
-
-
-def pads_the_rows_themselves(rows, pad_id):
-    mask = pad_left_torch(rows, pad_id)[1]
-    S = max(map(len, rows))
-    for row in rows:
-        row[:0] = [pad_id] * (S - len(row))
-    return torch.tensor(rows), mask
-
-
-def pad_right(rows, pad_id):
-    S = max(map(len, rows))
-    ids = torch.tensor([row + [pad_id] * (S - len(row)) for row in rows])
-    return ids, (ids != pad_id).long()
-
-
-def mask_for_the_right(rows, pad_id):
-    ids, mask = pad_left_torch(rows, pad_id)
-    return ids, mask.flip(1)
-
-
-def inverted_mask(rows, pad_id):
-    ids, mask = pad_left_torch(rows, pad_id)
-    return ids, 1 - mask
-
-
-def ids_and_mask_swapped(rows, pad_id):
-    return pad_left_torch(rows, pad_id)[::-1]
-
-
-def always_zero(rows, pad_id):
-    return pad_left_lists(rows, 0)
-
-
-def not_padded(rows, pad_id):
-    return rows, [[1] * len(row) for row in rows]
-
-
-def only_ids(rows, pad_id):
-    return pad_left_torch(rows, pad_id)[0]
-
-
 RIGHT = {
     "12.1": [mask, mask_by_places, mask_in_a_loop, lambda T: torch.ones(T, T).tril() == 1],
     "12.2": [across, across_fused, across_by_einsum, lambda a, h, s, m=None: list(across(a, h, s, m))],
     "12.3": [step, step_by_last, step_in_a_loop, step_row_by_row],
     "12.4": [lessons, lessons_by_padding, lessons_by_roll, lambda *given: list(lessons(*given))],
     "12.5": [min_p, min_p_by_logits, min_p_in_a_loop, lambda logits, p: min_p(logits, p).numpy()],
-    "12.6": [three_masks, three_masks_as_lists, three_masks_as_booleans, three_masks_as_arrays],
-    "12.7": [pad_left_lists, pad_left_flip, pad_left_arrays, pad_left_torch],
 }
 
 WRONG = {
@@ -382,35 +277,5 @@ WRONG = {
         (cut_by(lambda logits, shares, p: shares < shares.max() - p), "largest share minus p"),
         (cut_by(lambda logits, shares, p: shares >= p * shares.max()), "below the limit"),
         (lambda logits, p: min_p(logits, p)[:2], "shape"),
-    ],
-    "12.6": [
-        (with_decoder(torch.triu), "The decoder's mask is the wrong"),
-        (with_decoder(lambda mask: mask.tril(-1)), "hides each token from itself"),
-        (with_decoder(lambda mask: mask.triu(1)), "1 means visible"),
-        (with_decoder(lambda mask: mask), "hides nothing"),
-        (with_decoder(lambda mask: torch.eye(len(mask))), "up to and including"),
-        (with_decoder(lambda mask: mask.log().masked_fill(mask.triu(1) == 1, -torch.inf)), "-inf"),
-        (with_decoder(lambda mask: mask / mask.sum(-1, keepdim=True)), "ones (visible) and zeros"),
-        (lambda S, T: three_masks(S, T, across=torch.ones(S, T)), "In the mask across, the decoder's"),
-        (lambda S, T: three_masks(S, T, across=torch.ones(T, S).tril()), "The whole source is known before"),
-        (lambda S, T: (torch.ones(S, S).tril(), *three_masks(S, T)[1:]), "reads both ways"),
-        (lambda S, T: three_masks(T, T), "should have the shape"),
-        (lambda S, T: three_masks(5, 3), "but not for S = 2 and T = 4"),
-        (lambda S, T: three_masks(S, T)[:2], "three masks"),
-        (lambda S, T: ("a", "b", "c"), "tensor"),
-    ],
-    "12.7": [
-        (pad_right, "padded on the right"),
-        (mask_for_the_right, "padding on the right"),
-        (inverted_mask, "upside down"),
-        (ids_and_mask_swapped, "input_ids first"),
-        (always_zero, "pad_id"),
-        (not_padded, "This cannot become a tensor. Do"),
-        (only_ids, "two tensors"),
-        (mask_from_ids, "make the mask from the lengths"),
-        (mask_from_first_word, "make the mask from the lengths"),
-        (float_ids, "The ids are floating-point numbers, but"),
-        (lambda rows, pad_id: (pad_left_torch(rows, pad_id)[0], pad_left_torch(rows, pad_id)[1] * 1.9), "the mask"),
-        (pads_the_rows_themselves, "changes the rows"),
     ],
 }
