@@ -6,6 +6,7 @@ import builtins
 import itertools
 import re
 import shutil
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -143,6 +144,21 @@ def test_series_is_complete():
 @pytest.mark.parametrize("path", SERIES, ids=lambda path: path.stem)
 def test_built_lists_what_the_notebook_shows(path):
     assert built(path) == BUILT.get(path.name[:2], {})
+
+
+def test_notebooks_show_the_code_that_they_build():
+    """At least 65 % of the lines of utils, without imports and constants, and all of BERT itself."""
+    shown, lines = Counter(), Counter()
+    for file in (ROOT / "utils").glob("*.py"):
+        names = set().union(*(modules.get(file.stem, {}) for modules in BUILT.values()))
+        for name, node in notebooks.definitions(file.read_text("utf-8")):
+            if not isinstance(node, CONSTANTS):
+                size = ast.unparse(undocumented(node)).count("\n") + 1
+                lines[file.stem] += size
+                shown[file.stem] += size * (name in names)
+    core = ("attention", "embeddings", "encoder_layer", "encoder", "classifier", "weights", "tokenization", "search")
+    assert {module: lines[module] - shown[module] for module in core} == dict.fromkeys(core, 0)
+    assert shown.total() / lines.total() >= 0.65
 
 
 @every_notebook
