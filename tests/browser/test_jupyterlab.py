@@ -23,7 +23,7 @@ def jupyterlab(browser, draw, tmp_path_factory):
     write_notebook(tmp_path)
     write_notebook(tmp_path, "explore", EXPLORE)
     write_notebook(tmp_path, "figures", FIGURES)
-    for name in ("00_overview.ipynb", "proofs/00_proofs.ipynb"):
+    for name in ("00_overview.ipynb", "07_attention_views.ipynb", "proofs/00_proofs.ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / "notebooks" / name, tmp_path / name)
     write_notebook_from_elsewhere(tmp_path / "elsewhere.ipynb", draw["head"]())
@@ -129,11 +129,15 @@ SHARE_IN_VIEW = """(frame) => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1280, 800), (1440, 900), (1920, 1080)], ids=str)
-def test_six_keys_run_the_first_interactive_figure(page, jupyterlab, size):
+SIZES = [(1280, 720), (1280, 800), (1440, 900), (1920, 1080)]
+FIRST_VIEWS = [*(("00_overview", size) for size in SIZES), ("07_attention_views", (1280, 720))]
+
+
+@pytest.mark.parametrize(("name", "size"), FIRST_VIEWS, ids=str)
+def test_six_keys_run_the_first_interactive_figure(page, jupyterlab, name, size):
     """As README says, this needs no click: the first cell of an opened notebook has the focus."""
     page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
-    page.goto(jupyterlab("00_overview"))
+    page.goto(jupyterlab(name))
     page.locator(".jp-Notebook .jp-Cell:focus").wait_for(timeout=45_000)
     page.get_by_text("| Idle").wait_for(timeout=45_000)
     view = page.locator(".jp-Notebook iframe:visible")
@@ -141,7 +145,7 @@ def test_six_keys_run_the_first_interactive_figure(page, jupyterlab, size):
         assert view.count() == 0
         page.keyboard.press("Shift+Enter")
     view.first.wait_for(timeout=60_000)
-    view.first.content_frame.locator("#figure svg").first.wait_for()
+    view.first.content_frame.locator("svg").first.wait_for()
     frame = view.first.element_handle()
     page.wait_for_function(f"(frame) => ({SHARE_IN_VIEW})(frame) >= 0.99", arg=frame, timeout=15_000)
     page.wait_for_timeout(1000)
@@ -154,7 +158,7 @@ def test_keys_reach_the_notebook_after_a_click_in_a_picture(page, jupyterlab):
     frame, active = cells.nth(1).locator("iframe"), page.locator(".jp-Cell.jp-mod-active")
     cells.nth(1).locator(".jp-InputPrompt").click()
     for key, moved in (("Escape", 0), ("Shift+Enter", 1)):
-        frame.content_frame.locator("#figure svg").first.click(position={"x": 5, "y": 5})
+        frame.content_frame.locator("svg").first.click(position={"x": 5, "y": 5})
         assert page.evaluate("document.activeElement.tagName") == "IFRAME"
         page.keyboard.press(key)
         expect(page.locator(".jp-Cell.jp-mod-active:focus")).to_have_count(1)
