@@ -24,7 +24,10 @@ WEIGHT_DECAY = 0.01  # Devlin et al. 2019, appendix A.2
 
 
 class Evaluation(NamedTuple):
-    """Mean cross-entropy (nats) and accuracy over `total` examples."""
+    """Mean cross-entropy (nats) and accuracy over `total` examples.
+
+    Built in notebook 08, exercise 8.3.
+    """
 
     loss: float
     accuracy: float
@@ -40,7 +43,10 @@ class Predictions(NamedTuple):
 
 @dataclass
 class History:
-    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended."""
+    """Metrics of a training run: the loss of each step, two evaluations per epoch, and how the run ended.
+
+    Built in notebook 08, exercise 8.4.
+    """
 
     step_losses: list[float] = field(default_factory=list)
     train: list[Evaluation] = field(default_factory=list)  # during training: with dropout, and weights that change
