@@ -253,6 +253,7 @@ def accuracy_over_batches(answer):
     expect(not close(value, 100 * sum(right) / 16), "Return a share between 0 and 1, not a percentage.")
     expect(not close(value, sum(right) / 3), "Divide by the number of examples, not of batches.")
     expect(not close(value, sum(right) / 21), "The last batch is smaller. Count the labels of each batch.")
+    expect(value != 0, "This is 0. Divide with /, because // drops everything after the point.")
     expect(not close(value, shares[-1]), "This is only the last batch. Add up over all of them.")
     expect(not close(value, shares[0]), "This is only the first batch. Is `return` inside the loop?")
     expect(not close(value, sum(right[:2]) / 14), "The last batch is left out.")
@@ -438,6 +439,7 @@ def sentences_for_an_interval(answer):
         wanted * 4: "84 % to 86 % is two points wide: the half-width is 0.01, not 0.005.",
         1.96**2 * 0.25 / 0.01**2: "This is for an accuracy of 50 %, the worst case; here p = 0.85.",
         1.96**2 * 0.85 * 0.15 / 0.01: "0.01 has to be squared, too.",
+        1.645**2 * 0.85 * 0.15 / 0.01**2: "This is for a 90 % interval. A 95 % interval needs 1.96 standard errors.",
     }
     for value, hint in wrong.items():
         expect(not abs(number / value - 1) < 0.01, hint)
