@@ -6,7 +6,10 @@ below decide. A program that counts which words follow each other in all reviews
 on every sentence. The two words around "and" are the more alike pair in half of the sentences (by the cosine of their
 rows in the word table), and come later in half of them. No layer of an encoder takes part in the choice.
 
-A random half of the sentences is held: the notebooks choose nothing on it, such as the best of twelve heads. While the
+So what would such a program get where it was not chosen against? The part "unchosen" has 200 sentences that only the
+lists decide on, with the program's answers.
+
+A random half of the 200 is held: the notebooks choose nothing on it, such as the best of twelve heads. While the
 rule was written, its numbers were seen on both halves.
 """
 
@@ -67,8 +70,8 @@ def pairs_of(words: list[str]) -> Iterator[tuple[str, str]]:
     return zip([".", *words], [*words, "."], strict=True)
 
 
-def candidates(sentences: list[str]) -> dict[tuple[bool, bool], list[list[int]]]:
-    """Return rows and positions on which the counts are wrong.
+def candidates(sentences: list[str]) -> tuple[dict[tuple[bool, bool], list[list[int]]], list[list[int]]]:
+    """Return rows and positions on which the counts are wrong; then those of all sentences, with 1 if they are right.
 
     The keys state whether the pair around "and" is the more alike one, and whether it is the later one.
     """
@@ -91,35 +94,41 @@ def candidates(sentences: list[str]) -> dict[tuple[bool, bool], list[list[int]]]
     after = Counter(pair[1] for pair in pairs.elements() if pair[0] in DETERMINERS)
     nouns = {word for word, count in after.items() if count >= 0.1 * singles[word]}  # often after "the" and the like
     draw, cells, seen = random.Random(0), defaultdict(list), set()
+    unchosen, any_pair = [], random.Random(1)
     for row, words in enumerate(rows):
         if not 6 <= len(words) <= 40 or tuple(words) in seen or not (found := positions(words, nouns)):
             continue
         seen.add(tuple(words))
         own = Counter(pairs_of(words))
         chance = {i: log_likelihood(exchange(words, i).split(), own) for pair in found for i in pair}
+        i, j = any_pair.choice(found)
+        unchosen.append([row, i, j, int(chance[i] > chance[j])])
         wrong = [(i, j) for i, j in found if chance[i] <= chance[j]]
         cell_of = {(i, j): (similarity(words, i) > similarity(words, j), i > j) for i, j in wrong}
         if wrong:
             draw.shuffle(wrong)
             i, j = min(wrong, key=cell_of.get)  # the rarer kinds first
             cells[cell_of[i, j]].append([row, i, j])
-    return cells
+    return cells, unchosen
 
 
-def choose(sentences: list[str]) -> dict[str, list[list[int]]]:
-    """Return the rows and positions of each half, the shortest first.
+def choose(sentences: list[str]) -> dict:
+    """Return the rows and positions of each part, the shortest first, and the counts' answers to the unchosen ones.
 
     "The more alike pair" and "the later pair" are right for half of the sentences in each half.
     """
-    draw, cells = random.Random(0), candidates(sentences)
+    draw, (cells, unchosen) = random.Random(0), candidates(sentences)
     print({cell: len(rows) for cell, rows in cells.items()})
     few = min(len(cells[True, True]), len(cells[False, False]), COUNT // 2) // 2 * 2
     sizes = {(True, True): few, (False, False): few, (True, False): COUNT // 2 - few, (False, True): COUNT // 2 - few}
     chosen = [draw.sample(cells[cell], size) for cell, size in sizes.items()]
     halves = {name: [row for rows in chosen for row in rows[begin::2]] for begin, name in enumerate(("open", "held"))}
-    return {  # for batches of similar length
+    halves["unchosen"] = random.Random(2).sample(unchosen, COUNT)
+    ordered = {  # for batches of similar length
         name: sorted(rows, key=lambda row: (len(split_words(sentences[row[0]])), row)) for name, rows in halves.items()
     }
+    counted = "".join(str(right) for *_, right in ordered["unchosen"])
+    return ordered | {"unchosen": [row[:3] for row in ordered["unchosen"]], "counted pairs": counted}
 
 
 def steps() -> dict[str, list[float]]:
@@ -154,3 +163,4 @@ if __name__ == "__main__":
     write_file(RECORD, json.dumps(chosen) + "\n")
     for name, found in chosen["answers"].items():
         print(f"{RUNGS[name]}: {found.count('1') + found.count('h') / 2:g} of {len(found)}")
+    print(f"counted pairs, unchosen: {chosen['counted pairs'].count('1')} of {COUNT}")

@@ -19,7 +19,7 @@ from utils.support.batches import collate, token_ids
 from utils.support.datasets import DATA, review_sentences
 
 RECORD = DATA / "exchanges.json"  # sentences by row, and the answers of each step: records/exchanges.py
-PARTS = ("all", "open", "held")
+PARTS = ("all", "open", "held", "unchosen")
 RUNGS = {
     "01": "counted tokens",
     "02": "embeddings",
@@ -53,7 +53,8 @@ def record() -> dict:
 def exchanges(part: str = "all") -> list[tuple[str, str, str]]:
     """Return review sentences: each as it is, with a harmless exchange (around "and" or "or"), and with a harmful one.
 
-    There are 200. Choose on the `part` "open", a hundred of them, and report "held", the others.
+    There are 200. Choose on the `part` "open", a hundred of them, and report "held", the others. The part "unchosen"
+    has 200 sentences that were not chosen against counting pairs of words.
     """
     if part not in PARTS:
         raise ValueError(f"part must be one of {', '.join(PARTS)}, got {part!r:.80}")

@@ -24,11 +24,12 @@ from utils.support.checkpoint import load_tokenizer
 
 def knows(column):
     """Return an embedder that maps one column of the triples to the vector of the sentence, and the other away."""
-    vectors = {triple[0]: [1.0, 0.0] for triple in exchanges()} | {triple[column]: [1.0, 0.1] for triple in exchanges()}
+    triples = exchanges() + exchanges("unchosen")
+    vectors = {triple[0]: [1.0, 0.0] for triple in triples} | {triple[column]: [1.0, 0.1] for triple in triples}
     return lambda texts: torch.tensor([vectors.get(text, [0.0, 1.0]) for text in texts])
 
 
-@pytest.mark.parametrize(("part", "count"), [("all", 200), ("open", 100), ("held", 100)])
+@pytest.mark.parametrize(("part", "count"), [("all", 200), ("open", 100), ("held", 100), ("unchosen", 200)])
 def test_score_of_known_embedders(part, count):
     assert score(knows(1), part) == (count, count)
     assert score(knows(2), part) == (0, count)
@@ -62,6 +63,12 @@ def test_recorded_answers_are_those_of_our_parts():
     assert found == read_answers(record()["answers"]["02"])
     layer = mean_of(lambda ids, mask: encoder.layers[0](encoder.embeddings(ids), mask)[0], tokenizer)
     assert answers(layer) == read_answers(record()["answers"]["05"])
+
+
+def test_counted_pairs_are_right_on_many_unchosen_sentences():
+    found = read_answers(record()["counted pairs"])
+    assert len(found) == len(exchanges("unchosen"))
+    assert sum(found) > 150
 
 
 def test_untrained_parts_are_no_better_than_a_coin():
@@ -99,7 +106,7 @@ def test_score_refuses_bad_vectors(vectors, message):
 
 
 def test_unknown_parts_and_notebooks_are_refused():
-    with pytest.raises(ValueError, match="part must be one of all, open, held, got 'test'"):
+    with pytest.raises(ValueError, match="part must be one of all, open, held, unchosen, got 'test'"):
         score(torch.ones, "test")
     with pytest.raises(ValueError, match=r"notebook must be one of 01, .*, got '07'"):
         rungs("07", 1)
