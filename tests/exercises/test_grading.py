@@ -239,10 +239,10 @@ def test_command_writes_table_csv_and_letters(short, tmp_path, monkeypatch, caps
     monkeypatch.setattr(sys, "argv", ["exercises", "grade", *files, *options])
     assert __main__.main() == 0
     printed = capsys.readouterr().out
-    assert re.search(r"^ *right +2 +1 +3$", printed, re.MULTILINE)
-    assert re.search(r"^ *empty +· +1 +1$", printed, re.MULTILINE)
+    assert re.search(r"^ *right +1 +2 +3$", printed, re.MULTILINE)
+    assert re.search(r"^ *empty +1 +· +1$", printed, re.MULTILINE)
     assert "nothing detects deliberate cheating" in printed
-    assert "right,2,1,3,3," in table.read_text("utf-8-sig")
+    assert "right,1,2,3,3," in table.read_text("utf-8-sig")
     assert (letters / "right.txt").read_text("utf-8").startswith("right: 3 of 3 points\n\n3.1 (1 of 1): correct.")
     assert "3.1 (1 of 1): correct. Accepted by hand (not attempted" in (letters / "empty.txt").read_text("utf-8")
 
