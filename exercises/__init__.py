@@ -154,7 +154,7 @@ def find_check(number: str) -> Callable:
     if f"notebook_{chapter:0>2}" in {module.name for module in pkgutil.iter_modules(__path__)}:
         importlib.import_module(f"exercises.notebook_{chapter:0>2}")
     if number not in CHECKS:
-        known = ", ".join(name for name in CHECKS if name.split(".")[0] == chapter)
+        known = ", ".join(sorted(name for name in CHECKS if name.split(".")[0] == chapter))
         remedy = f"There are {known}." if known else "Write it as “3.1”."
         raise ValueError(f"There is no exercise {number}. {remedy}")
     return CHECKS[number]
