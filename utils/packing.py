@@ -1,6 +1,7 @@
 """Pack texts of different lengths into one row of tokens, without padding. Built in notebook 13, used from 09 on."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 
@@ -13,10 +14,10 @@ from utils.encoder import TransformerEncoder
 from utils.support.batches import device_of
 from utils.support.checks import checked_mask
 
-try:
-    from torch.nn.attention.varlen import varlen_attn
-except ImportError:  # before torch 2.10
-    varlen_attn = None
+varlen_attn = None
+if torch.cuda.is_available():  # only a GPU runs it, and the import loads torch's compiler
+    with suppress(ImportError):  # before torch 2.10
+        from torch.nn.attention.varlen import varlen_attn
 
 
 def attend_packed(query: Tensor, key: Tensor, value: Tensor, dropout_p: float, lengths: Sequence[int]) -> Tensor:
