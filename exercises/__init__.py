@@ -17,11 +17,14 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from exercises.errors import remedy
 
 CHECKS: dict[str, Callable] = {}
 POINTS: dict[str, int] = {}
@@ -173,7 +176,8 @@ def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> st
     except Hint as hint:
         return f"{WRONG} {hint.later if tries else hint}"
     except Exception as error:
-        return describe_error(error)
+        words, known = describe_error(error), find_remedy(error)
+        return f"{WRONG} {words.replace('your', 'Your', 1)}" if known and known in words else words
     return f"{CORRECT} {remark or ''}".rstrip()
 
 
@@ -193,23 +197,50 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 def describe_error(error: Exception) -> str:
-    """Describe an error by the last line of the reader's own code in its traceback, or as a failure of the check."""
+    """Describe an error by the last line of the reader's own code in its traceback, or as a failure of the check.
+
+    A common error is followed by a remedy.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    raised = f"{type(error).__name__}: {error}"
+    known = find_remedy(error)
+    raised = raised_words(error, brief=bool(known))
     own = [frame for frame in frames if is_readers_code(frame.filename)]
     if own:
         last = own[-1]
         in_cell = re.search("ipykernel_|ipython-input", last.filename)
         where = "the cell" if in_cell else Path(last.filename).name
-        return f"your code raised {raised} (line {last.lineno} of {where}, in {last.name})."
+        return f"your code raised {raised} (line {last.lineno} of {where}, in {last.name}). {known}".rstrip()
     if any(frame.name == call.__name__ for frame in frames if Path(frame.filename).parent == HERE):
         # it was raised by the call: the function takes other arguments, or is written in C
-        remedy = " Keep the arguments of the original cell, including self." if "positional argument" in raised else ""
-        return f"your code raised {raised}.{remedy}"
+        return f"your code raised {raised}. {known}".rstrip()
     return (
         f"the check itself failed on this answer, with {raised}. Your code raised no error, but it may return "
         "something unusual: compare it with the exercise's description, or with the solution."
     )
+
+
+def raised_words(error: BaseException, brief: bool) -> str:
+    """Return an error's type and message; `brief` leaves out all lines of the message but the first."""
+    message = str(error)
+    if brief:
+        message = message.partition("\n")[0].removesuffix(", but expected one of:")
+    return f"{type(error).__name__}: {message}"
+
+
+def find_remedy(error: BaseException) -> str:
+    """Return what to do about a common error of the reader's code, or an empty string."""
+    own = readers_frames(error)
+    if not own and "positional argument" in str(error):
+        return "Keep the arguments of the original cell, including self."
+    with contextlib.suppress(Exception):  # the reader's objects may refuse to be inspected
+        return remedy(error, *(own[-1] if own else (None,)))
+    return ""
+
+
+def readers_frames(error: BaseException) -> list[tuple[FrameType, int]]:
+    """Return the frames of the reader's own code that an error left, each with its line number."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return [(frame, line) for frame, line in frames if is_readers_code(frame.f_code.co_filename)]
 
 
 def is_readers_code(filename: str) -> bool:
@@ -277,7 +308,9 @@ def expect_tensor(value, shape: tuple[int, ...], name: str = "Your result", dtyp
         with contextlib.suppress(TypeError):  # an array of strings or objects
             value = torch.from_numpy(value)
     if not isinstance(value, Tensor):
-        raise Hint(f"{name} should be a torch tensor, but it is a {type(value).__name__}.")
+        pair = type(value).__module__ == "torch.return_types"  # of max, min, sort and others with a dim
+        found = "the pair (values, indices). Add .values" if pair else f"a {type(value).__name__}"
+        raise Hint(f"{name} should be a torch tensor, but it is {found}.")
     if tuple(value.shape) != tuple(shape):
         raise Hint(f"{name} should have the shape {tuple(shape)}, but it has {tuple(value.shape)}.")
     same = wanted in (None, value.dtype)

@@ -102,7 +102,8 @@ def hides_padding(weights: Tensor) -> None:
     expect(
         not weights.isnan().any(),
         "A row of weights is nan if the scores of real tokens are low, such as −200, and padding has the largest "
-        "score. Set masked scores to −inf before you take the maximum of the row.",
+        "score: the real tokens' weights are then 0, and so is their sum. Set masked scores to −inf before the "
+        "softmax, and before you take the maximum of the row.",
     )
     expect(
         weights[..., -1].max() < 1e-7,

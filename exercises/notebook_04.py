@@ -96,7 +96,8 @@ def split_heads(answer, B: int, S: int, A: int, D: int):
         "The shape is right, but tokens and heads are mixed up, because view keeps the order in memory.",
     )
     expect(
-        not close(result, strided), f"Head i got every {A}-th coordinate; its coordinates should be next to each other."
+        not close(result, strided),
+        f"Head i got the coordinates i, i + {A}, i + {2 * A} …; its coordinates should be next to each other.",
     )
     wanted = torch.stack(x.split(D, dim=-1), dim=1)
     expect(close(result, wanted), "Head i should hold coordinates i·D … (i+1)·D − 1 of each token.")
@@ -240,7 +241,28 @@ def block_stages(answer, parts, layers, plain, padded, mask):
             if options:
                 expect_nothing_on_padding(lambda *given: run_block(answer, parts, *given)[1], parts, H, D)
             expect_tensor(found_output, output.shape, "The output, returned first,", stream.dtype)
+            for hint, wrong in () if options else wrong_outputs(parts, stream, weights):
+                expect(not close(found_output, wrong, 1e-4), f"The weights are right. {hint}")
             yield f"output of layer {number}{where}", found_output, output
+
+
+def wrong_outputs(parts, stream, weights):
+    """Yield pairs of a hint and the output (B, S, H) of a typical mistake after the right weights."""
+    heads = {name: parts.split_heads(getattr(parts, name)(stream)) for name in ("query", "key", "value")}
+
+    def joined(vectors):
+        return (weights @ vectors).transpose(1, 2).flatten(2)
+
+    right = parts.output(joined(heads["value"]))
+    yield (
+        "The output includes the input, which is the residual connection. The encoder layer adds it later.",
+        right + stream,
+    )
+    yield "They are multiplied by the keys. Use the values.", parts.output(joined(heads["key"]))
+    yield "They are multiplied by the queries. Use the values.", parts.output(joined(heads["query"]))
+    yield "self.output is missing. Apply it to the joined heads.", joined(heads["value"])
+    mixed = (weights @ heads["value"]).reshape(stream.shape)
+    yield "Swap heads and tokens again, transpose(1, 2), before you join the heads.", parts.output(mixed)
 
 
 def returned_pair(result):

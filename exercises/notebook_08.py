@@ -112,6 +112,17 @@ def ways(model: TransformerForSequenceClassification) -> dict[str, Callable[...,
         "Apply tanh after the pooler and before the classifier.": lambda *batch: torch.tanh(
             last(pooler(states(*batch)[:, 0]))
         ),
+        "This is the mean of the real tokens. Take the vector of [CLS], at position 0.": lambda ids, mask, kinds: head(
+            (states(ids, mask, kinds) * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+        ),
+        "This is the maximum over the tokens. Take the vector of [CLS], at position 0.": lambda *batch: head(
+            states(*batch).amax(dim=1)
+        ),
+        "This is the maximum over the real tokens. Take the vector of [CLS], at position 0.": (
+            lambda ids, mask, kinds: head((states(ids, mask, kinds) - 1e9 * (1 - mask[..., None])).amax(dim=1))
+        ),
+        "Use tanh after the pooler, not a sigmoid.": lambda *batch: last(pooler(states(*batch)[:, 0]).sigmoid()),
+        "Use tanh after the pooler, not GELU.": lambda *batch: last(nn.functional.gelu(pooler(states(*batch)[:, 0]))),
         "Use tanh after the pooler, not ReLU.": lambda *batch: last(pooler(states(*batch)[:, 0]).relu()),
         "The pooler is missing. The order is [CLS], pooler, tanh, dropout, classifier.": lambda *batch: last(
             torch.tanh(states(*batch)[:, 0])
@@ -130,6 +141,7 @@ def expect_logits(logits, H: int, classes: int) -> None:
     expect(isinstance(logits, Tensor), hint)
     found = tuple(logits.shape)
     expect(found[:2] != (4, 7), "The head takes one vector per text, the one of [CLS], at position 0.")
+    expect(found != (7, classes), "[0] takes all tokens of the first text; [:, 0] takes [CLS] of every text.")
     expect(found != (4, H), "These are the pooled vectors. The last layer, self.classifier, is missing.")
     hint = f"For 4 texts and {classes} classes the logits should have the shape (4, {classes}), not {found}."
     expect(found == (4, classes), hint)
@@ -255,7 +267,9 @@ def accuracy_over_batches(answer):
     expect(not close(value, sum(right) / 21), "The last batch is smaller. Count the labels of each batch.")
     expect(value != 0, "This is 0. Divide with /, because // drops everything after the point.")
     expect(not close(value, shares[-1]), "This is only the last batch. Add up over all of them.")
-    expect(not close(value, shares[0]), "This is only the first batch. Is `return` inside the loop?")
+    first = "This is the accuracy of the first batch. Is `return` inside the loop? Or is it the batches' median?"
+    expect(not close(value, shares[0]), f"{first} Count over all examples.")
+    expect(not close(value, 1 / 3), "Divide with /, once and at the end, because // drops everything after the point.")
     expect(not close(value, sum(right[:2]) / 14), "The last batch is left out.")
     expect(close(value, sum(right) / 16), "Count the rows whose largest logit is at the label, then divide.")
     logits = torch.tensor([[0.1, 0.2], [3.0, -1.0], [0.5, 0.4], [-2.0, -3.0], [0.0, 1.0]])
@@ -360,14 +374,25 @@ def worth_in_order(words) -> float:
     return total + 0.25 * len(words) * ("very" in words)  # words act together
 
 
+def recorded(asked: list) -> Callable[[list[str]], float]:
+    """Return the score, as a function that appends each list of words it is given to `asked`."""
+
+    def score(words) -> float:
+        worth = worth_in_order(words)
+        asked.append(list(words))
+        return worth
+
+    return score
+
+
 @exercise("8.5", points=2)
 def leave_one_out(answer):
     """Check how much a score drops when each word is left out, by its place."""
     expect_function(answer)
     for text in ("a very bad film , and not very good", "a very very bad film", "not bad", "good"):
-        words = text.split()
+        words, asked = text.split(), []
         given = list(words)
-        result = answer(worth_in_order, given)
+        result = answer(recorded(asked), given)
         expect(given == words, "Your function changes the list of words. Make a copy for each word that you leave out.")
         expect(
             not isinstance(result, Mapping),
@@ -383,6 +408,10 @@ def leave_one_out(answer):
         if not close(found, wanted):
             for hint, wrong in wrong_effects(words, without).items():
                 expect(not close(found, wrong), hint)
+            kinds = set(words)
+            once = any(len(set(some)) == len(some) < len(words) - 1 and len(kinds - set(some)) < 2 for some in asked)
+            hint = "A set has each word only once, in no order. Leave out by position: words[:i] + words[i + 1:]."
+            expect(not once, hint)
         expect(close(found, wanted), "The effect of a word is score(words) minus score(words without it).")
     return "It needs nothing but the score, so it works for any model."
 
@@ -428,7 +457,7 @@ def wrong_effects(words: list[str], without: list[float]) -> dict[str, list[floa
 def sentences_for_an_interval(answer):
     """Check how many test sentences make a 95 % interval of ± 0.01 at an accuracy of 0.85: about 4,900."""
     if isinstance(answer, str):
-        answer = re.sub(r"^\s*(about|approximately|roughly|around|≈|~)\s*", "", answer)
+        answer = re.sub(r"^\s*(about|approximately|roughly|around|≈|~)\s*|\s*(test )?sentences\.?\s*$", "", answer)
     number = as_number(answer, "The number of sentences")
     wanted = 1.96**2 * 0.85 * 0.15 / 0.01**2
     wrong = {

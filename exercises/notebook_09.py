@@ -136,6 +136,7 @@ def wrong_means(states: Tensor, mask: Tensor) -> dict[str, Tensor]:
         / real.sum(),
         "This is the first token's vector, as in [CLS] pooling. Average all real tokens.": states[:, 0],
         "This is the largest number of each column. Take the mean.": (states + (1 - real) * -1e9).amax(dim=1),
+        "This is the largest number of each column, or 0 of padding. Take the mean.": (states * real).amax(dim=1),
         "This is the largest number of each column, padding included. Take the mean.": states.amax(dim=1),
         "These vectors have length 1. Return the mean itself; `embed` divides it by its length.": F.normalize(
             total, dim=-1
@@ -405,7 +406,7 @@ def share_that_was_found(answer):
         6.0: "This is the number of hits. Divide it by the number of possible hits.",
         50.0: "This is a percentage. Return a share between 0 and 1.",
         6 / 36: "This divides by all k · k comparisons of a query. A neighbour is found if *any* of them is equal.",
-        0.0: "Your function finds no hits at all.",
+        0.0: "Your function finds no hits at all. In a set, elements of tensors never agree: use .tolist() first.",
         6 / 4: "This is the number of hits per query. Divide by k, too.",
         (2 / 4 + 1 / 5 + 3 / 3) / 4: "This divides by all numbers of both rows together. Divide by k.",
     }

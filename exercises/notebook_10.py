@@ -7,7 +7,18 @@ import torch
 from scipy.stats import binomtest
 from torch import Tensor
 
-from exercises import Hint, as_number, as_tensor, call, close, exercise, expect, expect_function, expect_tensor
+from exercises import (
+    Hint,
+    as_number,
+    as_tensor,
+    call,
+    close,
+    exercise,
+    expect,
+    expect_function,
+    expect_tensor,
+    readers_frames,
+)
 from exercises.notebook_07 import as_head, largest_is, read_weights
 from exercises.notebook_09 import expect_own
 
@@ -195,6 +206,10 @@ def read_by(hook, context: Tensor, size: int) -> Tensor:
     except AttributeError as error:
         if "'tuple'" in str(error):
             raise Hint("`inputs` is a tuple: the context is inputs[0].") from error
+        raise
+    except TypeError as error:
+        fits = readers_frames(error) or "positional argument" not in str(error)
+        expect(fits, f"PyTorch calls a forward pre-hook as hook(module, inputs), but yours fails: {error}.")
         raise
     single = not isinstance(result, (tuple, list)) or len(result) == 1
     expect(single, "Your hook returns several values, but the module takes one: the new context, (context,).")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from exercises import CHANGES_INPUT, CUT_OFF, Hint, close, expect, expect_gradients
+from exercises import CHANGES_INPUT, CUT_OFF, Hint, close, expect, expect_gradients, find_remedy, raised_words
 from exercises.parts import PARTS, install
 from utils.attention import compute_attention_weights
 from utils.tokenization import word_pieces
@@ -94,7 +94,8 @@ def compare_part(name: str, module: nn.Module, case: tuple, wanted: tuple[list, 
     except Hint:
         raise
     except Exception as error:
-        raise part_hint(situation, f"it raises {type(error).__name__}: {error}.") from error
+        known = find_remedy(error)
+        raise part_hint(situation, f"it raises {raised_words(error, bool(known))}. {known}".rstrip()) from error
     for item, was in zip(case, before, strict=True):
         same = not isinstance(item, Tensor) or torch.equal(item, was)
         expect(same, CHANGES_INPUT)

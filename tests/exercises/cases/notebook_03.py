@@ -1,5 +1,6 @@
 """Answers readers give to the exercises of notebook 03: right ones, and wrong ones with a word of the hint."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -71,6 +72,23 @@ def maximum_before_the_mask(query, key, attention_mask=None):
 def weights_set_to_0(query, key, attention_mask=None):
     weights = formula()(query, key)
     return weights if attention_mask is None else weights * attention_mask
+
+
+def renormalised(query, key, attention_mask=None):
+    weights = weights_set_to_0(query, key, attention_mask)
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def mask_not_asked_for(query, key, attention_mask=None):
+    scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5
+    return scores.masked_fill(attention_mask == 0, -torch.inf).softmax(-1)
+
+
+def if_mask(query, key, attention_mask=None):
+    scores = query @ key.transpose(-2, -1) / query.size(-1) ** 0.5
+    if attention_mask:
+        scores = scores.masked_fill(attention_mask == 0, -torch.inf)
+    return scores.softmax(-1)
 
 
 class ByEinsum(nn.Module):
@@ -169,6 +187,11 @@ class NoSuper(nn.Module):
         self.query = nn.Linear(hidden_size, head_size)
 
 
+class MaskNotAskedFor(Head):
+    def weights(self, query, key, mask):
+        return super().weights(query, key, mask[:, None, :])
+
+
 class SwapsResults(Head):
     def forward(self, hidden_states, attention_mask=None):
         return super().forward(hidden_states, attention_mask)[::-1]
@@ -246,6 +269,9 @@ WRONG = {
         (lambda scores: scores / scores.sum(-1, keepdim=True), "rows are not right"),
         (lambda scores: by_hand(torch.zeros_like)(scores.clamp(max=10)), "not for scores of 1,000"),
         (lambda scores: double_sum(scores)[0], "shape"),
+        (by_hand(lambda scores: scores.max(dim=-1, keepdim=True)), "a pair, (values, indices). Add .values"),
+        (lambda scores: scores.max(dim=-1), "the pair (values, indices). Add .values"),
+        (lambda scores: math.exp(scores) / scores.exp().sum(-1, keepdim=True), "and torch.exp a whole tensor"),
     ],
     "3.1": [
         (((2, 5, 7), (2, 7, 32)), "row for each query"),
@@ -291,6 +317,11 @@ WRONG = {
         (formula(masked=lambda scores, mask: scores.masked_fill(mask != 1, -torch.inf)), "Only a mask of 1 counts"),
         (maximum_before_the_mask, "before you take the maximum"),
         (weights_set_to_0, "after the softmax"),
+        (renormalised, "Set masked scores to −inf before the softmax"),
+        (mask_not_asked_for, "attention_mask is None in this call, because there is no padding"),
+        (if_mask, "Compare an optional argument with None, `is not None`"),
+        (formula(scale=lambda query: 1 / torch.sqrt(query.size(-1))), "The root of a number is number ** 0.5"),
+        (formula(masked=lambda scores, mask: scores.masked_fill(~mask, -torch.inf)), "Compare it first: mask == 0"),
         (compute_attention_weights, "the series' own compute_attention_weights"),
     ],
     "3.3": [
@@ -338,6 +369,8 @@ WRONG = {
         (NoSuper, "super().__init__()"),
         (wrong_head(masked=lambda self, scores, mask: scores.masked_fill(mask == 0, -torch.inf)), "(B, 1, S)"),
         (SwapsResults, "returned second"),
+        (MaskNotAskedFor, "mask is None in this call, because there is no padding"),
+        (wrong_head(scale=lambda self, query: self.head_size**-0.5), "has the parts query, key, value"),
         (OnlyContext, "returns two tensors"),
         (Head(8, 4), "the class itself"),
     ],

@@ -34,6 +34,16 @@ def row_slice_by_view(weight, index, num_heads):
     return weight.view(num_heads, -1, weight.size(1))[index]
 
 
+def row_slice_by_division(weight, index, num_heads):
+    D = weight.size(0) / num_heads
+    return weight[index * D : (index + 1) * D]
+
+
+def split_in_two(x, num_heads):
+    B, S = x.shape
+    return x.view(B, S, num_heads, -1).transpose(1, 2)
+
+
 def attend(split=split_by_permute, scale=None, dim=-1, masked=None, merge=merge_by_flatten, project=True):
     """A forward pass, right unless a part of it is given."""
 
@@ -116,6 +126,32 @@ def values_are_keys(attention, hidden_states, attention_mask=None):
     return attention.output(merge_by_flatten(weights @ key)), weights
 
 
+def adds_the_residual(attention, hidden_states, attention_mask=None):
+    output, weights = attend()(attention, hidden_states, attention_mask)
+    return hidden_states + output, weights
+
+
+def doubles_the_output(*arguments):
+    output, weights = attend()(*arguments)
+    return 2 * output, weights
+
+
+def splits_by_function(attention, hidden_states, attention_mask=None):
+    return attention.split_heads(attention.query(hidden_states), attention.num_heads), None
+
+
+def mask_not_asked_for(attention, hidden_states, attention_mask=None):
+    mask = attention_mask[:, None, None, :]
+    return attend(masked=lambda scores, _: scores.masked_fill(mask == 0, -1e9))(attention, hidden_states, mask)
+
+
+def renormalised(attention, hidden_states, attention_mask=None):
+    output, weights = attend()(attention, hidden_states)
+    if attention_mask is not None:
+        weights = weights * attention_mask[:, None, None]
+    return output, weights / weights.sum(-1, keepdim=True)
+
+
 def with_the_methods(self, hidden_states, attention_mask=None):
     query, key, value = (self.split_heads(part(hidden_states)) for part in (self.query, self.key, self.value))
     mask = None if attention_mask is None else attention_mask[:, None, None]
@@ -191,6 +227,7 @@ WRONG = {
         ),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index - 1], "counted from 0"),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[-1], "i·D"),
+        (row_slice_by_division, "D is 6.0, a float. Sizes and positions are integers"),
         (lambda weight, index, num_heads: weight[6:12], "but not for H = 20 and 5 heads"),
         (lambda weight, index, num_heads: weight[6 * index : 6 * index + 6], "but not for H = 20 and 5 heads"),
         (lambda weight, index, num_heads: weight.chunk(num_heads)[index][:-1], "a slice ends before"),
@@ -211,6 +248,8 @@ WRONG = {
         (lambda x, num_heads: x.view(-1, 4, 3, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
         (lambda x, num_heads: x.view(*x.shape[:2], num_heads, 4).transpose(1, 2), "compute a head's size, D ="),
         (lambda x, num_heads: x.view(*x.shape[:2], -1, 6).transpose(1, 2), "but not for H = 20 and 5 heads"),
+        (lambda x, num_heads: x.view(*x.shape[:2], num_heads, x.size(2) / num_heads), "Divide with //"),
+        (split_in_two, "The shapes here: x (2, 4, 18)"),
         (lambda x, num_heads: x, "shape (2, 3, 4, 6)"),
         (lambda x, num_heads: split_by_chunks(x, num_heads).flip(-1), "Head i should hold"),
         (lambda x, num_heads: split_by_chunks(x, num_heads).long(), "should have the dtype"),
@@ -255,9 +294,14 @@ WRONG = {
         (exchanged, "Query and key are swapped"),
         (attend(split=lambda x, A: x.view(x.size(0), A, x.size(1), -1)), "mixed"),
         (attend(split=lambda x, A: x.unflatten(-1, (-1, A)).permute(0, 3, 1, 2)), "A head got every A-th coordinate"),
-        (attend(merge=lambda x: x.reshape(x.size(0), x.size(2), -1)), "“output of layer 0” differs"),
-        (attend(project=False), "apply self.output"),
-        (values_are_keys, "“output of layer 0” differs"),
+        (attend(merge=lambda x: x.reshape(x.size(0), x.size(2), -1)), "Swap heads and tokens again"),
+        (attend(project=False), "self.output is missing"),
+        (values_are_keys, "They are multiplied by the keys"),
+        (adds_the_residual, "The encoder layer adds it later"),
+        (doubles_the_output, "“output of layer 0” differs"),
+        (splits_by_function, "Call it as attention.split_heads(x)"),
+        (mask_not_asked_for, "attention_mask is None in this call, because there is no padding"),
+        (renormalised, "Set masked scores to −inf before the softmax"),
         (attend(masked=lambda scores, mask: scores), "Right so far: weights of layer 0, output of layer 0"),
         (attend(masked=lambda scores, mask: scores + mask[:, None, None]), "“weights of layer 0, padded” differs"),
         (attend(masked=lambda scores, mask: scores * mask[:, None, None]), "set hidden scores to −inf"),

@@ -1,6 +1,7 @@
 """Answers readers give to the exercises of notebook 05: right ones, and wrong ones with a word of the hint."""
 
 import math
+from types import FunctionType
 
 import numpy as np
 import torch
@@ -74,6 +75,13 @@ def layer_by_half(layer, states, mask):
     return half(layer.feed_forward, layer.feed_forward_norm, states)
 
 
+def computes_half_twice(self, hidden_states, attention_mask=None):
+    change, weights = self.attention(hidden_states, attention_mask, True)
+    network = self.feed_forward(self.attention_norm(hidden_states + self.dropout(change)))
+    hidden_states = self.attention_norm(hidden_states + self.dropout(change))
+    return self.feed_forward_norm(hidden_states + self.dropout(network)), weights
+
+
 def unmasked(layer_given, states, mask):
     return layer(layer_given, states, torch.ones_like(mask))
 
@@ -140,6 +148,9 @@ WRONG = {
         (torch.nn.GELU(), "torch's own GELU"),
         (torch.ops.aten.gelu, "torch's own GELU"),
         (lambda x: torch.stack([gelu(row) for row in x]), "a single number"),
+        (FunctionType(gelu.__code__, {"torch": torch}), "Write `import math` above your function"),
+        (lambda x: x / 2 * (1 + torch.erf(x / torch.sqrt(2))), "The root of a number is number ** 0.5"),
+        (lambda x: x / 2 * (1 + math.erf(x / 2**0.5)), "and torch.erf a whole tensor"),
     ],
     "5.3": [
         (by_products, "self.intermediate is never called"),
@@ -175,6 +186,7 @@ WRONG = {
         (with_weights(lambda block, x, mask: layer(block, x, mask) + 1), "“layer 0, one sentence” differs"),
         (with_weights(layer_with_detached_residual), "gradients do not flow back"),
         (with_weights(layer_that_always_drops), "Your function drops values in evaluation"),
+        (computes_half_twice, "self.dropout runs 3 times"),
         (with_weights(layer_by_half), "self.dropout is never called"),
         (lambda block, *given: forward(Bypassing(block, "attention"), *given), "self.attention is never called"),
         (lambda block, *given: forward(Bypassing(block, "feed_forward"), *given), "self.feed_forward is never called"),

@@ -1,5 +1,7 @@
 """Answers readers give to the exercises of notebook 08: right alternatives, and wrong ones with a word of the hint."""
 
+import statistics
+
 import numpy as np
 import torch
 from torch import nn
@@ -32,6 +34,18 @@ def mean_of_batches(batches):
 def first_batch(batches):
     logits, labels = batches[0]
     return hits(logits, labels) / len(labels)
+
+
+def whole_numbers(batches):
+    return sum(hits(*batch) // len(batch[1]) for batch in batches) / len(batches)
+
+
+def median_of_batches(batches):
+    return statistics.median(hits(*batch) / len(batch[1]) for batch in batches)
+
+
+def largest_without_argmax(batches):
+    return sum((logits.max(dim=-1) == labels).sum() for logits, labels in batches) / 16
 
 
 def last_batch(batches):
@@ -122,6 +136,10 @@ def stop_sorting(losses, patience):
 
 def effects(score, words):
     return [score(words) - score(words[:place] + words[place + 1 :]) for place in range(len(words))]
+
+
+def effects_by_sets(score, words):
+    return [score(words) - score(list(set(words) - {word})) for word in words]
 
 
 def effects_by_deleting(score, words):
@@ -224,6 +242,15 @@ def head_by(pool=None, last=None, read=vectors):
     return forward
 
 
+def mean_of_real_tokens(self, ids, mask, kinds):
+    real = mask[..., None]
+    return (vectors(self, ids, mask, kinds) * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+
+
+def maximum_of_real_tokens(self, ids, mask, kinds):
+    return vectors(self, ids, mask, kinds).masked_fill(mask[..., None] == 0, -torch.inf).amax(dim=1, keepdim=True)
+
+
 def without_mask(self, ids, mask, kinds):
     return vectors(self, ids, None, kinds)
 
@@ -319,7 +346,7 @@ RIGHT = {
         lambda losses, patience: tuple(np.array(stop(losses, patience))),
     ],
     "8.5": [effects, effects_by_deleting, effects_as_array, lambda score, words: iter(effects(score, words))],
-    "8.6": [4898, 4898.04, 5000, "4,898", "4 898", "about 4900", np.int64(4900), torch.tensor(4757)],
+    "8.6": [4898, 4898.04, 5000, "4,898", "4 898", "about 4900", "4898 sentences", np.int64(4900), torch.tensor(4757)],
 }
 
 WRONG = {
@@ -337,6 +364,13 @@ WRONG = {
         (head_by(pool=lambda self, x: torch.tanh(x[:, 0])), "The pooler is missing. The order"),
         (head_by(pool=lambda self, x: x[:, 0]), "The pooler and tanh are missing"),
         (head_by(last=lambda self, x: self.classifier(self.dropout(x)).tanh()), "classifier(tanh"),
+        (head_by(pool=lambda self, x: torch.tanh(self.pooler(2 * x[:, 0]))), "classifier(tanh"),
+        (head_by(pool=lambda self, x: torch.tanh(self.pooler(x[0]))), "[:, 0] takes [CLS] of every text"),
+        (head_by(pool=lambda self, x: torch.tanh(self.pooler(x.amax(dim=1)))), "maximum over the tokens"),
+        (head_by(read=mean_of_real_tokens), "mean of the real tokens"),
+        (head_by(read=maximum_of_real_tokens), "maximum over the real tokens"),
+        (head_by(pool=lambda self, x: self.pooler(x[:, 0]).sigmoid()), "not a sigmoid"),
+        (head_by(pool=lambda self, x: F.gelu(self.pooler(x[:, 0]))), "not GELU"),
         (head_by(last=lambda self, x: self.classifier(self.dropout(x)).softmax(-1)), "without softmax"),
         (head_by(last=lambda self, x: self.classifier(x).log_softmax(-1)), "logarithm of softmax"),
         (head_by(last=lambda self, x: self.classifier(x)), "Nothing is dropped between pooler and"),
@@ -386,7 +420,10 @@ WRONG = {
     "8.3": [
         (lambda batches: accuracy_by_hand(batches[:-1] or batches), "last batch is left out"),
         (mean_of_batches, "in which the small batch counts"),
-        (first_batch, "This is only the first batch"),
+        (first_batch, "the accuracy of the first batch"),
+        (median_of_batches, "Or is it the batches' median?"),
+        (whole_numbers, "once and at the end"),
+        (largest_without_argmax, "such as the pair that max(dim=…) returns"),
         (last_batch, "This is only the last batch"),
         (right_in_all, "This is the number of right"),
         (lambda batches: 1 - accuracy_by_hand(batches), "wrong answers"),
@@ -420,6 +457,7 @@ WRONG = {
         (lambda losses, patience: ("a", "b"), "a number"),
     ],
     "8.5": [
+        (effects_by_sets, "A set has each word only once, in no order"),
         (lambda score, words: [-effect for effect in effects(score, words)], "The sign is reversed. Use score(all"),
         (
             lambda score, words: [score(words) - effect for effect in effects(score, words)],

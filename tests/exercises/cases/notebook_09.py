@@ -113,6 +113,10 @@ def recall_of_top(found, exact):
     return (exact == found[:, :1]).any(dim=1).float().mean()
 
 
+def recall_by_sets_of_tensors(found, exact):
+    return sum(len(set(ours) & set(wanted)) for ours, wanted in zip(found, exact, strict=True)) / exact.numel()
+
+
 def recall_altering(found, exact):
     value = recall_by_sets(found, exact)
     found[found < 0] = 0
@@ -269,6 +273,9 @@ WRONG = {
         (lambda states, mask: (states * mask[..., None]).mean(dim=1), "divided by S"),
         (lambda states, mask: (states * mask[..., None]).sum(dim=1), "This is the sum of the"),
         (lambda states, mask: states.max(dim=1).values, "the largest number of each column, padding included"),
+        (lambda states, mask: states.max(dim=1), "the pair (values, indices). Add .values"),
+        (lambda states, mask: (states * mask[..., None]).amax(dim=1), "the largest number of each column, or 0 of"),
+        (lambda states, mask: (states * mask).sum(dim=1), "Sizes are compared from the last one"),
         (
             lambda states, mask: states.sum(dim=1) / mask.sum(dim=1, keepdim=True),
             "The sum includes padding. Multiply each",
@@ -340,6 +347,7 @@ WRONG = {
         (lambda found, exact: matches(found, exact).float().mean(dim=1), "one number for all"),
         (lambda found, exact: "half", "The share, one number for all"),
         (lambda found, exact: 0.7, "their own row"),
+        (recall_by_sets_of_tensors, "use .tolist() first"),
         (recall_altering, "changes found"),
         (recall, "`, or it calls it. Instead"),
         (lambda found, exact: recall(found, exact), "`, or it calls it. Instead"),

@@ -240,6 +240,8 @@ WRONG = {
         (silence_by(put_mean), "the head's numbers are not `columns`"),
         (silence_by(lambda context, columns, place: context[..., place]), "shape"),
         (silence_in_place, "context.clone()"),
+        (lambda head, columns: lambda module, inputs, output: inputs[0], "as hook(module, inputs), but yours"),
+        (lambda head, columns: lambda inputs: inputs[0], "as hook(module, inputs), but yours"),
         (silence_of_32, "It works for 12 heads of 32 numbers, but not"),
         (lambda head, columns: lambda module, inputs: [my_silence(head, columns)(module, inputs)[0]], "a tuple"),
         (lambda head, columns: lambda module, inputs: (1, 2), "Your hook returns several values, but"),
