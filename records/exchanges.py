@@ -112,6 +112,42 @@ def candidates(sentences: list[str]) -> tuple[dict[tuple[bool, bool], list[list[
     return cells, unchosen
 
 
+def compare_neighbours(rows: list[list[str]], places: list[list[int]]) -> list[float]:
+    """Return the answers of a second baseline: the pair of words with more similar neighbours is the harmless one.
+
+    Of each word, it counts the words before and after it in all sentences but the one in question, takes logarithms,
+    and compares two words by the cosine. It was fixed before its first answer, and was not part of the choice.
+    """
+
+    def neighbours(words):
+        padded = [".", *words, "."]
+        for before, word, after in zip(padded, padded[1:], padded[2:], strict=False):
+            yield word, ("before", before)
+            yield word, ("after", after)
+
+    counts = defaultdict(Counter)
+    for words in rows:
+        for word, neighbour in neighbours(words):
+            counts[word][neighbour] += 1
+
+    def similarity(words, position):
+        own = Counter(neighbours(words))
+        one, other = (
+            {n: math.log1p(count - own[word, n]) for n, count in counts[word].items() if count > own[word, n]}
+            for word in (words[position - 1], words[position + 1])
+        )
+        length = math.sqrt(sum(x * x for x in one.values()) * sum(x * x for x in other.values()))
+        return sum(x * other.get(n, 0) for n, x in one.items()) / length if length else 0
+
+    leads = [similarity(rows[row], i) - similarity(rows[row], j) for row, i, j in places]
+    return [0.5 if lead == 0 else float(lead > 0) for lead in leads]
+
+
+def as_digits(found: list[float]) -> str:
+    """Return answers as the record keeps them: a digit each, or h for a tie."""
+    return "".join({1: "1", 0: "0", 0.5: "h"}[answer] for answer in found)
+
+
 def choose(sentences: list[str]) -> dict:
     """Return the rows and positions of each part, the shortest first, and the counts' answers to the unchosen ones.
 
@@ -159,8 +195,11 @@ def steps() -> dict[str, list[float]]:
 if __name__ == "__main__":
     chosen = choose(review_sentences())
     write_file(RECORD, json.dumps(chosen))  # the steps read it
-    chosen["answers"] = {name: "".join({1: "1", 0: "0", 0.5: "h"}[x] for x in found) for name, found in steps().items()}
+    rows = list(map(split_words, review_sentences()))
+    chosen["compared neighbours"] = as_digits(compare_neighbours(rows, chosen["open"] + chosen["held"]))
+    chosen["answers"] = {name: as_digits(found) for name, found in steps().items()}
     write_file(RECORD, json.dumps(chosen) + "\n")
     for name, found in chosen["answers"].items():
         print(f"{RUNGS[name]}: {found.count('1') + found.count('h') / 2:g} of {len(found)}")
+    print(f"compared neighbours: {chosen['compared neighbours'].count('1')} of {COUNT}")
     print(f"counted pairs, unchosen: {chosen['counted pairs'].count('1')} of {COUNT}")
