@@ -258,7 +258,7 @@ def test_ctrl_c_saves_what_is_graded(short, tmp_path):
     hear = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # ignored in what a script starts with “&”
     with subprocess.Popen(command, cwd=ROOT, preexec_fn=hear, **options) as run:
         try:
-            while "right,2,1,3,3" not in (table.read_text("utf-8-sig") if table.exists() else ""):
+            while "right,1,2,3,3" not in (table.read_text("utf-8-sig") if table.exists() else ""):
                 assert run.poll() is None
                 time.sleep(0.2)
             run.send_signal(signal.SIGINT)
