@@ -5,6 +5,7 @@ import linecache
 import math
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from types import FrameType
 from typing import NamedTuple
 
@@ -53,7 +54,8 @@ def missing_name(failure: Failure, found: re.Match) -> str:
     if isinstance(known.get(first), nn.Module) and hasattr(known[first], name):
         return f"It belongs to the module, so write {first}.{name}."
     if callable(getattr(torch, name, None)):
-        return f"It is torch.{name} for a tensor{f', math.{name} for a number' * hasattr(math, name)}."
+        number = f", or math.{name} for a number" * hasattr(math, name)
+        return f"Do you mean the function of torch? Write torch.{name}{number}."
     listed = ", ".join([each for each in known if each.isidentifier()][:MOST])
     return "Check its spelling, or give it a value first." + f" The names here are {listed}." * bool(listed)
 
@@ -70,7 +72,8 @@ def missing_attribute(failure: Failure, found: re.Match) -> str:
         size = f" of {len(thing)}" if isinstance(thing, tuple | list) else ""
         return f"This is a {kind}{size}, not a tensor. Take one of its elements first, such as the one at [0]."
     compared = "It comes from a comparison in which one side is not a tensor, such as the pair that max(dim=…) returns."
-    return compared * (kind == "bool")
+    similar = get_close_matches(found[2], dir(thing), cutoff=0.75)
+    return compared if kind == "bool" else f"Similar names: {', '.join(similar)}." * bool(similar)
 
 
 def no_value(failure: Failure, found: re.Match) -> str:
@@ -142,7 +145,7 @@ REMEDIES: tuple[tuple[type | tuple, str, Advice], ...] = (  # kinds of error, wo
     ),
     (NameError, r"^name '(\w+)' is not defined", missing_name),
     ((TypeError, AttributeError), r"NoneType|masked_fill\(\) received .* got \(bool,", no_value),
-    (AttributeError, r"'(\w+)' object has no attribute", missing_attribute),
+    (AttributeError, r"'([\w.]+)' (?:object )?has no attribute '(\w+)'", missing_attribute),
     (
         TypeError,
         r"slice indices must be integers|tuple of ints, ?but got float|not float\b|'float' object cannot be inter|"
@@ -162,6 +165,11 @@ REMEDIES: tuple[tuple[type | tuple, str, Advice], ...] = (  # kinds of error, wo
         TypeError,
         r"tuple indices must be integers or slices, not tuple",
         "What is before the [ is a tuple, not a tensor. Take one of its elements first, by its name or with [0].",
+    ),
+    (
+        TypeError,
+        r"unsupported operand type\(s\) for -: 'list'",
+        "Lists have no minus. Make a list of what you keep, or tensors of numbers.",
     ),
     (TypeError, r"'tuple' object does not support item", "A tuple cannot be changed. Make a new one, (…,)."),
     (

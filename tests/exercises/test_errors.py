@@ -61,8 +61,8 @@ CASES = (
     (lambda: X.sort(dim=1).exp(), "sort with a dim returns a pair"),
     (lambda: np.sqrt(2), "Write `import numpy as np` above your function."),  # noqa: F821
     (without_self, "It belongs to the module, so write self.part."),
-    (lambda: sqrt(2), "It is torch.sqrt for a tensor, math.sqrt for a number."),  # noqa: F821
-    (lambda: relu(2), "It is torch.relu for a tensor."),  # noqa: F821
+    (lambda: sqrt(2), "Write torch.sqrt, or math.sqrt for a number."),  # noqa: F821
+    (lambda: relu(2), "Do you mean the function of torch? Write torch.relu."),  # noqa: F821
     (lambda x=X: hidden + x, "Check its spelling, or give it a value first. The names here are x."),  # noqa: F821
     (reads_a_mask, "mask is None in this call, because there is no padding. Use it only `if mask is not None`."),
     (reads_none, "A value is None here. Use an optional argument only"),
@@ -71,6 +71,9 @@ CASES = (
     (lambda: Output(1, 2).hidden, "It has states, weights."),
     (lambda: (X, X).clone(), "This is a tuple of 2, not a tensor."),
     (lambda: (X.max(dim=1) == X).sum(), "one side is not a tensor"),
+    (lambda: torch.sofmax(X, -1), "Similar names: softmax"),
+    (lambda: X.meen(), "Similar names: mean"),
+    (lambda: [1, 2] - [1], "Lists have no minus."),
     (lambda: X.shift, "Tensor' object has no attribute 'shift'"),
     (halves, "Sizes and positions are integers, and / always gives a float."),
     (slices, "end is 1.0, a float. Sizes and positions are integers, and / always gives a float."),

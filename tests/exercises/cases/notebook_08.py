@@ -457,6 +457,7 @@ WRONG = {
         (lambda losses, patience: ("a", "b"), "a number"),
     ],
     "8.5": [
+        (lambda score, words: [score(words) - score(words - [word]) for word in words], "Lists have no minus"),
         (effects_by_sets, "A set has each word only once, in no order"),
         (lambda score, words: [-effect for effect in effects(score, words)], "The sign is reversed. Use score(all"),
         (
