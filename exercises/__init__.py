@@ -176,8 +176,8 @@ def verdict(check_answer: Callable, answer, seed: int = 0, tries: int = 0) -> st
     except Hint as hint:
         return f"{WRONG} {hint.later if tries else hint}"
     except Exception as error:
-        words, known = describe_error(error), find_remedy(error)
-        return f"{WRONG} {words.replace('your', 'Your', 1)}" if known and known in words else words
+        line, known = describe_error(error), find_remedy(error)
+        return f"{WRONG} {line.replace('your', 'Your', 1)}" if known and known in line else line
     return f"{CORRECT} {remark or ''}".rstrip()
 
 

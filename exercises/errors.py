@@ -78,8 +78,8 @@ def missing_attribute(failure: Failure, found: re.Match) -> str:
 
 def no_value(failure: Failure, found: re.Match) -> str:
     """Advise on None: name the variable of this line that is None."""
-    words = re.findall(r"\w+", failure.line) or failure.arguments
-    names = [name for name, value in failure.names.items() if value is None and name in words]
+    used = re.findall(r"\w+", failure.line) or failure.arguments
+    names = [name for name, value in failure.names.items() if value is None and name in used]
     if len(names) != 1:
         return "A value is None here. Use an optional argument only `if … is not None`."
     why = ", because there is no padding" * ("mask" in names[0])
