@@ -6,6 +6,7 @@ import subprocess
 import tarfile
 from hashlib import sha512
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 
@@ -37,11 +38,14 @@ def download(package: Package, folder: Path) -> None:
     if npm is None:
         raise FileNotFoundError("npm is not installed")
     folder.mkdir(parents=True, exist_ok=True)
-    command = [npm, "pack", f"{package.name}@{package.version}", "--silent", "--pack-destination", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode:
-        reason = done.stderr.strip().partition("\n")[0] or "no reason given"
-        raise OSError(f"npm cannot download {package.name} {package.version} ({reason})")
+    with TemporaryDirectory(dir=folder) as ours:  # another process may fetch the same package
+        command = [npm, "pack", f"{package.name}@{package.version}", "--silent", "--pack-destination", ours]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ours)
+        if done.returncode:
+            reason = done.stderr.strip().partition("\n")[0] or "no reason given"
+            raise OSError(f"npm cannot download {package.name} {package.version} ({reason})")
+        for file in Path(ours).iterdir():
+            file.replace(folder / file.name)
 
 
 def digest(content: bytes) -> str:

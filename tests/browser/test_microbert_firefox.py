@@ -33,7 +33,7 @@ def test_firefox_answers_stops_and_shows_errors(firefox, address, checkpoint):
     firefox.heard.clear()
     press(firefox, "run", "Computed here")
     assert printed_part(text(firefox, "#printed")) == run_here(checkpoint, *TEXTS)
-    put(firefox, edit(SOURCE, "math.exp(score - max(scores))", "1 / 0"))
+    put(firefox, edit(SOURCE, "math.exp(score - largest)", "1 / 0"))
     press(firefox, "run", "Stopped by an error")
     assert text(firefox, "#message") == "ZeroDivisionError: division by zero"
     put(firefox, edit(SOURCE, "def dot(a, b):", "def dot(a, b):\n    while True: pass\n"))
