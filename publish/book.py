@@ -24,7 +24,17 @@ from docutils import nodes
 from exercises.parts import DRAWING
 from publish import fonts
 from publish.browser import find_browser, open_browser
-from publish.notebooks import FENCED, FOLDERS, NOTEBOOKS, REMOVE_INPUT, ROOT, is_folded, is_our_version, notebook_paths
+from publish.notebooks import (
+    FENCED,
+    FOLDERS,
+    NOTEBOOKS,
+    OUR_VERSION_BLOCK,
+    REMOVE_INPUT,
+    ROOT,
+    is_folded,
+    is_our_version,
+    notebook_paths,
+)
 from publish.screenshots import PNG, add_screenshots
 from publish.website import BUILD, WEB, group_by_folder, mathjax, read_for_display, relink
 from utils.support.colours import FACE, LETTERS, LIGHT, MONOSPACE, SMALL
@@ -94,7 +104,7 @@ def write_sources(paths: list[Path], source: Path) -> None:
             appendix += f"\n## {notebook.cells[0].source.splitlines()[0].lstrip('# ')}\n"
         for cell in ours:
             appendix += "".join(f"\n```python\n{code}\n```\n" for code in FENCED.findall(cell.source))
-            cell.source = "*(Our version: in the appendix “Our versions”.)*"
+            cell.source = OUR_VERSION_BLOCK.sub("*(Our version: in the appendix “Our versions”.)*", cell.source)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 text = relink(for_paper(cell.source), dirname(name), lambda link: link in names.values())

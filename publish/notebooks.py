@@ -36,6 +36,7 @@ MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
 OUR_VERSION = (
     "<summary><b>Our version</b></summary>"  # begins the finished code of an exercise, closed on GitHub as well
 )
+OUR_VERSION_BLOCK = re.compile(rf"<details>\s*{OUR_VERSION}.*?</details>", re.DOTALL)
 FENCED = re.compile(r"(?<=^```python\n).+?(?=\n```$)", re.MULTILINE | re.DOTALL)
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}
 NO_GUESS = "prediction = None"  # how a cell begins that asks for a prediction

@@ -13,17 +13,16 @@ from nbformat.v4 import new_markdown_cell
 from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
-from publish.notebooks import OUR_VERSION, REMOVE_INPUT, SEMINAR, is_our_version, notebook_paths
+from publish.notebooks import OUR_VERSION_BLOCK, REMOVE_INPUT, SEMINAR, notebook_paths
 from publish.teaching import notes, questions, sessions
 from publish.website import BUILD, SITE, WEB, execute, extract_views, mathjax, read_for_display, relink
 from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
-CLOSED = OUR_VERSION, "<summary>Our version</summary>"  # nbconvert's `embed_images` empties inline HTML such as <b>
 FOLD = re.compile(
     r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL
-)  # a class reads an answer on the slide, but not our version of an exercise
+)  # a class reads an answer on the slide; our version of an exercise is left out
 
 
 def read_for_slides(copy: Path, views: Path):
@@ -34,7 +33,7 @@ def read_for_slides(copy: Path, views: Path):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             text = relink(cell.source, "notebooks", lambda path: False)
-            cell.source = text.replace(*CLOSED) if is_our_version(cell) else FOLD.sub("", text)
+            cell.source = FOLD.sub("", OUR_VERSION_BLOCK.sub("", text))
     return notebook
 
 

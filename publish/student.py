@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 
 from publish import badges
-from publish.notebooks import is_our_version, save
+from publish.notebooks import OUR_VERSION_BLOCK, is_our_version, save
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = (
@@ -113,7 +113,9 @@ def write_copy(target: Path, root: Path = ROOT) -> Path:
         path.write_text(text, "utf-8")
     for path in notebooks:
         notebook = nbformat.read(path, as_version=4)
-        notebook.cells = [cell for cell in notebook.cells if not is_our_version(cell)]
+        for cell in filter(is_our_version, notebook.cells):
+            cell.source = OUR_VERSION_BLOCK.sub("", cell.source).strip()
+        notebook.cells = [cell for cell in notebook.cells if cell.source or cell.cell_type == "code"]
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = strip_dead_links(cell.source, root / path.parent.relative_to(target), root)

@@ -51,6 +51,17 @@ def test_copy_has_only_what_students_run(copy):
     assert not re.search(r"TEACHING|GRADING|ROOMS|rubric|misconceptions|make (test|student|site|slides)", words)
 
 
+def test_copy_omits_our_versions_and_no_other_text(copy):
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        ours, theirs = (nbformat.read(root / "notebooks" / path.name, 4).cells for root in (ROOT, copy))
+        assert not any("Our version</b>" in cell.source for cell in theirs)
+        headings = [
+            [line for cell in cells if cell.cell_type != "code" for line in re.findall("(?m)^#+ .*", cell.source)]
+            for cells in (ours, theirs)
+        ]
+        assert headings[0] == headings[1]
+
+
 def test_readme_fits_one_screen(copy):
     text = (copy / "README.md").read_text("utf-8")
     assert len(text.splitlines()) <= 55
