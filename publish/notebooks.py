@@ -33,9 +33,8 @@ FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests o
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
 MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
-OUR_VERSION = (
-    "<summary><b>Our version</b></summary>"  # begins the finished code of an exercise, closed on GitHub as well
-)
+# begins the finished code of an exercise, which is closed on GitHub as well
+OUR_VERSION = "<summary><b>Our version</b></summary>"
 OUR_VERSION_BLOCK = re.compile(rf"<details>\s*{OUR_VERSION}.*?</details>", re.DOTALL)
 FENCED = re.compile(r"(?<=^```python\n).+?(?=\n```$)", re.MULTILINE | re.DOTALL)
 COLLAPSED = {"jp-MarkdownHeadingCollapsed": True}

@@ -20,9 +20,8 @@ from utils.support.colours import fill_in
 
 REVEAL = Path(sphinx_revealjs.__file__).parent / "_static" / "revealjs"
 LARGER_TEXT = WEB / "slides" / "larger_text.py"
-FOLD = re.compile(
-    r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL
-)  # a class reads an answer on the slide; our version of an exercise is left out
+# a class reads an answer on the slide; our version of an exercise is left out
+FOLD = re.compile(r"<details>.*?</summary>\s*|\s*</details>", re.DOTALL)
 
 
 def read_for_slides(copy: Path, views: Path):
