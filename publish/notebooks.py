@@ -152,8 +152,8 @@ def reading_time(cells: list) -> float:
     """
     read = 0
     for cell in cells:
-        text = [line for line in cell.source.splitlines() if line.strip()]
-        if "exercise" in cell.metadata.get("tags", []) or is_our_version(cell):
+        text = [line for line in OUR_VERSION_BLOCK.sub("", cell.source).splitlines() if line.strip()]
+        if "exercise" in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "code":
             interactive, still = count_outputs(cell)
