@@ -18,7 +18,7 @@ from utils.statistics import wilson_interval
 from utils.support.batches import collate, token_ids
 from utils.support.datasets import DATA, review_sentences
 
-RECORD = DATA / "exchanges.json"  # sentences by row, and the answers of each step: records/exchanges.py
+RECORD = DATA / "exchanges.json"  # sentences by row, and the answers of each step: benchmarks/records/exchanges.py
 PARTS = ("all", "open", "held", "unchosen")
 RUNGS = {
     "01": "counted tokens",
@@ -101,7 +101,8 @@ def mean_of(states: Callable[[Tensor, Tensor], Tensor], tokenizer, device="cpu")
 def rungs(notebook: str, right: float) -> dict[str, tuple[float, float, float] | None]:
     """Return the ladder up to a notebook, for `plots.ladder`: right answers with their 95 % interval; None comes next.
 
-    Earlier rungs are those of our own parts (records/exchanges.py), the last one is the given result on all sentences.
+    Earlier rungs are those of our own parts (benchmarks/records/exchanges.py), the last one is the given result on all
+    sentences.
     """
     if notebook not in RUNGS:
         raise ValueError(f"notebook must be one of {', '.join(RUNGS)}, got {notebook!r:.80}")

@@ -36,7 +36,7 @@ NAMED = re.compile(
     rf"""["'](?:C\d|tab:\w+|{MAPS})["']|colou?rs?\b.*["'](?:dark|light)?(?:{HUES})["']"""
     rf"""|(?:color|fill|stroke|background): ?(?:{HUES})\b"""
 )
-FOLDERS = {"utils", "views", "exercises", "explorer", "publish", "benchmarks", "scripts", "records", "notebooks"}
+FOLDERS = {"utils", "views", "exercises", "explorer", "publish", "benchmarks", "scripts", "notebooks"}
 STYLED = {".py", ".css", ".js", ".html", ".toml", ".j2"}
 
 

@@ -20,7 +20,7 @@ HABITS = {
     r"\bbeside\b": "next to, compared with",
     r"\bsooner\b": "faster, earlier",
 }
-PRODUCT = ("utils", "views", "explorer", "exercises", "scripts", "publish", "records")
+PRODUCT = ("utils", "views", "explorer", "exercises", "scripts", "publish", "benchmarks/records")
 SCANNED = ["*.md", "docs/*.md", "views/*.md", "utils/data/*.md", "*.toml", "Makefile", ".github/**/*.yml", "*.cff"]
 SCANNED += [f"{package}/**/*.py" for package in PRODUCT]
 SCANNED += [

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from tests.helpers import ROOT, project_paths
 from tests.repository import NAME, canonical, project, requirements
 
-PROGRAMS = ("explorer", "scripts", "publish", "records", "benchmarks")
+PROGRAMS = ("explorer", "scripts", "publish", "benchmarks")
 READER = ["utils", "views", "exercises", "notebooks"]
 FOLDERS = (*READER, *PROGRAMS)
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]

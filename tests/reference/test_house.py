@@ -32,7 +32,6 @@ ALLOWED_IMPORTS = {
     "scripts": ("utils",),
     "publish": ("utils", "views", "explorer", "exercises"),
     "benchmarks": ("utils", "views", "explorer", "publish"),
-    "records": ("utils", "benchmarks"),
 }
 
 VIEWS = ("inputs", "page", "any_model", "models", "figures", "why_near", "draw", "sentence", "explore", "__main__")
@@ -85,11 +84,11 @@ def test_package_imports_only_allowed_ones(package):
 
 
 def test_tests_import_only_helpers():
-    """Tests import neither each other nor the benchmarks and records."""
+    """Tests import neither each other nor the benchmarks."""
     for name, source in modules(ROOT / "tests").items():
         for item in imported(source):
             parts = item.split(".")
-            assert parts[0] not in ("benchmarks", "records"), f"tests/{name} imports {item}"
+            assert parts[0] != "benchmarks", f"tests/{name} imports {item}"
             if parts[0] == "tests":
                 assert not [part for part in parts if part.startswith(("test_", "conftest"))], f"{name}: {item}"
 

@@ -1,12 +1,12 @@
 """Compare ways to restore capitals and punctuation in film reviews, for notebook 15.
 
 The ways are a frozen encoder, LoRA on each layer's query and value, full fine-tuning, and a baseline that counts pairs
-of words. `python -m records.token_labels` writes utils/data/token_labels.json, which notebook 15 plots, and resumes an
-interrupted run; it takes 25 minutes on one core. Each seed has its own 3,000 training passages and its own head. The
-predictions for 600 test passages are stored, one digit per word, so that every score can be recomputed. The learning
-rates were selected from two to four each, by runs of one epoch on 400 or 1,500 passages, scored on the first 300 test
-passages, which are excluded here. One run with all passages is enough for the baseline, so its interval is over
-passages alone.
+of words. `python -m benchmarks.records.token_labels` writes utils/data/token_labels.json, which notebook 15 plots, and
+resumes an interrupted run; it takes 25 minutes on one core. Each seed has its own 3,000 training passages and its own
+head. The predictions for 600 test passages are stored, one digit per word, so that every score can be recomputed. The
+learning rates were selected from two to four each, by runs of one epoch on 400 or 1,500 passages, scored on the first
+300 test passages, which are excluded here. One run with all passages is enough for the baseline, so its interval is
+over passages alone.
 """
 
 import json
@@ -119,7 +119,7 @@ def summarize_answers(answers: dict[str, list[str]]) -> dict[str, dict[str, list
 def main() -> None:
     """Run the measurements that are missing from the results, seed by seed."""
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    record |= {"command": "python -m records.token_labels", "device": "cpu, one thread", "rates": RATES}
+    record |= {"command": "python -m benchmarks.records.token_labels", "device": "cpu, one thread", "rates": RATES}
     record |= {"passages": COUNT, "epochs": EPOCHS, "batch_size": BATCH}
     answers, sizes = record.setdefault("answers", {}), record.setdefault("parameters", {})
     texts = opening_passages(imdb_reviews("train"))

@@ -1,11 +1,11 @@
 """Which of ModernBERT's changes helps a tiny masked language model, and does it read longer texts than in training?
 
-`python -m records.since_bert` writes utils/data/since_bert.json, which notebook 14 plots. Each run is saved when it
-finishes, so an interrupted series resumes; a run takes about three minutes on one core. The models are a smaller
-version of notebook 11's tiny BERT, with one change each, and with all of them. They have equally many parameters
-(within 1 %), and with the same seed they see the same rows, masked in the same way, in the same order. They are
-compared by their loss at [MASK] in reviews of the test part. Longer texts are the same words with the same masks, in
-rows that are 2 and 4 times as long.
+`python -m benchmarks.records.since_bert` writes utils/data/since_bert.json, which notebook 14 plots. Each run is saved
+when it finishes, so an interrupted series resumes; a run takes about three minutes on one core. The models are a
+smaller version of notebook 11's tiny BERT, with one change each, and with all of them. They have equally many
+parameters (within 1 %), and with the same seed they see the same rows, masked in the same way, in the same order. They
+are compared by their loss at [MASK] in reviews of the test part. Longer texts are the same words with the same masks,
+in rows that are 2 and 4 times as long.
 """
 
 import json
@@ -279,7 +279,7 @@ def main() -> None:
     if max(parameters.values()) > 1.01 * min(parameters.values()):
         raise ValueError(f"the models differ in size: {parameters}")
     record = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    record |= {"command": "python -m records.since_bert", "device": device_name("cpu")}
+    record |= {"command": "python -m benchmarks.records.since_bert", "device": device_name("cpu")}
     record |= {"versions": versions(PACKAGES), "model": SMALLER, "parameters": parameters}
     record["settings"] = SETTINGS | {"probability": Settings.probability, "window": WINDOW, "base": BASE}
     record["settings"] |= {"rows": len(rows), "judging rows": ROWS, "rows in a group": GROUP, "steps in a point": ROUND}

@@ -1,10 +1,10 @@
 """Choose the sentences of the exchange test of notebooks 01 to 06, and record the answers of each step.
 
-`python -m records.exchanges` writes utils/data/exchanges.json in about half a minute. Two words around "and" or "or"
-may change places ("time, effort and money"), and so may two around another small word ("a waste of time"), as the lists
-below decide. A program that counts which words follow each other in all reviews, without the sentence itself, is wrong
-on every sentence. The two words around "and" are the more alike pair in half of the sentences (by the cosine of their
-rows in the word table), and come later in half of them. No layer of an encoder takes part in the choice.
+`python -m benchmarks.records.exchanges` writes utils/data/exchanges.json in about half a minute. Two words around "and"
+or "or" may change places ("time, effort and money"), and so may two around another small word ("a waste of time"), as
+the lists below decide. A program that counts which words follow each other in all reviews, without the sentence itself,
+is wrong on every sentence. The two words around "and" are the more alike pair in half of the sentences (by the cosine
+of their rows in the word table), and come later in half of them. No layer of an encoder takes part in the choice.
 
 So what would such a program get where it was not chosen against? The part "unchosen" has 200 sentences that only the
 lists decide on, with the program's answers.

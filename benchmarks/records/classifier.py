@@ -1,10 +1,10 @@
 """Fine-tune the classifier of notebook 08 from five random starts, and measure its cheaper rivals.
 
-`python -m records.classifier` writes utils/data/classifier.json, which the proofs of notebook 08 read, in about five
-minutes on one core. Every start has its own head, order of the sentences and dropout. For each, the file has the
-probability of "positive" for every sentence of the validation and test parts, so that every score can be recomputed.
-For the first start it also has two numbers for each word of 40 test sentences: the attention that [CLS] gives it in
-the last layer, and how far the score falls without it.
+`python -m benchmarks.records.classifier` writes utils/data/classifier.json, which the proofs of notebook 08 read, in
+about five minutes on one core. Every start has its own head, order of the sentences and dropout. For each, the file has
+the probability of "positive" for every sentence of the validation and test parts, so that every score can be
+recomputed. For the first start it also has two numbers for each word of 40 test sentences: the attention that [CLS]
+gives it in the last layer, and how far the score falls without it.
 """
 
 import json
@@ -101,7 +101,7 @@ def word_effect(model: TransformerForSequenceClassification, tokenizer, words: l
 def main() -> None:
     """Run all measurements and write the results."""
     tokenizer, parts = WordPieceTokenizer.from_checkpoint(), reviews()
-    results = {"command": "python -m records.classifier", "rivals": rivals(tokenizer), "seeds": []}
+    results = {"command": "python -m benchmarks.records.classifier", "rivals": rivals(tokenizer), "seeds": []}
     for seed in range(SEEDS):
         model, run = trained(tokenizer, seed), {}
         for name, part in {"validation": parts.validation, "test": parts.test}.items():

