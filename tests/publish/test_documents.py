@@ -14,8 +14,8 @@ import torch
 
 from exercises import CHECKS
 from publish import badges
+from publish.bad_input import END, START
 from publish.notebooks import minutes
-from tests.bad_input import END, START
 from tests.helpers import ROOT, project_paths
 from utils.encoder import TransformerEncoder
 from utils.tokenization import WordPieceTokenizer

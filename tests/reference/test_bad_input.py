@@ -1,4 +1,4 @@
-"""Every case in tests/bad_input.py behaves as listed, and CONTRIBUTING.md contains their summary."""
+"""Every case in publish/bad_input.py behaves as listed, and CONTRIBUTING.md contains their summary."""
 
 import shutil
 
@@ -6,7 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 
-from tests.bad_input import CASES, summary, write_checkpoint
+from publish.bad_input import CASES, summary, write_checkpoint
 from tests.helpers import ROOT
 
 pytestmark = pytest.mark.long
@@ -44,4 +44,4 @@ def test_cases_are_numerous_and_unique():
 
 
 def test_contributing_contains_summary_of_cases():
-    assert summary() in (ROOT / "CONTRIBUTING.md").read_text("utf-8"), "run `python -m tests.bad_input`"
+    assert summary() in (ROOT / "CONTRIBUTING.md").read_text("utf-8"), "run `python -m publish.bad_input`"

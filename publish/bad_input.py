@@ -1,6 +1,6 @@
 """One table of inputs that readers may use, and their outcome: a correct result, or a clear error.
 
-`tests/reference/test_bad_input.py` tries every case; `python -m tests.bad_input` writes their summary into
+`tests/reference/test_bad_input.py` tries every case; `python -m publish.bad_input` writes their summary into
 CONTRIBUTING.md.
 """
 
@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional as F
 from transformers import BertConfig, BertForSequenceClassification
 
-from tests.helpers import ROOT, TINY, tiny_tokenizer, write_vocabulary
+from publish.tiny import TINY, tiny_tokenizer, write_vocabulary
 from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder
 from utils.encoder import TransformerEncoder
@@ -38,7 +38,8 @@ from utils.tokenization import WordPieceTokenizer
 from utils.training import fine_tune, predict
 from views import head_view, model_view, neuron_view
 
-START, END = "<!-- bad input: written by python -m tests.bad_input -->", "<!-- end of bad input -->"
+ROOT = Path(__file__).resolve().parents[1]
+START, END = "<!-- bad input: written by python -m publish.bad_input -->", "<!-- end of bad input -->"
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VIEWS = (head_view, model_view, neuron_view)
 QUERY = "bert.encoder.layer.0.attention.self.query.weight"
@@ -142,23 +143,28 @@ def save_broken(folder: Path) -> None:
 
 
 def fill(value: float, name: str = QUERY):
+    """Return a change that sets one weight to a value."""
     return lambda weights: weights[name].view(-1)[3:4].fill_(value)
 
 
 def cast(dtype: torch.dtype):
+    """Return a change that casts all weights."""
     return lambda weights: weights.update({name: weight.to(dtype) for name, weight in weights.items()})
 
 
 def put(name: str, *shape: int):
+    """Return a change that replaces a weight by ones of this shape."""
     return lambda weights: weights.update({name: torch.ones(shape)})
 
 
 def without_pooler(weights: dict) -> None:
+    """Delete the pooler's weights."""
     for kind in ("weight", "bias"):
         del weights[f"bert.pooler.dense.{kind}"]
 
 
 def half_the_weights(folder: Path):
+    """Load a checkpoint whose file of weights is cut off."""
     return rewrite("model.safetensors", (folder / "model.safetensors").read_bytes()[:5000])(folder)
 
 
@@ -185,6 +191,7 @@ def equals_before(change: Callable[[dict], object], tolerance: float):
 
 
 def old_names(weights: dict) -> None:
+    """Rename LayerNorm's weights as TensorFlow called them."""
     for name in list(weights):
         old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         weights[old] = weights.pop(name)
@@ -290,14 +297,17 @@ def words(*tokens: str):
 
 
 def encoder() -> TransformerEncoder:
+    """Return a tiny encoder of random weights."""
     return TransformerEncoder(BertConfig(**TINY)).eval()
 
 
 def classifier() -> TransformerForSequenceClassification:
+    """Return a tiny classifier of random weights."""
     return TransformerForSequenceClassification(BertConfig(**TINY))
 
 
 def encode(**changes):
+    """Return a call of the encoder with other arguments."""
     batch = {"input_ids": IDS} | changes
     return lambda _: encoder()(**batch)
 
@@ -319,10 +329,12 @@ def pair(encoder: dict | None = None, **decoder) -> EncoderDecoder:
 
 
 def write(settings: dict | None = None, **changes):
+    """Return a call of `generate` with other arguments."""
     return lambda _: pair(**settings or {}).generate(**{"input_ids": IDS, "max_length": 8} | changes)
 
 
 def masked_lm() -> TransformerForMaskedLM:
+    """Return a tiny masked language model."""
     return TransformerForMaskedLM(BertConfig(**TINY)).eval()
 
 
@@ -356,6 +368,7 @@ def go_on(source: float = 0.0, shift: int = 0):
 
 
 def decode(**changes):
+    """Return a call of the decoder with other arguments."""
     return lambda _: pair().decoder(IDS, **changes)
 
 
@@ -370,6 +383,7 @@ def tune(**changes):
 
 
 def nearest(queries=UNIT[:3], vectors=UNIT, k=2):
+    """Return a call of `search`."""
     return lambda _: search(queries, vectors, k)
 
 
@@ -385,10 +399,12 @@ def finds_itself(queries, vectors=UNIT):
 
 
 def graph(**settings):
+    """Return a call of `hnsw_index`."""
     return lambda _: hnsw_index(UNIT, **settings)
 
 
 def distances() -> faiss.Index:
+    """Return an index of distances in place of products."""
     index = faiss.IndexFlatL2(8)
     index.add(UNIT.numpy())
     return index
