@@ -26,6 +26,7 @@ from views.figures import (
 from views.page import View
 from views.sentence import sentence_view
 from views.why_near import why_near
+from views.words import whole_words
 
 __all__ = [
     "View",
@@ -44,5 +45,6 @@ __all__ = [
     "sharpness",
     "split_and_merge",
     "sum_and_scale",
+    "whole_words",
     "why_near",
 ]

@@ -4,8 +4,8 @@ Each function returns a `View`: Jupyter displays it, and its `.save(path)` write
 Each view has its own frame with all libraries and data, so that it fetches nothing and cannot affect other views.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypedDict, Unpack
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple, TypedDict, Unpack, overload
 
 from torch import Tensor, nn
 
@@ -25,14 +25,18 @@ from views.inputs import (
 )
 from views.models import name_of, read_heads, read_two_sides, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
+from views.words import words_for_page
 
 
 class ViewArguments(TypedDict, total=False):
-    """Arguments that head and model views take by name, as in bertviz.
+    """Arguments that head, model and sentence views take by name, as in bertviz.
 
-    The attentions and tokens of an encoder–decoder model replace the positional arguments.
+    The attentions and tokens of an encoder–decoder model replace `attention` and `tokens`.
     """
 
+    attention: Sequence[Tensor]
+    tokens: Sequence[str]
+    sentence_b_start: int
     encoder_attention: Sequence[Tensor]
     decoder_attention: Sequence[Tensor]
     cross_attention: Sequence[Tensor]
@@ -40,40 +44,76 @@ class ViewArguments(TypedDict, total=False):
     decoder_tokens: Sequence[str]
     include_layers: Sequence[int]  # the others are omitted
     prettify_tokens: bool
-    name: str  # of the model, for the title; by default the checkpoint of the encoder
+    name: str  # of the model, for the title; by default the checkpoint of the model
+    words: bool  # show whole words at first, not their pieces
 
 
+SELF_ATTENTION = ("attention", "tokens", "sentence_b_start")  # as bertviz names them, in its order
+# arguments of bertviz that mean nothing in a view: the view's name, and what to use instead
+REFUSED = {
+    "head_view": {"include_heads": "heads=[…] selects the heads shown at first"},
+    "model_view": {
+        "layer": "include_layers=[…] draws these layers alone",
+        "heads": "include_heads=[…] draws these heads alone",
+    },
+    "neuron_view": {
+        "attention": "attentions hold no queries and keys",
+        "tokens": "the tokenizer splits the text",
+        "sentence_b_start": "sentence_b is the second text",
+        "model_type": "the model knows its own type",
+        "include_layers": "layer=… is shown first",
+        "include_heads": "head=… is shown first",
+        "heads": "head=… is shown first",
+        "words": "a query and a key belong to a piece of a word; the other views add up the weights of whole words",
+    },
+    "sentence_view": {
+        "heads": "head=… is shown first",
+        "include_heads": "head=… is shown first",
+        "display_mode": "the view follows the theme around it",
+    },
+}
+
+
+@overload
 def head_view(
-    attention_or_encoder: Sequence[Tensor] | nn.Module | None = None,
-    tokens_or_tokenizer: Sequence[str] | Callable | None = None,
-    start_or_sentence_a: int | str | None = None,
+    model: nn.Module, tokenizer: Callable, sentence_a: str, sentence_b: str | None = None, **options
+) -> View: ...
+@overload
+def head_view(
+    attention: Sequence[Tensor], tokens: Sequence[str], sentence_b_start: int | None = None, **options
+) -> View | None: ...
+def head_view(
+    model=None,
+    tokenizer=None,
+    sentence_a=None,
     sentence_b: str | None = None,
     *,
     layer: int | None = None,
     heads: Sequence[int] | None = None,
     token: str | int | None = None,
     display_mode: str | None = None,
-    **named: Unpack[ViewArguments],
-) -> View:
+    html_action: str | None = None,
+    **options: Unpack[ViewArguments],
+) -> View | None:
     """Draw lines between two columns of tokens, one colour per head: all heads of one layer at a time.
 
-    Of a model and its text:  head_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
+    Of a model and its text:  head_view(model, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  head_view(attention, tokens, sentence_b_start)
 
-    The encoder is any model of this series or of transformers that returns its attention weights, with its tokenizer;
+    The model is any of this series or of transformers that returns its attention weights, with its tokenizer;
     `sentence_b` is optional. For an encoder–decoder it is the text that the decoder writes, and for an image model
     `sentence_a` contains its pixel_values (1, C, height, width), with None as tokenizer. `attention` holds one
     tensor (1, A, S, S) per layer and `tokens` the S tokens; `sentence_b_start`, the index of the second sentence's
     first token, adds a drop-down for the attention within and between the sentences. `layer` and `heads` are selected
-    at first. A screenshot of the view points at `token`, a word or its index. `ViewArguments` lists the remaining
-    arguments. ValueError or TypeError names the wrong argument and the remedy.
+    at first. A screenshot of the view points at `token`, a word or its index. `words=True` shows whole words in place
+    of their pieces. `ViewArguments` lists the remaining arguments. `html_action`, as in bertviz, is "view", to display
+    the view immediately, or "return". ValueError or TypeError names the wrong argument and the remedy.
     """
-    positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    read = read_arguments("head_view", positional, **named)
+    read = read_arguments("head_view", (model, tokenizer, sentence_a, sentence_b), **options)
     layer = without_tensors(layer)
     if layer is not None and (not is_integer(layer) or layer not in read.layers):
         raise ValueError(f"layer must be one of the layers shown, {read.layers}, got {layer!r}")
-    return draw_input(
+    view = draw_input(
         HEAD_VIEW,
         read,
         list(range(read.A)),
@@ -83,58 +123,70 @@ def head_view(
         heads=check_indices("heads", heads, read.A),
         token=token_index(token, next(iter(read.panels.values())).left_tokens),
     )
+    return act(view, html_action)
 
 
+@overload
 def model_view(
-    attention_or_encoder: Sequence[Tensor] | nn.Module | None = None,
-    tokens_or_tokenizer: Sequence[str] | Callable | None = None,
-    start_or_sentence_a: int | str | None = None,
+    model: nn.Module, tokenizer: Callable, sentence_a: str, sentence_b: str | None = None, **options
+) -> View: ...
+@overload
+def model_view(
+    attention: Sequence[Tensor], tokens: Sequence[str], sentence_b_start: int | None = None, **options
+) -> View | None: ...
+def model_view(
+    model=None,
+    tokenizer=None,
+    sentence_a=None,
     sentence_b: str | None = None,
     *,
     include_heads: Sequence[int] | None = None,
     display_mode: str | None = None,
-    **named: Unpack[ViewArguments],
-) -> View:
+    html_action: str | None = None,
+    **options: Unpack[ViewArguments],
+) -> View | None:
     """Draw every head of every layer in a grid of thumbnails; a click enlarges a head.
 
-    Of a model and its text:  model_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.")
+    Of a model and its text:  model_view(model, tokenizer, "I called Ian.", "I got his answering machine.")
     Of any model's attentions, as bertviz is called:  model_view(attention, tokens, sentence_b_start)
 
     The arguments are the same as for `head_view`. `include_layers` and `include_heads` omit all others.
     """
-    positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    read = read_arguments("model_view", positional, **named)
+    read = read_arguments("model_view", (model, tokenizer, sentence_a, sentence_b), **options)
     heads = check_indices("include_heads", include_heads, read.A)
-    options = {"display_mode": display_mode, "include_heads": heads, "total_heads": read.A}
-    return draw_input(MODEL_VIEW, read, heads, **options)
+    sizes = {"include_heads": heads, "total_heads": read.A}
+    return act(draw_input(MODEL_VIEW, read, heads, display_mode=display_mode, **sizes), html_action)
 
 
 def neuron_view(
-    encoder: nn.Module,
-    tokenizer: Callable,
-    sentence_a: str,
+    model: nn.Module | None = None,
+    tokenizer: Callable | None = None,
+    sentence_a: str | None = None,
     sentence_b: str | None = None,
     *,
-    layer: int = 0,
-    head: int = 0,
+    layer: int | None = None,
+    head: int | None = None,
     token: str | int | None = None,
     display_mode: str | None = None,
     name: str | None = None,
-) -> View:
+    html_action: str | None = None,
+    **refused,
+) -> View | None:
     """Draw how a head computes its attention from query and keys, neuron by neuron: softmax(q · k / √D).
 
-    For example:  neuron_view(encoder, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
+    For example:  neuron_view(model, tokenizer, "I called Ian.", "I got his answering machine.", layer=5, head=5)
 
-    `encoder` is a model of this series or of transformers, with any attention implementation, and `tokenizer` ours or
+    `model` is one of this series or of transformers, with any attention implementation, and `tokenizer` ours or
     one of transformers', of the same checkpoint. The queries and keys are the ones that the model compares, after
     rotation and multiplied by its own scale; masked tokens are marked. `layer` and `head` are selected at first. A
     screenshot of the view opens the row of `token`, a word or its index. ValueError if the model's weights are not the
     softmax of its queries and keys, if a layer or head does not exist, or if the model cannot read the text.
     """
-    encoder = unwrap(encoder)
-    heads_read = read_heads(encoder, tokenizer, sentence_a, sentence_b)
+    refuse("neuron_view", refused)
+    model = unwrap(model)
+    heads_read = read_heads(model, tokenizer, sentence_a, sentence_b)
     L, A, _, _ = heads_read.weights.shape
-    [layer], [head] = check_indices("layer", [layer], L), check_indices("head", [head], A)
+    [layer], [head] = check_indices("layer", [layer or 0], L), check_indices("head", [head or 0], A)
     tokens = heads_read.tokens
     panel = {
         "attn": encode_with_mask(heads_read.weights, heads_read.hidden),
@@ -143,17 +195,37 @@ def neuron_view(
         "left_text": tokens,
         "right_text": tokens,
     }
-    return make_view(
+    view = make_view(
         NEURON_VIEW,
         {"all": panel},
         display_mode=display_mode,
-        summary=describe(name or name_of(encoder), L, A, [tokens]),
+        summary=describe(name or name_of(model), L, A, [tokens]),
         sentence_b_start=heads_read.sentence_b_start,
         bidirectional=True,
         layer=layer,
         head=head,
         token=token_index(token, tokens),
     )
+    return act(view, html_action)
+
+
+def act(view: View, html_action: str | None) -> View | None:
+    """Return a view, or display it immediately if `html_action` is "view", as bertviz does; ValueError for others."""
+    if html_action not in (None, "view", "return"):
+        raise ValueError(f'html_action must be "view", "return" or None, like "return", got {html_action!r:.60}')
+    if html_action != "view":
+        return view
+    from IPython.display import display  # needed in a notebook alone
+
+    display(view)
+    return None
+
+
+def refuse(view: str, given: Collection[str], known: Collection[str] = ()) -> None:
+    """Raise TypeError for arguments that a view does not take, with what to use instead."""
+    if unknown := sorted(set(given) - set(known)):
+        reason = REFUSED[view].get(unknown[0], "")
+        raise TypeError(f"{view}() got an unexpected keyword argument '{unknown[0]}'" + (reason and f": {reason}"))
 
 
 def encode_with_mask(weights: Tensor, hidden: Tensor | None) -> list:
@@ -177,6 +249,7 @@ class ViewInput(NamedTuple):
     A: int  # heads of each panel
     sentence_b_start: int | None
     name: str | None  # of the model
+    whole: bool  # whether whole words are shown at first
 
 
 def read_arguments(
@@ -186,27 +259,43 @@ def read_arguments(
     include_layers: Sequence[int] | None = None,
     prettify_tokens: bool = True,
     name: str | None = None,
-    **named: Sequence | None,
+    words: bool = False,
+    **named: Sequence | int | None,
 ) -> ViewInput:
-    """Read the arguments of a view in any of three forms: a model and its text, attentions, or named attentions.
+    """Read the arguments of a view: a model and its text, attentions and their tokens, or those of two sides by name.
 
-    TypeError for a mixture of forms; ValueError or TypeError for arguments that cannot be drawn.
+    TypeError for a mixture of them; ValueError or TypeError for arguments that cannot be drawn.
     """
-    if unknown := named.keys() - ViewArguments.__annotations__.keys():
-        raise TypeError(f"{view}() got an unexpected keyword argument '{min(unknown)}'")
+    refuse(view, named, ViewArguments.__annotations__)
+    if not isinstance(words, bool):
+        raise TypeError(f"words must be True, for whole words, or False, for their pieces, got {words!r:.60}")
     named = {argument: value for argument, value in named.items() if value is not None}
     start, source = None, unwrap(positional[0])
-    if named and any(value is not None for value in positional):
+    if not isinstance(source, nn.Module):
+        *given, sentence_b = positional
+        named |= by_name(view, given, named)
+    sides = named.keys() - SELF_ATTENTION
+    if sides and (named.keys() != sides or any(part is not None for part in positional)):
         raise TypeError(f"the attentions of an encoder–decoder model cannot be combined with other arguments: {USAGE}")
-    if named:
-        panels = read_named_attentions(named, prettify_tokens)
-    elif isinstance(source, nn.Module):
+    if isinstance(source, nn.Module):
+        if named:
+            raise TypeError(f"{min(named)} cannot be combined with a model and its text: {USAGE}")
         panels, start = read_model(source, *positional[1:])
         name = name or name_of(source)
+    elif sides:
+        panels = read_named_attentions(named, prettify_tokens)
     else:
-        panels, start = read_attentions(source, *positional[1:], prettify_tokens)
+        panels, start = read_attentions(*map(named.get, SELF_ATTENTION), sentence_b, prettify_tokens)
     L, A = count_layers_and_heads(panels, may_differ=include_layers is not None)
-    return ViewInput(panels, check_indices("include_layers", include_layers, L), A, start, name)
+    return ViewInput(panels, check_indices("include_layers", include_layers, L), A, start, name, words)
+
+
+def by_name(view: str, given: Sequence, named: Collection[str]) -> dict:
+    """Return positional arguments under bertviz's names; TypeError if one of them is also passed by name."""
+    placed = {name: value for name, value in zip(SELF_ATTENTION, given, strict=True) if value is not None}
+    if twice := placed.keys() & named:
+        raise TypeError(f"{view}() got multiple values for argument '{min(twice)}'")
+    return placed
 
 
 def read_model(
@@ -214,10 +303,11 @@ def read_model(
 ) -> tuple[dict[str, Panel], int | None]:
     """Read the attention of a model to a text: its panels, and the index of sentence B's first token."""
     if has_two_sides(model):
-        named = read_two_sides(model, tokenizer, sentence_a, sentence_b)
-        return read_named_attentions(named, prettify_tokens=False), None  # these tokens are already readable
+        named, words = read_two_sides(model, tokenizer, sentence_a, sentence_b)
+        return read_named_attentions(named, False, words), None  # these tokens are already readable
     read = read_heads(model, tokenizer, sentence_a, sentence_b, neurons=False)
-    panel = read_panel(read.weights.split(1), read.tokens, read.tokens, prettify_tokens=False)
+    tokens, words = [read.tokens] * 2, [read.words] * 2
+    panel = read_panel(read.weights.split(1), *tokens, prettify_tokens=False, word_ids=words)
     return {"all": panel}, read.sentence_b_start
 
 
@@ -238,13 +328,20 @@ def read_attentions(
     return {"all": panel}, None if start is None else int(start)
 
 
-def read_named_attentions(named: dict[str, Sequence], prettify_tokens: bool) -> dict[str, Panel]:
-    """Read the attentions of an encoder–decoder model, which are passed by name: a panel for each of them."""
+def read_named_attentions(
+    named: dict[str, Sequence], prettify_tokens: bool, words: dict[str, list[int]] | None = None
+) -> dict[str, Panel]:
+    """Read the attentions of an encoder–decoder model, which are passed by name: a panel for each of them.
+
+    `words` holds the word of each token of the encoder and of the decoder, if it is known.
+    """
     panels = {}
-    for kind, left, right in (("encoder",) * 3, ("decoder",) * 3, ("cross", "decoder", "encoder")):
+    for kind, *sides in (("encoder",) * 3, ("decoder",) * 3, ("cross", "decoder", "encoder")):
         if (argument := f"{kind}_attention") in named:
-            texts = (named.get(f"{side}_tokens") for side in (left, right))
-            panels[kind] = read_panel(named[argument], *texts, argument=argument, prettify_tokens=prettify_tokens)
+            texts = (named.get(f"{side}_tokens") for side in sides)
+            options = {"argument": argument, "prettify_tokens": prettify_tokens}
+            ids = words and [words[side] for side in sides]
+            panels[kind] = read_panel(named[argument], *texts, **options, word_ids=ids)
     if not panels:
         raise TypeError(f"{', '.join(named)} without an attention: {USAGE}")
     return panels
@@ -272,6 +369,7 @@ def draw_input(kind: Kind, read: ViewInput, drawn_heads: list[int], **params) ->
             "attn": to_ten_thousandths(panel.weights[read.layers][:, drawn_heads]),
             "left_text": panel.left_tokens,
             "right_text": panel.right_tokens,
+            "words": words_for_page(*panel.words),
         }
         for name, panel in read.panels.items()
     }
@@ -282,5 +380,6 @@ def draw_input(kind: Kind, read: ViewInput, drawn_heads: list[int], **params) ->
         summary=describe(read.name, len(read.layers), len(drawn_heads), texts),
         sentence_b_start=read.sentence_b_start,
         include_layers=read.layers,
+        whole=read.whole,
         **params,
     )

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from utils.support.checks import check_tensor, is_integer
+from views.words import Words, guess_word_ids, words_of
 
 DIGITS = 4  # after the decimal point in the data of a page
 MAX_NUMBERS = 20_000_000  # per page: about 120 MB
@@ -27,6 +28,7 @@ class Panel(NamedTuple):
     weights: Tensor  # (L, A, S, T)
     left_tokens: list[str]  # S, which attend
     right_tokens: list[str]  # T, which are attended to
+    words: tuple[Words, Words]  # of both
 
 
 def read_panel(
@@ -36,26 +38,30 @@ def read_panel(
     *,
     argument: str = "attention",
     prettify_tokens: bool = True,
+    word_ids: Sequence[Sequence[int]] | None = None,
 ) -> Panel:
     """Check an attention, one tensor (1, A, S, T) per layer, with the S tokens that attend and the T attended to.
 
+    `word_ids` holds the word of each token on both sides; by default the marks of the tokens show their words.
     ValueError or TypeError, naming the `argument`, for weights that cannot be drawn or tokens that do not fit.
     """
     weights = stack_layers(attention, argument)
-    texts = []
-    for tokens, size in ((left_tokens, weights.size(2)), (right_tokens, weights.size(3))):
+    texts, words = [], []
+    for side, (tokens, size) in enumerate(((left_tokens, weights.size(2)), (right_tokens, weights.size(3)))):
         if isinstance(tokens, str) or not isinstance(tokens, Iterable):
             raise TypeError(
                 f"tokens must be a list, the {size} tokens of {argument}, got {type(tokens).__name__}: {USAGE}"
             )
-        text = [prettify(str(token)) if prettify_tokens else str(token) for token in tokens]
+        tokens = [str(token) for token in tokens]
+        text = [prettify(token) if prettify_tokens else token for token in tokens]
         if len(text) != size:
             raise ValueError(
                 f"{argument} has {size} positions, but there are {len(text)} tokens: pass the tokens of the same "
                 "input, special tokens such as [CLS] and [SEP] included"
             )
         texts.append(text)
-    return Panel(weights, *texts)
+        words.append(words_of(text, guess_word_ids(tokens) if word_ids is None else word_ids[side]))
+    return Panel(weights, *texts, tuple(words))
 
 
 def stack_layers(attention: Sequence[Tensor], argument: str = "attention") -> Tensor:

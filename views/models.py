@@ -44,6 +44,7 @@ class Heads(NamedTuple):
     keys: Tensor | None  # (L, A, S, D)
     weights: Tensor  # (L, A, S, S)
     hidden: Tensor | None  # (L, A, S, S), True where a mask hides a token; None as above
+    words: list[int]  # index of each token's word
 
 
 def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, neurons: bool = True) -> Heads:
@@ -72,14 +73,17 @@ def read_heads(model, tokenizer, sentence_a, sentence_b: str | None = None, *, n
             queries, keys, weights, hidden = read_neurons(model, inputs)
         else:
             queries, keys, weights = None, None, read_weights(model, inputs)["all"]
-    tokens = text.tokens
+    tokens, words = text.tokens, text.words
     if isinstance(sentence_a, Tensor):
         tokens = tokens_before_patches(model, weights.size(-1) - len(tokens)) + tokens
-    return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden)
+        words = [*range(len(tokens))]
+    return Heads(tokens, text.sentence_b_start, queries, keys, weights, hidden, words)
 
 
-def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str | None) -> dict[str, list]:
-    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments."""
+def read_two_sides(
+    model: "PreTrainedModel", tokenizer, source: str, target: str | None
+) -> tuple[dict[str, list], dict[str, list[int]]]:
+    """Return attentions and tokens of an encoder–decoder, by the names of a view's arguments, and each side's words."""
     if target is None:
         raise ValueError(f"a {family_of(model)} reads one text and writes another: pass the second as sentence_b")
     read, written = (
@@ -90,7 +94,8 @@ def read_two_sides(model: "PreTrainedModel", tokenizer, source: str, target: str
     with inference(model):
         given = read_weights(model, {name: ids.to(device_of(model)) for name, ids in inputs.items()})
     sides = {f"{kind}_attention": weights.split(1) for kind, weights in given.items()}
-    return sides | {"encoder_tokens": read.tokens, "decoder_tokens": written.tokens}
+    sides |= {"encoder_tokens": read.tokens, "decoder_tokens": written.tokens}
+    return sides, {"encoder": read.words, "decoder": written.words}
 
 
 @contextmanager

@@ -44,9 +44,20 @@ function cutPanel(all, rows, columns) {
   };
 }
 
+// A panel of whole words in place of their pieces; a query and a key belong to a piece, so the neuron view has none.
+function mergeWords(panel) {
+  const { left, right, ...texts } = panel.words;
+  return { ...panel, ...texts, attn: panel.attn.map((heads) => heads.map((rows) => wholeWords(rows, left, right))) };
+}
+
 function unpack(params) {
   const panels = params.attention;
   Object.values(panels).forEach(unpackPanel);
+  if (params.whole) {
+    const words = Object.values(panels)[0].words?.left ?? [];
+    for (const name of ["sentence_b_start", "token"]) params[name] = words[params[name]] ?? params[name];
+    for (const name of Object.keys(panels)) if (panels[name].words) panels[name] = mergeWords(panels[name]);
+  }
   if (params.sentence_b_start !== null) {
     const a = [0, params.sentence_b_start];
     const b = [params.sentence_b_start];

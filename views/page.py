@@ -91,6 +91,11 @@ class View:
             f'style="width: 100%; height: 400px; border: 0"></iframe><p>{summary}. {STATIC_NOTICE}</p></div>'
         )
 
+    @property
+    def data(self) -> str:
+        """The page, under the name that it has in the result of bertviz's `html_action="return"`."""
+        return self.page
+
     def save(self, path: str | os.PathLike) -> Path:
         """Write a page that any browser opens offline, atomically, and return its path."""
         return write_file(path, self.page)
@@ -131,7 +136,7 @@ def build_page(kind: Kind, title: str, params: dict) -> str:
         css=css() + own_text("page.css"),
         d3=package_text("mpld3", "mpld3/js/d3.v5.min.js"),
         frame=own_text("frame.js"),
-        page=own_text("page.js"),
+        page=own_text("words.js") + own_text("page.js"),
         canvas=own_text("canvas.js"),
         reader=own_text("reader.js") + (own_text("matrices.js") if kind is MODEL_VIEW else ""),
         version=BERTVIZ,

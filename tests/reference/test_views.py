@@ -17,7 +17,7 @@ from transformers import BertConfig, BertModel
 from tests.helpers import ROOT, TINY, data_of, project_paths, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
-from views import head_view, inputs, model_view, neuron_view
+from views import head_view, inputs, model_view, neuron_view, sentence_view
 from views import page as views_page
 from views.inputs import to_ten_thousandths
 
@@ -283,10 +283,53 @@ def test_lone_surrogate_is_saved_as_question_mark(tmp_path):
 
 @pytest.mark.parametrize("draw", [head_view, model_view])
 def test_help_shows_both_ways_to_call_a_view(draw):
-    both = ["attention_or_encoder", "tokens_or_tokenizer", "start_or_sentence_a", "sentence_b"]
-    assert list(inspect.signature(draw).parameters)[:4] == both
-    for way in ("(encoder, tokenizer, ", "(attention, tokens, sentence_b_start)"):
+    assert list(inspect.signature(draw).parameters)[:4] == ["model", "tokenizer", "sentence_a", "sentence_b"]
+    for way in ("(model, tokenizer, ", "(attention, tokens, sentence_b_start)"):
         assert f"{draw.__name__}{way}" in inspect.getdoc(draw)[:400]
+
+
+BERTVIZ = {"attention": random_attention(2, 3, 4), "tokens": ["a", "b", "c", "d"], "sentence_b_start": 2}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # bertviz closes no file
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("head_view", {"layer": 1, "heads": [0, 2], "include_layers": [1], "prettify_tokens": False}),
+        ("model_view", {"include_layers": [0], "include_heads": [1, 2], "display_mode": "light"}),
+    ],
+)
+def test_bertvizs_own_call_is_taken(name, options, monkeypatch):
+    draw, theirs = {"head_view": head_view, "model_view": model_view}[name], getattr(bertviz, name)
+    assert inspect.signature(theirs).parameters.keys() >= BERTVIZ.keys() | options.keys() | {"html_action"}
+    returned = draw(**BERTVIZ, **options, html_action="return")
+    assert returned.data == returned.page == draw(*BERTVIZ.values(), **options).page
+    assert isinstance(theirs(**BERTVIZ, **options, html_action="return").data, str)  # the call is bertviz's
+    shown = []
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    assert draw(**BERTVIZ, **options, html_action="view") is None
+    assert shown == [returned]
+    with pytest.raises(ValueError, match=r'html_action must be "view", "return" or None, .* got .save'):
+        draw(**BERTVIZ, html_action="save")
+
+
+@pytest.mark.parametrize(
+    ("draw", "argument", "instead"),
+    [
+        (head_view, "include_heads", "heads="),
+        (model_view, "layer", "include_layers="),
+        (model_view, "heads", "include_heads="),
+        (neuron_view, "attention", "no queries and keys"),
+        (neuron_view, "model_type", "the model knows its own type"),
+        (neuron_view, "words", "belong to a piece"),
+        (sentence_view, "heads", "head="),
+        (sentence_view, "colour", ""),
+    ],
+)
+def test_arguments_without_a_meaning_are_refused_by_name(draw, argument, instead):
+    with pytest.raises(TypeError, match=rf"{draw.__name__}\(\) got an .* '{argument}'.*{instead}"):
+        draw(None, **{argument: 1})
 
 
 def test_page_has_a_viewport_for_phones(pair):
@@ -416,6 +459,8 @@ def encoder_and_tokenizer() -> tuple:
         lambda encoder, tokenizer: ((GOOD, "a text"), {}),
         lambda encoder, tokenizer: ((GOOD,), {}),
         lambda encoder, tokenizer: ((), {"cross_attention": GOOD, "decoder_tokens": WORDS}),
+        lambda encoder, tokenizer: ((encoder, tokenizer, "a"), {"attention": GOOD, "tokens": WORDS}),
+        lambda encoder, tokenizer: ((), {"attention": GOOD, "tokens": WORDS, "encoder_tokens": WORDS}),
     ],
 )
 def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
