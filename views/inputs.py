@@ -17,7 +17,7 @@ NO_WEIGHTS = (
     'implementation "eager", so load it with from_pretrained(..., attn_implementation="eager")'
 )
 USAGE = (
-    "pass (encoder, tokenizer, sentence_a, sentence_b=None), or (attention, tokens, sentence_b_start=None), or the "
+    "pass (model, tokenizer, sentence_a, sentence_b=None), or (attention, tokens, sentence_b_start=None), or the "
     "named attentions and tokens of an encoder–decoder model"
 )
 

@@ -465,7 +465,7 @@ def encoder_and_tokenizer() -> tuple:
 )
 def test_mixed_attentions_and_texts_raise(draw, given, encoder_and_tokenizer):
     arguments, options = given(*encoder_and_tokenizer)
-    with pytest.raises(TypeError, match=r"pass \(encoder, tokenizer, sentence_a, .*\(attention, tokens, "):
+    with pytest.raises(TypeError, match=r"pass \(model, tokenizer, sentence_a, .*\(attention, tokens, "):
         draw(*arguments, **options)
 
 
