@@ -56,7 +56,9 @@ def notebook_paths(names: list[str]) -> list[Path]:
 
 def execute(path: Path) -> None:
     """Run a notebook in a fresh kernel and save it with its outputs; after an error the file is unchanged."""
-    from utils.support.notebook import THE_ANSWER  # imported here, because it loads PyTorch, which `sync` does without
+    from utils.support.comparisons import (
+        THE_ANSWER,  # imported here, because it loads PyTorch, which `sync` does without
+    )
 
     notebook = nbformat.read(path, as_version=4)
     before = copy.deepcopy(notebook)
@@ -98,7 +100,7 @@ def run(notebook, folder: Path, timeout: int = 3600) -> None:
     Where the notebook asks for a prediction, the run skips it, so that the answer is computed and printed. The
     connection is encrypted, because ipykernel warns at every start if it is not.
     """
-    from utils.support.notebook import SKIP
+    from utils.support.comparisons import SKIP
 
     skipped = f'prediction = "{SKIP}"'
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})

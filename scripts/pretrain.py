@@ -48,15 +48,14 @@ from utils.pretraining import (
     masked_batches,
     masked_lm_loss,
     train_vocabulary,
+    write_rows,
 )
 from utils.support.batches import device_of, evaluation_mode
-from utils.support.checkpoint import wrap_read_errors
+from utils.support.checkpoint import missing_sizes, wrap_read_errors
 from utils.support.checks import check_config, check_heads, check_size, check_tokenizer
 from utils.support.datasets import imdb_reviews, text_hash
 from utils.support.files import write_file
 from utils.support.neighbour_counts import NeighbourCounts
-from utils.support.notebook import missing_sizes
-from utils.support.rows import write_rows
 from utils.support.tables import read_texts, text_file
 from utils.tokenization import WordPieceTokenizer
 from utils.training import Evaluation, History, loss_sums, make_optimizer, rate_factor, summarize, train_epoch

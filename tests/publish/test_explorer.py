@@ -13,7 +13,7 @@ pytest.importorskip("onnxscript", reason="make site installs what this needs: re
 
 from explorer import explorer, npm
 from publish import website
-from utils.support.notebook import largest_difference
+from utils.support.comparisons import largest_difference
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 PACKAGE = npm.Package("a-package", "1.0.0", "")

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertForSequenceClassification
 from tests.helpers import TINY, official_and_ours, ragged_batch
 from utils.classifier import TransformerForSequenceClassification, leave_one_out
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
-from utils.support.notebook import largest_difference
+from utils.support.comparisons import largest_difference
 from utils.token_labels import TransformerForTokenClassification
 
 BATCH = ragged_batch([9, 2, 6, 1], TINY["vocab_size"])

@@ -7,8 +7,8 @@ from transformers import BertConfig
 from tests.helpers import TINY, tiny_tokenizer
 from utils.classifier import TransformerForSequenceClassification
 from utils.search import embed
+from utils.support.comparisons import largest_difference
 from utils.support.datasets import Examples
-from utils.support.notebook import largest_difference
 from utils.training import evaluate, fine_tune, predict
 
 

@@ -11,7 +11,7 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.decoder import EncoderDecoder, TransformerDecoder
 from utils.encoder import EncoderOutput, TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
-from utils.support.notebook import largest_difference
+from utils.support.comparisons import largest_difference
 from utils.support.onnx import INPUTS, OnnxModel, export_onnx
 
 

@@ -15,8 +15,8 @@ from utils.pretraining import evaluate_masked, fill_rows, train_vocabulary
 from utils.statistics import wilson_interval
 from utils.support.checkpoint import load_tokenizer
 from utils.support.checks import SPECIAL_TOKENS
+from utils.support.comparisons import largest_difference
 from utils.support.neighbour_counts import NeighbourCounts
-from utils.support.notebook import largest_difference
 from utils.tokenization import WordPieceTokenizer
 from utils.weights import rename_headed_weight
 

@@ -24,7 +24,7 @@ from utils.attention import scaled_dot_product_attention
 from utils.encoder import TransformerEncoder
 from utils.modernbert import GatedFeedForward, ModernEncoder, local_attention, local_mask, rotary
 from utils.packing import encode_packed
-from utils.support.notebook import largest_difference
+from utils.support.comparisons import largest_difference
 from utils.support.onnx import quiet_exporter
 from utils.support.weight_names import rename_modern_weight
 from utils.weights import rename_weights

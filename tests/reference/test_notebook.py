@@ -19,23 +19,17 @@ from transformers import BertConfig
 
 from publish.notebooks import run
 from tests.helpers import ROOT
-from utils.support.checkpoint import DEFAULT_CHECKPOINT
+from utils.support.checkpoint import DEFAULT_CHECKPOINT, REQUIRED_SIZES
+from utils.support.comparisons import compare, finding, largest_difference, predictions, reveal
 from utils.support.datasets import DATA
-from utils.support.notebook import (
-    REQUIRED_SIZES,
+from utils.support.notebook import other_checkout, start
+from utils.support.reader_input import (
     as_token,
     clamp,
-    compare,
-    finding,
     first_piece,
     first_words,
     index_of,
-    largest_difference,
-    other_checkout,
-    predictions,
     require_tokens,
-    reveal,
-    start,
     text_or_pair,
     validated,
 )
@@ -241,7 +235,7 @@ def test_require_tokens_switches_to_the_embedded_model(monkeypatch, capsys):
 
 def test_missing_word_is_reported_once_per_run(monkeypatch, capsys):
     shell = SimpleNamespace(execution_count=7)
-    monkeypatch.setattr("utils.support.notebook.get_ipython", lambda: shell)
+    monkeypatch.setattr("utils.support.reader_input.get_ipython", lambda: shell)
     for word in ("his", "her", "its"):
         index_of(word, ["[CLS]", "i"])
     assert capsys.readouterr().out.splitlines() == ["“his” is not among these tokens, so this cell follows “i”"]
@@ -393,7 +387,7 @@ def test_reveal_answers_readers_who_skip(prediction, capsys):
 
 REVEALS = """
 from IPython.display import display
-from utils.support.notebook import reveal
+from utils.support.comparisons import reveal
 print("before")
 reveal({prediction}, 0.5)
 print("explained")
@@ -419,7 +413,7 @@ def test_cell_shows_nothing_before_a_prediction(tmp_path, prediction, printed, s
 
 
 def test_predictions_lists_last_prediction_of_each_name(monkeypatch, capsys):
-    monkeypatch.setattr("utils.support.notebook.PREDICTED", {})
+    monkeypatch.setattr("utils.support.comparisons.PREDICTED", {})
     predictions()
     assert capsys.readouterr().out.startswith("You have predicted nothing yet")
     reveal(None, 0.5, "the share")

@@ -16,7 +16,7 @@ from utils.attention import MultiHeadAttention
 from utils.encoder import TransformerEncoder
 from utils.packing import attend_packed, attend_packed_on_gpu, encode_packed, packed_attention
 from utils.search import embed
-from utils.support.notebook import largest_difference
+from utils.support.comparisons import largest_difference
 
 PAIR = ("the film was long", "it was never dull")
 

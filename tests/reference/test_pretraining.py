@@ -33,9 +33,9 @@ from utils.pretraining import (
     learn_vocabulary,
     train_contrastive,
     train_vocabulary,
+    write_rows,
 )
 from utils.support import files
-from utils.support.rows import write_rows
 from utils.support.tables import read_texts
 
 TEXTS = ["a good film, a very good film", "a bad film", "the bad actor and the good actor"] * 20

@@ -11,7 +11,7 @@ from utils.classifier import TransformerForSequenceClassification
 from utils.encoder import TransformerEncoder
 from utils.search import embed
 from utils.support import products
-from utils.support.notebook import largest_difference
+from utils.support.comparisons import largest_difference
 from utils.support.products import onednn_is_faster, with_fast_products
 from utils.training import compute_logits
 

@@ -14,8 +14,8 @@ from tests.helpers import ROOT, TINY, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from utils.search import embed, hnsw_index, mean_pooling, recall, search, search_index
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, DOWNLOADED_FILES, MODULES, POOLING, load_reference_model
+from utils.support.comparisons import largest_difference
 from utils.support.datasets import companies, company_queries, reviews
-from utils.support.notebook import largest_difference
 from views import why_near
 
 TEXTS = ["The movie was great !", "time flies like an arrow", "Crème brûlée in 東京 :-)", "no", "word " * 100]

@@ -13,6 +13,7 @@ from publish.notebooks import FENCED
 from tests.helpers import ROOT, TINY, names, official_and_ours, ragged_batch, tiny_tokenizer
 from utils.lora import LoRA, add_lora, merge_lora
 from utils.support.checkpoint import DEFAULT_CHECKPOINT, load_tokenizer
+from utils.support.comparisons import largest_difference
 from utils.support.datasets import imdb_reviews
 from utils.support.formatting import (
     FORMATS,
@@ -25,7 +26,6 @@ from utils.support.formatting import (
     score_names,
     strip_formatting,
 )
-from utils.support.notebook import largest_difference
 from utils.support.scores import score_classes, score_spans, spans
 from utils.token_labels import (
     IGNORED,

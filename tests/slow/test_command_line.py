@@ -10,8 +10,8 @@ from transformers import BertConfig, BertModel
 
 from tests.helpers import LAUNCH, ROOT, TINY
 from utils.classifier import TransformerForSequenceClassification
+from utils.support.comparisons import largest_difference
 from utils.support.datasets import SENTIMENTS, reviews
-from utils.support.notebook import largest_difference
 from utils.training import evaluate
 
 PROGRAM = [ROOT / "scripts" / "fine_tune.py", "--cpu", "--limit", "41"]

@@ -18,8 +18,8 @@ from onnxruntime import InferenceSession
 from explorer import explorer
 from publish.website import BUILD
 from tests.helpers import ROOT
+from utils.support.comparisons import largest_difference
 from utils.support.datasets import reviews
-from utils.support.notebook import largest_difference
 
 PAIRS = [("I called Ian.", "I got his answering machine."), ("fruit flies like a banana", "time flies like an arrow")]
 

@@ -127,7 +127,7 @@ import resource, sys, tempfile
 from pathlib import Path
 from functools import partial
 from utils.pretraining import fill_rows, learn_vocabulary
-from utils.support.rows import write_rows
+from utils.pretraining import write_rows
 from utils.support.tables import read_texts
 tokenizer = learn_vocabulary(lambda: read_texts([sys.argv[1]]), 2000)
 fill = partial(fill_rows, tokenizer=tokenizer, length=64)

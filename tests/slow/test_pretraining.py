@@ -22,8 +22,8 @@ from tests.helpers import (
     run_pretraining,
     unix_only,
 )
+from utils.support.comparisons import largest_difference
 from utils.support.datasets import DATA
-from utils.support.notebook import largest_difference
 
 
 def test_command_stops_and_resumes(tmp_path):

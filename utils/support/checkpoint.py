@@ -57,6 +57,8 @@ POOLINGS = ("cls", "mean", "max", "weightedmean", "lasttoken")
 MODULES, POOLING = "modules.json", "1_Pooling/config.json"  # of sentence-transformers
 TOKENIZER_FILES = ("vocab.txt", "tokenizer_config.json", "tokenizer.json", "special_tokens_map.json")
 DOWNLOADED_FILES = [CONFIG, *TOKENIZER_FILES, MODULES, POOLING, "model*.safetensors", INDEX]  # from the Hub
+# the notebooks use layer 5, head 11 and neuron 1152, and their claims hold for vectors of this size
+REQUIRED_SIZES = {"num_hidden_layers": 6, "num_attention_heads": 12, "hidden_size": 384, "intermediate_size": 1153}
 HUB_TIMEOUT = 10  # seconds for the Hub to answer
 REMEDY = f'use the embedded checkpoint="{DEFAULT_CHECKPOINT}" or a local folder with a BERT checkpoint'
 RUNTIME_SETTINGS = ("dtype", "torch_dtype", "return_dict")  # belong to a program, not to the model
@@ -155,6 +157,14 @@ def load_config(checkpoint: str | None = None, family: str = "bert") -> BertConf
     check(config)
     config.name_or_path = checkpoint_name(checkpoint)
     return config
+
+
+def missing_sizes(config) -> str:
+    """Return the sizes of a configuration that are too small for the notebooks, or an empty string."""
+    sizes = {field: getattr(config, field) for field in REQUIRED_SIZES}
+    return "; ".join(
+        f"{field}={sizes[field]}, not {minimum}" for field, minimum in REQUIRED_SIZES.items() if sizes[field] < minimum
+    )
 
 
 def check_holds_model(folder: Path, remedy: str = REMEDY) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from utils.support.notebook import validated
+from utils.support.reader_input import validated
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 CHARACTERS = " ,-./0123456789" + LETTERS
