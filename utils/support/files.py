@@ -1,20 +1,19 @@
 """Atomic writes, and integrity checks by SHA-256."""
 
-import errno
 import hashlib
 import os
 import re
+import shutil
 import stat
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
 from safetensors import SafetensorError
 
 KINDS = {"a file": stat.S_ISREG, "a folder": stat.S_ISDIR, "a symbolic link": stat.S_ISLNK}
-TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # errors of renaming to a folder that contains files
+LOCK_TIMEOUT = 60  # seconds for another program to finish saving
 
 
 def check_sha256(folder: Path, hashes: Mapping[str, str]) -> None:
@@ -42,34 +41,42 @@ def as_path(path: str | os.PathLike) -> Path:
 
 
 def check_destination(path: str | os.PathLike, kind: str) -> Path:
-    """Return the absolute path of a file or folder, which need not exist yet; OSError for anything else.
+    """Return the absolute path of a file or folder, which need not exist yet; OSError if it must not be replaced.
 
-    `kind` is "a file" or "a folder". Devices, pipes, sockets and symbolic links raise, even for root.
+    `kind` is "a file" or "a folder". Devices, pipes, sockets, symbolic links, mount points, the current folder and
+    write-protected files raise FileExistsError, even for root.
     """
     path = as_path(path)
     with explain_errors(path):
         # resolve the parent first: otherwise missing/../link would be resolved as link
-        parent, name = (path, "") if path.name == ".." else (path.parent, path.name)
+        parent, name = (path, "") if path.name in ("", "..") else (path.parent, path.name)
         absolute = Path(os.path.realpath(parent), name)
         try:
             mode = absolute.lstat().st_mode
         except FileNotFoundError:
             return absolute
-    actual = next((name for name, is_kind in KINDS.items() if is_kind(mode)), "a device, pipe or socket")
-    if actual == "a file" and is_mount(absolute):  # such as by `docker run -v results.csv:/results.csv`
-        actual = "a mount point"
-    if actual != kind:
-        raise FileExistsError(f"{path} is {actual}, not {kind}: choose another path")
+    problem = ""
+    if not KINDS[kind](mode):
+        actual = (name for name, is_kind in KINDS.items() if is_kind(mode))
+        problem = f"is {next(actual, 'a device, pipe or socket')}, not {kind}"
+    elif is_mount(absolute):  # such as by `docker run -v results.csv:/results.csv`
+        problem = "is a mount point, which cannot be replaced"
+    elif absolute == Path.cwd():
+        problem = "is the current folder, which cannot be replaced"
+    elif not (mode & 0o222 and os.access(absolute, os.W_OK)):
+        problem = "is write-protected"
+    if problem:
+        raise FileExistsError(f"{path} {problem}: choose another path")
     return absolute
 
 
 def is_mount(path: Path) -> bool:
     """Return whether a path is a mount point; Linux lists those on the same disk, which `os.path.ismount` misses."""
-    with suppress(OSError):
+    try:
         lines = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines()
-        mounts = [re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines]
-        return str(path) in mounts
-    return os.path.ismount(path)
+    except OSError:
+        return os.path.ismount(path)
+    return str(path) in (re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines)
 
 
 @contextmanager
@@ -89,94 +96,72 @@ def write_file(path: str | os.PathLike, content: str | bytes, *, dry_run: bool =
     `dry_run` tries everything except the last step, which replaces the old file.
     """
     destination = check_destination(path, "a file")
-    with explain_errors(destination), staging_dir(destination.parent) as staging:
-        draft = staging / "new"
-        draft.write_bytes(content.encode() if isinstance(content, str) else content)
-        flush(draft)
-        if not dry_run:
-            draft.replace(destination)
+    with replacement(destination, dry_run=dry_run) as new:
+        new.write_bytes(content.encode() if isinstance(content, str) else content)
     return as_path(path)
 
 
 @contextmanager
-def atomic_folder(
-    folder: Path, names: Sequence[str], find_problem: Callable[[Path], str], *, dry_run: bool = False
+def replacement(
+    path: Path, find_problem: Callable[[Path], str] = lambda folder: "", *, dry_run: bool = False
 ) -> Iterator[Path]:
-    """Yield an empty folder for files of these names, which replaces `folder` at the end.
+    """Yield a path for a new file or folder, which replaces the one at `path` at the end, with its permissions.
 
-    `find_problem` returns why a folder must not be replaced, or "". The replacement is atomic except for the instant
-    between two renames. An empty folder, which may be a mount point or the current folder, is not replaced: the files
-    move into it, `names[0]` last, so that a partial folder is never mistaken for a model. A killed process can leave
-    a hidden folder, .saving-…, which can be deleted. `dry_run` tries all this, and leaves everything unchanged.
+    `find_problem` returns why a folder must not be replaced, or "". A file is replaced atomically, a folder except for
+    the instant between two renames: see `staging_dir`. `dry_run` tries everything else, and changes nothing.
     """
-    check_content(folder, find_problem)
-    with explain_errors(folder):
-        stays = files_in(folder) == []
-        with staging_dir(folder if stays else folder.parent) as staging:
-            if stays and files_in(folder) != [staging.parent]:
-                raise OSError("another program is saving there")
-            draft = staging / "new"
-            draft.mkdir()
-            yield draft
-            for path in draft.iterdir():
-                flush(path)
-            if not stays:
-                replace_folder(folder, draft, find_problem, dry_run)
-            elif not dry_run:
-                for name in reversed(names):
-                    with suppress(FileNotFoundError):
-                        (draft / name).rename(folder / name)
-
-
-def check_content(folder: Path, find_problem: Callable[[Path], str]) -> None:
-    """Raise ValueError for a folder that must not be replaced, such as a mount point or the current folder in use."""
-    seen = set()
-    while problem := find_problem(folder):
-        with suppress(FileNotFoundError):  # another program may be replacing it, so look again
-            if (inode := folder.stat().st_ino) in seen:
-                raise ValueError(f"{folder} {problem}")
-            seen.add(inode)
-    with suppress(FileNotFoundError):
-        if files_in(folder) and (is_mount(folder) or folder.samefile(".")):
-            raise ValueError(
-                f"{folder} is a mount point or the current folder, and not empty: save into a new folder in it"
-            )
-
-
-def replace_folder(folder: Path, draft: Path, find_problem: Callable[[Path], str], dry_run: bool) -> None:
-    """Replace a folder with the draft by two renames; a dry run, or an error, undoes the first one."""
-    for number in count():
-        old = draft.with_name(f"old {number}")
-        try:
-            with suppress(FileNotFoundError):
-                folder.rename(old)
-            if problem := find_problem(old):  # no other program can add files to it now
-                raise ValueError(f"{folder} {problem}")
-            if not dry_run:
-                draft.rename(folder)
+    with explain_errors(path), staging_dir(path) as staging:
+        new, old = staging / "new", staging / "old"
+        raise_problem(path, find_problem(path))
+        yield new
+        for part in (new, *new.rglob("*")):
+            if part.is_file():
+                flush(part)
+            if (earlier := path / part.relative_to(new)).exists():
+                shutil.copymode(earlier, part)
+        if dry_run:
             return
-        except OSError as error:
-            if error.errno not in TAKEN:  # another program saved here meanwhile: replace its files
-                raise
-        finally:
-            if draft.exists() and not folder.exists():
-                with suppress(OSError):
-                    old.rename(folder)
+        if path.is_dir():
+            path.rename(old)
+            raise_problem(path, find_problem(old))  # no other program can add files to it now
+        new.replace(path)
 
 
-def files_in(folder: Path) -> list[Path] | None:
-    """Return the content of a folder, or None if it does not exist."""
-    with suppress(FileNotFoundError):
-        return [*folder.iterdir()]
+def raise_problem(path: Path, problem: str) -> None:
+    """Raise ValueError unless the problem is ""."""
+    if problem:
+        raise ValueError(f"{path} {problem}")
 
 
 @contextmanager
-def staging_dir(parent: Path) -> Iterator[Path]:
-    """Yield a new folder in `parent`, so that it is on the same disk, and remove it at the end."""
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".saving-", dir=parent) as folder:
-        (Path(folder) / "first").mkdir()
-        yield (Path(folder) / "first").rename(Path(folder) / "second")  # fails early on mounts that cannot rename
+def staging_dir(path: Path) -> Iterator[Path]:
+    """Yield a hidden folder next to `path`, so that it is on the same disk, and remove it at the end.
+
+    A program that is killed can leave it, with an earlier model as `old` if that was being replaced. Its name depends
+    on `path` alone, so the next program that saves there restores that model and removes the folder. Other programs
+    that save there wait.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staging = path.with_name(f".saving-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}")
+    lock = staging.with_suffix(".lock")
+    with FileLock(lock, timeout=LOCK_TIMEOUT):
+        try:
+            clear(staging, path)
+            (staging / "first").mkdir(parents=True)
+            (staging / "first").rename(staging / "second")  # fails early on mounts that cannot rename
+            staging.chmod(0o700)
+            yield staging
+        finally:
+            clear(staging, path)
+            lock.unlink(missing_ok=True)
+
+
+def clear(staging: Path, path: Path) -> None:
+    """Remove a staging folder, after restoring what it replaced unless the replacement is complete."""
+    if (staging / "old").exists() and not path.exists():
+        (staging / "old").rename(path)
+    if staging.exists():
+        shutil.rmtree(staging)
 
 
 def flush(path: Path) -> None:

@@ -1,9 +1,8 @@
 """Save and load models as Hugging Face checkpoints."""
 
 import json
-import os
 from collections.abc import Sequence
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -22,7 +21,7 @@ from utils.support.checkpoint import (
     read_checkpoint,
 )
 from utils.support.checks import check_finite_weights, check_vocabulary_size, check_weights
-from utils.support.files import atomic_folder, check_content, check_destination
+from utils.support.files import check_destination, raise_problem, replacement
 from utils.support.vocabulary import read_vocabulary, write_vocabulary
 from utils.support.weight_names import HEADS, official_headed_name
 
@@ -97,8 +96,7 @@ class SavedModel(nn.Module):
         }
         check_finite_weights(weights)
         config = saved_config(self.config, self.architecture, labels)
-        find_problem = partial(foreign_content, architecture=self.architecture)
-        with atomic_folder(folder, MODEL_FILES, find_problem, dry_run=dry_run) as draft:
+        with replacement(folder, self.foreign_content, dry_run=dry_run) as draft:
             config.save_pretrained(draft)
             save_file(weights, draft / WEIGHTS, {"format": "pt"})
             # safetensors makes the file readable for its owner only
@@ -107,29 +105,30 @@ class SavedModel(nn.Module):
 
     @classmethod
     def check_folder(cls, folder: str | Path) -> None:
-        """Raise the error of `save` for a folder with anything but a model of this kind."""
-        check_content(check_destination(folder, "a folder"), partial(foreign_content, architecture=cls.architecture))
+        """Raise the error of `save` for a folder that holds anything but a model of this kind."""
+        folder = check_destination(folder, "a folder")
+        raise_problem(folder, cls.foreign_content(folder))
 
-
-def foreign_content(folder: Path, architecture: str) -> str:
-    """Return why a folder is not a saved model of this architecture, as the end of an error message, or "".
-
-    It must be empty or contain only regular files of such a model.
-    """
-    try:
-        with os.scandir(folder) as entries:
-            files = sorted(entries, key=lambda entry: entry.name)
-    except FileNotFoundError:
+    @classmethod
+    def foreign_content(cls, folder: Path) -> str:
+        """Return why a folder holds anything but a saved model of this kind, as the end of an error message, or ""."""
+        remedy = "save into a new folder"
+        try:
+            files = sorted(folder.iterdir())
+        except FileNotFoundError:
+            return ""
+        for path in files:
+            if path.name not in MODEL_FILES or path.is_symlink() or path.is_dir():
+                return f"contains {path.name}, which is not a file of a model: {remedy}"
+        if files and read_architectures(folder) != [cls.architecture]:
+            return f"contains {files[0].name}, but not a saved {cls.architecture}: {remedy}"
         return ""
-    remedy = "save into a new folder"
-    for entry in files:
-        if entry.name not in MODEL_FILES or not entry.is_file(follow_symlinks=False):
-            return f"contains {entry.name}, which is not a file of a model: {remedy}"
-    try:
-        saved = json.loads((folder / CONFIG).read_text("utf-8"))["architectures"] if files else [architecture]
-    except (OSError, ValueError, KeyError, TypeError):
-        saved = None
-    return "" if saved == [architecture] else f"contains {files[0].name}, but not a saved {architecture}: {remedy}"
+
+
+def read_architectures(folder: Path) -> list[str] | None:
+    """Return the classes that the configuration in a folder names, or None."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return json.loads((folder / CONFIG).read_text("utf-8"))["architectures"]
 
 
 def saved_config(config: BertConfig, architecture: str, labels: Sequence[str] | None) -> BertConfig:
