@@ -98,6 +98,11 @@ class Row:
         return sum(map(self.points, self.verdicts))
 
     @property
+    def is_graded(self) -> bool:
+        """Return whether all exercises have a verdict."""
+        return all(kind != "not graded" for kind, _ in self.verdicts.values())
+
+    @property
     def same_as(self) -> str:
         """Return where else its answers were found, such as "3.2: the solution, Bob"; of many the first five."""
         found = {number: self.same[number] for number in self.verdicts if self.same.get(number)}
@@ -134,9 +139,27 @@ def as_table(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Write the table with formulas escaped for spreadsheets; OSError if it cannot be written."""
+    """Write the table with formulas escaped for spreadsheets; OSError if it cannot be written.
+
+    Rows of an earlier table stay, unless their hand-ins were graded again. ValueError for a file with other columns.
+    """
     table = as_table(rows).map(lambda cell: f"'{cell}" if str(cell)[:1] in tuple("=+-@") else cell)
+    if path.is_file():
+        earlier = read_earlier(path, [*table.columns])
+        table = table[pd.Series([row.is_graded for row in rows]) | ~table["name"].isin(earlier["name"])]
+        table = pd.concat([earlier[~earlier["name"].isin(table["name"])], table])
     write_file(path, "\N{BYTE ORDER MARK}" + table.to_csv(index=False))  # by which Excel recognises UTF-8
+
+
+def read_earlier(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Return the table of an earlier grading; ValueError if the file holds anything else."""
+    try:
+        earlier = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except ValueError:  # also pandas' own errors
+        earlier = pd.DataFrame()
+    if [*earlier.columns] != columns:
+        raise ValueError(f"{path} does not hold grades of these exercises: choose another file")
+    return earlier
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -159,9 +182,11 @@ def report(rows: Sequence[Row]) -> str:
 
 
 def write_letters(folder: Path, rows: Sequence[Row]) -> None:
-    """Write a letter for each student to a folder: points, verdicts and remarks."""
+    """Write a letter for each student to a folder: points, verdicts and remarks; earlier letters stay until graded."""
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
+        if not row.is_graded and (folder / letter_name(row.name)).exists():
+            continue
         lines = [f"{row.name}: {row.total} of {sum(POINTS[number] for number in row.verdicts)} points", ""]
         for number, (_, words) in row.verdicts.items():
             lines.append(f"{number} ({row.points(number)} of {POINTS[number]}): {words}")

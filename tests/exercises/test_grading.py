@@ -203,6 +203,28 @@ def test_csv_escapes_formulas(tmp_path):
     assert "\n'=1+1,1,1,1," in (tmp_path / "grades.csv").read_text("utf-8-sig")
 
 
+def test_earlier_grades_stay_until_graded_again(tmp_path):
+    """A late hand-in is added to the table of the class, also when the grading is interrupted before its first row."""
+    table, letters = tmp_path / "grades.csv", tmp_path / "letters"
+
+    def write(grades: dict[str, str]) -> dict[str, str]:
+        rows = [Row(name, {"3.1": (kind, kind)}) for name, kind in grades.items()]
+        write_csv(table, rows)
+        write_letters(letters, rows)
+        lines = [line.split(",") for line in table.read_text("utf-8-sig").splitlines()[1:]]
+        kinds = {path.stem: path.read_text("utf-8").split(": ")[-1].strip() for path in letters.iterdir()}
+        assert kinds == {line[0]: line[-2] for line in lines}
+        return kinds
+
+    assert write({"ada": "correct", "bob": "not yet"}) == {"ada": "correct", "bob": "not yet"}
+    expected = {"ada": "correct", "bob": "not yet", "late": "not graded"}
+    assert write({"bob": "not graded", "late": "not graded"}) == expected
+    assert write({"bob": "correct", "late": "not yet"}) == {"ada": "correct", "bob": "correct", "late": "not yet"}
+    table.write_text("name,phone\nada,1\n")
+    with pytest.raises(ValueError, match=r"grades.csv does not hold grades of these exercises: choose another file"):
+        write_csv(table, [Row("ada", {"3.1": ("correct", "correct.")})])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
