@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -32,6 +33,7 @@ SEMINAR = "seminar"  # tag of a cell that the seminar of TEACHING.md shows, expl
 FOLDERS = (".", "proofs", "solutions")  # in notebooks/: the series, the tests of its claims, the solved exercises
 PROOFS = "## Proofs"  # heading of the last part, which tests the claims
 PROOF = "### Proof "  # starts each proof: the claim stays visible, and JupyterLab folds the rest
+STATED_MINUTES = re.compile(r"^#+ (.*)\n(?:[^#\n].*\n|\n)*?\*\*●+ (\d+) min", re.MULTILINE)  # of an exercise
 MINUTES = re.compile(r"^Read \d+ minutes, with exercises \d+", re.MULTILINE)
 # begins the finished code of an exercise, which is closed on GitHub as well
 OUR_VERSION = "<summary><b>Our version</b></summary>"
@@ -173,12 +175,17 @@ def minutes(notebook) -> tuple[int, int]:
     Exercises take the minutes that their texts state, as in "**●● 20 minutes.**"; the others 12 minutes each.
     """
     cells = main_line(notebook)
-    read = reading_time(cells)
-    stated = [re.findall(r"^\*\*●+ (\d+) min", cell.source, re.MULTILINE) for cell in cells]
+    read, stated = reading_time(cells), exercise_minutes(cells)
     silent = sum(
-        "exercise" in cell.metadata.get("tags", []) and not text for text, cell in zip(stated, cells[1:], strict=False)
+        "exercise" in cell.metadata.get("tags", []) and not STATED_MINUTES.search(text.source)
+        for text, cell in pairwise(cells)
     )
-    return round(read), 5 * round((read + sum(int(number) for text in stated for number in text) + 12 * silent) / 5)
+    return round(read), 5 * round((read + sum(stated.values()) + 12 * silent) / 5)
+
+
+def exercise_minutes(cells: list) -> dict[str, int]:
+    """Return the minutes that the texts of exercises state, by their headings."""
+    return {found[1]: int(found[2]) for cell in cells if (found := STATED_MINUTES.search(cell.source))}
 
 
 def write_minutes(notebook) -> None:

@@ -10,7 +10,17 @@ from functools import cache
 
 import nbformat
 
-from publish.notebooks import NOTEBOOKS, ROOT, SEMINAR, count_outputs, main_line, minutes, notebook_paths, reading_time
+from publish.notebooks import (
+    NOTEBOOKS,
+    ROOT,
+    SEMINAR,
+    count_outputs,
+    exercise_minutes,
+    main_line,
+    minutes,
+    notebook_paths,
+    reading_time,
+)
 
 README = ROOT / "README.md"
 SEMINAR_PAGE, COURSE_PAGE = ROOT / "docs" / "TEACHING.md", ROOT / "docs" / "COURSE.md"
@@ -26,7 +36,7 @@ IF_THERE_IS_TIME = "◇ "
 STARTS_A_SLIDE = ("slide", "subslide")
 UNIT, SPARE = 90, 5
 FIRST_WEEK = "how the course works"  # this unit has no open question
-BEFORE, ON_THE_COURSE, AN_EXERCISE, A_QUESTION = 10, 5, 12, 8  # minutes of a unit besides its notebook
+BEFORE, ON_THE_COURSE, A_QUESTION = 10, 5, 8  # minutes of a unit besides its notebook
 A_RUN, A_PREDICTION, A_VIEW, A_PICTURE = 0.25, 2, 2, 0.7
 
 
@@ -274,7 +284,11 @@ def fixed_items(plan: Plan) -> list[tuple[int, str]]:
     """Return the minutes and names of a unit's items besides its notebook; none for a slot of the seminar."""
     if not plan.is_unit:
         return []
-    done = (AN_EXERCISE * len(plan.exercises), f"{plan.in_class} in pairs")
+    stated = {}
+    for notebook in dict.fromkeys(row.notebook for row in plan.rows):
+        stated |= exercise_minutes(main_line(read(notebook)))
+    own = [minutes for text, minutes in stated.items() if set(EXERCISE.findall(text)) & set(plan.exercises)]
+    done = (sum(own), f"{plan.in_class} in pairs")
     if plan.before == FIRST_WEEK:
         return [(ON_THE_COURSE, plan.before), done]
     return [(BEFORE, plan.before), done, (A_QUESTION, "an open question")]

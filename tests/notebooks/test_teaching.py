@@ -104,7 +104,7 @@ def test_update_plans_rewrites_the_line_of_a_unit():
     unit = teaching.plans(teaching.update_plans(text))[1]
     assert (unit.before, unit.in_class) == ("last", "exercise 2.1")
     read = round(teaching.reading_time(teaching.main_line(teaching.read("02"))))
-    line = f"*10 min last · {read} the notebook · 12 exercise 2.1 in pairs · 8 an open question · {60 - read} to spare*"
+    line = f"*10 min last · {read} the notebook · 5 exercise 2.1 in pairs · 8 an open question · {67 - read} to spare*"
     assert line in part_of(teaching.update_plans(text), "Unit 2")
 
 
