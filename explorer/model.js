@@ -1,7 +1,7 @@
 // The model in its worker: `load` fetches it once, `run` returns the outputs of all parts of the encoder.
 function makeModel(source, files) {
   let worker, loading;
-  const waiting = new Map();
+  const waiting = new Map(), watching = new Set(); // those who wait for an answer, and those who show the progress
 
   function ask(message) {
     const call = waiting.size ? Math.max(...waiting.keys()) + 1 : 1;
@@ -16,12 +16,12 @@ function makeModel(source, files) {
     waiting.clear();
   }
 
-  function start(onProgress) {
+  function start() {
     const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     worker = new Worker(address, { type: "module" }); // a worker from a blob inherits the page's policy on what may be fetched
     worker.onerror = (event) => fail(event.message ?? "the worker did not start");
     worker.onmessage = ({ data: { call, value, error, loaded } }) => {
-      if (loaded !== undefined) return onProgress(loaded);
+      if (loaded !== undefined) return watching.forEach((show) => show(loaded));
       const { resolve, reject } = waiting.get(call);
       waiting.delete(call);
       return error === undefined ? resolve(value) : reject(new Error(error));
@@ -31,7 +31,8 @@ function makeModel(source, files) {
 
   return {
     load(onProgress) {
-      loading ??= start(onProgress).catch((error) => {
+      watching.add(onProgress);
+      loading ??= start().finally(() => watching.clear()).catch((error) => {
         worker.terminate();
         loading = undefined; // so that the reader can try again
         throw error;

@@ -67,7 +67,7 @@ function measure(compared, slot, head) {
 }
 
 function makePair() {
-  let kept = null, control = null, compared = null, controlled = null;
+  let kept = null, control = null, compared = null, controlled = null, turn = 0;
   const map = new Matrix(by("pair-map"), "Attention weights, now minus kept", (row, column, value) => {
     const { before, after } = compared.heads[followed.layer * A + followed.head], [from, to] = [compared.names[row], compared.names[column]];
     return Number.isNaN(value) ? `${from} is in one text only` : `${place()}: ${from} looks at ${to}: ${written(before[row][column], 3)} kept, ${written(after[row][column], 3)} now, ${written(value, 3)}`;
@@ -133,6 +133,7 @@ function makePair() {
   }
 
   function keep() {
+    turn++; // what is on its way no longer counts
     kept = shown;
     control = controlled = null;
     by("control-text").value = shown.texts[0];
@@ -146,22 +147,21 @@ function makePair() {
     changed();
   }
 
-  // Send a text to keep and a control, both optional, through the encoder
+  // Send a text to keep and a control, both optional, through the encoder; false if it failed or the reader has asked for another
   async function sendThem({ keep: first, control: second }) {
+    const mine = ++turn, stale = () => mine !== turn;
     try {
-      if (first) {
-        kept = await through(first, { tell });
-        control = controlled = null;
-        by("control-text").value = second ?? first[0];
-      }
-      if (second) {
-        control = await through([second, kept.texts[1]], { tell });
-        controlled = compareTexts(kept, control);
-      }
+      const base = first ? await through(first, { tell, stale }) : kept;
+      const other = base && second && await through([second, base.texts[1]], { tell, stale });
+      if (stale()) return false;
+      if (first) by("control-text").value = second ?? first[0];
+      [kept, control, controlled] = [base, other || null, other ? compareTexts(base, other) : null];
       tell("");
       redraw();
+      return true;
     } catch (error) {
-      tell(reason(error), true);
+      if (!stale()) tell(reason(error), true);
+      return false;
     }
   }
 
@@ -173,8 +173,7 @@ function makePair() {
   by("pair-examples").append(...DATA.pairs.map(({ kept: first, next, control: second, follow: chosen, change }) => {
     const button = element("button", { type: "button" }, change);
     button.onclick = async () => {
-      await sendThem({ keep: [first, ""], control: second });
-      if (by("pair-status").className) return;
+      if (!await sendThem({ keep: [first, ""], control: second })) return;
       wish = { word: chosen.word, place: 0 };
       keyWish = chosen.key ? { word: chosen.key, place: 0 } : null;
       Object.assign(followed, { layer: Math.min(chosen.layer, L - 1), head: Math.min(chosen.head, A - 1) });

@@ -65,7 +65,7 @@ def last(encoder) -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """Build the page once for all modules and processes of a run."""
+    """Build the page once for all modules and processes of a run, so a test that changes a file copies the folder."""
     if BUILT:
         return Path(BUILT).resolve()
     fetch_or_skip(explorer.RUNTIME)

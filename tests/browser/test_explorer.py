@@ -1,6 +1,7 @@
 """explorer.html in a real browser: torch's numbers, your own text, and no requests to elsewhere."""
 
 import re
+import shutil
 import time
 
 import pytest
@@ -234,17 +235,26 @@ def test_page_from_folder_explains_why_it_is_static(page, site, encoder, tokeniz
     assert page.heard == []
 
 
-def test_missing_files_are_named_and_fetched_on_request(page, address, site):
-    encoder = site / explorer.ASSETS / "encoder.onnx.gzip"
+def test_missing_files_are_named_and_fetched_on_request(page, site, tmp_path):
+    folder = shutil.copytree(site / explorer.ASSETS, tmp_path / explorer.ASSETS)  # other processes use the original
+    shutil.copy(site / "explorer.html", tmp_path)
+    encoder = folder / "encoder.onnx.gzip"
     hidden = encoder.rename(encoder.with_suffix(".hidden"))
-    page.goto(address)
-    said = send(page, "good")
-    hidden.rename(encoder)
-    assert "encoder.onnx.gzip is not there (404)" in said
-    page.locator("#first").press_sequentially("ness")
-    run_timers(page)
-    assert page.locator("#status").inner_text() == said  # only Enter tries again
-    assert "computed here" in send(page, "good")
+    with serve(tmp_path) as origin:
+        page.goto(f"{origin}/explorer.html")
+        said = send(page, "good")
+        page.locator("#pair-examples button").first.click()
+        expect(page.locator("#pair-status")).to_contain_text("is not there (404)", timeout=PATIENCE)
+        hidden.rename(encoder)
+        assert "encoder.onnx.gzip is not there (404)" in said
+        page.locator("#first").press_sequentially("ness")
+        run_timers(page)
+        assert page.locator("#status").inner_text() == said  # only a request tries again
+        page.locator("#pair-examples button").first.click()
+        page.locator("#pair-examples button").nth(1).click()  # before the model is there: the last one counts
+        expect(page.locator("#pair .pair-now").first).to_have_text("oak → dog", timeout=PATIENCE)
+        expect(page.locator("#pair .pair-held").first).to_have_text("control: oak → pine")
+        assert "computed here" in send(page, "good")
 
 
 def test_token_layer_and_head_are_chosen_with_arrow_keys(page, address, last):
