@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from exercises import CHANGES_INPUT, CUT_OFF, Hint, NotAttempted, expect_gradients
+from exercises.framework import CHANGES_INPUT, CUT_OFF, Hint, NotAttempted, expect_gradients
 
 
 def run_on_copies(function: Callable, *arguments):

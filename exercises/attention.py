@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import BertConfig
 
-from exercises import expect
+from exercises.framework import expect
 from utils.support.checkpoint import load_reference_model
 
 if TYPE_CHECKING:

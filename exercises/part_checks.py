@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from transformers import BertConfig
 
-from exercises import CHANGES_INPUT, CUT_OFF, Hint, close, expect, expect_gradients, find_remedy, raised_words
+from exercises.framework import CHANGES_INPUT, CUT_OFF, Hint, close, expect, expect_gradients, find_remedy, raised_words
 from exercises.parts import PARTS, install
 from utils.attention import compute_attention_weights
 from utils.tokenization import word_pieces

@@ -177,7 +177,7 @@ def folder() -> Path | None:
     return next((place for place in places if os.access(place, os.W_OK)), here) / "mine"
 
 
-def kept() -> dict[str, Path]:
+def saved_parts() -> dict[str, Path]:
     """Return the files of the reader's parts, by name, in the order of the notebooks."""
     where = folder()
     return {name: where / f"{name}.py" for name in PARTS if where and (where / f"{name}.py").is_file()}
@@ -225,7 +225,7 @@ ANNOUNCED: set[str] = set()  # the parts that this kernel has already announced
 def with_parts(target):
     """Install the reader's parts in a model or tokenizer, and print once per kernel which they are."""
     of_tokenizer = isinstance(target, WordPieceTokenizer)
-    mine = {name: path for name, path in kept().items() if is_cutting(name) == of_tokenizer}
+    mine = {name: path for name, path in saved_parts().items() if is_cutting(name) == of_tokenizer}
     used = [PARTS[name].title for name, path in mine.items() if install(name, with_a_note(load(path), path), target)]
     if (titles := ", ".join(used)) and titles not in ANNOUNCED:
         ANNOUNCED.add(titles)
@@ -308,4 +308,4 @@ class Drawing:
 
 def show_parts() -> Drawing:
     """Return a drawing of the encoder, with the reader's parts in colour and links to the notebooks."""
-    return Drawing(list(kept()))
+    return Drawing(list(saved_parts()))

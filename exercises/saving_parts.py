@@ -20,7 +20,7 @@ class NotKept(Exception):  # noqa: N818
     """Explain to the reader why a right answer cannot become a part."""
 
 
-def keep(name: str, answer: Callable) -> str:
+def save_part(name: str, answer: Callable) -> str:
     """Save a right answer as a part, once its source runs on its own; return a sentence for the reader."""
     where = folder()
     if where is None:

@@ -64,26 +64,26 @@ def judge(original: Path, hand_in: Path, without: list[str], send: Callable) -> 
     answers = {number: cell for number, cell in found.items() if cell}
     for number in found.keys() - answers.keys():
         send("judged", number, f"not attempted: no cell calls check({number!r}, …).")
-    shell, answered, source = InteractiveShell.instance(), {}, ""
+    shell, source = InteractiveShell.instance(), ""
     shell.enable_gui = lambda gui=None: None  # for %matplotlib
-    exercises.check = lambda number, answer: answered.__setitem__(str(number), answer)
     settings = torch.get_default_dtype(), torch.is_grad_enabled()
-    for number, cell in cells.steps_to_run(given, handed_in, answers):
-        send("begins", number)
-        answered.clear()
-        shell.user_ns["check"] = exercises.check
-        with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
-            run = shell.run_cell(cell.source, silent=True)
-        torch.set_default_dtype(settings[0])
-        torch.set_grad_enabled(settings[1])
-        source = f"{source}\n{cell.python}" if number else ""
-        error = run.error_before_exec or run.error_in_exec
-        if cell is answers.get(number):
-            answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
-            reference = exercises.reference_name(answer) if callable(answer) else ""
-            send("judged", number, check_words(number, answered, error)[:MAX_WORDS], sorted(looks), reference)
-        elif error and cell in given:
-            send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
+    with exercises.collect_answers() as answered:
+        for number, cell in cells.steps_to_run(given, handed_in, answers):
+            send("begins", number)
+            answered.clear()
+            shell.user_ns["check"] = exercises.check
+            with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null), contextlib.redirect_stderr(null):
+                run = shell.run_cell(cell.source, silent=True)
+            torch.set_default_dtype(settings[0])
+            torch.set_grad_enabled(settings[1])
+            source = f"{source}\n{cell.python}" if number else ""
+            error = run.error_before_exec or run.error_in_exec
+            if cell is answers.get(number):
+                answer, looks = answered.get(number), cells.fingerprints(source, asked[number].source)
+                reference = exercises.reference_name(answer) if callable(answer) else ""
+                send("judged", number, check_words(number, answered, error)[:MAX_WORDS], sorted(looks), reference)
+            elif error and cell in given:
+                send("remark", f"a cell of the original notebook raised {type(error).__name__}: {error}"[:MAX_WORDS])
 
 
 def check_words(number: str, answered: dict, error: BaseException | None) -> str:

@@ -19,14 +19,14 @@ from exercises.parts import (
     PARTS,
     folder,
     install,
-    kept,
     my_classifier,
     my_encoder,
     my_tokenizer,
+    saved_parts,
     show_parts,
     with_parts,
 )
-from exercises.saving_parts import benchmark_pair, keep, standalone_source
+from exercises.saving_parts import benchmark_pair, save_part, standalone_source
 from tests.exercises.parts import RIGHT, WRONG
 from tests.helpers import ROOT, TINY, ragged_batch, shaken
 from utils.encoder import TransformerEncoder
@@ -73,8 +73,8 @@ def test_part_wrong_somewhere_is_refused(name, wrong):
 def test_model_with_parts_gives_the_same(mine, encoder, tokenizer, chosen):
     names = {"all": list(PARTS), "half": list(PARTS)[::2]}.get(chosen, [chosen])
     for name in names:
-        assert keep(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
-    assert list(kept()) == names
+        assert save_part(name, RIGHT[name]).startswith(f"That is part {list(PARTS).index(name) + 1} of 9")
+    assert list(saved_parts()) == names
     batch = my_tokenizer()(TEXTS, ["Yes.", "No, it does not.", "b"])
     assert torch.equal(batch["input_ids"], tokenizer(TEXTS, ["Yes.", "No, it does not.", "b"])["input_ids"])
     expect_the_same(my_encoder(), encoder, batch)
@@ -109,7 +109,7 @@ def test_model_calls_each_part(tokenizer):
 
 def all_parts() -> None:
     for name, part in RIGHT.items():
-        keep(name, part)
+        save_part(name, part)
 
 
 @pytest.mark.long
@@ -153,7 +153,7 @@ def test_spoiled_part_breaks_its_own_layer(mine, encoder, tokenizer):
 
 
 def test_error_in_a_part_names_file_and_remedy(mine):
-    keep("feed_forward", RIGHT["feed_forward"])
+    save_part("feed_forward", RIGHT["feed_forward"])
     path = mine / "feed_forward.py"
     path.write_text(path.read_text("utf-8").replace("self.activation", "self.activatoin"), "utf-8")
     with pytest.raises(AttributeError) as raised:
@@ -194,8 +194,8 @@ def test_folder_of_parts(tmp_path, monkeypatch):
 def test_mine_off_saves_and_uses_no_parts(mine, monkeypatch, capsys):
     all_parts()
     monkeypatch.setenv("MINE", "off")
-    assert not kept()
-    assert keep("word_pieces", RIGHT["word_pieces"]) == ""
+    assert not saved_parts()
+    assert save_part("word_pieces", RIGHT["word_pieces"]) == ""
     assert "forward" not in vars(my_encoder().embeddings)
     assert capsys.readouterr().out == ""
     assert str(show_parts()).startswith("0 of the 9 parts")
@@ -240,21 +240,21 @@ check("4.2", split_heads)"""
 
 
 def test_saving_again_replaces_only_the_part(mine):
-    keep("split_heads", RIGHT["split_heads"])
+    save_part("split_heads", RIGHT["split_heads"])
     (mine / "notes.txt").write_text("mine", "utf-8")
-    keep("split_heads", RIGHT["split_heads"])
+    save_part("split_heads", RIGHT["split_heads"])
     assert sorted(path.name for path in mine.iterdir()) == ["notes.txt", "split_heads.py"]
 
 
 def test_unwritable_folder_is_reported(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setenv("MINE", str(tmp_path / "file"))
-    assert "Set MINE to a folder that can be written" in keep("split_heads", RIGHT["split_heads"])
+    assert "Set MINE to a folder that can be written" in save_part("split_heads", RIGHT["split_heads"])
 
 
 def test_answer_without_def_is_not_saved(mine):
-    assert "defined with def" in keep("split_heads", lambda x, num_heads: RIGHT["split_heads"](x, num_heads))
-    assert "defined with def" in keep("split_heads", torch.chunk)
+    assert "defined with def" in save_part("split_heads", lambda x, num_heads: RIGHT["split_heads"](x, num_heads))
+    assert "defined with def" in save_part("split_heads", torch.chunk)
     assert not mine.exists()
 
 
@@ -263,7 +263,7 @@ def test_slow_part_is_reported_and_saved(mine, monkeypatch):
         time.sleep(0.05)
 
     monkeypatch.setattr("exercises.saving_parts.benchmark_pair", lambda *given: (lambda: time.sleep(0.001), sleep))
-    assert "times as slow as ours" in keep("split_heads", RIGHT["split_heads"])
+    assert "times as slow as ours" in save_part("split_heads", RIGHT["split_heads"])
     assert (mine / "split_heads.py").exists()
 
 
@@ -286,7 +286,7 @@ def test_standalone_source_contains_what_it_uses():
 
 def test_drawing_colours_parts_and_links_notebooks(mine):
     for name in ("word_pieces", "encoder_layer"):
-        keep(name, RIGHT[name])
+        save_part(name, RIGHT[name])
     drawn = show_parts()._repr_mimebundle_()
     assert drawn["image/svg+xml"].count("stroke-dasharray") == len(PARTS) - 2
     assert drawn["text/html"].count("<a href=") == len(PARTS)

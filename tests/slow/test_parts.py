@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 from traitlets.config import Config
 
 from exercises.parts import PARTS
-from exercises.saving_parts import keep
+from exercises.saving_parts import save_part
 from publish.notebooks import EXEMPT, main_line
 from tests.exercises.parts import RIGHT
 from tests.helpers import ROOT
@@ -34,7 +34,7 @@ def mine(tmp_path, monkeypatch):
 
     def keep_some(names: list[str]) -> None:
         for name in names:
-            assert keep(name, RIGHT[name]).startswith("That is part")
+            assert save_part(name, RIGHT[name]).startswith("That is part")
 
     return keep_some
 
