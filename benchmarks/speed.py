@@ -1,7 +1,6 @@
 """Compare speed and memory with the alternatives, and write benchmarks/results.md with its plots.
 
-    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer share memory
-                                                  faults imports series]
+    python -m benchmarks.speed [--device cuda] [forward prepared embed predict fine-tuning tokenizer share memory]
 
 Contestants take turns in one process; a ratio is the median over the rounds of our time divided by theirs. Results are
 kept in benchmarks/results.json, so that sections can be measured one by one; with other versions or on another machine
@@ -17,7 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 
-from benchmarks import faults, memory, series, share
+from benchmarks import memory, share
 from benchmarks.fast import COMPILED, NAME, PEER_COMPILED, ROUNDED, prepared_works
 from benchmarks.peers import EAGER, TORCH
 from benchmarks.report import device_name, markdown, versions
@@ -44,7 +43,7 @@ WORKS = {
     "fine-tuning": fine_tuning_works,
     "tokenizer": tokenizer_works,
 }
-SECTIONS = (*WORKS, "share", "memory", "faults", "imports", "series")
+SECTIONS = (*WORKS, "share", "memory")
 IN_BOTH = ("forward", "embed")  # on a GPU in float32 and in bfloat16
 FASTEST = "the fastest peer"
 BEST = "our best way"
@@ -77,13 +76,8 @@ def measure(sections: list[str], device: str, results: dict, save) -> None:
                     results["works"][work.name + suffix] = take_turns(work, device)
         elif section == "share":
             results["share"] = share.measure(device)
-        elif section == "memory":
-            results["memory"] = memory.measure(device)
-        elif section == "faults":
-            results["faults"] = faults.measure() if device == "cpu" else None
         else:
-            measured = series.import_seconds() if section == "imports" else series.series_seconds()
-            results[section] = measured
+            results["memory"] = memory.measure(device)
         save()
 
 
@@ -105,7 +99,7 @@ def summary(results: dict) -> str:
                 wanted = f"≤ {aim:.2f}" if aim else "none"
                 spread = f"{low:.2f} … {high:.2f}"
                 rows.append([name, ours, peer, f"**{ratio:.2f}**", spread, wanted, verdict(low, ratio, aim)])
-    return markdown(rows) + "\n" + limits(results)
+    return markdown(rows)
 
 
 def verdict(low: float, ratio: float, aim: float | None) -> str:
@@ -114,24 +108,6 @@ def verdict(low: float, ratio: float, aim: float | None) -> str:
         return ""
     low, ratio, aim = (round(value, 2) for value in (low, ratio, aim))
     return "✓" if ratio <= aim else "open" if low <= aim else "missed"
-
-
-def limits(results: dict) -> str:
-    """Return the results for the aims in seconds."""
-    lines = []
-    if found := results.get("imports"):
-        each = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in found.items())
-        lines.append(f"- Importing, beyond torch and transformers (aim: 0.1 s for the encoder): {each}")
-    if found := results.get("series"):
-        whole = found["whole"]
-        training = {name: seconds for name, seconds in found.items() if name != "whole"}
-        without = whole - sum(training.values()) / 2  # two processes
-        each = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in training.items())
-        lines.append(
-            f"- The series under nbval, two notebooks at a time: {whole:.0f} s; without the cells that train (aim: "
-            f"200 s): **{without:.0f} s** ({each}, each in one of two processes)"
-        )
-    return "\n".join(["", *lines])
 
 
 def table(seconds: dict[str, list[float]]) -> str:
@@ -216,8 +192,6 @@ def report(results: dict, stem: str) -> str:
             parts.append(TOKENIZER_NOTE)
     if found := results.get("share"):
         parts += [f"## Share of the machine's speed: {found['name']}", SHARE_NOTE, markdown(share.rows(found))]
-    if results.get("faults"):
-        parts += ["## Page faults of a forward pass, 8 × 128", FAULTS_NOTE, markdown(faults.rows(results["faults"]))]
     if results.get("memory"):
         draw_memory(results["memory"], FOLDER / f"{stem}-memory.png")
         parts += ["## Peak memory of a forward pass", MEMORY_NOTE, memory_table(results["memory"])]
@@ -264,11 +238,6 @@ PREPARED_NOTE = (
     "sentence-transformers is not among the peers: it needs optimum-onnx, whose release 0.1.0 cannot be imported with "
     "transformers 5.23."
 )
-FAULTS_NOTE = (
-    "Each in its own process, in turn. A page fault is a page of memory that the system newly allocates. “Large pages” "
-    f"is {faults.LARGE_PAGES}=1, which the notebooks and all contestants of the tables above use; “glibc "
-    "keeps memory” is MALLOC_MMAP_THRESHOLD_ and MALLOC_TRIM_THRESHOLD_ at a gigabyte."
-)
 
 
 def main() -> None:
@@ -277,7 +246,7 @@ def main() -> None:
     parser.add_argument("sections", nargs="*", metavar="section", help=f"{', '.join(SECTIONS)}; all by default")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     options = parser.parse_args()
-    os.environ.setdefault(faults.LARGE_PAGES, "1")  # for all contestants, as in the notebooks
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # for all contestants, as in the notebooks
     if unknown := set(options.sections) - set(SECTIONS):
         parser.error(f"unknown sections: {', '.join(sorted(unknown))}")
     stem = "results" if options.device == "cpu" else "results-cuda"

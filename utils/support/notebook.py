@@ -23,8 +23,8 @@ def start(seed: int = 0) -> torch.device:
     """Seed the generators, set the style of figures, print the versions, and return the device.
 
     The device is that of the environment variable DEVICE, else cuda, else cpu. Also prints a line if the notebook
-    belongs to another copy of the series than the installed one. On Linux, torch allocates pages of 2 MB
-    (benchmarks/faults.py), and memory that a cell has freed is returned to the system. ImportError if a file of the
+    belongs to another copy of the series than the installed one. On Linux, torch allocates pages of 2 MB,
+    and memory that a cell has freed is returned to the system. ImportError if a file of the
     reader's, such as a views.py next to the notebook, hides a package of the series.
     """
     check_that_nothing_hides("views", "exercises")
