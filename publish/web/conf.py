@@ -4,6 +4,7 @@ extensions = ["myst_nb", "sphinx.ext.mathjax"]
 project = html_title = "Anatomy of a Transformer Encoder"
 language = "en"
 highlight_language = "none"
+smartquotes = False  # a text in quotes would have other tokens
 
 html_theme = "furo"
 html_theme_options = {"top_of_page_buttons": []}

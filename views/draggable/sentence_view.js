@@ -49,10 +49,10 @@ add(document.head, "style", {}, `
   .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
   .map > label:hover { background: none; }
   .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
-  .heads { display: grid; grid-template-columns: auto repeat(${heads}, 24px); gap: 2px; width: max-content; padding: 5px;
+  .heads { display: grid; grid-template-columns: auto repeat(${heads}, minmax(18px, 24px)); gap: 2px; max-width: max-content; padding: 5px;
     font-size: var(--small); line-height: 1; text-align: center; align-items: center; color: var(--soft); }
   .heads .side { padding-right: 4px; text-align: right; }
-  .heads .cell { width: 24px; height: 24px; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
+  .heads .cell { width: 100%; height: auto; aspect-ratio: 1; min-width: 0; min-height: 0; padding: 0; border: 1px solid var(--line); border-radius: 4px;
     cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
   .heads .cell[aria-checked="true"] { position: relative; box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
 `);

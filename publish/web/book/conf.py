@@ -7,6 +7,7 @@ project = "Anatomy of a Transformer Encoder"
 author = "The founders"
 language = "en"
 highlight_language = "none"
+smartquotes = False  # a text in quotes would have other tokens
 pygments_style = "default"
 
 html_math_renderer = "svg"
