@@ -165,8 +165,8 @@ pictures: $(DEV_INSTALLED)  ## redraw the numbered pictures of notebook 07, and 
 	$(BIN)/python -m publish.film
 	$(BIN)/python -m publish.exercise
 
-rehearse: $(DEV_INSTALLED)  ## update cells and minutes in README, docs/TEACHING.md and COURSE.md, and check that each plan fits its time
-	$(BIN)/python -m publish.teaching
+rehearse: $(DEV_INSTALLED)  ## update cells and minutes in README and the plans, and the syllabus, and check that each plan fits its time
+	$(BIN)/python -m publish.syllabus
 
 student: $(DEV_INSTALLED)  ## write a copy without solutions to student/ (ARGS=FOLDER for another folder)
 	$(BIN)/python -m publish.student $(ARGS)
