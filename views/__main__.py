@@ -1,6 +1,7 @@
 """Draw the attention of any model on a text as an HTML page: `python -m views "a text" --save page.html`."""
 
 import argparse
+from pathlib import Path
 
 from transformers import AutoModel
 from transformers.utils import logging
@@ -21,22 +22,30 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("text", help="text to draw")
     parser.add_argument("--pair", help="second text; for an encoder–decoder, its output")
     parser.add_argument("--model", help="local folder or name on the Hub (default: the embedded checkpoint)")
-    parser.add_argument("--view", choices=VIEWS, default="head", help="default: %(default)s")
+    parser.add_argument("--view", choices=VIEWS, help="default: head, or sentence with --token or --other")
     parser.add_argument("--layer", type=int, help="layer shown first, except in the model view")
     parser.add_argument("--head", type=int, help="head shown first, except in the model view")
     parser.add_argument("--token", help="token that looks first, in the sentence view")
-    parser.add_argument("--other", action="append", help="text to exchange, in the sentence view; can be repeated")
+    parser.add_argument(
+        "--other", action="append", help="second model or text, below the first in the sentence view; or several texts"
+    )
+    parser.add_argument("--words", action="store_true", help="show whole words at first, not their pieces")
     parser.add_argument("--save", default="view.html", metavar="FILE", help="page to write (default: %(default)s)")
     given = parser.parse_args(arguments)
+    own = {name: value for name, value in (("token", given.token), ("other", given.other)) if value is not None}
+    given.view = given.view or ("sentence" if own else "head")
     first = {"layer": given.layer, "head": given.head}
     if given.view == "head":
         first["heads"] = first.pop("head")
     chosen = {name: number for name, number in first.items() if number is not None}
     if given.view == "model" and chosen:
         parser.error("the model view shows all layers and heads: leave out --layer and --head")
-    own = {name: value for name, value in (("token", given.token), ("other", given.other)) if value is not None}
     if own and given.view != "sentence":
         parser.error(f"only the sentence view takes {' and '.join(f'--{name}' for name in own)}: add --view sentence")
+    if given.words and given.view == "neuron":
+        parser.error("the neuron view shows queries and keys, which belong to pieces of words: leave out --words")
+    if given.words:
+        own["words"] = True
     if not given.text.strip() or (given.pair is not None and not given.pair.strip()):
         parser.error("text and --pair must not be empty: type at least one word")
     logging.disable_progress_bar()
@@ -47,10 +56,24 @@ def main(arguments: list[str] | None = None) -> None:
         embedding_count(model)  # ValueError if it reads no text
         if has_two_sides(model) and given.pair is None:
             parser.error(f"a {family_of(model)} reads one text and writes another: pass the second with --pair")
-        view = VIEWS[given.view](model, load_official_tokenizer(folder), given.text, given.pair, **chosen, **own)
+        tokenizer = load_official_tokenizer(folder)
+        if given.other is not None:
+            own["other"] = read_other(given.other, given.text)
+        view = VIEWS[given.view](model, tokenizer, given.text, given.pair, **chosen, **own)
         print(view.save(given.save))
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))
+
+
+def read_other(other: list[str], text: str) -> tuple | str | list[str]:
+    """Return a second model with its tokenizer, for a folder or one word beside a longer text, or texts to exchange."""
+    if len(other) > 1:
+        return other
+    [name] = other
+    if not Path(name).is_dir() and (len(name.split()) > 1 or len(text.split()) == 1):
+        return name
+    folder = checkpoint_folder(name)
+    return load_official(folder, AutoModel), load_official_tokenizer(folder)
 
 
 if __name__ == "__main__":

@@ -1,97 +1,124 @@
-"""`sentence_view`: where one token of a sentence looks, in one head, and what all other heads give from it."""
+"""`sentence_view`: where one token of a sentence looks, in one head, alone or beside a second sentence or model."""
 
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from itertools import chain
-from typing import NamedTuple, Unpack
+from typing import NamedTuple, Unpack, overload
 
 import torch
 from torch import Tensor, nn
 
 from utils.support.checks import is_integer
-from views.draw import ViewArguments, read_arguments
+from views.draw import ViewArguments, act, read_arguments
 from views.figures import make_figure, pack
 from views.inputs import check_indices, check_page_size, describe, without_tensors
 from views.models import unwrap
 from views.page import View, writable
+from views.words import Words, merge
 
-MAX_TOKENS = 128
 MAX_TEXTS = 6  # to exchange, including the first
 
 
+@overload
 def sentence_view(
-    attention_or_encoder: Sequence[Tensor] | nn.Module | None = None,
-    tokens_or_tokenizer: Sequence[str] | Callable | None = None,
-    start_or_sentence_a: int | str | None = None,
+    model: nn.Module, tokenizer: Callable, sentence_a: str, sentence_b: str | None = None, **options
+) -> View: ...
+@overload
+def sentence_view(attention: Sequence[Tensor], tokens: Sequence[str], **options) -> View | None: ...
+def sentence_view(
+    model=None,
+    tokenizer=None,
+    sentence_a=None,
     sentence_b: str | None = None,
     *,
     token: str | int | None = None,
     layer: int | None = None,
-    head: int = 0,
-    other: str | Sequence[str] | tuple[Sequence[Tensor], Sequence[str]] | None = None,
-    **named: Unpack[ViewArguments],
-) -> View:
+    head: int | None = None,
+    other: str | Sequence[str] | nn.Module | tuple | None = None,
+    labels: Sequence[str] | None = None,
+    html_action: str | None = None,
+    **options: Unpack[ViewArguments],
+) -> View | None:
     """Draw a sentence with a ribbon from one token to every token, as wide as its attention weight.
 
-    Of a model and its text:  sentence_view(encoder, tokenizer, "It was too tired.", token="it", layer=3, head=1)
+    Of a model and its text:  sentence_view(model, tokenizer, "It was too tired.", token="it", layer=3, head=1)
     Of any model's attentions, as bertviz is called:  sentence_view(attention, tokens, token="it")
 
     The widths of the ribbons add up to 1. A map shows what each head gives from this token to another one. `token`, a
     word or its index, `layer` and `head` are selected at first: by default the first word, and the first head of the
-    first layer. `other` exchanges words: a text with as many tokens, or a list of up to 5, in the place of the last
-    text, or, with attentions, (attention, tokens). The remaining arguments are the same as for `head_view`. ValueError
-    or TypeError names the wrong argument and the remedy.
+    first layer. Of a text of more than 128 tokens, those around the selected token are drawn.
+
+    `other` is compared with the sentence: a second text, which takes the place of the last one; a second model, or
+    (model, tokenizer), which reads the same text; or, with attentions, (attention, tokens). Its ribbons are drawn below
+    the words, aligned on words, and the map shows how much of the attention of each head moves. By default the view
+    begins where most of it does. A list of up to 5 texts exchanges words instead, one after the other. `labels` names
+    the two sides. The remaining arguments are the same as for `head_view`. ValueError or TypeError names the wrong
+    argument and the remedy.
     """
-    positional = attention_or_encoder, tokens_or_tokenizer, start_or_sentence_a, sentence_b
-    first = read_sentence(positional, named)
-    sentences = [first]
-    options = {"prettify_tokens": named.get("prettify_tokens", True), "include_layers": named.get("include_layers")}
-    for arguments in other_arguments(positional, other):
-        sentences.append(check_other(read_sentence(arguments, options), sentences))
-    layer = first.layers[0] if (layer := without_tensors(layer)) is None else layer
-    if not is_integer(layer) or layer not in first.layers:
-        raise ValueError(f"layer must be one of the layers shown, {first.layers}, got {layer!r}")
+    positional = model, tokenizer, sentence_a, sentence_b
+    sentences = [read_sentence(positional, options)]
+    for arguments in other_arguments(positional, options, other):
+        own = {name: value for name, value in options.items() if name not in ("attention", "tokens", "name")}
+        sentences.append(check_other(read_sentence(arguments, own), sentences))
+    first, is_list = sentences[0], isinstance(other, list) or (isinstance(other, tuple) and len(sentences) > 2)
     L, A, S, _ = first.weights.shape
-    [head] = check_indices("head", [without_tensors(head)], A)
     check_page_size(torch.empty(len(sentences), L, A, S, S, device="meta"))
-    index, row = index_of_token(token, first.tokens), first.layers.index(int(layer))
-    weights = torch.stack([sentence.weights for sentence in sentences])
-    return make_figure(
+    drawn = {mode: align(sentences, mode) for mode in ("pieces", "words")}
+    mode = "words" if options.get("words") else "pieces"
+    compared = compare(sentences, drawn[mode]) if len(sentences) > 1 and not is_list else None
+    start = find_start(first, compared, drawn[mode], token, layer, head)
+    title, labels = title_of(sentences, compared, drawn[mode], start), check_labels(labels, sentences)
+    details = describe(first.name, L, A, [first.tokens])
+    view = make_figure(
         "sentence_view",
         {
-            "texts": [sentence.tokens for sentence in sentences],
-            "weights": pack(weights),
+            "labels": labels,
+            "weights": [pack(sentence.weights) for sentence in sentences],
+            "sizes": [len(sentence.tokens) for sentence in sentences],
+            "drawn": {mode: columns._asdict() for mode, columns in drawn.items()},
             "heads": A,
             "layers": first.layers,
-            "first": {"token": index, "layer": row, "head": head},
+            "first": start | {"mode": mode, "both": compared is not None},
+            "models": have_same_words(sentences),
         },
-        title=title_of(first, index, row, head),
-        details=describe(first.name, L, A, [first.tokens]),
+        title=title,
+        before=("sentence_texts", "sentence_ribbons"),
+        details=details if compared is None else f"{details}; above: {labels[0]}, below: {labels[1]}",
     )
+    return act(view, html_action)
 
 
 class Sentence(NamedTuple):
-    """The attention weights (L, A, S, S) of the layers shown, and the S tokens."""
+    """The attention weights (L, A, S, S) of the layers shown, the S tokens, and their words."""
 
     weights: Tensor
     tokens: list[str]
+    words: Words
     layers: list[int]
     name: str | None  # of the model
+    model: int | None  # identity of the model; None for attentions
 
 
-def read_sentence(positional: tuple, named: dict) -> Sentence:
+class Columns(NamedTuple):
+    """The columns in which sentences are drawn, and compared.
+
+    For each sentence, `ids` (S,) is the column of each token, and `names` holds the name of each column, empty where
+    the sentence has no such word.
+    """
+
+    ids: list[list[int]]
+    names: list[list[str]]
+
+
+def read_sentence(positional: tuple, options: dict) -> Sentence:
     """Read a sentence from the arguments of a view; ValueError unless it is one text whose weights add up to 1."""
-    read = read_arguments("sentence_view", positional, **named)
+    read = read_arguments("sentence_view", positional, **options)
     panel = next(iter(read.panels.values()))
     if len(read.panels) > 1 or panel.left_tokens != panel.right_tokens:
         kinds = " and ".join(f"{kind}_attention" for kind in read.panels)
         raise ValueError(
             f"a sentence view shows the attention of one text to itself, got {kinds}: pass encoder_attention or "
             "decoder_attention alone, or one side of the model, model.get_encoder() or model.get_decoder()"
-        )
-    if len(panel.left_tokens) > MAX_TOKENS:
-        raise ValueError(
-            f"the text has {len(panel.left_tokens)} tokens, but a sentence view draws at most {MAX_TOKENS}: "
-            "shorten it, or use head_view"
         )
     weights = panel.weights[read.layers]
     sums = weights.sum(dim=-1)
@@ -102,15 +129,25 @@ def read_sentence(positional: tuple, named: dict) -> Sentence:
             f"the weights of {where} add up to {sums[tuple(place)]:.2f}, and the ribbons of a sentence view need 1: "
             "pass the output of softmax, from a model after model.eval(), or use head_view"
         )
-    return Sentence(weights, [writable(token) for token in panel.left_tokens], read.layers, read.name)
+    ids, names = panel.words[0]
+    words = Words(ids, [writable(name) for name in names])
+    source = unwrap(positional[0])
+    model = id(source) if isinstance(source, nn.Module) else None
+    return Sentence(weights, [writable(token) for token in panel.left_tokens], words, read.layers, read.name, model)
 
 
-def other_arguments(positional: tuple, other) -> list[tuple]:
+def other_arguments(positional: tuple, options: dict, other) -> list[tuple]:
     """Return the positional arguments of each sentence that `other` passes."""
     source, tokenizer, sentence_a, sentence_b = positional
     if other is None:
         return []
-    if not isinstance(unwrap(source), nn.Module):
+    is_model = isinstance(unwrap(source), nn.Module)
+    second = other if isinstance(other, tuple) else (other, tokenizer)
+    if len(second) == 2 and isinstance(unwrap(second[0]), nn.Module):
+        if not is_model:
+            raise TypeError("with attentions, other must be (attention, tokens), not a model: pass two models, or none")
+        return [(*second, sentence_a, sentence_b)]
+    if not is_model:
         if not isinstance(other, tuple) or len(other) != 2:
             raise TypeError(
                 "with attentions, other must be a tuple (attention, tokens) of the second text, got "
@@ -119,7 +156,9 @@ def other_arguments(positional: tuple, other) -> list[tuple]:
         return [(*other, None, None)]
     texts = [other] if isinstance(other, str) else other
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise TypeError(f"other must be a text, or a list of texts, of at least one word, got {other!r:.60}")
+        raise TypeError(
+            f"other must be a text, or a list of texts, of at least one word, or a second model, got {other!r:.60}"
+        )
     if not 1 <= len(texts) < MAX_TEXTS:
         raise ValueError(f"other must hold 1 to {MAX_TEXTS - 1} texts, got {len(texts)}")
     return [
@@ -129,25 +168,146 @@ def other_arguments(positional: tuple, other) -> list[tuple]:
 
 
 def check_other(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
-    """Return a sentence that can take the place of the first; ValueError if it is too different or the same."""
+    """Return a sentence that can be compared with the first; ValueError if it is too different or the same."""
     first = before[0]
-    if len(sentence.tokens) != len(first.tokens):
-        raise ValueError(
-            f"other must have as many tokens as the text, {len(first.tokens)}, got {len(sentence.tokens)}, "
-            f"{' '.join(sentence.tokens)!r:.80}: exchange a word for one of as many tokens"
-        )
-    if sentence.weights.shape != first.weights.shape:
+    if sentence.weights.shape[:2] != first.weights.shape[:2]:
         sizes = (f"{len(each.layers)} layers × {each.weights.size(1)} heads" for each in (first, sentence))
-        raise ValueError(f"other must come from the same model, {next(sizes)}, got {next(sizes)}")
-    if any(sentence.tokens == earlier.tokens for earlier in before):
-        raise ValueError(f"other repeats the tokens {' '.join(sentence.tokens)!r:.80}: exchange a word for another")
+        raise ValueError(f"other must have as many layers and heads, {next(sizes)}, got {next(sizes)}")
+    for earlier in before:
+        if sentence.tokens == earlier.tokens and torch.equal(sentence.weights, earlier.weights):
+            text = f"{' '.join(sentence.tokens)!r:.80}"
+            raise ValueError(f"other repeats the tokens {text}, with the same weights: exchange a word, or the model")
     return sentence
 
 
-def title_of(sentence: Sentence, token: int, layer: int, head: int) -> str:
+def check_labels(labels: Sequence[str] | None, sentences: Sequence[Sentence]) -> list[str]:
+    """Return a label for each sentence: by default the names of two models, or the words in which texts differ."""
+    if labels is not None:
+        if isinstance(labels, str) or len(labels) != len(sentences):
+            raise ValueError(f"labels must be a list of {len(sentences)} names, got {labels!r:.60}")
+        return [writable(str(label)) for label in labels]
+    if have_same_words(sentences):
+        names = [sentence.name for sentence in sentences]
+        return names if all(names) and len(set(names)) == len(names) else ["first", "second"][: len(names)]
+    columns = zip(*align(sentences, "words").names, strict=True)
+    varied = zip(*(column for column in columns if len(set(column)) > 1), strict=True)
+    found = [" ".join(filter(None, map(str.strip, names))) or "–" for names in varied]
+    return [label if len(label) <= 40 else f"{label[:39]}…" for label in found]
+
+
+def have_same_words(sentences: Sequence[Sentence]) -> bool:
+    """Return whether several sentences are the same text, as two models read it."""
+    models = {sentence.model for sentence in sentences}
+    return len(models) > 1 or (len(sentences) > 1 and len({tuple(each.words.names) for each in sentences}) == 1)
+
+
+def align(sentences: Sequence[Sentence], mode: str) -> Columns:
+    """Align sentences on their words: `mode` "words" gives each word a column, "pieces" each piece where they match.
+
+    Words between two that all sentences have in common are paired in their order.
+    """
+    keys = [[(number, 0) for number in range(len(sentences[0].words.names))]]
+    for sentence in sentences[1:]:
+        keys.append(pair_words(sentences[0].words.names, sentence.words.names))
+    pieces = [count_pieces(sentence.words.ids) for sentence in sentences]
+    columns = {}  # key: the number of columns of a word
+    for own, counts in zip(keys, pieces, strict=True):
+        for key, count in zip(own, counts, strict=True):
+            columns[key] = count if mode == "pieces" and columns.get(key, count) == count else 1
+    order, total = {}, 0
+    for key in sorted(columns):
+        order[key], total = total, total + columns[key]
+    ids, names = [], []
+    for sentence, own, counts in zip(sentences, keys, pieces, strict=True):
+        ids.append([])
+        names.append([""] * total)
+        for word, (key, count) in enumerate(zip(own, counts, strict=True)):
+            split = columns[key] == count
+            start = len(ids[-1])
+            ids[-1] += [order[key] + (piece if split else 0) for piece in range(count)]
+            shown = sentence.tokens[start : start + count] if split else [sentence.words.names[word]]
+            names[-1][order[key] : order[key] + len(shown)] = shown
+    return Columns(ids, names)
+
+
+def pair_words(first: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
+    """Return a key for each word of `other`: the index of a word of `first`, and how many words after it to draw it.
+
+    The second is 0 for the partner of that word.
+    """
+    keys = []
+    for _, start, end, own_start, own_end in SequenceMatcher(None, first, other, autojunk=False).get_opcodes():
+        for number in range(own_end - own_start):
+            keys.append((min(start + number, end - 1), max(0, start + number - end + 1)))
+    return keys
+
+
+def count_pieces(word_ids: Sequence[int]) -> list[int]:
+    """Return the number of pieces of each word."""
+    return torch.tensor(word_ids).bincount().tolist()
+
+
+def compare(sentences: Sequence[Sentence], drawn: Columns) -> tuple[Tensor, Tensor]:
+    """Return the weights between columns, (L, A, columns, columns), of the two sentences; 0 where one has no word."""
+    count = len(drawn.names[0])
+    return tuple(merge(each.weights, ids, ids, count) for each, ids in zip(sentences, drawn.ids, strict=True))
+
+
+def find_start(
+    first: Sentence,
+    compared: tuple | None,
+    drawn: Columns,
+    token: str | int | None,
+    layer: int | None,
+    head: int | None,
+) -> dict[str, int]:
+    """Return the column, the layer's row and the head at which the view begins; ValueError for those not drawn."""
+    if (layer := without_tensors(layer)) is not None and (not is_integer(layer) or layer not in first.layers):
+        raise ValueError(f"layer must be one of the layers shown, {first.layers}, got {layer!r}")
+    if head is not None:
+        [head] = check_indices("head", [without_tensors(head)], first.weights.size(1))
+    column = drawn.ids[0][index_of_token(token, first.tokens)]
+    if compared is None:
+        row = 0 if layer is None else first.layers.index(int(layer))
+        return {"token": column, "layer": row, "head": head or 0}
+    names = drawn.names[0]
+    words = [index for index, name in enumerate(names) if name[:1] not in "[<" and any(map(str.isalnum, name))]
+    choices = (
+        [*range(len(first.layers))] if layer is None else [first.layers.index(int(layer))],
+        [*range(first.weights.size(1))] if head is None else [head],
+        [column] if token is not None or not words else words,
+    )
+    moved = share_moved(*compared)[choices[0]][:, choices[1]][:, :, choices[2]]
+    most = torch.unravel_index(moved.argmax(), moved.shape)
+    row, head, column = (own[int(index)] for own, index in zip(choices, most, strict=True))
+    return {"token": column, "layer": row, "head": head}
+
+
+def share_moved(first: Tensor, second: Tensor) -> Tensor:
+    """Return how much of the attention of each column moves, (L, A, columns), from 0 to 1."""
+    both = (first.sum(dim=-1) > 0.5) & (second.sum(dim=-1) > 0.5)
+    return (first - second).abs().sum(dim=-1) / 2 * both
+
+
+def title_of(sentences: Sequence[Sentence], compared: tuple[Tensor, Tensor] | None, drawn: Columns, start: dict) -> str:
     """Return the title of a view, which the page changes with the reader's choices."""
-    most = int(sentence.weights[layer, head, token].argmax())
-    return f"“{sentence.tokens[token]}” looks most at {'itself' if most == token else f'“{sentence.tokens[most]}”'}"
+    token, layer, head = start["token"], start["layer"], start["head"]
+    names = drawn.names[0]
+    if compared is None:
+        row = merge(sentences[0].weights[layer, head], drawn.ids[0], drawn.ids[0], len(names))[token]
+        most = int(row.argmax())
+        return f"{quoted(names[token])} looks most at {'itself' if most == token else quoted(names[most])}"
+    change = compared[1][layer, head, token] - compared[0][layer, head, token]
+    lost, won = int(change.argmin()), int(change.argmax())
+    source, goal = names[lost] or drawn.names[1][lost], drawn.names[1][won] or names[won]
+    moved = f"{float(change.abs().sum()) / 2:.2f} of the attention of {quoted(names[token])} moves"
+    return f"{moved}, mainly from {quoted(source)} to {quoted(goal)}"
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotation marks; letters from right to left are isolated, as in <bdi>."""
+    is_foreign = any("\u0590" <= letter <= "\u08ff" or "\ufb1d" <= letter <= "\ufefc" for letter in name)
+    return f"“\u2068{name.strip()}\u2069”" if is_foreign else f"“{name}”"
 
 
 def index_of_token(token: str | int | None, tokens: Sequence[str]) -> int:

@@ -39,13 +39,18 @@ def whole_words(
     for ids, size in zip(sides, attentions.shape[-2:], strict=True):
         if len(ids) != size:
             raise ValueError(f"there are {len(ids)} word ids for {size} positions: pass one per token")
-    queries, keys = (membership(ids).to(attentions) for ids in sides)  # (S, words), (T, words)
-    return (queries / queries.sum(dim=0)).mT @ attentions @ keys
+    return merge(attentions, *map(count_words, sides))
 
 
-def membership(word_ids: Sequence[int | None]) -> Tensor:
-    """Return which token is a piece of which word: (tokens, words), 1 or 0."""
-    return F.one_hot(torch.tensor(count_words(word_ids)))
+def merge(attentions: Tensor, queries: Sequence[int], keys: Sequence[int], count: int | None = None) -> Tensor:
+    """Sum weights (…, S, T) over the keys of each group, and average them over its queries: (…, groups, groups).
+
+    `queries` (S,) and `keys` (T,) hold the group of each token; there are `count` groups on both sides, 0 where a group
+    is empty. By default there are as many as needed.
+    """
+    number = -1 if count is None else count
+    rows, columns = (F.one_hot(torch.tensor(ids), number).to(attentions) for ids in (queries, keys))
+    return (rows / rows.sum(dim=0).clamp(min=1)).mT @ attentions @ columns
 
 
 def count_words(word_ids: Sequence[int | None]) -> list[int]:

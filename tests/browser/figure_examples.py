@@ -846,28 +846,35 @@ def make_sentence(names: list[str]) -> View:
     return sentence_view(one, names, token=1, layer=1, other=(other, [*names[:2], "again"]))
 
 
+BOTH = "both in one picture"
+
+
 def use_sentence(page, chance: random.Random) -> None:
     words, cells = page.locator(".word"), page.locator(".heads .cell")
     deed = chance.choice(["exchange", "word", "head", "target", "keys", "keys on the map"])
     if deed == "exchange":
-        page.get_by_role("radio", name=chance.choice(["again", NAMES[2]]), exact=True).click()
+        page.get_by_role("radio", name=chance.choice(["again", NAMES[2], BOTH]), exact=True).click()
     elif deed == "word":
         words.nth(chance.randrange(3)).click()
     elif deed == "head":
         cells.nth(chance.randrange(8)).click()
     elif deed == "target":
-        page.get_by_role("combobox").select_option(index=chance.randrange(3))
+        options = page.locator("select option").count()
+        page.get_by_role("combobox").select_option(index=chance.randrange(options))
     else:
         press(page, (cells if "map" in deed else words).and_(page.locator("[tabindex='0']")), ARROWS, chance)
     settle(page)
     checked = page.locator(".word, .cell").evaluate_all("(all) => all.map((e) => e.ariaChecked === 'true')")
     [token], [head] = (torch.tensor(each).nonzero().flatten().tolist() for each in (checked[:3], checked[3:]))
+    target = page.get_by_role("combobox").evaluate("(e) => e.selectedIndex")
+    if page.get_by_label(BOTH, exact=True).is_checked():
+        check_both(page, token, head, of_all=target == 1)
+        return
     weights = SENTENCES[int(page.get_by_label("again", exact=True).is_checked())]
     shares = weights.flatten(0, 1)[head, token]
-    for selector in (".word", ".ribbon", ".part"):
+    for selector in (".word", ".ribbon:not(.below)", ".part"):
         assert close(numbers(page, selector), shares)
     assert texts_of(page, ".number") == [f"{share:.2f}" for share in shares]
-    target = page.get_by_role("combobox").evaluate("(e) => e.selectedIndex")
     assert close(numbers(page, ".cell"), weights[:, :, token, target])
     widths = ribbon_widths(page)
     assert close(widths, shares)
@@ -877,9 +884,28 @@ def use_sentence(page, chance: random.Random) -> None:
     assert f"In layer {head // 4}, head {head % 4}, “{texts_of(page, '.name')[token]}” gives {shares.max():.2f}" in said
 
 
-def ribbon_widths(page) -> torch.Tensor:
+def check_both(page, token: int, head: int, of_all: bool) -> None:
+    """Both texts are drawn, and the map and the sentence give how much attention moves from one to the other."""
+    one, other = SENTENCES.flatten(1, 2)[:, head, token]
+    for below, shares in (("", one), (".below", other)):
+        side = f".ribbon{below or ':not(.below)'}"
+        assert close(numbers(page, side), shares)
+        assert close(ribbon_widths(page, side), shares)
+    assert texts_of(page, ".more") == [f"{share:.2f}" for share in other]
+    moved = (SENTENCES[0] - SENTENCES[1]).abs().sum(dim=-1) / 2  # (L, A, S)
+    moved = moved.mean(dim=-1) if of_all else moved[:, :, token]
+    assert close(numbers(page, ".cell"), moved)
+    means, most = moved.mean(dim=-1), int((one - other).abs().argmax())
+    assert texts_of(page, ".mean")[1:] == [f"{mean:.2f}" for mean in means]
+    said = page.locator("#say").text_content()
+    assert f"{one[most]:.2f} above and " in said
+    assert f"{other[most]:.2f} below. Altogether {(one - other).abs().sum() / 2:.2f} of its attention moves." in said
+    assert f"Layer {int(means.argmax())} changes most: on average over its heads, {means.max():.2f} " in said
+
+
+def ribbon_widths(page, ribbons: str = ".ribbon:not(.below)") -> torch.Tensor:
     """Return the widths of a sentence's ribbons, as shares of the widest possible."""
-    widths = page.locator(".ribbon").evaluate_all(
+    widths = page.locator(ribbons).evaluate_all(
         "(all) => all.map((e) => e.getAttribute('stroke-width') / e.closest('svg').dataset.whole)"
     )
     return torch.tensor(widths, dtype=torch.float64)

@@ -1,14 +1,19 @@
 """The sentence view, from Python: its numbers are the model's, and errors name the wrong argument and the remedy."""
 
 import base64
+import copy
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers import AutoModel
 
 from tests.families import FAMILIES, TWO_SIDES, byte_level, sharp_model
-from views import sentence_view
+from utils.support.checkpoint import checkpoint_folder, load_official, load_official_tokenizer
+from views import sentence, sentence_view
+from views.__main__ import main
 
 TEXT = "The animal didn't cross the street because it was too {}."
 TIRED, WIDE, TINY = (TEXT.format(word) for word in ("tired", "wide", "tiny"))
@@ -17,18 +22,21 @@ TOKENS = ["time", "flies", "fast"]
 
 
 def drawn(view) -> dict:
-    """Return what the page draws, with the weights (texts, L, A, S, S)."""
+    """Return what the page draws, with the weights (L, A, S, S) of each text."""
     data = json.loads(re.search(r'id="data">(.*?)</script>', view.page, re.DOTALL)[1])
-    flat = torch.frombuffer(bytearray(base64.b64decode(data["weights"])), dtype=torch.float32)
-    S = len(data["texts"][0])
-    return data | {"weights": flat.view(len(data["texts"]), len(data["layers"]), data["heads"], S, S)}
+    shape = len(data["layers"]), data["heads"]
+    packed = zip(data["weights"], data["sizes"], strict=True)
+    flat = ((torch.frombuffer(bytearray(base64.b64decode(text)), dtype=torch.float32), S) for text, S in packed)
+    weights = [numbers.view(*shape, S, S) for numbers, S in flat]
+    return data | {"weights": weights, "texts": data["drawn"]["pieces"]["names"]}
 
 
 @pytest.mark.parametrize("official", [False, True])
 def test_sentences_have_the_models_weights(official, encoder, tokenizer, reference, official_tokenizer):
     read_by = (reference, official_tokenizer) if official else (encoder, tokenizer)
     data = drawn(sentence_view(*read_by, TIRED, other=[WIDE, TINY], token="it", layer=3, head=1))
-    assert data["first"] == {"token": 10, "layer": 3, "head": 1}
+    assert data["first"] == {"token": 10, "layer": 3, "head": 1, "mode": "pieces", "both": False}
+    assert data["labels"] == ["tired", "wide", "tiny"]
     assert [tokens[13] for tokens in data["texts"]] == ["tired", "wide", "tiny"]
     for text, found in zip((TIRED, WIDE, TINY), data["weights"], strict=True):
         with torch.no_grad():
@@ -43,16 +51,16 @@ def test_sentence_of_every_family(family):
     model, tokenizer = sharp_model(family, FAMILIES[family] | {"vocab_size": 300}), byte_level(["the cat sat"])
     data = drawn(sentence_view(model, tokenizer, "the cat sat"))
     assert "".join(data["texts"][0]).replace("␣", " ") == "the cat sat"
-    assert (data["weights"].sum(dim=-1) - 1).abs().max() < 1e-5
+    assert (data["weights"][0].sum(dim=-1) - 1).abs().max() < 1e-5
 
 
 def test_attentions_of_any_model():
     data = drawn(sentence_view(list(ATTENTION), TOKENS, token="fast", layer=1, include_layers=[1]))
-    assert data["first"] == {"token": 2, "layer": 0, "head": 0}
+    assert data["first"] == {"token": 2, "layer": 0, "head": 0, "mode": "pieces", "both": False}
     assert data["layers"] == [1]
     assert torch.equal(data["weights"][0], ATTENTION[1])
     assert torch.equal(
-        drawn(sentence_view(encoder_attention=ATTENTION, encoder_tokens=TOKENS))["weights"][0, 0], ATTENTION[0, 0]
+        drawn(sentence_view(encoder_attention=ATTENTION, encoder_tokens=TOKENS))["weights"][0][0], ATTENTION[0, 0]
     )
 
 
@@ -65,6 +73,85 @@ def test_other_takes_the_place_of_the_last_text(encoder, tokenizer):
     pair = ("I called Ian.", "I got his answering machine.")
     one, other = drawn(sentence_view(encoder, tokenizer, *pair, other="I got her answering machine."))["texts"]
     assert [(before, after) for before, after in zip(one, other, strict=True) if before != after] == [("his", "her")]
+
+
+def aligned(first: str, *others: str, mode: str = "pieces") -> tuple[list[list[int]], list[list[str]]]:
+    """Align texts of word pieces, with uniform weights: the column of each token, and the names of the columns."""
+    texts = [
+        (torch.full((1, 1, 1, n, n), 1 / n), text.split()) for text in (first, *others) for n in [len(text.split())]
+    ]
+    return sentence.align([sentence.read_sentence((*text, None, None), {}) for text in texts], mode)
+
+
+def test_texts_are_aligned_on_words():
+    assert aligned("a b c", "a d c") == ([[0, 1, 2], [0, 1, 2]], [["a", "b", "c"], ["a", "d", "c"]])
+    ids, names = aligned("a big ##ger c", "a wid ##er c")  # as many pieces
+    assert ids == [[0, 1, 2, 3]] * 2
+    ids, names = aligned("a big c", "a wid ##er ##est c")  # a word of more pieces has one column
+    assert (ids, names[1]) == ([[0, 1, 2], [0, 1, 1, 1, 2]], ["a", "widerest", "c"])
+    ids, names = aligned("a b c", "a b d d c", "c")  # words that others don't have
+    assert (ids, names) == (
+        [[0, 1, 4], [0, 1, 2, 3, 4], [4]],
+        [["a", "b", "", "", "c"], ["a", "b", "d", "d", "c"], ["", "", "", "", "c"]],
+    )
+    ids, names = aligned("a b", "x y a b")
+    assert (ids, names[0]) == ([[2, 3], [0, 1, 2, 3]], ["", "", "a", "b"])
+    assert aligned("a big ##ger", "a wid ##er", mode="words")[1] == [["a", "bigger"], ["a", "wider"]]
+
+
+def test_a_second_text_begins_where_most_attention_moves(encoder, tokenizer):
+    view = sentence_view(encoder, tokenizer, TIRED, token="it", other=WIDE)
+    data = drawn(view)
+    one, other = data["weights"]
+    moved = (one - other).abs().sum(dim=-1)[:, :, 10] / 2
+    assert data["first"] == {"token": 10, "layer": 3, "head": 1, "mode": "pieces", "both": True}
+    assert moved.argmax() == 3 * 12 + 1
+    assert view.summary.startswith(f"{moved.max():.2f} of the attention of “it” moves, mainly from “animal” to “[CLS]”")
+    chosen = drawn(sentence_view(encoder, tokenizer, TIRED, layer=5, other=WIDE))["first"]
+    moved = (one - other).abs().sum(dim=-1)[5, :, 1:14]
+    assert moved[chosen["head"], chosen["token"] - 1] == moved.max()
+    assert chosen["layer"] == 5
+
+
+def test_a_second_model_reads_the_same_text(encoder, tokenizer):
+    changed = copy.deepcopy(encoder)
+    with torch.no_grad():
+        changed.layers[4].attention.query.weight.mul_(1.5)
+    for other in (changed, (changed, tokenizer)):
+        data = drawn(sentence_view(encoder, tokenizer, TIRED, other=other))
+        with torch.no_grad():
+            weights = torch.cat(changed(**tokenizer(TIRED), output_attentions=True).attentions)
+        torch.testing.assert_close(data["weights"][1], weights, rtol=0, atol=1e-6)
+        assert data["models"]
+        assert data["labels"] == ["first", "second"]
+        assert data["first"]["layer"] == 4
+    view = sentence_view(encoder, tokenizer, TIRED, other=changed, labels=["before", "after"])
+    assert view.summary.endswith("above: before, below: after")
+    with pytest.raises(ValueError, match=r"other repeats the tokens .* with the same weights"):
+        sentence_view(encoder, tokenizer, TIRED, other=copy.deepcopy(encoder))
+
+
+def test_command_line_compares_models_and_texts(tmp_path, encoder, tokenizer):
+    page, folder = tmp_path / "page.html", checkpoint_folder()
+    main([WIDE, "--other", TIRED, "--token", "it", "--words", "--save", str(page)])
+    assert page.read_text("utf-8") == sentence_view(*official(folder), WIDE, other=TIRED, token="it", words=True).page
+    model, _ = official(folder)
+    with torch.no_grad():
+        model.encoder.layer[2].attention.self.key.weight.mul_(2)
+    model.save_pretrained(tmp_path / "B")
+    load_official_tokenizer(folder).save_pretrained(tmp_path / "B")
+    main([TIRED, "--model", str(folder), "--other", str(tmp_path / "B"), "--save", str(page)])
+    data = drawn(SimpleNamespace(page=page.read_text("utf-8")))
+    assert (data["models"], data["first"]["both"], data["first"]["layer"]) == (True, True, 2)
+
+
+def official(folder) -> tuple:
+    return load_official(folder, AutoModel), load_official_tokenizer(folder)
+
+
+def test_letters_from_the_right_are_isolated_in_sentences():
+    assert sentence.quoted("ספר") == "“\u2068ספר\u2069”"
+    assert sentence.quoted(" it") == "“ it”"
 
 
 @pytest.mark.parametrize(
@@ -80,16 +167,16 @@ def test_other_takes_the_place_of_the_last_text(encoder, tokenizer):
         ({"layer": True}, ValueError, r"layer must be one of the layers shown, \[0, 1\], got True"),
         ({"head": 4}, ValueError, "head names 4, but there are 4: use 0 to 3"),
         ({"other": "time flies"}, TypeError, r"other must be a tuple \(attention, tokens\) .* got str: pass a model"),
-        ({"other": (ATTENTION, TOKENS)}, ValueError, "other repeats the tokens 'time flies fast': exchange a word"),
+        ({"other": (ATTENTION, TOKENS)}, ValueError, "other repeats the tokens 'time flies fast', with the same weig"),
         (
-            {"other": (torch.full((2, 1, 4, 2, 2), 0.5), ["a", "b"])},
+            {"other": (ATTENTION.flip(0), TOKENS), "labels": ["one"]},
             ValueError,
-            "other must have as many tokens as the text, 3, got 2, 'a b': exchange a word for one of as many tokens",
+            r"labels must be a list of 2 names, got",
         ),
         (
             {"other": (ATTENTION[:1], ["time", "flies", "by"])},
             ValueError,
-            "other must come from the same model, 2 layers × 4 heads, got 1 layers × 4 heads",
+            "other must have as many layers and heads, 2 layers × 4 heads, got 1 layers × 4 heads",
         ),
         ({"colour": 1}, TypeError, "unexpected keyword argument 'colour'"),
     ],
@@ -110,18 +197,16 @@ def test_weights_that_do_not_add_up_to_one_raise():
 
 def test_invalid_texts_raise(encoder, tokenizer):
     for other, message in [
-        (["wide", 3], r"other must be a text, or a list of texts, of at least one word, got \['wide', 3\]"),
-        (" ", "other must be a text, or a list of texts, of at least one word, got ' '"),
-        (5, "other must be a text, or a list of texts, of at least one word, got 5"),
+        (["wide", 3], r"other must be a text, or a list of texts, of at least one word, or a second model, got"),
+        (" ", "other must be a text, or a list of texts, of at least one word, or a second model, got ' '"),
+        (5, "other must be a text, or a list of texts, of at least one word, or a second model, got 5"),
     ]:
         with pytest.raises(TypeError, match=message):
             sentence_view(encoder, tokenizer, TIRED, other=other)
     with pytest.raises(ValueError, match="other must hold 1 to 5 texts, got 6"):
         sentence_view(encoder, tokenizer, TIRED, other=[WIDE] * 6)
-    with pytest.raises(ValueError, match="as many tokens as the text, 16, got 18"):
-        sentence_view(encoder, tokenizer, TIRED, other=TEXT.format("very very tired"))
-    with pytest.raises(ValueError, match="the text has 129 tokens, but a sentence view draws at most 128: shorten it"):
-        sentence_view(encoder, tokenizer, "a " * 127)
+    with pytest.raises(TypeError, match=r"with attentions, other must be .*, not a model"):
+        sentence_view(ATTENTION, TOKENS, other=encoder)
 
 
 def test_two_sides_raise():
@@ -131,6 +216,6 @@ def test_two_sides_raise():
     ):
         sentence_view(model, tokenizer, "the cat", "sat")
     side = drawn(sentence_view(model.get_encoder(), tokenizer, "the cat"))
-    assert side["weights"].shape[:3] == (1, 2, 4)
+    assert side["weights"][0].shape[:2] == (2, 4)
     with pytest.raises(ValueError, match="one text to itself, got cross_attention"):
         sentence_view(cross_attention=ATTENTION, decoder_tokens=TOKENS, encoder_tokens=["a", "b", "c"])

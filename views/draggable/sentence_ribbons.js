@@ -1,0 +1,181 @@
+// Where the words of a sentence view are, on a line or in a column, and the ribbons between them.
+
+const MAX_LETTERS = 20, MIN_LETTERS = 14; // pixels
+
+add(document.head, "style", {}, `
+  .sentence { width: 100%; }
+  .sentence text { stroke: none; }
+  .ribbon { pointer-events: none; fill: none; stroke: var(--key); stroke-opacity: 0.32; }
+  .ribbon.most { stroke-opacity: 0.8; }
+  .ribbon.below { stroke: var(--other); }
+  .ribbon.asks { stroke: var(--query); stroke-opacity: 0.5; }
+  .word { cursor: pointer; touch-action: manipulation; -webkit-tap-highlight-color: transparent; }
+  .word:focus { outline: none; }
+  .word rect { fill: transparent; }
+  .word > * { pointer-events: none; }
+  .word .room { stroke: none !important; fill: none !important; pointer-events: all; }
+  .word:hover rect { fill: var(--faint); }
+  .word:focus-visible rect { stroke: var(--mark); stroke-width: 2px; }
+  .word.asks rect { fill: color-mix(in srgb, var(--query) 14%, var(--ground, var(--paper))); }
+  .word.most rect { fill: color-mix(in srgb, var(--key) 14%, var(--ground, var(--paper))); }
+  .word.asks .name { fill: var(--query); }
+  .word.most .name { fill: var(--key); }
+  .still .swapped { display: none; }
+  .still .map select { appearance: none; border: 0; padding: 0; font-weight: bold; }
+  .sentence .swapped { stroke: var(--soft); stroke-width: 1.5px; stroke-dasharray: 3 3; }
+  .sentence :is(.number, .more, .label) { font-size: var(--small); font-variant-numeric: tabular-nums; }
+  .sentence :is(.number, .more) { fill: var(--soft); }
+  .sides { display: flex; justify-content: space-between; gap: 16px; margin: 8px 0 0; font-weight: bold; }
+  .sides, .two .sentence .number { color: var(--key); fill: var(--key); }
+  .sides :last-child, .two .sentence .more { color: var(--other); fill: var(--other); }
+  .two .word .second, .two .word.differs .second { fill: var(--other); }
+  .two .word.differs .name { fill: var(--key); }
+  .two .word.most :is(.number, .more) { font-weight: bold; }
+  .two .word.most:not(.differs) .name { fill: currentColor; font-weight: bold; }
+  :not(.two) > .sentence .word.most .number { fill: var(--key); font-weight: bold; }
+  :not(.two) > .sentence .word.asks .number { fill: var(--query); font-weight: bold; }
+  .part { fill: color-mix(in srgb, var(--key) 38%, var(--ground, var(--paper))); }
+  .part.most { fill: var(--key); }
+  .part.asks { fill: color-mix(in srgb, var(--query) 45%, var(--ground, var(--paper))); }
+  .sentence .label.most { fill: var(--ground, var(--paper)); font-weight: bold; }
+  .below { display: flex; flex-wrap: wrap; gap: 12px 40px; margin-top: 16px; }
+  .below > #say { flex: 1 1 300px; margin: 0; font-size: var(--title); min-height: 5.8em; }
+  .map { flex: 0 1 auto; min-width: min(100%, 300px); max-width: 100%; }
+  .map > label { display: block; contain: inline-size; white-space: normal; margin-bottom: 4px; color: var(--soft); cursor: default; }
+  .map > label:hover { background: none; }
+  .map select { max-width: 10em; margin-left: 4px; color: var(--key); }
+  .heads { display: grid; grid-template-columns: auto repeat(${heads}, minmax(18px, 24px)) auto; gap: 2px;
+    max-width: max-content; padding: 5px;
+    font-size: var(--small); line-height: 1; text-align: center; align-items: center; color: var(--soft); }
+  .heads .mean { padding-left: 6px; text-align: left; }
+  .heads .mean.most { color: var(--key); font-weight: bold; }
+  .heads .side { padding-right: 4px; text-align: right; white-space: nowrap; }
+  .heads .cell { width: 100%; height: auto; aspect-ratio: 1; min-width: 0; min-height: 0; padding: 0;
+    border: 1px solid var(--line); border-radius: 4px;
+    cursor: pointer; background: color-mix(in srgb, var(--key) var(--share), var(--ground, var(--paper))); }
+  .heads .cell[aria-checked="true"] { position: relative; box-shadow: 0 0 0 2px var(--ground, var(--paper)), 0 0 0 4px var(--query); }
+`);
+// Pieces and punctuation are nearer to what is before them.
+function isNear(i) {
+  const [before, name] = [i - 1, i].map((at) => nameOf(shown()[0], slots[at] ?? []) ?? "");
+  return i > 0 && (/^(##.*|[.,;:!?)%\u2019\u2026'-]+)$/.test(name) || /^[(\u2019'-]+$/.test(before));
+}
+
+// The slots from left to right: the browser orders the words of a line, in any mixture of scripts.
+function readingOrder(names) {
+  if (!names.some((name) => FROM_THE_RIGHT.test(name))) return names.map((_, i) => i);
+  const isSpecial = (name) => /^(\[\w+\]|<.+>)$/.test(name);
+  const first = names.find((name) => !isSpecial(name) && /\p{L}/u.test(name)), dir = FROM_THE_RIGHT.test(first) ? "rtl" : "ltr";
+  const line = add(figure, "p", { dir, style: "position: absolute; visibility: hidden; white-space: nowrap" });
+  const lefts = names.map((name) => {
+    line.append(name.startsWith("##") ? "" : " ");
+    return add(line, isSpecial(name) ? "bdi" : "span", {}, name.replace(/^##/, "") || "\u00a0");
+  }).map((element) => element.getBoundingClientRect().left);
+  line.remove();
+  return names.map((_, i) => i).sort((a, b) => lefts[a] - lefts[b]);
+}
+
+// Where everything is: on one line if the sentence fits, in a column if not.
+const widthNow = () => Math.max(300, figure.clientWidth);
+function measure() {
+  const width = widthNow(), two = state.both, texts = two ? shown() : sizes.map((_, text) => text);
+  const stacked = slots.map((columns) => two && new Set(shown().map((text) => nameOf(text, columns))).size > 1);
+  const lengths = (size, most = 16) => words.map(({ name }, i) => {
+    set(name, { "font-size": size });
+    return Math.max(...texts.map((text) => { name.textContent = short(nameOf(text, slots[i]), most); return name.getComputedTextLength(); }));
+  });
+  const order = readingOrder(slots.map((columns) => nameOf(shown()[0], columns)));
+  const gapBefore = order.map((i, at) => (at && isNear(Math.max(i, order[at - 1])) && Math.abs(i - order[at - 1]) === 1 ? 0.16 : 0.5));
+  for (let size = MAX_LETTERS; size >= MIN_LETTERS; size--) {
+    const wide = lengths(size), gaps = gapBefore.map((gap) => gap * size), total = sum(wide) + sum(gaps);
+    if (total > width) continue;
+    const rise = Math.max(70, Math.min(two ? 150 : 170, 0.2 * total)), at = [];
+    let left = (width - total - gaps[0]) / 2;
+    order.forEach((i, step) => { at[i] = left + gaps[step] + wide[i] / 2; left += gaps[step] + wide[i]; });
+    const band = (stacked.includes(true) ? 2.8 : 1.5) * size, low = rise + 4 + 22 + band + 24;
+    return { size, width, wide, at, rise, order, stacked, band, low, whole: 48, row: true, most: 16, height: two ? low + rise : rise + 100 };
+  }
+  const most = two ? 12 : 16, wide = lengths(15, most), order1 = slots.map((_, i) => i);
+  const steps = stacked.map((is) => (is ? 46 : 27)), at = steps.map((step, i) => sum(steps.slice(0, i)) + step / 2 + 2);
+  const half = Math.max(...wide) / 2 + 44, rise = two ? Math.min(0.5 * width - half - 2, 170) : Math.round(0.24 * Math.min(width, 520));
+  const bars = rise + Math.max(...wide) + 24, low = rise + 2 * half;
+  return { size: 15, width, wide, at, rise, order: order1, stacked, low, half, bars, whole: 38, row: false, letters: most,
+    most, height: sum(steps) + 4, longest: Math.min(width, 640) - bars - 40 };
+}
+
+// Draw ribbons from a place on the line or in the column, and shares as bars and numbers.
+function put(token, from, shares, others) {
+  const { size, at, wide, rise, order, width, low } = place, two = state.both;
+  const edges = [rise + 4, low];
+  [shares, others].forEach((own, side) => weave(ribbons[side], token, from, own, (along, up) => {
+    const across = edges[side] + (side ? up : -up);
+    return place.row ? `${along} ${across}` : `${across} ${along}`;
+  }));
+  ribbons[1].forEach((ribbon) => { ribbon.style.display = two ? "" : "none"; });
+  [...parts, ...tags].forEach((element) => { element.style.display = two ? "none" : ""; });
+  const taken = [];
+  for (const i of shares.map((_, i) => i).sort((a, b) => Math.max(shares[b], others[b]) - Math.max(shares[a], others[a]))) {
+    const { room: all, box, name, second, number, more, line } = words[i], x = at[i];
+    number.textContent = format(shares[i]);
+    more.textContent = two ? format(others[i]) : "";
+    if (place.row) {
+      const y = rise + (two ? 26 : 8), room = taken.every((other) => Math.abs(other - x) > 34), high = two ? place.band : 1.5 * size;
+      const end = y + high, one = y + (two && !place.stacked[i] ? (high - 1.5 * size) / 2 : 0) + 1.08 * size;
+      set(box, { x: x - wide[i] / 2 - 3, y, width: wide[i] + 6, height: high });
+      const top = two ? y - 20 : y;
+      set(all, { x: x - wide[i] / 2 - 0.2 * size, y: top, width: wide[i] + 0.4 * size, height: end + 22 - top });
+      set(name, { x, y: one, "text-anchor": "middle" });
+      set(second, { x, y: one + 1.3 * size, "text-anchor": "middle" });
+      set(number, { x, y: two ? y - 5 : end + 18, "text-anchor": "middle" });
+      set(more, { x, y: end + 15, "text-anchor": "middle" });
+      const isShown = room && Math.max(shares[i], others[i]) >= 0.005;
+      [number, more].forEach((element) => { element.style.visibility = isShown ? "" : "hidden"; });
+      if (room) taken.push(x);
+      set(line, { x1: x - wide[i] / 2, x2: x + wide[i] / 2, y1: end + 1, y2: end + 1 });
+    } else {
+      const high = place.stacked[i] ? 43 : 24, middle = rise + place.half;
+      set(box, two ? { x: middle - place.half + 42, y: x - high / 2, width: 2 * place.half - 84, height: high } : { x: rise + 6, y: x - 12, width: place.bars - rise - 12, height: 24 });
+      set(all, two ? { x: rise, y: x - high / 2 - 1, width: 2 * place.half, height: high + 2 } : { x: rise + 6, y: x - 13, width: width - rise - 6, height: 26 });
+      set(name, two ? { x: middle, y: x + (place.stacked[i] ? -5 : 5), "text-anchor": "middle" } : { x: rise + 12, y: x + 5, "text-anchor": "start" });
+      set(second, { x: middle, y: x + 15, "text-anchor": "middle" });
+      set(number, two ? { x: rise + 8, y: x + 5, "text-anchor": "start" } : { x: place.bars + place.longest * shares[i] + 6, y: x + 5, "text-anchor": "start" });
+      set(more, { x: low - 8, y: x + 5, "text-anchor": "end" });
+      set(line, { x1: rise + 12, x2: rise + 12 + wide[i], y1: x + 10, y2: x + 10 });
+      const isShown = !two || Math.max(shares[i], others[i]) >= 0.005;
+      [number, more].forEach((element) => { element.style.visibility = isShown ? "" : "hidden"; });
+    }
+  }
+  if (!two) putBars(order, shares);
+}
+
+// The ribbons of one side: `point` turns a place along the sentence, and one away from it, into coordinates.
+function weave(paths, token, from, shares, point) {
+  const { at, rise, whole } = place, high = (state.both || !place.row ? rise - 0.4 * whole : rise) / 0.75, span = Math.max(...at.map((x) => Math.abs(x - from)), 1);
+  const inOrder = at.map((_, i) => i).sort((a, b) => at[a] - at[b]);
+  const before = inOrder.filter((i) => i !== token && at[i] < from).reverse(); // the nearest first: they do not cross
+  const after = inOrder.filter((i) => i !== token && at[i] >= from).reverse();
+  let start = from - whole / 2;
+  for (const i of [...before, token, ...after]) {
+    const breadth = whole * shares[i], s = start + breadth / 2, t = i === token ? s : at[i];
+    const far = high * (i === token ? 0.2 : Math.min(1, 0.15 + 0.85 * Math.abs(t - s) / span));
+    set(paths[i], { d: `M${point(s, 0)}C${point(s, far)} ${point(t, far)} ${point(t, 0)}`, "stroke-width": breadth });
+    start += breadth;
+  }
+}
+
+// One line of 1, divided into the shares; in a column, a bar for each.
+function putBars(order, shares) {
+  const { rise, width, at } = place;
+  let left = 0;
+  for (const i of order) {
+    const name = words[i].name.textContent, share = shares[i];
+    (place.row ? [`${name} ${format(share)}`, name, ""] : [""]).find((text) => { // the longest that fits
+      tags[i].textContent = text;
+      return !text || tags[i].getComputedTextLength() <= width * share - 10;
+    });
+    set(tags[i], { x: left + (width * share) / 2, y: rise + 82 });
+    set(parts[i], place.row ? { x: left + 0.5, y: rise + 65, width: Math.max(0, width * share - 1), height: 24 }
+      : { x: place.bars, y: at[i] - 6, width: Math.max(1, place.longest * share), height: 12 });
+    left += width * share;
+  }
+}

@@ -1,0 +1,95 @@
+// What a sentence view shows: the weights of one or two texts, in columns that are aligned, and sentences about them.
+
+const { labels, drawn, sizes, heads, layers, models } = data, L = layers.length;
+const rows = data.weights.map((packed, text) => unpack(packed, sizes[text])); // per text: of each layer, head and token
+const state = { text: 0, before: null, target: 0, all: models, ...data.first };
+const MOST = 128; // columns that are drawn at once, besides one at each end for the others
+
+const short = (name, most = 16) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
+const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+// Letters from right to left are isolated, as in <bdi>: they keep the order of the sentence around them.
+const quoted = (name) => `\u201c${FROM_THE_RIGHT.test(name) ? `\u2068${name.trim()}\u2069` : name}\u201d`;
+
+// The texts that are drawn: one, or the first above and another below.
+const shown = () => (state.both ? [0, state.text || 1] : [state.text]);
+const idsOf = (text) => drawn[state.mode].ids[text];
+const count = () => drawn[state.mode].names[0].length;
+const has = (text, column) => idsOf(text).includes(column);
+
+// The weights of a column's words or pieces: averaged over those that look, summed over those that are looked at.
+function row(text, { layer, head, token } = state) {
+  const ids = idsOf(text), shares = Array(count()).fill(0), asking = ids.flatMap((column, i) => (column === token ? [i] : []));
+  for (const i of asking) {
+    rows[text][(layer * heads + head) * sizes[text] + i].forEach((weight, j) => { shares[ids[j]] += weight / asking.length; });
+  }
+  return shares;
+}
+
+// How much of a column's attention moves from one text to the other; null if one of them doesn't have it.
+function moved(place) {
+  const [one, other] = shown().map((text) => (has(text, place.token) ? row(text, place) : null));
+  return one && other && sum(one.map((share, i) => Math.abs(share - other[i]))) / 2;
+}
+
+const means = new Map(); // of all tokens, by what is compared: they take a moment
+function movedOnAverage(layer, head) {
+  const key = [state.mode, state.text, layer, head].join();
+  if (!means.has(key)) {
+    const each = Array.from({ length: count() }, (_, token) => moved({ layer, head, token })).filter((share) => share !== null);
+    means.set(key, sum(each) / each.length);
+  }
+  return means.get(key);
+}
+
+// What is drawn in a row: the columns of the texts, and of a long text those around the chosen one.
+function findSlots() {
+  const all = Array.from({ length: count() }, (_, i) => i).filter((column) => shown().some((text) => has(text, column)));
+  const start = Math.max(0, Math.min(all.indexOf(state.token) - MOST / 2, all.length - MOST)), end = start + MOST;
+  const ends = [all.slice(0, start), all.slice(end)].map((columns) => (columns.length ? [columns] : []));
+  return [...ends[0], ...all.slice(start, end).map((column) => [column]), ...ends[1]];
+}
+const gather = (shares) => slots.map((columns) => sum(columns.map((column) => shares[column])));
+function nameOf(text, columns) {
+  if (columns.length > 1) return `${columns.length} ${columns[0] < state.token ? "before" : "after"}`;
+  return drawn[state.mode].names[text][columns[0]];
+}
+
+// The column, other than the chosen one, that gets most; of two texts, the one whose weight changes most.
+function best() {
+  const [one, other] = shown().map((text) => row(text));
+  return largest(one.map((share, i) => (other ? Math.abs(share - other[i]) : i === state.token ? -1 : share)));
+}
+
+// The same words as in sentence.py.
+function title() {
+  const [one, other] = shown().map((text) => row(text)), [names, second] = shown().map((text) => drawn[state.mode].names[text]);
+  const { token } = state, asker = quoted(names[token] || second[token]);
+  if (!other) {
+    const most = largest(one);
+    return `${asker} looks most at ${most === token ? "itself" : quoted(names[most])}`;
+  }
+  const change = other.map((share, i) => share - one[i]), lost = change.indexOf(Math.min(...change)), won = largest(change);
+  const all = format(sum(change.map(Math.abs)) / 2);
+  return `${all} of the attention of ${asker} moves, mainly from ${quoted(names[lost] || second[lost])} to ${quoted(second[won] || names[won])}`;
+}
+
+function sentence(token, shares, others, names, second) {
+  if (state.both) return comparison(token, shares, others, names, second);
+  const order = shares.map((_, i) => i).sort((a, b) => shares[b] - shares[a]).slice(0, 3), rest = slots.length - order.length;
+  const given = order.map((i) => `${format(shares[i])} to ${i === token ? "itself" : quoted(names[i])}`);
+  const many = rest > 0 ? ` and ${format(1 - sum(order.map((i) => shares[i])))} to ${rest === 1 ? "the other token" : `the ${rest} others`}` : "";
+  const now = `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token])} gives ${given.join(", ")}${many}.`;
+  if (!state.before || !has(state.before.text, state.before.token)) return now;
+  const was = state.before.text, then = row(was, state.before)[state.target], to = slots.findIndex((columns) => columns.includes(state.target));
+  return `With ${quoted(labels[state.text])} instead of ${quoted(labels[was])}, ${quoted(names[to])} gets ${format(row(state.text)[state.target])}, not ${format(then)}. ${now}`;
+}
+
+function comparison(token, shares, others, names, second) {
+  const change = shares.map((share, i) => Math.abs(others[i] - share)), most = largest(change);
+  const [one, other] = place.row ? sideNames() : ["on the left", "on the right"];
+  const [a, b] = [names[most] || second[most], second[most] || names[most]].map((name) => (most === token && name === names[token] ? "itself" : quoted(name)));
+  const gives = a === b ? `${a} ${format(shares[most])} ${one} and ${format(others[most])} ${other}` : `${a} ${format(shares[most])} ${one} and ${b} ${format(others[most])} ${other}`;
+  const numbers = cells.map((own) => sum(own.map((cell) => +cell.dataset.value)) / heads), layer = largest(numbers);
+  const where = `Layer ${layers[layer]} changes most: on average over its heads, ${format(numbers[layer])} of the attention of ${state.all ? "a token" : quoted(names[token] || second[token])} moves.`;
+  return `In layer ${layers[state.layer]}, head ${state.head}, ${quoted(names[token] || second[token])} gives ${gives}. Altogether ${format(sum(change) / 2)} of its attention moves. ${L > 1 ? where : ""}`.trim();
+}
