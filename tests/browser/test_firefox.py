@@ -133,7 +133,7 @@ def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
         assert torch.allclose(shown(firefox, ".word"), weights[5, head], atol=1e-6)
         target = firefox.evaluate("document.querySelector('.map select').selectedIndex")
         assert torch.allclose(shown(firefox, ".cell"), weights[:, :, target].flatten(), atol=1e-6)
-        widths = "[...document.querySelectorAll('.ribbon')].map((e) => e.getAttribute('stroke-width') / 48)"
+        widths = "[...document.querySelectorAll('.ribbon:not(.below)')].map((e) => e.getAttribute('stroke-width') / 48)"
         assert firefox.evaluate("document.querySelector('.sentence').dataset.whole") == "48"
         assert torch.allclose(torch.tensor(firefox.evaluate(widths)).double(), weights[5, head], atol=1e-6)
 

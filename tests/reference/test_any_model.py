@@ -496,7 +496,11 @@ def test_the_command_line(tmp_path, capsys, monkeypatch, tokenizer):
         ([TEXT, *of_model, "--save", "broken/config.json/page.html"], "broken/config.json"),
         ([TEXT, *of_model, "--view", "graph"], "invalid choice: 'graph'"),
         ([TEXT, "--view", "model", "--layer", "1"], "leave out --layer and --head"),
-        ([TEXT, "--token", "w1", "--other", "w2"], "only the sentence view takes --token and --other"),
+        ([TEXT, "--view", "neuron", "--words"], "which belong to pieces of words: leave out --words"),
+        (
+            [TEXT, "--view", "head", "--token", "w1", "--other", "w2"],
+            "only the sentence view takes --token and --other",
+        ),
         ([TEXT, *of_model, "--view", "sentence", "--token", "w99"], "token='w99' is not among the tokens of the text"),
     ):
         with pytest.raises(SystemExit) as stopped:

@@ -35,7 +35,21 @@ ALLOWED_IMPORTS = {
     "benchmarks": ("utils", "views", "explorer", "publish"),
 }
 
-VIEWS = ("inputs", "page", "any_model", "models", "figures", "why_near", "draw", "sentence", "explore", "__main__")
+VIEWS = (
+    *(
+        "words",
+        "inputs",
+        "page",
+        "any_model",
+        "models",
+        "figures",
+        "why_near",
+        "draw",
+        "sentence",
+        "explore",
+        "__main__",
+    ),
+)
 
 
 def module_name(path: Path, folder: Path) -> str:
