@@ -32,7 +32,7 @@ from utils.support.datasets import SENTIMENTS, Examples, reviews
 from utils.support.labelled_texts import read_labelled
 from utils.support.labelled_words import read_words
 from utils.support.saving import SavedModel
-from utils.support.scores import Score, score_classes, score_spans, spans
+from utils.support.scores import Score, is_outside, score_classes, score_spans, spans
 from utils.token_labels import (
     TransformerForTokenClassification,
     align_parts,
@@ -130,7 +130,7 @@ class WordLabels:
         truth = [[self.names[label] for label in labels] for _, labels in self.splits[2]]
         lines = [most_frequent(self.names, [label for _, labels in self.splits[2] for label in labels])]
         lines += [accuracy_line(tested, "words"), *table("class", score_classes(truth, answers, self.classes))]
-        if "O" not in self.classes:
+        if not any(map(is_outside, self.classes)):
             return "\n".join([*lines, 'Spans are not scored, because no word has the label "O" (outside).'])
         sides = [[spans(labels, self.classes) for labels in side] for side in (truth, answers)]
         scores = {}

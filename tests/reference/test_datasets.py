@@ -1,6 +1,7 @@
 """The review sentences and their split never change, and users can load CSV files of their own."""
 
 import hashlib
+import json
 
 import pytest
 
@@ -17,6 +18,7 @@ from utils.support.datasets import (
 )
 from utils.support.labelled_texts import SHOP_EMAILS, read_labelled, read_or_example
 from utils.support.labelled_words import read_words
+from utils.support.tables import read_csv, read_texts
 
 CLASSIC = [
     "Apple Inc.", "Microsoft Corp", "Alphabet Inc.", "Amazon Com Inc", "Nvidia Corp", "Tesla, Inc.",
@@ -225,7 +227,8 @@ def test_read_labelled_rejects_unsuitable_csv(tmp_path, rows, header, options, w
 def test_read_labelled_rejects_unreadable_csv(tmp_path):
     (tmp_path / "empty.csv").touch()
     with pytest.raises(
-        ValueError, match=r"empty\.csv cannot be read \(No columns .*name its two columns as text and label"
+        ValueError,
+        match=r"empty\.csv cannot be read \(No columns .*name its two columns as text and label \(--text and --label\)",
     ):
         read_labelled(tmp_path / "empty.csv")
     with pytest.raises(FileNotFoundError, match=r"there is no file .*none\.csv: give the path"):
@@ -233,6 +236,74 @@ def test_read_labelled_rejects_unreadable_csv(tmp_path):
     (tmp_path / "latin.csv").write_bytes("text,label\ncaf\xe9,a\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin\.csv cannot be read \('utf-8' codec.*save it as CSV, UTF-8"):
         read_labelled(tmp_path / "latin.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [
+        ('text\tlabel\n"say ""hi"" twice"\ta\nwell\tb\n', ['say "hi" twice', "well"]),  # as pandas writes it
+        ('text\tlabel\n"Hi" and "no"\ta\nwell\tb\n', ['"Hi" and "no"', "well"]),
+        ('text\tlabel\n"open\ta\nclosed"\tb\n', ['"open', 'closed"']),
+        ('text\tlabel\n"two\nlines"\ta\nwell\tb\n', ["two\nlines", "well"]),
+    ],
+)
+def test_fields_decide_whether_tabs_have_quotes(tmp_path, content, wanted):
+    (tmp_path / "own.tsv").write_text(content)
+    assert [row["text"] for row in read_csv(tmp_path / "own.tsv", ("text", "label"))] == wanted
+
+
+def test_missing_values_are_refused_or_counted(tmp_path):
+    rows = [{"text": f"text {number}", "label": "ab"[number % 2]} for number in range(12)]
+    for value in (float("nan"), None):
+        path = own_csv(tmp_path, [], "\n".join(map(json.dumps, [*rows, {"text": value, "label": "a"}])), "own.jsonl")
+        with pytest.raises(ValueError, match=r"line 13 has no text or number as 'text'"):
+            read_labelled(path)
+        with pytest.raises(ValueError, match=r"line 13 has no text or number as 'text'"):
+            list(read_texts([path]))
+    table = [f"{row['text']},{row['label']}" for row in rows] + ["NaN,a", "None,b", "Anna,b"]
+    assert read_labelled(own_csv(tmp_path, table)).missing == {"NaN": 1, "None": 1}
+
+
+def test_half_an_emoji_is_left_out(tmp_path):
+    path = own_csv(tmp_path, [r'{"text": "a cut \ud83d", "label": "x"}'], r'{"text": "\ud83d\ude00", "label": "y"}')
+    assert list(read_texts([path])) == ["\U0001f600", "a cut"]
+
+
+PEOPLE = ["Anna B-PER -", "met O -", "Bo B-PER annotator1", "", "Mo B-PER annotator1", "is O -", "", "so O -"]
+
+
+def words_file(folder, rows, name="words.conll"):
+    return own_csv(folder, rows[1:], rows[0].replace(" ", "\t"), name)
+
+
+@pytest.mark.parametrize(
+    ("change", "columns"),
+    [
+        (lambda row: row, "columns 1 and 2"),  # as Universal NER: the last column names who annotated
+        (lambda row: " ".join(row.split()[:2]), "columns 1 and 2"),
+        (lambda row: row and "{} NN B-NP {}".format(*row.split()), "columns 1 and 4"),  # as CoNLL-2003
+        (lambda row: row.replace("B-PER", "PER"), "columns 1 and 3"),  # no column has prefixes: the last
+    ],
+)
+def test_label_column_is_the_one_with_labels(tmp_path, change, columns):
+    found = read_words(words_file(tmp_path, [change(row).replace(" ", "\t") for row in PEOPLE]))
+    assert found.columns == f"{columns}, between tabs"
+    assert found.words == 6
+
+
+def test_two_columns_of_the_same_labels_are_refused(tmp_path):
+    rows = [row and "{0} {1} {1}".format(*row.split()) for row in PEOPLE]  # as GermEval's nested names
+    with pytest.raises(ValueError, match=r"its columns 2 and 3 all have labels such as B-PER: keep one of them"):
+        read_words(words_file(tmp_path, [row.replace(" ", "\t") for row in rows]))
+
+
+@pytest.mark.parametrize("comment", ["# id 5c8e\tdomain=en", "# text = Anna met Bo", "#doc 7"])
+def test_comments_above_texts_are_not_words(tmp_path, comment):
+    rows = [comment]
+    for row in PEOPLE:
+        rows += [" ".join(row.split()[:2])] if row else ["", comment]
+    found = read_words(words_file(tmp_path, rows, "en.conll"))
+    assert (found.names, found.words, found.texts) == (("B-PER", "O"), 6, 3)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -230,6 +230,14 @@ def test_spans_keep_class_names_without_scheme():
     assert spans(["U-PER", "U-PER"], ["B-PER", "O", "U-PER"]) == {("PER", 0, 1), ("PER", 1, 2)}
 
 
+@pytest.mark.parametrize("label", ["b-per", "B_PER", "b_per", "B.PER"])
+def test_spans_read_other_spellings(label):
+    names = [label, label.replace("b", "i").replace("B", "I"), "o" if label.islower() else "O"]
+    labels = [names[0], names[1], names[0], names[2]]
+    assert {(start, end) for _, start, end in spans(labels, names)} == {(0, 2), (2, 3)}
+    assert len(spans(labels, [*names, "person"])) == 3  # not a scheme that all labels follow
+
+
 def test_score_classes_scores_each_class():
     found = score_classes([["a", "b", "a"]], [["a", "a", "c"]], ["a", "b", "c"])
     assert found == {"a": (1, 2, 2), "b": (0, 0, 1), "c": (0, 1, 0)}

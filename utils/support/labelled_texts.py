@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from utils.support.datasets import DATA, Examples, text_hash
-from utils.support.tables import check_filled, existing_file, holds_json, read_json, read_table
+from utils.support.tables import check_filled, count_missing, existing_file, holds_json, read_json, read_table
 
 Text = TypeVar("Text")
 SHOP_EMAILS = DATA / "shop_emails.csv"
@@ -25,12 +25,13 @@ class SplitDataset(NamedTuple):
     contradicted: int  # texts that occur with several labels, of which the first is used
     multiline_rows: int  # rows whose text contains a line break, perhaps because of a stray quote
     rewritten: dict[str, str]  # labels such as "1.0" that are read as "1", because that is a label as well
+    missing: dict[str, int]  # texts and labels such as "nan", which look like missing values, and how many there are
 
 
 def read_labelled(path: str | Path, text: str = "text", label: str = "label", seed: int = 0) -> SplitDataset:
     """Read the texts and labels in two columns of your own table, split into three parts; the names are sorted.
 
-    The table is CSV, separated by commas, semicolons or tabs (without quotes), or JSON Lines. A tenth of each class,
+    The table is CSV, separated by commas, semicolons or tabs, or JSON Lines. A tenth of each class,
     but at least one text, goes into test, as many into validation, the rest into train. Equal texts are used once, with
     their first label; texts that differ only in case are in one part. The split depends on the `seed`, and not on the
     order of the rows. FileNotFoundError for a missing file; ValueError for a missing column, cell or class, and for too
@@ -39,7 +40,7 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     path = existing_file(path, "a CSV with a text and a label in each row")
     if text == label:
         raise ValueError(f"text and label are both {text!r}: name two columns of {path}")
-    remedy = "save it as CSV, UTF-8, and name its two columns as text and label"
+    remedy = "save it as CSV, UTF-8, with a header, and name its two columns as text and label (--text and --label)"
     table = read_json(path, (text, label)) if holds_json(path) else read_table(path, (text, label), remedy)
     check_filled(path, table, (text, label))
     texts, labels = ([cell.strip() for cell in table[column]] for column in (text, label))
@@ -52,7 +53,8 @@ def read_labelled(path: str | Path, text: str = "text", label: str = "label", se
     check_classes(path, label, names, counts)
     multiline_rows = sum("\n" in item for item in texts)
     parts = split_dataset(groups, counts, names)
-    return SplitDataset(*parts, names, len(texts), contradicted, multiline_rows, rewritten)
+    missing = count_missing([*texts, *labels])
+    return SplitDataset(*parts, names, len(texts), contradicted, multiline_rows, rewritten, missing)
 
 
 def read_or_example(path: str | Path, text: str = "text", label: str = "label", most: int = 300) -> SplitDataset:

@@ -4,15 +4,16 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
 from utils.support.labelled_texts import group_texts, sorted_names
+from utils.support.scores import LABEL
 from utils.support.tables import existing_file, holds_json
 
 BLANK = " \t\r\n"  # separates words; a no-break space does not
 MARKS = {",": "commas", ";": "semicolons", "\t": "tabs", " ": "spaces"}  # between columns, the most likely first
-PREFIXES = "BIESLUM"  # of labels: begin, inside, end or last, single or unit, middle
 WORD_COLUMN = re.compile(r"(\w+[_ ])?(word|token|form|text)s?([_ ]\w+)?", re.IGNORECASE)
 LABEL_COLUMN = re.compile(
     r"(\w+[_ -])?(labels?|tags?|class(es)?|ner|[ux]?pos|bio|bilou|iob2?|entity|entities)([_ -]\w+)?", re.IGNORECASE
@@ -37,11 +38,12 @@ def read_words(path: str | Path, seed: int = 0) -> SplitWordDataset:
     """Read the texts of your own file without a header: a word and its label in each row, a blank row between texts.
 
     Columns are separated by commas or semicolons, as in CSV, or by tabs or spaces, without quotes, as in CoNLL-2003.
-    The first column has the word (the second, if the first numbers the rows), and the last its label. A tenth of the
-    texts, but at least one, goes into test, as many into validation if possible, the rest into train, which has a text
-    of each class. Equal texts are used once, with their first labels; texts that differ only in case are in one part.
-    The split depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything
-    that is missing or unexpected.
+    The first column has the word (the second, if the first numbers the rows), and the last its label, unless only
+    another has labels such as B-PER. Lines above a text that begin with # are comments. A tenth of the texts, but at
+    least one, goes into test, as many into validation if possible, the rest into train, which has a text of each class.
+    Equal texts are used once, with their first labels; texts that differ only in case are in one part. The split
+    depends on the `seed`. FileNotFoundError for a missing file; ValueError, with file and line, for anything that is
+    missing or unexpected.
     """
     path = existing_file(path, "a CSV with a word and a label in each row")
     try:
@@ -90,14 +92,53 @@ def word_texts(path: Path) -> tuple[list[WordText], str]:
     for line, row in rows:
         if not any(row) or row[0].startswith("-DOCSTART-"):
             texts.append([])
-        elif texts[-1] or not is_comment(row, columns):
-            check_fields(row, line, columns, mark)
+        else:
             texts[-1].append((line, row))
+    has_comments = commented(texts)
+    texts = [text for text in (without_comments(text, columns, has_comments) for text in texts) if text]
+    for line, row in (item for text in texts for item in text):
+        check_fields(row, line, columns, mark)
     first = int(columns > 2 and all(re.fullmatch(r"\d+([-.]\d+)?", row[0]) for text in texts for _, row in text))
     if first and columns == 10:
         raise ValueError("it has the ten columns of CoNLL-U: keep two, the word and its label, with a tab between them")
-    texts = [[word_and_label(row[first], row[-1], line) for line, row in text] for text in texts if text]
-    return texts, "" if mark in ",;" else f"columns {first + 1} and {columns}, between {MARKS[mark]}"
+    last = label_column([row for text in texts for _, row in text], first) if texts else 1
+    texts = [[word_and_label(row[first], row[last], line) for line, row in text] for text in texts]
+    return texts, "" if mark in ",;" else f"columns {first + 1} and {last + 1}, between {MARKS[mark]}"
+
+
+def commented(texts: Sequence[list[tuple[int, list[str]]]]) -> bool:
+    """Return whether the first line of most texts begins with # and ends with what no other line does: a comment."""
+    firsts = [text[0][1] for text in texts if text]
+    labels = {row[-1] for text in texts for _, row in text if not row[0].startswith("#")}
+    marked = [row for row in firsts if row[0].startswith("#") and row[-1] not in labels]
+    return len(marked) > 1 and len(marked) > 0.9 * len(firsts)
+
+
+def without_comments(
+    text: list[tuple[int, list[str]]], columns: int, has_comments: bool
+) -> list[tuple[int, list[str]]]:
+    """Return the rows of a text without the comments above it, as in CoNLL-U, GermEval and MultiCoNER."""
+    return list(
+        dropwhile(lambda item: is_comment(item[1], columns) or (has_comments and item[1][0].startswith("#")), text)
+    )
+
+
+def label_column(rows: Sequence[Sequence[str]], first: int) -> int:
+    """Return the index of the column with the labels: the last, unless only an earlier one has labels such as B-PER.
+
+    ValueError if two columns have labels of the same kinds, as nested entities have.
+    """
+    kinds, last = {}, len(rows[0]) - 1
+    for column in range(first + 1, len(rows[0])):
+        found = {value: LABEL.fullmatch(value) for value in {row[column] for row in rows} - {"O"}}
+        if found and all(found.values()):
+            kinds[column] = {match[2] for match in found.values()}
+    is_label = last in kinds or not kinds or any(row[last] == "O" for row in rows)
+    chosen = last if is_label else max(kinds)
+    if rivals := [column for column in kinds if column != chosen and kinds[column] & kinds.get(chosen, set())]:
+        columns = " and ".join(str(column + 1) for column in sorted([*rivals, chosen]))
+        raise ValueError(f"its columns {columns} all have labels such as B-{min(kinds[chosen])}: keep one of them")
+    return chosen
 
 
 def split_rows(lines: Sequence[str], mark: str, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
@@ -154,7 +195,7 @@ def check_words(file: str, texts: Sequence[WordText], counts: Counter) -> None:
     if not counts:
         raise ValueError(f"{file} is empty: write a word and its label into each row, such as Paris,place")
     word, label = texts[0][0]
-    marked = {name for name in counts if re.match(f"[{PREFIXES}]-", name)}
+    marked = set(filter(LABEL.fullmatch, counts))
     alone = marked and counts.keys() - marked - {"O"} == {label}
     named = WORD_COLUMN.fullmatch(word) and LABEL_COLUMN.fullmatch(label)
     if counts[label] == 1 and (alone or named):

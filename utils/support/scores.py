@@ -5,6 +5,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 BILOU = str.maketrans("LUM", "ESI")  # the prefixes of other schemes (last, unit, middle) as those of BIOES
+LABEL = re.compile(r"([BIESLUM])-(.+)")
+OTHER_SPELLINGS = re.compile(r"([BIESLUM])[-_:.](.+)", re.IGNORECASE)  # such as B_PER and b-per
 
 
 class Score(NamedTuple):
@@ -35,14 +37,14 @@ def spans(labels: Sequence[str], names: Collection[str] | None = None) -> set[tu
 
     B- begins an entity, I- (or M-) continues it, E- (or L-) ends it, S- (or U-) is one of a single word, "O" is
     outside. A label without a prefix counts as I-; what continues or ends nothing of its type begins an entity (CoNLL
-    2000 evaluation). `names` are all classes of the data: if none begins with B- or I-, U-Bahn stays a class.
+    2000 evaluation). `names` are all classes of the data, which decide the spelling: see `label_pattern`.
     """
-    prefixed = names is None or any(name.startswith(("B-", "I-")) for name in names)
+    pattern = label_pattern(names)
     found, start, previous = set(), None, ("O", "")
     for place, label in enumerate([*labels, "O"]):
-        prefix, kind = ("O" if label == "O" else "I"), label
-        if prefixed and re.match("[BIESLUM]-", label):
-            prefix, kind = label[0].translate(BILOU), label[2:]
+        prefix, kind = ("O" if is_outside(label) else "I"), label
+        if pattern and (match := pattern.fullmatch(label)):
+            prefix, kind = match[1].upper().translate(BILOU), match[2]
         continues = prefix in "IE" and previous[0] in "BI" and kind == previous[1]
         if start is not None and not continues:
             found.add((previous[1], start, place))
@@ -51,6 +53,22 @@ def spans(labels: Sequence[str], names: Collection[str] | None = None) -> set[tu
             start = place
         previous = prefix, kind
     return found
+
+
+def is_outside(label: str) -> bool:
+    """Return whether a label is that of words outside of all spans."""
+    return label in ("O", "o")
+
+
+def label_pattern(names: Collection[str] | None) -> re.Pattern | None:
+    """Return the pattern of labels with a prefix and a type, or None if no class begins with B- or I-, as U-Bahn.
+
+    Other spellings (B_PER, b-per) are read if all classes have one.
+    """
+    if names is None or any(re.match("[BI]-.", name) for name in names):
+        return LABEL
+    matches = [OTHER_SPELLINGS.fullmatch(name) for name in names if not is_outside(name)]
+    return OTHER_SPELLINGS if all(matches) and any(match[1] in "BbIi" for match in matches) else None
 
 
 def score_spans(truth: Sequence[Collection], answers: Sequence[Collection]) -> Score:

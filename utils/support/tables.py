@@ -3,7 +3,9 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 csv.field_size_limit(2**31 - 1)  # the default, which pandas uses, too, rejects texts over 131,072 characters
+TABLES = (".csv", ".tsv", ".tab")  # names of files with columns
+MISSING = ("nan", "null", "none", "n/a", "#n/a", "<na>")  # what programs write for a missing value
 
 
 def existing_file(path: str | Path, kind: str) -> Path:
@@ -32,18 +36,19 @@ def read_csv(file: Path, columns: Sequence[str], remedy: str = "save it as CSV, 
 def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame":
     """Return a CSV file with a header as a table of texts.
 
-    Commas, semicolons or tabs separate the columns; with tabs, quotes have no special meaning unless the header has
-    some. A byte order mark is skipped. ValueError, with file and line, for a missing column, a row that is too short or
-    too long, and bytes that are not UTF-8.
+    Commas, semicolons or tabs separate the columns; for quotes with tabs, see `has_quoted_fields`. A byte order mark is
+    skipped. ValueError, with file and line, for a missing column, a row that is too short or too long, and bytes that
+    are not UTF-8.
     """
     import pandas as pd
 
     try:
         with file.open(encoding="utf-8-sig") as lines:
-            header = lines.readline()
+            separator = max(",;\t", key=lines.readline().count)
             lines.seek(0)
-            separator = max(",;\t", key=header.count)
-            quoting = csv.QUOTE_NONE if separator == "\t" and '"' not in header else csv.QUOTE_MINIMAL
+            quoted = separator != "\t" or has_quoted_fields(lines)
+            lines.seek(0)
+            quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
             options = {"dtype": str, "keep_default_na": False, "header": None, "skipinitialspace": True}
             table = pd.read_csv(
                 lines, sep=separator, quoting=quoting, engine="python", **options
@@ -59,6 +64,18 @@ def read_table(file: Path, columns: Sequence[str], remedy: str) -> "pd.DataFrame
     table.columns = table.iloc[0].str.strip()
     check_columns(file, table, columns, remedy)
     return table.iloc[1:]
+
+
+def has_quoted_fields(lines: Iterable[str]) -> bool:
+    """Return whether quotes surround fields of a table with tabs, as pandas writes it, and are not parts of the texts.
+
+    They surround fields if all rows then have equally many, and if no field swallows the end of another row.
+    """
+    try:
+        rows = [*filter(None, csv.reader(lines, delimiter="\t", strict=True))]
+    except csv.Error:
+        return False
+    return len({*map(len, rows)}) == 1 and not any(re.search(r"\t.*\n|\n.*\t", field) for row in rows for field in row)
 
 
 def check_columns(file: Path, table: "pd.DataFrame", columns: Sequence[str], remedy: str) -> None:
@@ -81,6 +98,11 @@ def check_filled(file: Path, table: "pd.DataFrame", columns: Sequence[str]) -> N
             )
 
 
+def count_missing(cells: Iterable[str]) -> dict[str, int]:
+    """Return how often each spelling of a missing value, such as NaN, is used as a text."""
+    return dict(Counter(cell for cell in cells if cell.casefold() in MISSING))
+
+
 # JSON Lines
 
 
@@ -90,12 +112,15 @@ def holds_json(path: Path) -> bool:
 
 
 def json_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yield these fields of each object in a JSON Lines file; ValueError, with file and line, for any other line."""
+    """Yield these fields of each object in a JSON Lines file; ValueError, with file and line, for any other line.
+
+    A missing value, null or NaN, is an error. Half an emoji, as in a cut text, is left out.
+    """
     for number, line in enumerate(text_lines(path), start=1):
         if not line:
             continue
         try:
-            row = json.loads(line)
+            row = json.loads(line, parse_constant=lambda name: None)
         except ValueError:
             row = None
         if not isinstance(row, dict):
@@ -106,7 +131,7 @@ def json_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
         for column in columns:
             if not isinstance(row.get(column), str | int | float):
                 raise ValueError(f"{path}: line {number} has no text or number as {column!r}: its fields are {[*row]}")
-        yield {column: str(row[column]) for column in columns}
+        yield {column: str(row[column]).encode("utf-8", "ignore").decode() for column in columns}
 
 
 def read_json(path: Path, columns: Sequence[str]) -> "pd.DataFrame":
@@ -124,16 +149,20 @@ def text_file(path: str | Path) -> Path:
     return existing_file(path, "a text file, UTF-8, with a text in each line")
 
 
-def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
-    """Yield the texts of your own files, UTF-8, with only one text in memory at a time.
+def read_texts(paths: Sequence[str | Path], column: str = "text") -> Iterator[str]:
+    """Yield the texts of your own files, UTF-8, with only one text in memory at a time, except of tables.
 
-    Each line is a text. If blank lines separate others, each block of lines is a text; in JSON Lines, each field
-    "text". FileNotFoundError for a missing file; ValueError, with file and line, for an empty file and for bytes
-    that are not UTF-8.
+    Each line is a text. If blank lines separate others, each block of lines is a text; in JSON Lines and in a table
+    (.csv or .tsv), each entry of the column. FileNotFoundError for a missing file; ValueError, with file and line, for
+    an empty file, a table by another name, and bytes that are not UTF-8.
     """
     for path in map(text_file, paths):
         if holds_json(path):
-            yield from filter(None, (" ".join(row["text"].split()) for row in json_rows(path, ("text",))))
+            yield from filter(None, (" ".join(row[column].split()) for row in json_rows(path, (column,))))
+            continue
+        if is_table(path):
+            remedy = "name the column with the texts (--text), or give a file with a text in each line another ending"
+            yield from filter(None, (" ".join(text.split()) for text in read_table(path, (column,), remedy)[column]))
             continue
         in_blocks, lines = has_blocks(path), []
         for line in text_lines(path):
@@ -146,6 +175,23 @@ def read_texts(paths: Sequence[str | Path]) -> Iterator[str]:
                 lines = []
         if lines:
             yield " ".join(lines)
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table by its name; ValueError if only its content looks like one."""
+    if path.suffix.lower() in TABLES:
+        return True
+    lines = list(islice(filter(None, text_lines(path)), 200))
+    for mark in "\t;,":
+        rows = [*csv.reader(lines, delimiter=mark, quoting=csv.QUOTE_NONE if mark == "\t" else csv.QUOTE_MINIMAL)]
+        equal = sum(len(row) == len(rows[0]) for row in rows)
+        is_header = all(len(name.split()) < 4 for name in rows[0]) if rows and mark != "\t" else True
+        if len(rows) >= 20 and len(rows[0]) > 1 and is_header and equal > 0.95 * len(rows):
+            raise ValueError(
+                f"{path} looks like a table with {len(rows[0])} columns, {', '.join(rows[0])!r:.80}: let its name end "
+                "in .csv or .tsv, or save its texts alone, one in each line"
+            )
+    return False
 
 
 def has_blocks(path: Path) -> bool:
