@@ -2,7 +2,7 @@
 
 `python scripts/fine_tune.py --epochs 3 --save FOLDER` trains on the reviews.
 `--data FILE --text COLUMN --label COLUMN` trains on your own texts, from a CSV file, a tab-separated table or JSON
-Lines, with one class per distinct label.
+Lines, with one class per distinct label. A small table is repeated for about 100 steps.
 `--tokens FILE` trains on words, from CSV or CoNLL-2003: a word and its label in each row, no header, and an empty row
 between texts (notebook 15).
 
@@ -14,6 +14,8 @@ Several GPUs or machines: `accelerate launch scripts/fine_tune.py ...`. Two proc
 """
 
 import argparse
+import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -21,12 +23,13 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from transformers import BertConfig
 
 from processes import add_up, check_common_options, exit_on_error, new_parser, share, start
 from utils.classifier import TransformerForSequenceClassification
 from utils.statistics import wilson_interval
 from utils.support.batches import evaluation_mode, sorted_batches
-from utils.support.checkpoint import load_config
+from utils.support.checkpoint import CONFIG, load_config, read_weights
 from utils.support.checks import check_size
 from utils.support.datasets import SENTIMENTS, Examples, reviews
 from utils.support.labelled_texts import read_labelled
@@ -42,6 +45,9 @@ from utils.token_labels import (
 )
 from utils.tokenization import WordPieceTokenizer
 from utils.training import Evaluation, History, classification_loss, encode, fit, plan_batches, summarize
+
+CLASSIFIERS = [f"BertFor{task}" for task in ("SequenceClassification", "TokenClassification", "MultipleChoice")]
+FEW_STEPS = 100  # steps that small data needs; epochs and batches follow from it, unless they are given
 
 
 class TextLabels:
@@ -63,6 +69,11 @@ class TextLabels:
             if own.rewritten:
                 pairs = ", ".join(f"{old} as {new}" for old, new in own.rewritten.items())
                 self.notes += [f"Labels read as integers: {pairs}"]
+            if own.missing:
+                counts = ", ".join(f"{word} ({count})" for word, count in own.missing.items())
+                self.notes += [f"Cells that look like missing values, but are used: {counts}"]
+            if all(re.fullmatch(r"[+-]?[0-9]+[.,][0-9]*[1-9][0-9]*", name) for name in self.names):
+                self.notes += ["The labels look like measurements. Each distinct number is a class of its own here."]
         self.splits = [split[: options.limit] for split in splits]
         self.notes += describe_data(self.splits, self.names, (label for split in splits for label in split.labels))
 
@@ -87,7 +98,12 @@ class TextLabels:
         """Return the share of the most frequent class, and the accuracy with its interval."""
         low, high = wilson_interval(round(tested.accuracy * tested.total), tested.total)
         interval = f"95% interval {low:.1%} to {high:.1%}"
-        return "\n".join([most_frequent(self.names, self.splits[2].labels), accuracy_line(tested, "texts", interval)])
+        return "\n".join([baselines(self.names, self.test_labels), accuracy_line(tested, "texts", interval)])
+
+    @property
+    def test_labels(self) -> Sequence[int]:
+        """Return the labels of the test split."""
+        return self.splits[2].labels
 
 
 class WordLabels:
@@ -128,7 +144,7 @@ class WordLabels:
         predicted = join_parts(predict_rows(model, self.encoded[2]), self.row_counts[2])
         answers = [[self.classes[class_id] for class_id in text] for text in predicted]
         truth = [[self.names[label] for label in labels] for _, labels in self.splits[2]]
-        lines = [most_frequent(self.names, [label for _, labels in self.splits[2] for label in labels])]
+        lines = [baselines(self.names, self.test_labels)]
         lines += [accuracy_line(tested, "words"), *table("class", score_classes(truth, answers, self.classes))]
         if not any(map(is_outside, self.classes)):
             return "\n".join([*lines, 'Spans are not scored, because no word has the label "O" (outside).'])
@@ -140,6 +156,11 @@ class WordLabels:
             )
         return "\n".join([*lines, *table("span", scores | {"all": score_spans(*sides)})])
 
+    @property
+    def test_labels(self) -> Sequence[int]:
+        """Return the labels of all words of the test split."""
+        return [label for _, labels in self.splits[2] for label in labels]
+
 
 def describe_data(splits: Sequence[Sequence], names: Sequence[str], labels: Iterable[int]) -> list[str]:
     """Return lines with the sizes of the splits, and with up to twenty classes and their counts."""
@@ -150,10 +171,11 @@ def describe_data(splits: Sequence[Sequence], names: Sequence[str], labels: Iter
     return [f"{len(names)} classes: {', '.join(listed)}", f"Distinct texts: {sizes}"]
 
 
-def most_frequent(names: Sequence[str], labels: Sequence[int]) -> str:
-    """Return a line with the share of the most frequent class: the accuracy of always predicting it."""
+def baselines(names: Sequence[str], labels: Sequence[int]) -> str:
+    """Return a line with what guessing gets: the share of the most frequent class, and the loss of equal chances."""
     [(label, count)] = Counter(labels).most_common(1)
-    return f"Most frequent class of the test split: {names[label]:.40} ({count / len(labels):.1%})"
+    share, loss = count / len(labels), math.log(len(names))
+    return f"Most frequent class of the test split: {names[label]:.40} ({share:.1%}); loss of guessing: {loss:.4f}"
 
 
 def accuracy_line(tested: Evaluation, unit: str, *details: str) -> str:
@@ -171,8 +193,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--text", default="text", help="column with the texts (default: %(default)s)")
     parser.add_argument("--label", default="label", help="column with the labels (default: %(default)s)")
     parser.add_argument("--checkpoint", help="local folder or name on the Hub (default: the embedded checkpoint)")
-    parser.add_argument("--epochs", type=int, default=2, help="0 only evaluates (default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, default=32, help="total of all processes (default: %(default)s)")
+    parser.add_argument("--epochs", type=int, help=f"0 only evaluates (default: 2, or up to {FEW_STEPS} steps)")
+    parser.add_argument("--batch-size", type=int, help="total of all processes (default: 32, or 8 for small data)")
     parser.add_argument("--learning-rate", type=float, default=5e-5, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="folder for the trained model")
@@ -183,8 +205,10 @@ def read_options() -> argparse.Namespace:
     """Return the checked command line; ValueError for a value out of range, OSError for a folder that is not ours."""
     options = build_parser().parse_args()
     check_common_options(options)
-    check_size("--epochs", options.epochs, minimum=0, maximum=10_000)
-    check_size("--batch-size", options.batch_size)
+    if options.epochs is not None:
+        check_size("--epochs", options.epochs, minimum=0, maximum=10_000)
+    if options.batch_size is not None:
+        check_size("--batch-size", options.batch_size)
     check_size("--seed", options.seed, minimum=0, maximum=10**9)
     if options.save is not None:
         task_of(options).kind.check_folder(options.save)
@@ -203,11 +227,12 @@ def starting_model(
 
     A checkpoint of the same kind keeps its head and its classes; ValueError if the data has other classes. Classes
     without names get those of the data: integers below the number of classes are their ids, other names are taken in
-    order.
+    order. ValueError for a classification head whose kind the configuration does not name.
     """
     config = load_config(checkpoint)
     if kind.architecture not in (config.architectures or ()):
-        head = f"Classification head: new and untrained, because {config.name_or_path} has none"
+        reason = other_head(config, read_weights(checkpoint), kind.architecture)
+        head = f"Classification head: new and untrained, because {config.name_or_path} has {reason}"
         return kind.from_checkpoint(checkpoint, len(names)), list(names), head
     model = kind.from_checkpoint(checkpoint)
     classes = name_classes([config.id2label[class_id] for class_id in sorted(config.id2label)], names)
@@ -219,6 +244,20 @@ def starting_model(
     return model, classes, f"Classification head: from {config.name_or_path}, with the classes {', '.join(classes)}"
 
 
+def other_head(config: BertConfig, weights: Iterable[str], architecture: str) -> str:
+    """Return which other head a checkpoint has, such as "none"; ValueError for a classifier of an unknown kind."""
+    if not any(name.startswith("classifier.") for name in weights):
+        return "none"
+    [kind] = [name for name in config.architectures or () if name in CLASSIFIERS][:1] or [None]
+    if kind is None:
+        named = ", ".join(config.architectures or ()) or "no class"
+        raise ValueError(
+            f"{config.name_or_path} has a classification head, but its {CONFIG} names {named} as architectures: "
+            f'to use the head, write "architectures": ["{architecture}"] into it'
+        )
+    return f"one of {kind}"
+
+
 def name_classes(classes: list[str], names: Sequence[str]) -> list[str]:
     """Return the classes of a checkpoint, under the names of the data if they have only LABEL_0, LABEL_1, …"""
     if classes != [f"LABEL_{class_id}" for class_id in range(len(classes))] or set(names) <= set(classes):
@@ -227,6 +266,26 @@ def name_classes(classes: list[str], names: Sequence[str]) -> list[str]:
     if set(names) <= set(ids):
         return ids
     return list(names) if len(names) == len(classes) else classes
+
+
+def schedule(rows: int, epochs: int | None, batch_size: int | None, processes: int = 1) -> tuple[int, int]:
+    """Return the given epochs and batch size, or those that make `FEW_STEPS` steps, in at least 2 epochs."""
+    if batch_size is None:
+        batch_size = 32 if rows >= 32 * FEW_STEPS / 2 else max(8, 2 * processes)
+    if epochs is None:
+        epochs = max(2, math.ceil(FEW_STEPS / math.ceil(rows / batch_size)))
+    return epochs, batch_size
+
+
+def weak_result(tested: Evaluation, labels: Sequence[int], classes: int, steps: int) -> str:
+    """Return a line for a model that is hardly better than guessing after its training, or ""."""
+    share = max(Counter(labels).values()) / len(labels)
+    if not steps or (tested.loss < 0.9 * math.log(classes) and tested.accuracy > share):
+        return ""
+    return (
+        f"After {steps} steps the model is hardly better than guessing. "
+        "Try more --epochs, a smaller --batch-size, or --learning-rate 1e-4."
+    )
 
 
 def table(title: str, scores: dict[str, Score]) -> list[str]:
@@ -252,11 +311,13 @@ class FineTuning:
         self.save(dry_run=True)
         self.task.encode(self.model, self.tokenizer, self.classes)
         train, *others = self.task.rows
-        self.plan = plan_batches(train, options.epochs, options.batch_size, options.seed) if options.epochs else []
+        epochs, batch_size = schedule(len(train), options.epochs, options.batch_size, self.accelerator.num_processes)
+        self.plan = plan_batches(train, epochs, batch_size, options.seed) if epochs else []
         for shared in (*others, *chain.from_iterable(self.plan)):
             share(shared, self.accelerator)
         self.model.to(self.accelerator.device)
-        self.accelerator.print("\n".join([*self.task.notes, head]))
+        steps = [f"Training: {epochs} epochs of {len(self.plan[0])} batches of up to {batch_size}"] if epochs else []
+        self.accelerator.print("\n".join([*self.task.notes, head, *steps]))
 
     def train(self) -> History:
         """Train on this process's share of each batch, and keep the best epoch."""
@@ -303,6 +364,8 @@ def main() -> None:
     tested = run.evaluate(2)
     if accelerator.is_main_process:
         print(run.task.report(run.model, tested))
+        if hint := weak_result(tested, run.task.test_labels, len(run.classes), sum(map(len, run.plan))):
+            print(hint)
         with exit_on_error():
             run.save()
     accelerator.wait_for_everyone()  # until the main process has saved the model

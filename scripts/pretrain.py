@@ -3,9 +3,10 @@
 `python scripts/pretrain.py FOLDER` saves every 200 steps: one file from which a run resumes, and FOLDER/checkpoint for
 loading the model. An interrupted run that is started again ends with the weights of an uninterrupted run.
 
-`--data texts.txt` trains on your own texts in UTF-8, in any language: one per line, or separated by empty lines. The
-vocabulary is trained on them, too, and one text in twenty is held out for evaluation. `--cased` keeps capitals and
-accents, which languages such as Hindi need. `--tokenizer all-MiniLM-L6-v2` uses BERT's own English vocabulary.
+`--data texts.txt` trains on your own texts in UTF-8, in any language: one per line, or separated by empty lines. Of a
+table (.csv, .tsv or JSON Lines) it takes the column `--text`. The vocabulary is trained on the texts, too, and one text
+in twenty is held out for evaluation. `--cased` keeps capitals and accents, which languages such as Hindi need.
+`--tokenizer all-MiniLM-L6-v2` uses BERT's own English vocabulary.
 
 With `--layers 6 --heads 12 --hidden 384 --positions 512` the notebooks run on the model:
 `make lab CHECKPOINT=FOLDER/checkpoint`.
@@ -64,6 +65,7 @@ STATE_FILE, CHECKPOINT = "training.safetensors", "checkpoint"  # for resuming, a
 ROUND = 200  # steps between two saves
 HELD_OUT_EVERY = 20  # one text in so many is held out
 EVALUATION_ROWS, BASELINE_ROWS = 500, 40_000  # held-out rows that evaluate; training rows that the baselines count
+UNKNOWN_NOTED, UNKNOWN_REFUSED = 0.02, 0.5  # shares of [UNK] among the tokens
 SIZES = {  # option: field of the configuration
     "layers": "num_hidden_layers",
     "heads": "num_attention_heads",
@@ -193,6 +195,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = new_parser(__doc__)
     parser.add_argument("folder", type=Path, help="output folder; resumes an existing run")
     parser.add_argument("--data", nargs="+", metavar="FILE", help="your own texts in UTF-8 (default: the IMDB reviews)")
+    parser.add_argument("--text", default="text", help="column with the texts, in a table (default: %(default)s)")
     words = parser.add_mutually_exclusive_group()
     words.add_argument("--cased", action="store_true", help="keep capitals and accents (default: remove them)")
     words.add_argument("--tokenizer", metavar="CHECKPOINT", help="use its vocabulary instead of training one")
@@ -251,9 +254,9 @@ def read_reviews(config: BertConfig, count: int | None) -> tuple[WordPieceTokeni
 class OwnTexts:
     """Texts of your own files, some held out by their hash; read from disk each time, never all in memory."""
 
-    def __init__(self, paths: Sequence[str], count: int | None):
+    def __init__(self, paths: Sequence[str], column: str, count: int | None):
         """Count texts and characters; errors as in `read_texts`, and ValueError for too few texts."""
-        self.paths, self.count, self.counts = paths, count, Counter()
+        self.paths, self.column, self.count, self.counts = paths, column, count, Counter()
         characters = marks = 0
         for text, is_held_out in self.read():
             self.counts[is_held_out] += 1
@@ -268,7 +271,7 @@ class OwnTexts:
 
     def read(self) -> Iterator[tuple[str, bool]]:
         """Yield each text and whether it is held out; equal texts are on the same side."""
-        for text in islice(read_texts(self.paths), self.count):
+        for text in islice(read_texts(self.paths, self.column), self.count):
             # The prefix makes this split independent of `split_of`.
             yield text, int(text_hash(f"aside {text}"), 16) % HELD_OUT_EVERY == 0
 
@@ -279,7 +282,7 @@ class OwnTexts:
 
 def read_own(options: argparse.Namespace, accelerator: Accelerator) -> tuple[WordPieceTokenizer, Tensor, Tensor]:
     """Return a tokenizer, the rows of your texts, in a temporary file, and the held-out rows."""
-    own, length = OwnTexts(options.data, options.limit), options.config.max_position_embeddings
+    own, length = OwnTexts(options.data, options.text, options.limit), options.config.max_position_embeddings
     accelerator.print(f"Read {own.counts.total():,} texts, of which {own.counts[True]:,} are held out for evaluation.")
     if own.marks > 0.01 and not options.cased and not options.tokenizer:
         removed = f"{own.marks:.0%} of the characters are combining marks, which are removed together with the accents"
@@ -294,6 +297,19 @@ def read_own(options: argparse.Namespace, accelerator: Accelerator) -> tuple[Wor
         with tempfile.TemporaryFile(dir=options.folder) as file:  # deleted with the last reference to its rows
             parts.append(write_rows(own.part(held_out), fill, length, file))
     return tokenizer, parts[0], parts[1][:EVALUATION_ROWS].long()
+
+
+def unknown_tokens(rows: Tensor, tokenizer: WordPieceTokenizer, path: str) -> str:
+    """Return a line with the share of [UNK] among the tokens, and how to lower it; ValueError if most are unknown."""
+    parts = rows.split(WINDOW)
+    unknown = sum(int((part == tokenizer.vocab["[UNK]"]).sum()) for part in parts)
+    special = torch.tensor([tokenizer.vocab[token] for token in ("[PAD]", "[CLS]", "[SEP]")])
+    share = unknown / max(1, sum(int((~torch.isin(part.long(), special)).sum()) for part in parts))
+    remedy = "use a larger --vocabulary, and no --tokenizer of another language"
+    if share > UNKNOWN_REFUSED:
+        raise ValueError(f"the vocabulary lacks {share:.0%} of the tokens in {path} ([UNK]): {remedy}")
+    line = f"Unknown tokens ([UNK]): {share:.1%}"
+    return f"{line}. {remedy.capitalize()}." if share > UNKNOWN_NOTED else line
 
 
 def requirements(config: BertConfig, tokenizer: str | None) -> str:
@@ -322,6 +338,7 @@ def prepare(settings: Settings, options: argparse.Namespace, accelerator: Accele
     if options.data:
         size = sum(weight.numel() for weight in model.parameters())
         accelerator.print(f"Vocabulary: {len(tokenizer.vocab):,} tokens")
+        accelerator.print(unknown_tokens(rows, tokenizer, ", ".join(options.data)))
         accelerator.print(f"Training data: {len(rows):,} rows of {rows.size(1)} tokens")
         accelerator.print(f"Model: {size / 1e6:.1f} million parameters")
     return Run(model, tokenizer, rows, held_out, settings, accelerator)
@@ -377,7 +394,7 @@ def main() -> None:
             if accelerator.is_main_process:  # a killed run may have left no checkpoint
                 run.save(folder, dry_run=not run.done)
         try:
-            with exit_on_error((FloatingPointError, OSError)):
+            with exit_on_error((FloatingPointError, OSError, ValueError)):
                 run.learn(min(until, settings.steps), folder)
             if run.done == settings.steps and options.data and accelerator.is_main_process:
                 print(evaluation_report(run))

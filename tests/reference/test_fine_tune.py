@@ -1,5 +1,6 @@
 """The command line of fine_tune: the head and the classes of the model, the printed lines, and invalid options."""
 
+import json
 import re
 import sys
 from functools import cache
@@ -169,6 +170,52 @@ def test_checkpoint_without_head_gets_new_head(tmp_path, own, run):
     assert f"Classification head: new and untrained, because {tmp_path / 'bert'} has none" in printed
 
 
+@pytest.mark.parametrize("names", [None, ["BertForMaskedLM"], ["BertModel"]])
+def test_head_of_unknown_kind_is_refused(tmp_path, own, run, refused, names):
+    """The weights have a head, but the configuration does not say of which kind; the remedy works."""
+    folder = saved(tmp_path / "model", ["pos", "neg"])
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": names}))
+    common = ["--data", own, "--checkpoint", folder, "--epochs", 0]
+    remedy = '"architectures": ["BertForSequenceClassification"]'
+    message = refused(*common)
+    assert f"{folder} has a classification head, but its config.json names" in message
+    assert f"to use the head, write {remedy} into it" in message
+    (folder / "config.json").write_text(json.dumps(config | json.loads(f"{{{remedy}}}")))
+    assert "Test accuracy 100.0%" in run(*common)
+
+
+def test_head_of_other_task_is_named(tmp_path, own, run):
+    TransformerForTokenClassification(BertConfig(**TINY)).save(tmp_path / "words", tiny_tokenizer())
+    printed = run("--data", own, "--checkpoint", tmp_path / "words", "--epochs", 0)
+    assert f"because {tmp_path / 'words'} has one of BertForTokenClassification" in printed
+
+
+def test_small_data_is_trained_for_100_steps(tmp_path, own, run, tiny):
+    assert "Training: 17 epochs of 6 batches of up to 8" in run("--data", own, "--checkpoint", tiny)
+    assert fine_tune.schedule(6814, None, None) == (2, 32)
+    assert fine_tune.schedule(82, None, None) == (10, 8)
+    assert fine_tune.schedule(82, None, 32) == (34, 32)
+    assert fine_tune.schedule(82, 3, None) == (3, 8)
+
+
+def test_result_is_compared_with_guessing(tmp_path, own, run):
+    folder = saved(tmp_path / "model", ["pos", "neg"])
+    printed = run("--data", own, "--checkpoint", folder, "--epochs", 1)
+    assert "(50.0%); loss of guessing: 0.6931" in printed
+    assert "hardly better" not in printed
+    again = run("--data", own, "--checkpoint", saved(tmp_path / "wrong", ["neg", "pos"]), "--epochs", 1)
+    assert "After 6 steps the model is hardly better than guessing. Try more --epochs" in again
+
+
+def test_labels_that_look_like_measurements_are_noted(tmp_path, own, run, tiny):
+    lines = [row.replace("pos", "2.5").replace("neg", "3.25") for row in ROWS] + ["nan,2.5"]
+    own.write_text("\n".join(["text,label", *lines]))
+    printed = run("--data", own, "--checkpoint", tiny, "--epochs", 0)
+    assert "The labels look like measurements. Each distinct number is a class of its own here." in printed
+    assert "Cells that look like missing values, but are used: nan (1)" in printed
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -244,7 +291,7 @@ def fact_table(folder: Path, rows: list[str]) -> Path:
     ("rows", "fact"),
     [
         ([f"a b {n},{'usual' if n % 10 else 'rare'}" for n in range(40)],
-         "Most frequent class of the test split: usual (75.0%)\nTest accuracy "),
+         "Most frequent class of the test split: usual (75.0%); loss of guessing: 0.6931\nTest accuracy "),
         ([f"a b {n},{'yn'[n % 2]}" for n in range(20) for _ in "ab"] + ["a b 0,n"],
          "Texts with two labels or more: 1. The first label of each is used."),
         ([f"{'b ' * n},{'yn'[n % 2]}" for n in range(11, 19)],  # of 13 to 20 tokens
@@ -288,7 +335,7 @@ def test_words_are_learned_scored_and_read_by_pipeline(tmp_path, words, tiny, ru
     assert counts["all"] == counts["x"] + counts["y"] == counts["B-x"] + counts["B-y"]
     again = run("--tokens", words, "--checkpoint", tmp_path / "saved", "--epochs", 0).splitlines()
     assert again[3] == f"Classification head: from {tmp_path / 'saved'}, with the classes B-x, B-y, I-x, O"
-    assert again[4:] == printed[5:]
+    assert again[4:] == printed[6:]
     texts = [text for text, _ in read_words(words).test]
     model = TransformerForTokenClassification.from_checkpoint(tmp_path / "saved")
     ours = predict_labels(model, tiny_tokenizer(), texts)

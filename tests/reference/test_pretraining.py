@@ -475,6 +475,41 @@ def test_pretrain_sizes_meet_the_notebooks_needs():
     assert "its first piece" in pretrain.requirements(config, None)
 
 
+def test_pretrain_script_takes_column_of_table(tmp_path, monkeypatch, capsys):
+    """The labels and the header of a table are not texts; a table by another name is refused."""
+    rows = [f'"{text} {n}, it is",zz{n % 2}' for n, text in enumerate(TEXTS * 2)]
+    for name in ("own.csv", "own.txt"):
+        (tmp_path / name).write_text("\n".join(["review,topic", *rows]), "utf-8")
+    with pytest.raises(
+        SystemExit, match=r"the column 'text' is missing from \['review', 'topic'\]\): name the .*--text"
+    ):
+        own_command(tmp_path / "run", [tmp_path / "own.csv"], monkeypatch)
+    with pytest.raises(SystemExit, match=r"own.txt looks like a table with 2 columns, 'review, topic': let its name"):
+        own_command(tmp_path / "run", [tmp_path / "own.txt"], monkeypatch)
+    own_command(tmp_path / "run", [tmp_path / "own.csv"], monkeypatch, "--text", "review", "--vocabulary", "300")
+    assert f"Read {len(rows)} texts," in capsys.readouterr().out
+    vocab = (tmp_path / "run" / CHECKPOINT / "vocab.txt").read_text("utf-8")
+    assert "zz" not in vocab
+    assert "topic" not in vocab
+
+
+def test_pretrain_script_reports_unknown_tokens(tmp_path, corpus, monkeypatch, capsys):
+    own_command(tmp_path / "own", [corpus], monkeypatch, "--vocabulary", "300")
+    assert "Unknown tokens ([UNK]): 0.0%\n" in capsys.readouterr().out
+    amharic = [f"ሰላም ለዓለም ቁጥር {number}" for number in range(200)]
+    for name, texts in (("some", TEXTS * 6 + amharic[:20]), ("all", amharic)):
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts), "utf-8")
+    common = ["--tokenizer", "all-MiniLM-L6-v2"]
+    own_command(tmp_path / "some", [tmp_path / "some.txt"], monkeypatch, *common)
+    line = r"Unknown tokens \(\[UNK\]\): \d\.\d%\. Use a larger --vocabulary, and no --tokenizer of another"
+    assert re.search(line, capsys.readouterr().out)
+    words = r"the vocabulary lacks \d\d% of the tokens in .*all.txt \(\[UNK\]\): use a larger --vocabulary"
+    with pytest.raises(SystemExit, match=words):
+        own_command(tmp_path / "all", [tmp_path / "all.txt"], monkeypatch, *common)
+    with pytest.raises(SystemExit, match="the vocabulary lacks 100% of the tokens"):
+        own_command(tmp_path / "few", [corpus], monkeypatch, "--vocabulary", "10")
+
+
 @pytest.mark.parametrize("split", ["\n", "\n\n", "\r\n\r\n"])
 def test_read_texts_takes_lines_or_blocks(tmp_path, split):
     (tmp_path / "a.txt").write_text("\ufeff" + split.join(["one", "two", "three"]) + split, "utf-8", newline="")
