@@ -264,7 +264,7 @@ class OwnTexts:
             marks += sum(count for letter, count in Counter(text).items() if unicodedata.category(letter) == "Mn")
         if not self.counts[True] or not self.counts[False]:
             raise ValueError(
-                f"too few texts in {', '.join(map(str, paths))} to hold some out for evaluation, got "
+                f"too few different texts in {', '.join(map(str, paths))} to hold some out for evaluation, among "
                 f"{self.counts.total()}: use 100 or more, one per line or separated by empty lines"
             )
         self.marks = marks / characters  # share of characters that are removed together with the accents

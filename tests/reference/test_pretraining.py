@@ -497,7 +497,7 @@ def test_pretrain_script_reports_unknown_tokens(tmp_path, corpus, monkeypatch, c
     own_command(tmp_path / "own", [corpus], monkeypatch, "--vocabulary", "300")
     assert "Unknown tokens ([UNK]): 0.0%\n" in capsys.readouterr().out
     amharic = [f"ሰላም ለዓለም ቁጥር {number}" for number in range(200)]
-    for name, texts in (("some", TEXTS * 6 + amharic[:20]), ("all", amharic)):
+    for name, texts in (("some", [f"{text} {n}" for n, text in enumerate(TEXTS * 6)] + amharic[:20]), ("all", amharic)):
         (tmp_path / f"{name}.txt").write_text("\n".join(texts), "utf-8")
     common = ["--tokenizer", "all-MiniLM-L6-v2"]
     own_command(tmp_path / "some", [tmp_path / "some.txt"], monkeypatch, *common)
@@ -506,7 +506,7 @@ def test_pretrain_script_reports_unknown_tokens(tmp_path, corpus, monkeypatch, c
     words = r"the vocabulary lacks \d\d% of the tokens in .*all.txt \(\[UNK\]\): use a larger --vocabulary"
     with pytest.raises(SystemExit, match=words):
         own_command(tmp_path / "all", [tmp_path / "all.txt"], monkeypatch, *common)
-    with pytest.raises(SystemExit, match="the vocabulary lacks 100% of the tokens"):
+    with pytest.raises(SystemExit, match=r"the vocabulary lacks \d+% of the tokens"):
         own_command(tmp_path / "few", [corpus], monkeypatch, "--vocabulary", "10")
 
 
@@ -526,7 +526,7 @@ def test_read_texts_takes_lines_or_blocks(tmp_path, split):
         ("Café\n".encode("latin-1"), r"cannot be read \(line 1: .*\): save it as UTF-8"),
         (b"a film\n" * 5 + b"\xff", r"cannot be read \(line 6: "),
         ("a film".encode("utf-16-le"), "has a NUL byte in line 1, as UTF-16 has: save it as UTF-8"),
-        (b"one text of many words", "too few texts in .*, got 1: use 100 or more"),
+        (b"one text of many words", "too few different texts in .*, among 1: use 100"),
         (None, "give the path of a text file"),
     ],
 )
