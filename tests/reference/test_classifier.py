@@ -9,7 +9,6 @@ from tests.helpers import TINY, official_and_ours, ragged_batch
 from utils.classifier import TransformerForSequenceClassification, leave_one_out
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from utils.support.comparisons import largest_difference
-from utils.token_labels import TransformerForTokenClassification
 
 BATCH = ragged_batch([9, 2, 6, 1], TINY["vocab_size"])
 CLASSES = (BertForSequenceClassification, TransformerForSequenceClassification)
@@ -59,13 +58,6 @@ def test_pretrained_classifier_equals_the_official_one(tokenizer, reference):
 def test_classifier_takes_dropout_of_its_own(own, used):
     config = BertConfig(**TINY, hidden_dropout_prob=0.4, classifier_dropout=own)
     assert TransformerForSequenceClassification(config).dropout.p == used
-
-
-@pytest.mark.parametrize("kind", [TransformerForSequenceClassification, TransformerForTokenClassification])
-@pytest.mark.parametrize("num_labels", [0, 1])
-def test_classifiers_refuse_too_few_classes(kind, num_labels):
-    with pytest.raises(ValueError, match=rf"num_labels must be an integer of at least 2, got {num_labels}"):
-        kind(BertConfig(**TINY, num_labels=num_labels))
 
 
 def test_classifier_leaves_the_configuration_unchanged():
