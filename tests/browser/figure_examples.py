@@ -433,7 +433,7 @@ SENTENCE = """(chosen) => {
     if (!state.both) return row(state.text, { ...state, layer, head })[state.target];
     return state.all ? movedOnAverage(layer, head) : moved({ ...state, layer, head });
   });
-  return { sides: shown().map((text) => row(text, chosen)), given: layers.map((_, layer) => given(layer)) };
+  return { none: 0, sides: shown().map((text) => row(text, chosen)), given: layers.map((_, layer) => given(layer)) };
 }"""
 
 

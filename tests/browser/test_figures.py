@@ -23,7 +23,7 @@ def test_fifty_random_states_have_torchs_numbers(page, tmp_path, name):
     example, chance = FIGURES[name], random.Random(0)
     open_figure(page, example.make(NAMES), tmp_path)
     states = [example.state(chance) for _ in range(50)]
-    found = page.evaluate(f"(states) => states.map((state) => ({example.compute})(state))", states)
+    found = page.evaluate(f"(states) => states.map((one) => ({example.compute})(one))", states)
     for state, one in zip(states, found, strict=True):
         example.check(state, one)
 
