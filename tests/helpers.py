@@ -1,16 +1,20 @@
 """Shared helpers: small models, the project's folder, commands in a separate process."""
 
+import base64
 import json
+import math
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from transformers import BertConfig
@@ -151,7 +155,11 @@ def data_of(view) -> dict:
     params = json.loads(re.search(r'id="data">(.*?)</script>', view.page, re.DOTALL)[1])
     for panel in params["attention"].values():
         for name in {"attn", "queries", "keys"} & panel.keys():
-            panel[name] = torch.tensor(panel[name], dtype=torch.float64) / 10**4
+            planes = np.frombuffer(zlib.decompress(base64.b64decode(panel[name]["data"])), np.uint8)
+            planes = planes.reshape(-1, math.prod(shape := panel[name]["shape"])).astype(np.int64)  # low bytes first
+            codes = 256 ** np.arange(len(planes)) @ planes
+            numbers = torch.from_numpy(np.where(codes % 2, -(codes + 1) // 2, codes // 2) / 10**4).view(shape)
+            panel[name] = torch.where(numbers < 0, -0.0, numbers) if name == "attn" else numbers
     return params
 
 

@@ -11,18 +11,7 @@ from torch import Tensor, nn
 
 from utils.support.checks import is_integer
 from views.any_model import has_two_sides
-from views.inputs import (
-    DIGITS,
-    USAGE,
-    Panel,
-    check_indices,
-    check_page_size,
-    describe,
-    read_panel,
-    to_ten_thousandths,
-    token_index,
-    without_tensors,
-)
+from views.inputs import USAGE, Panel, check_indices, describe, pack_numbers, read_panel, token_index, without_tensors
 from views.models import name_of, read_heads, read_two_sides, unwrap
 from views.page import HEAD_VIEW, MODEL_VIEW, NEURON_VIEW, Kind, View, make_view
 from views.words import words_for_page
@@ -118,7 +107,6 @@ def head_view(
         read,
         list(range(read.A)),
         display_mode=display_mode,
-        width=max(HEAD_VIEW.width, 26 * read.A),  # a tile per head
         layer=None if layer is None else int(layer),
         heads=check_indices("heads", heads, read.A),
         token=token_index(token, next(iter(read.panels.values())).left_tokens),
@@ -189,9 +177,9 @@ def neuron_view(
     [layer], [head] = check_indices("layer", [layer or 0], L), check_indices("head", [head or 0], A)
     tokens = heads_read.tokens
     panel = {
-        "attn": encode_with_mask(heads_read.weights, heads_read.hidden),
-        "queries": to_ten_thousandths(heads_read.queries),
-        "keys": to_ten_thousandths(heads_read.keys),
+        "attn": pack_with_mask(heads_read.weights, heads_read.hidden),
+        "queries": pack_numbers(heads_read.queries),
+        "keys": pack_numbers(heads_read.keys),
         "left_text": tokens,
         "right_text": tokens,
     }
@@ -228,17 +216,14 @@ def refuse(view: str, given: Collection[str], known: Collection[str] = ()) -> No
         raise TypeError(f"{view}() got an unexpected keyword argument '{unknown[0]}'" + (reason and f": {reason}"))
 
 
-def encode_with_mask(weights: Tensor, hidden: Tensor | None) -> list:
-    """Convert weights (L, A, S, S) to ten-thousandths, with −0 for masked tokens.
+def pack_with_mask(weights: Tensor, hidden: Tensor | None) -> dict:
+    """Pack weights (L, A, S, S), marking masked tokens.
 
     If `hidden` is None, a token counts as masked where all heads of a layer have the weight 0.
     """
     if hidden is None:
-        hidden = (weights == 0).all(dim=1, keepdim=True).expand_as(weights)
-    if not hidden.any():
-        return to_ten_thousandths(weights)
-    check_page_size(weights)
-    return (weights.double() * 10**DIGITS).round().masked_fill(hidden & (weights == 0), -0.0).tolist()
+        hidden = (weights == 0).all(dim=1, keepdim=True)
+    return pack_numbers(weights, hidden.expand_as(weights) & (weights == 0))
 
 
 class ViewInput(NamedTuple):
@@ -366,7 +351,7 @@ def draw_input(kind: Kind, read: ViewInput, drawn_heads: list[int], **params) ->
     """Draw these heads of the input; `params` are the parameters of this kind of view."""
     panels = {
         name: {
-            "attn": to_ten_thousandths(panel.weights[read.layers][:, drawn_heads]),
+            "attn": pack_numbers(panel.weights[read.layers][:, drawn_heads]),
             "left_text": panel.left_tokens,
             "right_text": panel.right_tokens,
             "words": words_for_page(*panel.words),

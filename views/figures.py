@@ -4,17 +4,14 @@ A figure's page computes all numbers itself; they agree with torch's. Used from 
 """
 
 import base64
-import html
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from string import Template
 
 import torch
 from torch import Tensor
 
 from utils.support.characters import CJK_RANGES, EARLIER_CATEGORY, LATER_CHARACTERS
 from utils.support.checks import SPECIAL_TOKENS, check_between, check_size, check_texts
-from utils.support.colours import css
 from utils.support.vocabulary import read_vocabulary
 from utils.tokenization import (
     MAX_CHARACTERS_PER_WORD,
@@ -24,7 +21,7 @@ from utils.tokenization import (
     split_special_tokens,
 )
 from views.page import FOLDER as VIEWS
-from views.page import POLICY, View, json_for_html, own_text, writable
+from views.page import View, build_page, own_text, writable
 
 FOLDER = VIEWS / "draggable"  # the page, style sheet and code that all figures share, and a file per figure
 MAX_CHARACTERS = 200  # of a text in longest_match
@@ -374,16 +371,9 @@ def make_figure(name: str, data: dict, *, title: str, details: str, before: Sequ
     depends on.
     """
     title, details = writable(title), writable(details)
-    page = Template(own_text("draggable/figure.html")).substitute(
-        policy=POLICY,
-        title=html.escape(title),
-        details=html.escape(details),
-        css=css() + own_text("draggable/figure.css"),
-        data=json_for_html({key: plain_numbers(value) for key, value in data.items()}),
-        frame=own_text("frame.js"),
-        shared=own_text("draggable/figure.js"),
-        drawing="\n".join(own_text(f"draggable/{part}.js") for part in (*before, name)),
-    )
+    numbers = {key: plain_numbers(value) for key, value in data.items()}
+    code = [own_text(f"draggable/{part}.js") for part in (*before, name)]
+    page = build_page(name, numbers, title=title, details=details, code=code)
     return View(f"{title}: {details}", page)
 
 

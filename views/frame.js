@@ -21,14 +21,15 @@ function groundAround(mode) {
 
 // It is looked at now and then: a MutationObserver of what is around the frame does not hear of another style sheet, of a
 // media query, nor of the end of a transition from one colour to the other (all tried).
-function keepTheme(changed = () => {}) {
+function keepTheme() {
+  if (!root.classList.contains("auto")) return;
   function follow() {
     const mode = isDark() ? "dark" : "light";
     root.style.setProperty("--ground", groundAround(mode));
     if (root.classList.contains(mode)) return;
     root.classList.remove("auto", "light", "dark");
     root.classList.add(mode);
-    changed(mode);
+    document.dispatchEvent(new Event("themechange"));
   }
   follow();
   setInterval(follow, 500);

@@ -17,51 +17,107 @@ const KINDS = {
 const RULE = "What each head looks at, in this text: how much weight its tokens give on average to themselves, to the token " +
   "before, to the token after, or to one fixed token (without what that token gives itself). The largest of these is the kind " +
   `of the head if it is at least ${ENOUGH}. If none is, the head is spread out.`;
-const [legend, rule] = ["scale", "rule"].map((id) => Object.assign(document.createElement("p"), { id }));
-vis.after(legend);
+const [rule, legend] = ["rule", "scale"].map((id) => add(vis.parentNode, "p", { id }));
 vis.before(rule);
 rule.textContent = RULE;
-if (panel().left_text.length > SHARPEST) document.getElementById("help").append(" A square shows the largest of neighbouring weights.");
 
+const SQUARES = "#vis > svg > g:has(> .attn_background) > rect:last-child";
 const byKind = () => chosen("order") === "kinds";
-const enlarged = () => Number.isInteger(window.config?.detail_layer);
-const cellOf = (layer, head) => document.getElementById(`attn_background_${layer}_${head}`).parentNode;
+const enlarged = () => Number.isInteger(config.detail_layer);
+const opened = () => ({ layer: data.include_layers[config.detail_layer], head: data.include_heads[config.detail_head] });
+const cellOf = (layer, head) => document.getElementById(`attn_background_${layer}_${head}`)?.parentNode;
 
-function draw(parent, name, values = {}, text = "") {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  setAttributes(element, values);
-  element.textContent = text;
-  parent.append(element);
-  return element;
-}
+const view = {
+  selector: ".attn-line-group line", // of the enlarged head, as bertviz draws it
+  row: 18,
+  left: -8, // for bertviz's title of the layers
+  width: 970,
+  smallest: () => (asLines() ? 0.7 : 1),
+  groups: [
+    { selector: SQUARES, across: () => data.include_heads.length, role: "button", towards: (element, key) => (byKind() ? squareTowards(element, key) : undefined) },
+    { selector: "g.detail:has(.highlight):not(g.detail:has(.highlight) ~ g.detail) > g", from: true },
+  ],
+  drawn: () => panel().attn,
+  heads: () => [{ ...opened(), weights: panel().attn[config.detail_layer][config.detail_head] }],
+  named: ([{ layer, head }]) => `layer ${layer}, head ${head}`,
+  ends(line) {
+    const row = +line.parentNode.getAttribute("source-index");
+    return { row, head: view.heads()[0] };
+  },
+  describe(element) {
+    if (!element.matches(SQUARES)) return null;
+    const [, layer, head] = /_(\d+)_(\d+)$/.exec(element.parentNode.querySelector(".attn_background").id);
+    return `layer ${data.include_layers[layer]}, head ${data.include_heads[head]}${describeKind(+layer, +head)}`;
+  },
+  shows: (row) => vis.querySelectorAll(".attn-line-group")[row].style.opacity !== "0",
+  hides: isFaint,
+  state: () => [
+    enlarged() ? view.named([opened()]) : `all ${data.include_layers.length * data.include_heads.length} heads`,
+    !asLines() && byKind() && RULE,
+  ],
+  keeps: () => ({ enlarged: enlarged() || undefined, drawing: asLines() ? "lines" : undefined, ...enlarged() && { layer: config.detail_layer, heads: [config.detail_head] } }),
+  prepare() {},
+  draw() {
+    const { detail_layer: layer, detail_head: head } = config, squares = !asLines(), open = enlarged();
+    root.classList.toggle("squares", squares);
+    Object.assign(config, { detail_layer: null, detail_head: null });
+    view.width = 970; // of bertviz's drawing
+    squares ? drawSquares() : config.drawLines();
+    if (open) fire(cellOf(layer, head).lastElementChild, "click");
+  },
+  equip() {
+    for (const cell of all(SQUARES)) {
+      set(cell, { "aria-expanded": +cell.parentNode.firstChild.getAttribute("stroke-opacity") > 0 });
+    }
+    const { right: edge, left } = vis.getBoundingClientRect(), head = vis.querySelector("rect.detail")?.getBoundingClientRect();
+    if (head) vis.scrollLeft += Math.max(0, head.right - edge) || Math.min(0, head.left - left);
+  },
+  begin({ layer, heads, enlarged: open }) {
+    const cell = open && cellOf(layer, heads[0]);
+    if (cell) fire(cell.lastElementChild, "click");
+  },
+  threshold: () => paintSquares(),
+  at(target, x, y) {
+    const { row, column } = target.matches(".cells") ? cellAt(target, x, y) : {};
+    return row === undefined ? null : describeWeight(view.heads()[0], row, column);
+  },
+  arrange() {
+    if (Math.abs(vis.clientWidth - arrangedFor) <= 8) return false;
+    arrange();
+    return true;
+  },
+  mark: (cell) => markCell(cell?.row, cell?.column),
+  // What the keyboard walks along: the weights of a row, the largest first.
+  cellsOf(row) {
+    return [...view.heads()[0].weights[row].entries()].filter(([, weight]) => weight > 0 && weight >= threshold())
+      .sort(([, one], [, other]) => other - one).map(([column]) => ({ row, column, text: describeWeight(view.heads()[0], row, column) }));
+  },
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !window.config || !enlarged()) return;
+  const cell = cellOf(config.detail_layer, config.detail_head).lastElementChild;
+  fire(cell, "click");
+  cell.focus();
+  event.preventDefault(); // the keyboard stays in the picture
+});
 
 // Of all heads, in the order of layers and heads
 
 const drawn = []; // { layer, head, weights, square, kind }
 let arrangedFor = 0; // the width
 
-window.redraw = () => {
-  const { detail_layer: layer, detail_head: head } = window.config;
-  const squares = asSquares(), open = enlarged();
-  root.classList.toggle("squares", squares);
-  Object.assign(window.config, { detail_layer: null, detail_head: null });
-  params.width = 970; // of bertviz's drawing
-  squares ? drawSquares() : window.drawLines();
-  if (open && squares) enlarge(layer, head, false);
-  else if (open) fire(cellOf(layer, head).lastElementChild, "click");
-};
-
 function drawSquares() {
   const { left_text: left, right_text: right, attn } = panel();
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  draw(svg, "g", { class: "labels" });
+  const svg = document.createElementNS(SVG, "svg");
+  add(svg, "g", { class: "labels" });
   drawn.length = 0;
   attn.forEach((heads, layer) => heads.forEach((weights, head) => {
-    const square = draw(svg, "g", { class: "square" });
-    draw(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
-    draw(square, "image", { preserveAspectRatio: "none" });
-    draw(square, "text", { class: "name", "text-anchor": "middle" });
-    draw(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
+    const square = add(svg, "g", { class: "square" });
+    add(square, "rect", { id: `attn_background_${layer}_${head}`, class: "attn_background" });
+    add(square, "image", { preserveAspectRatio: "none" });
+    add(square, "text", { class: "name", "text-anchor": "middle" });
+    add(square, "rect", { opacity: 0 }).addEventListener("click", () => enlarge(layer, head));
     drawn.push({ layer, head, weights, square, kind: kindOf(weights, left, right) });
   }));
   vis.replaceChildren(svg);
@@ -72,11 +128,11 @@ function drawSquares() {
 function sortSquares(moving = false) {
   root.classList.toggle("kinds", byKind());
   vis.querySelector("svg").append(...inOrder().map(({ square }) => square)); // for the keyboard
-  for (const { square } of drawn) square.lastChild.setAttribute("aria-label", describe(square.lastChild));
+  for (const { square } of drawn) set(square.lastChild, { "aria-label": view.describe(square.lastChild) });
   arrange(moving);
 }
 
-const nameOfHead = (layer, head) => `${params.include_layers[layer]}-${params.include_heads[head]}`;
+const nameOfHead = (layer, head) => `${data.include_layers[layer]}-${data.include_heads[head]}`;
 const inOrder = () => (byKind() ? Object.keys(KINDS).flatMap(headsOf) : drawn);
 const headsOf = (name) => drawn.filter(({ kind }) => kind.name === name).sort((one, other) => other.kind.share - one.kind.share);
 
@@ -100,10 +156,10 @@ function isMark(token) { return /^(\[.+\]|<.+>)$/.test(token) || !/[\p{L}\p{N}]/
 
 // What a head is sorted by, in words and a number.
 function describeKind(layer, head) {
-  if (!asSquares() || !byKind()) return "";
+  if (!!asLines() || !byKind()) return "";
   const { name, instead, column, share } = drawn.find((each) => each.layer === layer && each.head === head).kind;
   const where = KINDS[instead ?? name].where ?? `to ${nameOf(panel().right_text, column)}`;
-  return `: ${instead ? "at most " : ""}${digits(share)} ${where}`;
+  return `: ${instead ? "at most " : ""}${format(share)} ${where}`;
 }
 
 // Their colours
@@ -133,10 +189,10 @@ function paintWeights(weights, scale, most = Infinity) {
 }
 
 function paintSquares() {
-  const scale = scaleOfWeights(), stops = colour("scale-above").split(" ");
+  const scale = scaleOfWeights();
   for (const { square, weights } of drawn) square.children[1].setAttribute("href", paintWeights(weights, scale, SHARPEST));
-  const ramp = Object.assign(document.createElement("span"), { className: "ramp" });
-  ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  const ramp = add(legend, "span", { class: "ramp" });
+  for (let step = 0; step < 18; step++) add(ramp, "i").style.background = `rgb(${scale[15 * step]})`;
   legend.replaceChildren("Attention weights: 0 ", ramp, " 1");
   if (enlarged()) arrange();
 }
@@ -147,7 +203,7 @@ const WIDEST = 760; // of the squares by kind
 
 function arrange(moving = false) {
   const svg = vis.querySelector("svg"), labels = svg.querySelector(".labels");
-  const [L, A] = [params.include_layers.length, params.include_heads.length];
+  const [L, A] = [data.include_layers.length, data.include_heads.length];
   const room = Math.max(vis.clientWidth - 8, 300), high = Math.max(36, Math.min(SIDE.most, SIDE.high / L));
   const pitch = Math.max(SIDE.least, Math.min(high, (room - AXIS) / A));
   const width = byKind() ? Math.min(room, Math.max(WIDEST, AXIS + A * pitch)) : AXIS + A * pitch;
@@ -156,20 +212,20 @@ function arrange(moving = false) {
   labels.replaceChildren();
   const low = byKind() ? placeByKind(labels, Math.max(pitch, 40), width, moving) : placeByLayer(labels, pitch, moving);
   const all = enlarged() ? drawDetail(svg, room, width, low) : { width, height: low };
-  params.width = all.width;
-  setAttributes(svg, all);
+  view.width = all.width;
+  set(svg, all);
   svg.removeAttribute("viewBox");
   fit();
 }
 
 function putSquare(each, x, y, pitch, named, moving) {
   const [ground, image, name, press] = each.square.children, gap = pitch > 40 ? 6 : 3, side = pitch - gap;
-  setAttributes(each.square, { transform: `translate(${x} ${y})` });
-  setAttributes(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
-  setAttributes(image, { x: gap / 2, y: gap / 2, width: side, height: side });
-  setAttributes(name, { x: pitch / 2, y: pitch + 10, "font-size": 13 });
+  set(each.square, { transform: `translate(${x} ${y})` });
+  set(ground, { x: gap / 2 - 0.5, y: gap / 2 - 0.5, width: side + 1, height: side + 1 });
+  set(image, { x: gap / 2, y: gap / 2, width: side, height: side });
+  set(name, { x: pitch / 2, y: pitch + 10, "font-size": 13 });
   name.textContent = named ? nameOfHead(each.layer, each.head) : "";
-  setAttributes(press, { width: pitch, height: pitch + (named ? 14 : 0) });
+  set(press, { width: pitch, height: pitch + (named ? 14 : 0) });
   const [from, to] = [each.at, [x, y]].map((at) => at && { transform: `translate(${at[0]}px, ${at[1]}px)` });
   if (moving && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
     each.square.animate([from, to], { duration: 500, easing: "ease-in-out" });
@@ -178,15 +234,15 @@ function putSquare(each, x, y, pitch, named, moving) {
 }
 
 function placeByLayer(labels, pitch, moving) {
-  const layers = params.include_layers, heads = params.include_heads, low = AXIS + layers.length * pitch;
+  const layers = data.include_layers, heads = data.include_heads, low = AXIS + layers.length * pitch;
   const title = { "font-weight": "bold", "font-size": 14, "text-anchor": "middle" }, middle = AXIS + (layers.length * pitch) / 2;
-  draw(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
-  draw(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
+  add(labels, "text", { ...title, x: AXIS + (heads.length * pitch) / 2, y: 15 }, "Heads");
+  add(labels, "text", { ...title, transform: `translate(13 ${middle}) rotate(-90)` }, "Layers");
   heads.forEach((head, index) => (
-    draw(labels, "text", { x: AXIS + (index + 0.5) * pitch, y: 33, "font-size": 13, "text-anchor": "middle" }, head)
+    add(labels, "text", { x: AXIS + (index + 0.5) * pitch, y: 33, "font-size": 13, "text-anchor": "middle" }, head)
   ));
   layers.forEach((layer, index) => (
-    draw(labels, "text", { x: AXIS - 5, y: AXIS + (index + 0.5) * pitch + 5, "font-size": 13, "text-anchor": "end" }, layer)
+    add(labels, "text", { x: AXIS - 5, y: AXIS + (index + 0.5) * pitch + 5, "font-size": 13, "text-anchor": "end" }, layer)
   ));
   for (const each of drawn) putSquare(each, AXIS + each.head * pitch, AXIS + each.layer * pitch, pitch, false, moving);
   return low;
@@ -198,10 +254,10 @@ function placeByKind(labels, pitch, width, moving) {
   let x = 0, y = 0, low = 0;
   for (const name of Object.keys(KINDS)) {
     const heads = headsOf(name), title = `${titleOf(name, heads)}: ${heads.length} head${heads.length === 1 ? "" : "s"}`;
-    const label = draw(labels, "text", { "font-weight": "bold", "font-size": 14 }, title);
+    const label = add(labels, "text", { "font-weight": "bold", "font-size": 14 }, title);
     const needed = Math.max(label.getComputedTextLength(), Math.min(heads.length, across) * pitch);
     if (x + needed > width) [x, y] = [0, low];
-    setAttributes(label, { x: x + 2, y: y + 18 });
+    set(label, { x: x + 2, y: y + 18 });
     heads.forEach((each, index) => (
       putSquare(each, x + (index % across) * pitch, y + 26 + Math.floor(index / across) * high, pitch, true, moving)
     ));
@@ -223,7 +279,7 @@ function squareTowards(square, key) {
   const middle = (element) => { const box = element.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; };
   const [x, y] = middle(square), down = { ArrowDown: 1, ArrowUp: -1 }[key];
   const far = (one) => { const [right, low] = middle(one); return Math.abs(low - y) * 4 + Math.abs(right - x); };
-  const there = all(CELLS).filter((one) => (middle(one)[1] - y) * down > 4);
+  const there = all(SQUARES).filter((one) => (middle(one)[1] - y) * down > 4);
   return there.reduce((best, one) => (!best || far(one) < far(best) ? one : best), null);
 }
 
@@ -248,12 +304,12 @@ const outOfSight = new IntersectionObserver(([{ target, intersectionRatio }]) =>
 });
 
 function drawDetail(svg, room, right, low) {
-  const { detail_layer: layer, detail_head: head } = window.config, { left_text: left, right_text: top } = panel();
-  const weights = panel().attn[layer][head], name = `Layer ${params.include_layers[layer]}, Head ${params.include_heads[head]}`;
-  const frame = draw(svg, "rect", { class: "detail", rx: 4 });
-  const title = draw(svg, "text", { class: "detail", "font-weight": "bold", "font-size": 13 }, name);
-  const rows = drawWords(svg, left), map = draw(svg, "g", { class: "detail" }), columns = drawWords(svg, top);
-  const asks = draw(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
+  const { detail_layer: layer, detail_head: head } = config, { left_text: left, right_text: top } = panel();
+  const weights = panel().attn[layer][head], name = `Layer ${data.include_layers[layer]}, Head ${data.include_heads[head]}`;
+  const frame = add(svg, "rect", { class: "detail", rx: 4 });
+  const title = add(svg, "text", { class: "detail", "font-weight": "bold", "font-size": 13 }, name);
+  const rows = drawWords(svg, left), map = add(svg, "g", { class: "detail" }), columns = drawWords(svg, top);
+  const asks = add(map, "text", { "font-size": 13, "text-anchor": "end", class: "asks" }, "looks at →");
   const longest = (words) => Math.max(...words.map(({ text }) => text.getComputedTextLength())) + 12;
   const beside = Math.max(longest(rows), asks.getComputedTextLength() + 12), above = longest(columns);
   const cellIn = (width) => Math.max(CELL.least, Math.min(CELL.most, Math.floor((width - beside - 12) / top.length)));
@@ -261,26 +317,26 @@ function drawDetail(svg, room, right, low) {
   const cell = cellIn(fits ? room - right - 24 : room), [x, y] = fits ? [right + 24, 8] : [0, low + 12];
   const all = { x, y, width: width(cell), height: 30 + above + left.length * cell + 10 };
   const start = { x: x + beside, y: y + 30 + above };
-  setAttributes(frame, all);
-  setAttributes(title, { x: x + 12, y: y + 20 });
-  setAttributes(asks, { x: start.x - 6, y: start.y - 6 });
+  set(frame, all);
+  set(title, { x: x + 12, y: y + 20 });
+  set(asks, { x: start.x - 6, y: start.y - 6 });
   rows.forEach(({ ground, text }, row) => {
-    setAttributes(ground, { x: x + 4, y: start.y + row * cell, width: beside - 4, height: cell });
-    setAttributes(text, { x: start.x - 6, y: start.y + (row + 0.5) * cell + 4.5, "text-anchor": "end" });
+    set(ground, { x: x + 4, y: start.y + row * cell, width: beside - 4, height: cell });
+    set(text, { x: start.x - 6, y: start.y + (row + 0.5) * cell + 4.5, "text-anchor": "end" });
   });
   columns.forEach(({ ground, text }, column) => {
-    setAttributes(ground, { x: start.x + column * cell, y: y + 30, width: cell, height: above });
-    setAttributes(text, { transform: `translate(${start.x + (column + 0.5) * cell + 4.5} ${start.y - 6}) rotate(-90)` });
+    set(ground, { x: start.x + column * cell, y: y + 30, width: cell, height: above });
+    set(text, { transform: `translate(${start.x + (column + 0.5) * cell + 4.5} ${start.y - 6}) rotate(-90)` });
   });
   drawCells(map, weights, start, cell, rows, columns);
   return { width: Math.max(right, all.x + all.width + 1), height: Math.max(low, all.y + all.height + 1) };
 }
 
 function drawWords(svg, tokens) {
-  const group = draw(svg, "g", { class: "detail" });
+  const group = add(svg, "g", { class: "detail" });
   return tokens.map((token) => {
-    const word = draw(group, "g"), ground = draw(word, "rect", { class: "highlight" });
-    return { word, ground, text: draw(word, "text", { class: "token", "font-size": 13 }, token) };
+    const word = add(group, "g"), ground = add(word, "rect", { class: "highlight" });
+    return { word, ground, text: add(word, "text", { class: "token", "font-size": 13 }, token) };
   });
 }
 
@@ -288,13 +344,13 @@ let markCell = () => {}; // of the enlarged head: a row, a column, or one weight
 
 function drawCells(map, weights, { x, y }, cell, rows, columns) {
   const width = columns.length * cell, height = rows.length * cell, place = { x, y, width, height };
-  draw(map, "image", { ...place, preserveAspectRatio: "none", href: paintWeights(weights, scaleOfWeights()) });
+  add(map, "image", { ...place, preserveAspectRatio: "none", href: paintWeights(weights, scaleOfWeights()) });
   const lines = [...rows.keys()].slice(1).map((row) => `M${x} ${y + row * cell}h${width}`)
     .concat([...columns.keys()].slice(1).map((column) => `M${x + column * cell} ${y}v${height}`));
-  draw(map, "path", { class: "grid", d: lines.join("") });
-  draw(map, "rect", { ...place, class: "edge" });
-  const shade = draw(map, "path", { class: "shade", "fill-rule": "evenodd" }), mark = draw(map, "rect", { class: "at" });
-  const cells = draw(map, "rect", { ...place, class: "cells" });
+  add(map, "path", { class: "grid", d: lines.join("") });
+  add(map, "rect", { ...place, class: "edge" });
+  const shade = add(map, "path", { class: "shade", "fill-rule": "evenodd" }), mark = add(map, "rect", { class: "at" });
+  const cells = add(map, "rect", { ...place, class: "cells" });
   markCell = (row, column) => {
     const [left, across] = column === undefined ? [x, width] : [x + column * cell, cell];
     const [top, down] = row === undefined ? [y, height] : [y + row * cell, cell], any = row !== undefined || column !== undefined;
@@ -302,14 +358,15 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
     columns.forEach(({ ground }, at) => ground.classList.toggle("shown", at === column));
     const one = row !== undefined && column !== undefined;
     shade.setAttribute("d", any && !one ? `M${x} ${y}h${width}v${height}h${-width}zM${left} ${top}h${across}v${down}h${-across}z` : "");
-    setAttributes(mark, { x: left, y: top, width: across, height: down, visibility: any ? "visible" : "hidden" });
+    set(mark, { x: left, y: top, width: across, height: down, visibility: any ? "visible" : "hidden" });
   };
   markCell();
   cells.addEventListener("mousemove", ({ clientX, clientY }) => {
     const { row, column } = cellAt(cells, clientX, clientY);
     markCell(row, column);
   });
-  for (const [words, marks] of [[rows, (at) => markCell(at)], [columns, (at) => markCell(undefined, at)]]) {
+  const markRow = (row) => { markCell(row); say(view.cellsOf(row).slice(0, 3).map(({ text }, at) => (at ? text.replace(/^.*→ /, "") : text)).join(", ")); };
+  for (const [words, marks] of [[rows, markRow], [columns, (at) => markCell(undefined, at)]]) {
     words.forEach(({ word }, at) => word.addEventListener("mouseover", () => marks(at)));
   }
   for (const element of [cells, ...rows.map(({ word }) => word), ...columns.map(({ word }) => word)]) {
@@ -318,27 +375,9 @@ function drawCells(map, weights, { x, y }, cell, rows, columns) {
 }
 
 function cellAt(cells, clientX, clientY) {
-  const { left, top, width, height } = cells.getBoundingClientRect(), { weights } = weightsOf()[0];
+  const { left, top, width, height } = cells.getBoundingClientRect(), [{ weights }] = view.heads();
   const index = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
   return { row: index((clientY - top) / height, weights.length), column: index((clientX - left) / width, weights[0].length) };
 }
 
-function describeCell(target, clientX, clientY) {
-  if (!target.matches(".cells")) return null;
-  const { row, column } = cellAt(target, clientX, clientY);
-  return describeWeight(row, column);
-}
-
-const describeWeight = (row, column) => `${shownHead()}: ${between(row, column)} ${digits(weightsOf()[0].weights[row][column])}`;
-
-// What the keyboard walks along: the weights of a row, the largest first, as far as the threshold shows them.
-function walkCells(row, step) {
-  const weights = [...weightsOf()[0].weights[row].entries()].filter(([, weight]) => weight > 0 && weight >= threshold());
-  weights.sort(([, one], [, other]) => other - one);
-  walked = Math.min(weights.length - 1, Math.max(-1, (walked ?? -1) + step));
-  markCell(row, weights[walked]?.[0]);
-  return walked < 0 ? null : describeWeight(row, weights[walked][0]);
-}
-
-document.getElementById("drawing").addEventListener("change", () => window.redraw());
 document.getElementById("order").addEventListener("change", () => sortSquares(true));

@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -11,22 +12,24 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from utils.support.colours import css
+from utils.support.colours import css as colours
 from utils.support.files import write_file
 
 FOLDER = Path(__file__).parent
 BERTVIZ = "1.4.1"  # whose templates changes.toml fits
+STRONG = 0.2  # the same number as in reader.js
 PARTS_OF_A_PAIR = {
     "aa": "Sentence A -> Sentence A",
     "bb": "Sentence B -> Sentence B",
     "ab": "Sentence A -> Sentence B",
     "ba": "Sentence B -> Sentence A",
 }
-CHOICES = {  # of the model view: id, label and options of its drop-downs
-    "drawing": ("Heads", {"squares": "as squares", "lines": "as lines"}),
-    "order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"}),
-}
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"  # no request
+TOOLS = (  # and the drawing
+    '<div id="view"><div id="tools">{drop_downs}<label>Hide weights below <input id="threshold" type="range" min="0" '
+    'max="0.5" step="0.01" value="0"><output for="threshold">0.00</output></label></div><div id="vis"></div>'
+    '<p id="many"></p><p id="wide">The drawing is wider than this page: scroll it sideways.</p></div>'
+)
 STATIC_NOTICE = "The interactive view appears in a running notebook: run the cells above, then this one."
 
 
@@ -35,8 +38,8 @@ class Kind(NamedTuple):
 
     name: str
     template: str
-    width: int  # pixels
-    drop_downs: dict[str, str]  # id and label of those that bertviz fills itself
+    code: str  # the file with what is ours in it
+    drop_downs: dict[str, tuple]  # id, label and options; bertviz fills those without options itself
     shows: str  # what one sees, after the layer and head in the heading
     help: str  # how to use the view
 
@@ -44,31 +47,40 @@ class Kind(NamedTuple):
 HEAD_VIEW = Kind(
     "Head view",
     "head_view",
-    340,
-    {"layer": "Layer"},
+    "head.js",
+    {"layer": ("Layer", {})},
     "what each token on the left looks at",
-    "Hover over a token to see its lines, over a tile to see its head's lines, over a line to read its weight. Click a "
-    "tile to hide or show its head; double-click it (Shift+Enter) to show that head alone, and again to show all.",
+    "Point at a token to see its lines, and click or tap it to keep them. Point at a line to read its weight. Click a "
+    "head's number to hide or show it, double-click it (Shift+Enter) to show it alone, and again to show all. While no "
+    f"token is chosen, lines below {STRONG} are faint.",
 )
 MODEL_VIEW = Kind(
     "Model view",
     "model_view",
-    970,
-    {},
+    "matrices.js",
+    {
+        "drawing": ("Heads", {"squares": "as squares", "lines": "as lines"}),
+        "order": ("Sorted by", {"layer": "layer and head", "kinds": "what they look at"}),
+    },
     "which token looks at which",
-    "Each square is a head: a row for each token that looks, a column for each token that it looks at. Click a square "
-    "to enlarge it, and click it again (or press Escape) to close it. In the enlarged head, hover over a cell or line "
-    "to read its weight, over a token on the left to see its weights alone.",
+    "Each square is a head: a row for each token that looks, a column for each token that it looks at. Click or tap a "
+    "square to enlarge it, and again (or press Escape) to close it. In the enlarged head, point at a cell or line to "
+    "read its weight, and at a token on the left to see its weights alone.",
 )
 NEURON_VIEW = Kind(
     "Neuron view",
     "neuron_view",
-    850,
-    {"layer": "Layer", "att_head": "Head"},
-    "how well a query fits each key, number by number",
-    "Hover over a token on the left to see its lines. Click the + next to it to show its query and all keys, and their "
-    "products for the last token you hovered over. Hover over a rectangle to read its number. Click − to close them. "
-    "D is how many numbers a query and a key have.",
+    "sums.js",
+    {
+        "layer": ("Layer", {}),
+        "att_head": ("Head", {}),
+        "drawing": ("Products", {"sums": "as sums", "lines": "as stripes"}),
+    },
+    "products of query and key add up to a score",
+    "Each row is a key. Each block is the product of one of its numbers with the query's, the largest first: blue "
+    "pushes the score up, orange pulls it back, and the row ends at its score. Softmax turns the scores into "
+    "weights. Point at or tap a block to mark its neuron in every row, and click a word to make it the query. In the "
+    "stripes, + and − open and close a row.",
 )
 
 
@@ -114,44 +126,67 @@ def make_view(kind: Kind, panels: dict[str, dict], *, display_mode: str | None, 
         "attention": panels,
         "default_filter": next(iter(panels)),
         "root_div_id": "view",
-        "display_mode": display_mode or "auto",  # frame.js decides on auto
-        "width": kind.width,
+        "display_mode": "light",  # bertviz's colours, which page.css replaces
         **params,
     }
     title = writable(f"{kind.name} of {summary}")
-    return View(title, build_page(kind, title, params))
+    bertviz = f"// bertviz {BERTVIZ} by Jesse Vig, Apache License 2.0\n{drawing_code(kind.template)}"
+    page = build_page(
+        kind.template,
+        params,
+        title=title,
+        details=title,
+        heading=kind.shows[0].upper() + kind.shows[1:],  # until reader.js adds the layer and head that are shown
+        mode=display_mode or "auto",  # frame.js decides on auto
+        figure=TOOLS.format(drop_downs=drop_downs(kind, params)),
+        help=f"{kind.help} By keyboard: Tab, arrow keys and Enter; → from a token goes through its weights.",
+        css=own_text("page.css"),
+        code=[*(own_text(file) for file in ("words.js", "bertviz.js", "reader.js", kind.code)), bertviz],
+    )
+    return View(title, page)
 
 
-def build_page(kind: Kind, title: str, params: dict) -> str:
-    """Fill page.html, whose policy forbids all requests, with bertviz's template, its libraries and the data."""
+def build_page(
+    kind: str,
+    data: dict,
+    *,
+    title: str,
+    details: str,
+    code: list[str],
+    heading: str = "",
+    mode: str = "auto",
+    figure: str = '<div id="figure"></div>',
+    help: str = "",
+    css: str = "",
+) -> str:
+    """Fill page.html, whose policy forbids all requests, with what views and figures share, and with `code`."""
+    shared = [own_text(file) for file in ("frame.js", "draggable/figure.js", "picture.js")]
     return Template(own_text("page.html")).substitute(
         policy=POLICY,
-        mode=params["display_mode"],
-        template=kind.template,
+        mode=mode,
+        kind=kind,
         title=html.escape(title),
-        heading=kind.shows[0].upper() + kind.shows[1:],  # until reader.js adds the layer and head that are shown
-        help=kind.help,
-        drop_downs=drop_downs(kind, params),
-        data=json_for_html(params),
-        css=css() + own_text("page.css"),
-        d3=package_text("mpld3", "mpld3/js/d3.v5.min.js"),
-        frame=own_text("frame.js"),
-        page=own_text("words.js") + own_text("page.js"),
-        canvas=own_text("canvas.js"),
-        reader=own_text("reader.js") + (own_text("matrices.js") if kind is MODEL_VIEW else ""),
-        version=BERTVIZ,
-        drawing=drawing_code(kind.template),
+        heading=html.escape(heading or title),
+        details=html.escape(details),
+        figure=figure,
+        help=help,
+        data=json_for_html(data),
+        css=colours() + own_text("draggable/figure.css") + css,
+        code="</script>\n<script>\n".join(map(shorten, [*shared, *code])),
     )
+
+
+def shorten(code: str) -> str:
+    """Leave out indents and lines that are comments, a third of a page's code."""
+    return re.sub(r"(?m)^[ \t]+|^[ \t]*//(?! bertviz).*\n", "", code)
 
 
 def drop_downs(kind: Kind, params: dict) -> str:
     """Build the drop-downs above a drawing; bertviz adds the options to its own."""
-    choices = {name: name.capitalize() for name in params["attention"]}
+    parts = {name: name.capitalize() for name in params["attention"]}
     if params["sentence_b_start"] is not None:
-        choices |= PARTS_OF_A_PAIR
-    controls = {name: (label, {}) for name, label in kind.drop_downs.items()}
-    controls |= {"filter": ("Attention", choices)} if len(choices) > 1 else {}
-    controls |= CHOICES if kind is MODEL_VIEW else {}
+        parts |= PARTS_OF_A_PAIR
+    controls = kind.drop_downs | ({"filter": ("Attention", parts)} if len(parts) > 1 else {})
     return "".join(drop_down(name, label, options) for name, (label, options) in controls.items())
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers import BertConfig
 
-from tests.helpers import TINY, tiny_tokenizer
+from tests.helpers import TINY, data_of, tiny_tokenizer
 from utils.encoder import TransformerEncoder
 from views import explore, head_view, model_view, neuron_view, sentence_view
 from views.explore import SENTENCE, WIDGET
@@ -52,11 +52,11 @@ def test_explore_starts_with_default_sentence_and_head(encoder, tokenizer):
     explorer = explore(encoder, tokenizer)
     assert explorer.sentence_a.value == SENTENCE
     assert "[UNK]" not in tokenizer.tokenize(SENTENCE)
-    data = json.loads(re.search(r'id="data">(.*?)</script>', explorer.view.page)[1])
+    data = data_of(explorer.view)
     layer, [head] = data["layer"], data["heads"]
     tokens = data["attention"]["all"]["left_text"]
     weights = data["attention"]["all"]["attn"][layer][head][tokens.index("it")]
-    assert tokens[max(range(len(tokens)), key=weights.__getitem__)] == "animal"
+    assert tokens[max(range(len(tokens)), key=weights.tolist().__getitem__)] == "animal"
 
 
 def test_typed_sentences_are_drawn(model, explorer):

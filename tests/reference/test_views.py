@@ -19,7 +19,7 @@ from utils.encoder import TransformerEncoder
 from utils.support.checkpoint import DEFAULT_CHECKPOINT
 from views import head_view, inputs, model_view, neuron_view, sentence_view
 from views import page as views_page
-from views.inputs import to_ten_thousandths
+from views.inputs import pack_numbers
 
 PAIR = ("I called Ian.", "I got his answering machine.")
 HOSTILE = ["</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "\u2028", "'\"`", "\\", "$x$", "日本", "🙂"]
@@ -222,7 +222,7 @@ def test_hostile_tokens_stay_in_the_data(encoder, tokenizer):
     written_out = [token.replace("\u2028", r"\u2028") for token in HOSTILE]  # those that a tokenizer gives
     for view, shown in zip(hostile_views(encoder, tokenizer), [HOSTILE, HOSTILE, written_out], strict=True):
         assert data_of(view)["attention"]["all"]["left_text"] == shown
-        assert view.page.count("</script>") == 7  # d3, the data, frame.js, page.js, canvas.js, reader.js, bertviz
+        assert view.page.count("</script>") == 9  # data, three shared files, four of views, bertviz
         assert "<img" not in view.page
         assert "<!--" not in view.page
         assert "\u2028" not in view.page.split('id="data">')[1]
@@ -239,7 +239,7 @@ def test_pages_fetch_nothing(encoder, tokenizer, pair):
         assert not re.search(r"<link|\ssrc=|@import|url\(|cdnjs|import\(", view.page)
         assert "default-src 'none'" in view.page
         hosts = set(re.findall(r"https?://[\w.]+", view.page))
-        assert hosts <= {"https://d3js.org", "http://www.w3.org"}  # a notice, and names of XML namespaces
+        assert hosts <= {"http://www.w3.org"}  # names of XML namespaces
 
 
 # Shown and saved
@@ -541,5 +541,7 @@ def test_comments_name_files_that_exist():
     assert named - {Path(name).name for name in project_paths()} == {"require.js"}  # which bertviz would fetch
 
 
-def test_ten_thousandths_keep_four_digits():
-    assert to_ten_thousandths(torch.tensor([0.12344, 0.12346, -1.5, 1.0])) == [1234, 1235, -15000, 10000]
+def test_packed_numbers_keep_four_digits():
+    packed = pack_numbers(torch.tensor([0.12344, 0.12346, -1.5, 1.0]))
+    view = SimpleNamespace(page=f'id="data">{json.dumps({"attention": {"all": {"keys": packed}}})}</script>')
+    assert data_of(view)["attention"]["all"]["keys"].tolist() == [0.1234, 0.1235, -1.5, 1.0]
