@@ -12,19 +12,17 @@ from views import head_view, model_view, neuron_view
 IMAGES = Path(__file__).resolve().parents[1] / "notebooks" / "images"
 PAIR = ("I called Ian.", "I got his answering machine.")  # its token 8 is “his”
 HEAD = """hover: #left text >> nth=8 | 0 -23: #layer | 0 22: [aria-label="head 4"] | -42 0: #left text >> nth=8
-| 12 0: #right .attentionBoxes rect >> nth=-10 | 8 -23: #attention | 0 -23: #filter | 0 -23: #threshold"""
+| 12 0: #right .attentionBoxes rect >> nth=-10 | -30 0: #attention | 0 -23: #filter | 0 -23: #threshold"""
 # Smaller squares leave room for the enlarged head to their right, so that its letters are large enough on a slide.
 MODEL = """run: SIDE.most = 44, CELL.most = 20 | click: [aria-label='layer 2, head 4'] | hover: g.detail .token >> nth=8
 | 0 -22: #vis text:text-is('2') >> nth=1 | -20 0: #vis text:text-is('4') >> nth=0
 | -20 -20: [aria-label='layer 2, head 4'] | -44 0: g.detail .token >> nth=8 | 104 0: g.detail .token >> nth=8"""
-NEURON = """hover: #collapsed #leftText > g >> nth=8 | click: #collapsed #leftText > g >> nth=8 >> rect >> nth=1
-| 0 -23: #layer | -16 0: #expanded #leftText > g >> nth=8 | 46 0: #expanded text:has-text('Query')
-| 42 0: #expanded text:has-text('Key') | 38 0: #expanded text:has-text('q ×')
-| 0 -24: #expanded text:has-text('√D') | 46 0: #expanded text:has-text('Softmax')"""
+NEURON = """0 -23: #layer | 0 -23: #query | 16 0: .sums text:has-text('neuron 30') | 20 0: .sums .number >> nth=3
+| 0 -16: .block.marked >> nth=3 | 18 -4: .score >> nth=3 | -60 0: .sums .weight >> nth=3"""
 VIEWS = {  # function, options, width, image pixels per CSS pixel, and steps: an action, a script, or a mark's offset
     "head": (head_view, {"layer": 2, "heads": [4, 11]}, 800, 2, HEAD),
     "model": (model_view, {}, 970, 2, MODEL),
-    "neuron": (neuron_view, {"layer": 2, "head": 4}, 866, 2, NEURON),
+    "neuron": (neuron_view, {"layer": 2, "head": 4, "token": "his"}, 880, 2, NEURON),
 }
 STYLE = """body { padding-top: 20px }
 h1, #details, #help, #tip, #ring, .model_view #tools { display: none } .mark { position: absolute; z-index: 9;

@@ -12,7 +12,7 @@ import websocket
 PREFERENCES = {
     "browser.download.folderList": 2,  # the folder of the next line
     "browser.download.dir": "",
-    "browser.helperApps.neverAsk.saveToDisk": "image/svg+xml",
+    "browser.helperApps.neverAsk.saveToDisk": "image/svg+xml,image/png",
     "browser.download.always_ask_before_handling_new_types": False,
     "ui.prefersReducedMotion": 1,  # figures do not move while a test reads them
     "network.proxy.type": 1,  # requests to other computers fail

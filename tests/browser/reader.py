@@ -14,14 +14,8 @@ from utils.support.colours import DARK, SCALES
 DRAWN = 1e-4  # numbers are drawn to four digits
 DARK_GROUND = f"rgb{tuple(bytes.fromhex(DARK['paper'][1:]))}"
 CELLS = "#vis > svg > g:has(> rect.attn_background)"  # of the model view
-TILES = "#vis > svg > g:last-child > rect"  # of the head view
-# the share of a canvas that is not white
-INK = """(canvas) => {
-  const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  let dark = 0;
-  for (let i = 0; i < all.length; i += 4) dark += all[i + 2] < 200;
-  return dark / (all.length / 4);
-}"""
+TILES = "#heads > button"  # of the head view
+TOKENS = "#left > g:last-child > g"
 # the colours of each picture of weights, its pixels from left to right and from top to bottom
 PIXELS = """async (_, selector) => {
   const all = [];
@@ -61,22 +55,17 @@ def open_in_frames(page, views, folder) -> list:
     return frames
 
 
-# where each pair's line begins and ends on the screen: rows of x1, y1, x2, y2; a line of the view tells of its rows
+# where each pair's line begins and ends on the screen: rows of x1, y1, x2, y2; the view's first line is from 0 to 0
 ENDS = """([selector, rows, columns]) => {
-  const line = document.querySelector(selector), at = line.getScreenCTM();
-  const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((name) => +line.getAttribute(name));
-  const ends = [];
+  const line = document.querySelector(selector), at = line.getScreenCTM(), ends = [];
+  const [x1, y1, x2] = ["x1", "y1", "x2"].map((name) => +line.getAttribute(name));
   for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) {
-    const [from, to] = [y1 + 26 * row, y1 + 26 * column];
+    const [from, to] = [y1 + view.row * row, y1 + view.row * column];
     ends.push([x1 * at.a + at.e, from * at.d + at.f, x2 * at.a + at.e, to * at.d + at.f]);
   }
   return ends;
 }"""
-LINES = {  # the first of them is from the first token to the first
-    "head": "#attention line",
-    "model": ".attn-line-group line",
-    "neuron": "#collapsed .attn-line-group line",
-}
+LINES = {"head": "#attention line", "model": ".attn-line-group line", "neuron": "#collapsed .attn-line-group line"}
 
 
 def line_ends(view, name: str, size: int) -> torch.Tensor:
@@ -143,18 +132,17 @@ def use_head_view(view, pair) -> None:
     leave(view)
     expect(view.locator(f"{lines}[visibility=visible]")).to_have_count(0)
     # a tile: click, click, double-click, double-click
-    tiles = view.locator("#vis > svg > g:last-child > rect")
-    expect(tiles).to_have_count(A)
+    tile = view.locator(TILES).nth(3)
     without, alone = pair.attention[0] / (A - 1), torch.zeros(A, S, S)
     without[3], alone[3] = 0, pair.attention[0, 3]
-    tiles.nth(3).click()
-    assert close(numbers(view, lines, opacity), without)
-    tiles.nth(3).click()
-    assert close(numbers(view, lines, opacity), pair.attention[0] / A)
-    tiles.nth(3).dblclick()
-    assert close(numbers(view, lines, opacity), alone)
-    tiles.nth(3).dblclick()
-    assert close(numbers(view, lines, opacity), pair.attention[0] / A)
+    for press, wanted in (
+        (tile.click, without),
+        (tile.click, pair.attention[0] / A),
+        (tile.dblclick, alone),
+        (tile.dblclick, pair.attention[0] / A),
+    ):
+        press()
+        assert close(numbers(view, lines, opacity), wanted)
     # drop-downs
     for layer in (L - 1, 2):
         view.locator("#layer").select_option(str(layer))
@@ -178,40 +166,26 @@ def use_model_view(view, pair, layers=range(6)) -> None:
     attention, A = pair.attention[list(layers)], pair.attention.size(1)
     layer, head = 5, 5
     cell = view.locator(f"{CELLS} > rect:last-child").nth(list(layers).index(layer) * A + head)
-
-    def enlarge() -> None:
+    check_colours(view, ".square image", attention)
+    for _ in range(2):  # opened and closed
         cell.click(position={"x": 10, "y": 10})
         expect(view.locator("text.detail")).to_have_text(f"Layer {layer}, Head {head}")
-
-    def shut() -> None:
+        check_colours(view, ".detail image", pair.attention[layer, head])
+        view.locator("g.detail text.token").nth(8).hover()
+        expect(view.locator(".highlight.shown")).to_have_count(1)
         cell.click(position={"x": 10, "y": 10})
         expect(view.locator(".detail")).to_have_count(0)
-
-    check_colours(view, ".square image", attention)
-    expect(view.locator(".detail")).to_have_count(0)
-    enlarge()
-    check_colours(view, ".detail image", pair.attention[layer, head])
-    view.locator("g.detail text.token").nth(8).hover()
-    expect(view.locator(".highlight.shown")).to_have_count(1)
-    leave(view)
-    expect(view.locator(".highlight.shown")).to_have_count(0)
-    shut()
     for name in (*LEFT_PARTS, "all"):
         rows, columns = part(pair, name) if name in LEFT_PARTS else (slice(None), slice(None))
         view.locator("#filter").select_option(name)
         check_colours(view, ".square image", attention[:, :, rows, columns])
     # bertviz's lines
-    enlarge()
     view.locator("#drawing").select_option("lines")
     check_model_lines(view, attention)
-    detail = ".attn-line-group"
-    assert close(numbers(view, f"{detail} line", "stroke-opacity"), pair.attention[layer, head])
-    S = len(pair.tokens)
+    cell.click(position={"x": 10, "y": 10})
+    assert close(numbers(view, ".attn-line-group line", "stroke-opacity"), pair.attention[layer, head])
     view.locator("g.detail text.token").nth(8).hover()
-    assert numbers(view, detail, "opacity").tolist() == [float(row == 8) for row in range(S)]
-    leave(view)
-    assert numbers(view, detail, "opacity").tolist() == [1.0] * S
-    shut()
+    assert numbers(view, ".attn-line-group", "opacity").tolist() == [float(row == 8) for row in range(len(pair.tokens))]
     view.locator("#filter").select_option("ab")
     check_model_lines(view, attention[:, :, *part(pair, "ab")])
     view.locator("#filter").select_option("all")
@@ -226,64 +200,63 @@ def check_model_lines(view, weights: torch.Tensor) -> None:
 def use_neuron_view(view, pair, layer: int = 0, head: int = 0) -> None:
     """Use a neuron view that starts, and ends, with this `layer` and `head`."""
     check_neuron_lines(view, pair.attention[layer, head])
-    open_query(view, 8)
-    check_computation(view, pair, layer, head, 8)
-    view.locator("#expanded #leftText > g").nth(3).hover()
-    check_computation(view, pair, layer, head, 3)
-    close_query(view, 3)
-    leave(view)
-    # drop-downs
+    for row in (8, 3):
+        open_query(view, row)
+        check_computation(view, pair, layer, head, row)
     for other_layer, other_head in ((5, 5), (1, 11)):
         view.locator("#layer").select_option(str(other_layer))
         view.locator("#att_head").select_option(str(other_head))
-        check_neuron_lines(view, pair.attention[other_layer, other_head])
+        check_computation(view, pair, other_layer, other_head, 3)
     for name in LEFT_PARTS:
         rows, columns = part(pair, name)
         view.locator("#filter").select_option(name)
         check_neuron_lines(view, pair.attention[1, 11, rows, columns])
-        assert view.locator("#expanded #leftText text").all_text_contents() == pair.tokens[rows]
-        assert close(numbers(view, "#queries .element", "data-value"), pair.queries[1, 11, rows])
-        assert close(numbers(view, "#keys .element", "data-value"), pair.keys[1, 11, columns])
+        assert view.locator(".sums .key").all_text_contents() == pair.tokens[columns]
     for control, value in (("#filter", "all"), ("#layer", str(layer)), ("#att_head", str(head))):
         view.locator(control).select_option(value)
 
 
+def settle(view) -> None:
+    """Wait until nothing moves."""
+    view.locator("html:not(.moving)").wait_for(state="attached")
+
+
 def check_neuron_lines(view, weights: torch.Tensor) -> None:
-    expect(view.locator("#collapsed .attn-line-group")).to_have_count(weights.size(0))
-    assert close(numbers(view, "#collapsed .attn-line-group line", "stroke-opacity"), weights)
+    """Check the weights next to the sums of whatever query is chosen."""
+    settle(view)
+    row = int(view.locator("#query").input_value())
+    assert close(numbers(view, ".sums .weight", "data-value"), weights[row])
 
 
 def open_query(view, row: int) -> None:
-    """Hover over a token on the left, which shows its lines and its +, and click the +."""
-    token = view.locator("#collapsed #leftText > g").nth(row)
-    expect(view.locator("#expanded")).to_have_attribute("visibility", "hidden")
-    token.hover()
-    groups = numbers(view, "#collapsed .attn-line-group", "opacity")
-    assert groups.tolist() == [float(index == row) for index in range(len(groups))]
-    assert numbers(view, "#collapsed .plus-sign", "opacity")[row] == 1
-    token.locator("rect").nth(1).click()
-    expect(view.locator("#expanded")).to_have_attribute("visibility", "visible")
-    expect(view.locator("#collapsed")).to_have_attribute("visibility", "hidden")
-
-
-def close_query(view, row: int) -> None:
-    """Click the − next to a token."""
-    view.locator("#expanded #leftText > g").nth(row).locator("rect").nth(1).click()
-    expect(view.locator("#collapsed")).to_have_attribute("visibility", "visible")
-    expect(view.locator("#expanded")).to_have_attribute("visibility", "hidden")
+    view.locator("#query").select_option(str(row))
 
 
 def check_computation(view, pair, layer: int, head: int, row: int) -> None:
-    """Check q, k, q × k, q · k / √D and softmax of one token in an opened neuron view."""
+    """Check the products of one query with all keys, their sums and the softmax of these, as they are drawn."""
     query, keys = pair.queries[layer, head, row].double(), pair.keys[layer, head].double()
+    settle(view)
+    (S, D), order = keys.shape, numbers(view, ".block", "data-neuron").long()
+    products = torch.zeros(S, D, dtype=torch.float64)
+    products.scatter_(1, order.view(S, D), numbers(view, ".block", "data-value").view(S, D))
+    assert close(products.flatten(), query * keys / math.sqrt(D), 1e-3)
+    scores = numbers(view, ".sums .score", "data-value")
+    assert close(scores, keys @ query / math.sqrt(D), 1e-3)
+    weights = numbers(view, ".sums .weight", "data-value")
+    assert close(weights, pair.attention[layer, head, row])
+    assert close(scores.softmax(-1), weights, 1e-3)
+
+
+def check_stripes(view, pair, layer: int, head: int, row: int) -> None:
+    """Check q, k, q × k, q · k / √D and softmax of one token in bertviz's opened drawing."""
+    query, keys = pair.queries[layer, head, row].double(), pair.keys[layer, head].double()
+    expect(view.locator("#expanded")).to_have_attribute("visibility", "visible")
     assert close(numbers(view, "#queries .element", "data-value"), pair.queries[layer, head])
     assert close(numbers(view, "#keys .element", "data-value"), keys)
     assert close(numbers(view, "#product .element", "data-value"), query * keys, 1e-3)
     scores = numbers(view, "#dotproducts rect", "data-value")
     assert close(scores, keys @ query / math.sqrt(keys.size(-1)), 1e-3)
-    weights = numbers(view, "#expanded #rightText .highlight", "opacity")
-    assert close(weights, pair.attention[layer, head, row])
-    assert close(scores.softmax(-1), weights, 1e-3)
+    assert close(numbers(view, "#expanded #rightText .highlight", "opacity"), pair.attention[layer, head, row])
 
 
 def let_fit(view) -> None:

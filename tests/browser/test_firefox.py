@@ -4,11 +4,12 @@ import time
 
 import pytest
 import torch
+from PIL import Image
 
 from utils.attention import scaled_dot_product_attention
 from views import figures, sentence_view
 
-TAB, DOWN, RIGHT = "\ue004", "\ue015", "\ue014"
+TAB, UP, DOWN, RIGHT = "\ue004", "\ue013", "\ue015", "\ue014"
 CHOOSE = """(([id, value]) => {
   const select = document.getElementById(id);
   select.value = value;
@@ -24,7 +25,8 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_every_line_is_drawn_with_its_weight(firefox, draw, pair, tmp_path, name):
     firefox.open(draw[name]().save(tmp_path / "view.html").as_uri())
-    if name == "model":
+    firefox.wait_for("!!document.querySelector('#vis > svg')")
+    if name != "head":
         firefox.evaluate(f"{CHOOSE}(['drawing', 'lines'])")
     found = firefox.evaluate(
         f"[...document.querySelectorAll('{LINES[name]}')].map((e) => +e.getAttribute('stroke-opacity'))"
@@ -37,14 +39,16 @@ def test_every_line_is_drawn_with_its_weight(firefox, draw, pair, tmp_path, name
 
 def test_the_head_view_follows_the_pointer_and_the_keys(firefox, draw, pair, tmp_path):
     firefox.open(draw["head"](layer=5, heads=[5]).save(tmp_path / "view.html").as_uri())
+    firefox.wait_for("!!document.querySelector('#vis > svg')")
     firefox.point_at("#left > g:last-child > g", 8)
     shown = "[...document.querySelectorAll('#attention line[visibility=visible]')]"
     assert set(firefox.evaluate(f"{shown}.map((e) => e.getAttribute('left-token-index'))")) == {"8"}
-    firefox.point_at("#vis > svg > g:last-child > rect", 5)
-    assert firefox.evaluate("document.getElementById('tip').textContent") == "head 5"
-    firefox.point_at("#save")
-    firefox.evaluate("document.getElementById('save').focus()")
-    firefox.press(TAB, *[DOWN] * 8, RIGHT)
+    firefox.point_at("#left > g:last-child > g", 8, click=True)
+    firefox.point_at("#help")
+    assert set(firefox.evaluate(f"{shown}.map((e) => e.getAttribute('left-token-index'))")) == {"8"}
+    firefox.point_at("#left > g:last-child > g", 8, click=True)
+    firefox.evaluate("document.querySelector('#tools label:last-child input').focus()")
+    firefox.press(TAB, DOWN, DOWN, UP, UP, RIGHT)
     column = int(pair.attention[5, 5, 8].argmax())
     said = f"layer 5, head 5: his → {pair.tokens[column]} {pair.attention[5, 5, 8, column]:.2f}"
     assert firefox.evaluate("document.getElementById('tip').textContent") == said
@@ -53,28 +57,30 @@ def test_the_head_view_follows_the_pointer_and_the_keys(firefox, draw, pair, tmp
 
 def test_tooltip_names_the_line_under_the_pointer(firefox, draw, pair, tmp_path):
     firefox.open(draw["head"](layer=5, heads=[5, 9]).save(tmp_path / "view.html").as_uri())
+    firefox.wait_for("!!document.querySelector('#vis > svg')")
     firefox.point_at("#attention [head-index='9'] [left-token-index='6'] [right-token-index='3']")  # below head 5's
     first, second = pair.attention[5, [5, 9], 6, 3].tolist()
     said = f"layer 5, i (position 6) → ian: head 5 {first:.2f}, head 9 {second:.2f}"
     assert firefox.evaluate("document.getElementById('tip').textContent") == said
 
 
-def test_the_neuron_view_opens_and_the_model_view_enlarges(firefox, draw, pair, tmp_path):
-    firefox.open(draw["neuron"]().save(tmp_path / "view.html").as_uri())
-    firefox.point_at("#collapsed #leftText > g > rect:last-of-type", 8, click=True)
-    assert firefox.evaluate("document.getElementById('expanded').getAttribute('visibility')") == "visible"
-    firefox.point_at(".dotproduct", 3)
-    assert "q · k / √D for ian" in firefox.evaluate("document.getElementById('tip').textContent")
+def test_the_neuron_view_marks_and_the_model_view_enlarges(firefox, draw, pair, tmp_path):
+    firefox.open(draw["neuron"](layer=1, head=3, token=8).save(tmp_path / "view.html").as_uri())
+    firefox.wait_for("!!document.querySelector('.block')")
+    firefox.point_at(".block", 32 * 3 + 1)
+    neuron = firefox.evaluate("+document.querySelector('.block.marked').dataset.neuron")
+    q, k = pair.queries[1, 3, 8, neuron], pair.keys[1, 3, 3, neuron]
+    said = f"Neuron {neuron}: query of “his” {q:.2f} × key of “ian” {k:.2f} ÷ √32 = {q * k / 32**0.5:.2f}. "
+    assert firefox.evaluate("document.getElementById('say').textContent").startswith(said.replace("-", "−"))
     firefox.open(draw["model"](include_layers=[2, 5]).save(tmp_path / "view.html").as_uri())
+    firefox.wait_for("!!document.querySelector('.square')")
     firefox.point_at("#vis > svg > g:has(> rect.attn_background) > rect:last-child", 12 + 5, click=True)
     assert firefox.evaluate("document.querySelector('text.detail').textContent") == "Layer 5, Head 5"
     assert firefox.evaluate("[...document.querySelectorAll('.square image')].every((e) => e.href.baseVal.length > 100)")
     firefox.point_at("g.detail text.token", 8)
     weights, columns = pair.attention[5, 5, 8].topk(3)
-    said = firefox.evaluate("document.getElementById('tip').textContent")
+    said = firefox.evaluate("document.getElementById('say').textContent")
     assert said.startswith(f"layer 5, head 5: his → {pair.tokens[columns[0]]} {weights[0]:.2f}, ")
-    firefox.evaluate(f"{CHOOSE}(['order', 'kinds'])")
-    assert firefox.evaluate("document.querySelector('text.detail').textContent") == "Layer 5, Head 5"
 
 
 def shown(firefox, selector: str) -> torch.Tensor:
@@ -138,13 +144,19 @@ def test_a_sentence_follows_the_pointer_and_the_keys(firefox, pair, tmp_path):
         assert torch.allclose(torch.tensor(firefox.evaluate(widths)).double(), weights[5, head], atol=1e-6)
 
 
-def test_a_picture_is_saved(firefox, draw, tmp_path):
-    firefox.open(draw["head"]().save(tmp_path / "view.html").as_uri())
-    firefox.point_at("#save", click=True)
-    path = firefox.downloads / "head_view_0.svg"
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_picture_is_saved(firefox, draw, tmp_path, kind):
+    firefox.open(draw["head"](heads=[0, 3]).save(tmp_path / "view.html").as_uri())
+    firefox.wait_for("!!document.querySelector('#vis > svg')")
+    firefox.point_at(f"#save [value={kind}]", click=True)
+    path = firefox.downloads / f"layer_0_heads_0_3_what_each_token_on_the_left_looks_at.{kind}"
     for _ in range(100):
-        if path.exists() and path.read_text("utf-8").endswith("</svg>"):
+        if path.exists() and path.read_bytes()[-12:].endswith((b"</svg>", b"IEND\xaeB`\x82")):
             break
         time.sleep(0.1)
-    firefox.open(path.as_uri())
-    assert firefox.evaluate("document.querySelectorAll('line').length") == 12 * 13 * 13
+    if kind == "png":
+        with Image.open(path) as picture:
+            assert min(picture.size) > 600
+    else:
+        firefox.open(path.as_uri())
+        assert firefox.evaluate("document.querySelectorAll('line').length") == 12 * 13 * 13

@@ -1,6 +1,7 @@
 """A reader opens and runs notebooks in JupyterLab, and uses their views."""
 
 import contextlib
+import random
 import shutil
 from pathlib import Path
 
@@ -93,12 +94,12 @@ def test_a_reader_types_sentences_into_explore(page, jupyterlab):
     first.press("Enter")
     expect(error).to_contain_text("tokens, but the model has 512 positions (max_position_embeddings): shorten the text")
     expect(error).to_be_visible()
-    expect(view.locator("#collapsed #leftText text").nth(1)).to_have_text("fruit")
+    expect(view.locator(".sums .key").nth(1)).to_have_text("fruit")
     expect(tokens).to_contain_text("fruit")
     second.fill("")
     type_into(first, "Time flies.")
     expect(error).to_have_count(0)
-    expect(view.locator("#collapsed #leftText text")).to_have_text(["[CLS]", "time", "flies", ".", "[SEP]"])
+    expect(view.locator(".sums .key")).to_have_text(["[CLS]", "time", "flies", ".", "[SEP]"])
     expect(view.locator("#layer")).to_have_value("5")
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
@@ -112,10 +113,12 @@ def test_untrusted_notebook_describes_view_and_trust(page, jupyterlab):
 
 
 def test_a_reader_drags_figures(page, jupyterlab):
-    cells = run_all(page, jupyterlab("figures"), len(FIGURES))
+    cells, chance = run_all(page, jupyterlab("figures"), len(FIGURES)), random.Random(0)
     for index, name in enumerate(FIGURES, start=1):
         cells.nth(index).scroll_into_view_if_needed()
-        figures.FIGURES[name].use(cells.nth(index).frame_locator("iframe"))
+        figure = figures.InFrame(page, cells.nth(index).frame_locator("iframe"))
+        for _ in range(5):
+            figures.FIGURES[name].use(figure, chance)
         assert not cells.nth(index).locator(".jp-OutputArea-output p").is_visible()
     assert [heard for heard in page.heard if "about:srcdoc" in heard or heard[0] in ("dialog", "error")] == []
 
