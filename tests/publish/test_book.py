@@ -17,7 +17,7 @@ from explorer import npm
 from publish import book, fonts
 from publish.browser import find_browser
 from publish.notebooks import notebook_paths
-from tests.helpers import ROOT, skip_or_fail
+from tests.helpers import skip_or_fail
 
 CHAPTERS = ["03_self_attention", "proofs/03_proofs", "solutions/03_solutions"]
 TO_ANCHOR = re.compile(r"(?<!!)\[[^\]]*\]\((?![a-z]+:)[^)\s]*#[^)\s]+\)")
@@ -104,24 +104,6 @@ def test_a_number_without_notebook_makes_no_book(monkeypatch):
     assert book.main() == "no notebook begins with 99: pass its number, as in make book NB=03"
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ('It is "ian". **Hover over "his".** What then?', 'It is "ian".  What then?'),
-        ("Values. **Move the position**, and watch. The sum changes.", "Values.  The sum changes."),
-        ("**A head** clicks. **What it means.** Point at it.", "**A head** clicks. **What it means.** Point at it."),
-        ("2. **Click the +** to open it.", "2. **Click the +** to open it."),
-        (
-            "<details><summary>What (open it when you have two)</summary>",
-            '<details open="open"><summary>What</summary>',
-        ),
-        ("Read 9 minutes, with exercises 12", ""),
-    ],
-)
-def test_bold_requests_for_a_pointer_are_not_printed(text, printed):
-    assert book.for_paper(text) == printed
-
-
 @pytest.mark.long
 def test_book_has_fonts_formulas_and_version(made):
     with zipfile.ZipFile(made[1]) as epub:
@@ -135,12 +117,6 @@ def test_book_has_fonts_formulas_and_version(made):
     assert "mjx-merror" not in chapter
     assert 'href="_static/DejaVuSans.ttf"' in package
     assert all(f'href="_static/{name}"' in package for name in re.findall(r'url\("(.*?)"\)', style))
-
-
-def test_version_is_defined_only_in_pyproject():
-    assert f'\nversion = "{book.read_version()}"\n' in (ROOT / "pyproject.toml").read_text("utf-8")
-    for path in (ROOT / "publish" / "book.py", *(book.WEB / "book").glob("*.py")):
-        assert book.read_version() not in path.read_text("utf-8")
 
 
 def test_embedded_fonts_cover_all_characters(tmp_path):
@@ -171,38 +147,3 @@ def test_epubcheck_accepts_the_book(made):
     if book.epubcheck() is None:
         pytest.skip(book.INSTALL_EPUBCHECK)
     assert book.check_epub(made[1]) is None
-
-
-def installed(folder, name: str, status: int):
-    """Write a program of that name that exits with a status."""
-    program = folder / name
-    program.write_text(f'#!/bin/sh\necho "$@"\nexit {status}\n', "utf-8")
-    program.chmod(0o755)
-
-
-@pytest.mark.parametrize("name", ["epubcheck", "epubcheck.jar"])
-@pytest.mark.parametrize("status", [0, 1])
-@pytest.mark.skipif(not book.shutil.which("sh"), reason="the programs are shell scripts")
-def test_check_epub_reports_the_status_of_epubcheck(tmp_path, monkeypatch, capfd, name, status):
-    """epubcheck is a program, or a JAR that Java runs."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    installed(tmp_path, "java", status)
-    if name == "epubcheck":
-        installed(tmp_path, name, status)
-    else:
-        installed(tmp_path, name, 2)
-        (tmp_path / "epubcheck").symlink_to(tmp_path / name)
-    message = book.check_epub(tmp_path / "a.epub")
-    assert message == ("epubcheck rejects a.epub: see above" if status else None)
-    begins = "" if name == "epubcheck" else f"-jar {tmp_path / 'epubcheck'} "
-    assert capfd.readouterr().out == f"{begins}{tmp_path / 'a.epub'}\n"
-
-
-@pytest.mark.parametrize("there", [[], ["epubcheck.jar"]])
-def test_check_epub_prints_how_to_install_epubcheck(tmp_path, monkeypatch, capsys, there):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for name in there:
-        installed(tmp_path, name, 0)
-        (tmp_path / "epubcheck").symlink_to(tmp_path / name)
-    assert book.check_epub(tmp_path / "a.epub") is None
-    assert capsys.readouterr().out == f"{book.INSTALL_EPUBCHECK}\n"

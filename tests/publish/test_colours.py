@@ -96,56 +96,7 @@ def test_drawings_use_the_colours_and_fonts_of_the_table(path):
         assert set(re.findall(r'font-size="([^"]*)"', text)) <= {str(SMALL), str(LETTERS), str(TITLE)}
 
 
-RECT = re.compile(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"[^>]* fill="(#\w+)"')
-TEXT = re.compile(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)</text>')
 # The background of a box by its first line of text: colours have fixed meanings
-NAMES = {
-    r"(causal self-|cross-|self-|multi-head )?attention|causal|cross": "blue",
-    "query": "purple",
-    "key": "blue",
-    "value": "ochre",
-    "context|weighted|average": "green",
-    "feed-forward": "grey",
-}
-
-
-def boxes(text: str) -> list[tuple[str, str]]:
-    """Return the first line of text in each box of a drawing, and its background; the top box of a stack."""
-    found = {}
-    for x, y, name in TEXT.findall(text):
-        around = [box for box in RECT.findall(text) if holds(box, float(x), float(y))]
-        if around:
-            *_, ground = box = min(reversed(around), key=lambda box: float(box[2]) * float(box[3]))
-            found.setdefault(box, (name, ground))
-    return list(found.values())
-
-
-def holds(box: tuple[str, ...], x: float, y: float) -> bool:
-    left, top, width, height = map(float, box[:4])
-    return left <= x <= left + width and top <= y <= top + height
-
-
-@pytest.mark.parametrize("path", project_files(".svg"), ids=str)
-def test_boxes_in_drawings_have_the_colour_of_their_meaning(path):
-    """A colour of the table with the wrong meaning is an error too."""
-    for name, ground in boxes((ROOT / path).read_text("utf-8")):
-        for meaning, hue in NAMES.items():
-            if re.fullmatch(meaning, name.strip()):
-                assert ground == TINTS[hue], name
-
-
-@pytest.mark.parametrize("path", project_files(".svg"), ids=str)
-def test_residual_stream_is_grey(path):
-    """Thick lines are the residual stream, which must not have the colour of a query, key or value."""
-    thick = re.findall(r'<path [^>]*stroke="(#\w+)" stroke-width="[4-9]"', (ROOT / path).read_text("utf-8"))
-    assert set(thick) <= {LIGHT["grey"]}
-
-
-def test_boxes_of_every_meaning_are_found():
-    """The two tests above are not vacuous."""
-    drawn = [name.strip() for path in project_files(".svg") for name, _ in boxes((ROOT / path).read_text("utf-8"))]
-    for meaning in NAMES:
-        assert any(re.fullmatch(meaning, name) for name in drawn), meaning
 
 
 # Machado, Oliveira and Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency", table

@@ -4,14 +4,10 @@ import runpy
 from itertools import combinations
 
 import matplotlib.pyplot as plt
-import nbformat
 import pytest
-import torch
 from matplotlib.backend_bases import FigureCanvasBase
 
 from publish.slides import LARGER_TEXT
-from tests.helpers import ROOT
-from utils.support.plots import boxes, set_style
 
 
 @pytest.fixture
@@ -55,19 +51,6 @@ def test_crowded_figure_grows_in_height_first(fit):
     assert 3.2 < height <= 3.6  # inches
 
 
-def test_ticks_of_inset_axes_are_thinned_out(fit):
-    """The figure does not grow for them."""
-    figure, ax = plt.subplots(figsize=(9, 3))
-    inner = ax.inset_axes([0.3, 0.4, 0.4, 0.5])
-    inner.set_xticks([tick / 10 for tick in range(11)])
-    fit(figure)
-    assert figure.get_size_inches()[0] == 6.97
-    figure.draw_without_rendering()
-    shown = [label.get_window_extent() for label in inner.get_xticklabels() if label.get_alpha() != 0]
-    assert 2 <= len(shown) < 11
-    assert not any(one.overlaps(other) for one, other in combinations(shown, 2))
-
-
 def test_label_stays_in_its_box(fit):
     """A label that would not fit at a larger size keeps its size, as does the figure."""
     figure, ax = plt.subplots(figsize=(10, 4))
@@ -79,19 +62,3 @@ def test_label_stays_in_its_box(fit):
     fit(figure)
     figure.draw_without_rendering()
     assert name.get_window_extent().width <= ax.patches[0].get_window_extent().width
-
-
-def test_figure_of_notebook_03_has_no_overlapping_text(fit, monkeypatch):
-    """It has eight rows of boxes, with the numbers of a vector in each."""
-    monkeypatch.setattr(plt, "show", lambda: None)
-    set_style()
-    notebook = nbformat.read(ROOT / "notebooks" / "03_self_attention.ipynb", 4)
-    by_id = {cell.id: cell.source for cell in notebook.cells}
-    names = {"torch": torch, "boxes": boxes}
-    exec(f"{by_id['cell-027']}\n{by_id['chase-boxes']}", names)
-    figure = plt.gcf()
-    fit(figure)
-    figure.draw_without_rendering()
-    found = [text.get_window_extent() for text in figure.axes[0].texts if text.get_text()]
-    assert len(found) == 6 * 3 + 2 + 7
-    assert not [pair for pair in combinations(found, 2) if pair[0].overlaps(pair[1])]

@@ -131,14 +131,6 @@ def test_pip_installs_if_uv_is_missing_or_fails(project, phase):
     assert done.stdout.count("Installing with pip") == 1
 
 
-@pytest.mark.parametrize("phase", WITH_UV)
-def test_make_lab_restarts_an_interrupted_uv_installation(project, phase):
-    (project / "configuration").write_text("")
-    interrupt(project, "lab", phase)
-    assert not (project / ".venv" / ".installed").exists()
-    assert phases(project, "lab") == [*WITH_UV, "lab"]
-
-
 @pytest.mark.parametrize("phase", [*SET_UP, "lint", "pytest"])
 def test_make_test_continues_after_an_interruption(project, phase):
     interrupt(project, "test", phase)
@@ -149,14 +141,6 @@ def test_make_test_continues_after_an_interruption(project, phase):
     again = phases(project, "test")
     assert "pip" not in again
     assert again[-1] == "pytest"
-
-
-def test_make_test_restarts_its_interrupted_installation(project):
-    assert phases(project, "lab") == [*SET_UP, "lab"]
-    interrupt(project, "test", "pip")
-    assert not (project / ".venv" / ".installed-dev").exists()
-    assert "pip" in phases(project, "test")
-    assert "pip" not in phases(project, "test")
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "pyproject.toml"])
@@ -206,8 +190,3 @@ def test_unsupported_python_is_reported_before_installing(project, target, versi
     assert (message in done.stderr) != right
     assert (project / "calls").exists() == right
     assert done.returncode  # the stub creates no environment
-
-
-def test_checkpoint_is_unset_by_default(project):
-    assert make(project, "lab").wait(timeout=20) == 0
-    assert (project / "checkpoints").read_text().splitlines()[-1] == "lab none"
