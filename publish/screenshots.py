@@ -19,6 +19,11 @@ SIZES = {"head_view": (480, 1.5), "model_view": (790, 1.5), "neuron_view": (880,
 FIGURE = (760, 2)
 MAX_HEIGHT = 900  # of a displayed screenshot, in pixels: a taller page is scaled down
 DRAWN = "() => document.querySelector('#figure > *, #vis > svg')"
+STILL = """
+select { appearance: none; border: 0; background: none; opacity: 1; }
+body::after { content: "still: run the cell"; display: block; text-align: right;
+  font: var(--small) var(--face); color: var(--soft); }
+"""  # nothing looks as if it could be pressed
 HTML, PNG, PAGE = "text/html", "image/png", "page"
 
 
@@ -36,6 +41,7 @@ def screenshotter() -> Iterator[Callable[[str], tuple[bytes, dict]]]:
                 tab.evaluate("window.still = true")  # the page reads this to lay itself out for a screenshot
                 tab.set_content(page)
                 tab.wait_for_function(DRAWN)
+                tab.add_style_tag(content=STILL)
                 tab.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
                 height = tab.evaluate("document.documentElement.scrollHeight")
                 shot = tab.screenshot(full_page=True, animations="disabled")
@@ -70,12 +76,13 @@ def pages_of(notebook) -> Iterator[tuple[dict, str]]:
 def add_screenshots(notebook, before) -> None:
     """Add a screenshot to each view and figure of an executed notebook.
 
-    A view whose page is unchanged since `before`, the saved notebook, keeps its screenshot, whichever browser took it.
+    A view whose page is unchanged since `before`, the saved notebook, keeps its screenshot, whichever browser took it,
+    unless STILL has changed.
     FileNotFoundError if another one needs a screenshot and no browser is installed.
     """
     outputs = [output for cell in before.cells for output in cell.get("outputs", [])]
     old = {output.metadata[PNG][PAGE]: output for output in outputs if PAGE in output.get("metadata", {}).get(PNG, {})}
-    new = [(output, page, sha256(page.encode()).hexdigest()[:16]) for output, page in pages_of(notebook)]
+    new = [(output, page, sha256((page + STILL).encode()).hexdigest()[:16]) for output, page in pages_of(notebook)]
     for output, _, name in new:
         if name in old:
             output.data[PNG], output.metadata[PNG] = old[name].data[PNG], old[name].metadata[PNG]

@@ -10,7 +10,7 @@ from PIL import Image
 from publish import book, screenshots
 from publish.screenshots import DRAWN, screenshotter
 from tests.browser.figure_examples import FIGURES
-from views import longest_match, mask_painter, merges
+from views import mask_painter
 
 
 @pytest.fixture
@@ -55,15 +55,24 @@ def test_screenshot_without_the_token_shows_all_lines(open_for_screenshot, draw)
     assert tab.locator("#attention line[visibility=visible]").count() == 0
 
 
-def test_a_stepper_shows_its_end(open_for_screenshot):
-    tab = open_for_screenshot(merges(["aa aa ab"], steps=2))
+@pytest.mark.parametrize("name", ["merges", "longest_match"])
+def test_a_stepper_shows_its_end(open_for_screenshot, name):
+    tab = open_for_screenshot(FIGURES[name].make(["time", "flies", "like"]))
     assert tab.locator(".steps button").last.is_disabled()
 
 
-def test_a_figure_that_asks_for_a_guess_shows_its_beginning(open_for_screenshot, tokenizer):
-    tab = open_for_screenshot(longest_match(tokenizer, "unbelievably"))
-    assert "Where will it be cut?" in tab.locator("#say").text_content()
-    assert tab.locator(".piece").count() == 0
+def test_a_figure_that_asks_for_a_guess_shows_its_beginning(open_for_screenshot):
+    tab = open_for_screenshot(FIGURES["graph_walk"].make(["time", "flies", "like"]))
+    assert "get stuck on the way?" in tab.locator("#say").text_content()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_still_shows_nothing_to_press(open_for_screenshot, name):
+    tab = open_for_screenshot(FIGURES[name].make(["time", "flies", "like"]))
+    tab.add_style_tag(content=screenshots.STILL)
+    look = "(all) => all.filter((e) => e.checkVisibility()).map((e) => getComputedStyle(e).borderTopWidth)"
+    shown = tab.locator("select, input, button:not(.cell), textarea, summary, #help").evaluate_all(look)
+    assert set(shown) <= {"0px"}
 
 
 def test_the_camera_takes_the_same_picture_twice(browser, monkeypatch):

@@ -9,7 +9,6 @@ import functools
 import io
 import math
 import os
-import random
 import re
 import shutil
 from contextlib import nullcontext
@@ -301,13 +300,13 @@ def test_a_page_is_readable_without_javascript(browser, site):
 
 @pytest.mark.skipif(BUILT is not None, reason="needs the small site, whose figures are known")
 def test_figures_are_dragged_and_have_pictures_without_js(page, browser, site):
-    address, chance = site / "notebooks" / "04_views.html", random.Random(0)
+    address = site / "notebooks" / "04_views.html"
     open_page(page, address)
     for name, example in figures.FIGURES.items():
         frame = page.locator(f'.attention-view iframe[title^="{example.make(figures.NAMES).summary[:14]}"]')
         frame.scroll_into_view_if_needed()
         frame.content_frame.locator("#figure > *").first.wait_for()
-        example.use(figures.InFrame(page, frame.content_frame), chance)
+        example.use(frame.content_frame)
         assert not frame.locator("xpath=following-sibling::p").is_visible(), name
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()

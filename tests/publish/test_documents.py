@@ -8,17 +8,12 @@ import sys
 import tomllib
 from pathlib import Path
 
-import nbformat
 import pytest
-import torch
 
 from exercises import CHECKS
 from publish import badges
 from publish.bad_input import END, START
-from publish.notebooks import minutes
 from tests.helpers import ROOT, project_paths
-from utils.encoder import TransformerEncoder
-from utils.tokenization import WordPieceTokenizer
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -124,36 +119,6 @@ def test_document_length(name, limit):
     text = (ROOT / name).read_text("utf-8")
     text = badges.set_address(name, text, badges.ADDRESS_PATTERNS.get(name, []), None)
     assert len(re.sub(f"{START}.*{END}", "", text, flags=re.S).split()) <= limit
-
-
-def test_readme_lists_every_notebook_with_its_minutes():
-    for path in NOTEBOOKS:
-        (row,) = [line for line in README.splitlines() if line.startswith("| [") and f"/{path.name})" in line]
-        assert "| {} / {} |".format(*minutes(nbformat.read(path, as_version=4))) in row
-
-
-def test_readme_hours_are_the_sums_of_the_minutes():
-    times = [minutes(nbformat.read(path, as_version=4)) for path in NOTEBOOKS]
-    whole, core = ([round(sum(column) / 30) / 2 for column in zip(*some, strict=True)] for some in (times, times[:10]))
-    text = " ".join(README.split())
-    assert "take {:g} hours to read, and {:g} hours with the exercises".format(*whole) in text
-    assert "The core, 00 to 09, takes {:g} hours to read and {:g} with exercises".format(*core) in text
-
-
-@torch.no_grad()
-def test_readme_weights_match_the_recording():
-    encoder, tokenizer = TransformerEncoder.from_checkpoint(), WordPieceTokenizer.from_checkpoint()
-
-    def looked_at(ending: str) -> dict[str, str]:
-        batch = tokenizer([f"The animal didn't cross the street because it was too {ending}."])
-        tokens = [tokenizer.tokens[int(token_id)] for token_id in batch["input_ids"][0]]
-        weights = encoder(**batch, output_attentions=True).attentions[3][0, 1, tokens.index("it")]
-        return {token: f"{weight:.2f}" for token, weight in zip(tokens, weights.tolist(), strict=True)}
-
-    text = " ".join(README.split())
-    assert f'Head 1 of layer 3 gives {looked_at("tired")["animal"]} of the attention of "it" to "animal".' in text
-    narrow = looked_at("narrow")
-    assert f"the head still prefers the animal, {narrow['animal']} to {narrow['street']}." in text
 
 
 def test_version_is_consistent():

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -9,16 +10,16 @@ import sys
 
 import pytest
 import torch
-from transformers import BertConfig
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 import microbert
 from tests.helpers import ROOT, TINY, tiny_tokenizer
 from tests.texts import SPECIAL, WORDS, generated_strings
+from utils.encoder import TransformerEncoder
 from utils.masked_lm import TransformerForMaskedLM
 from utils.search import embed
 from utils.support.characters import EARLIER_CATEGORY, LATER_CHARACTERS, in_ranges
 from utils.support.checkpoint import embedded_folder
-from utils.support.datasets import DATA
 
 SOURCE = (ROOT / "microbert.py").read_text("utf-8")
 TEXTS = ["time flies", "Hours go by, naïvely: 北京!", "antidisestablishmentarianism [MASK]", "", "a " * 30 + "x" * 101]
@@ -34,9 +35,9 @@ def is_of_unicode_8(text: str) -> bool:
     return not any(in_ranges(character, LATER_CHARACTERS) or character in EARLIER_CATEGORY for character in text)
 
 
-def test_microbert_has_at_most_110_lines_of_code():
+def test_microbert_has_at_most_115_lines_of_code():
     code = re.sub(r'"""[\s\S]*?"""', "", SOURCE)
-    assert len([line for line in code.splitlines() if line.strip()]) <= 110
+    assert len([line for line in code.splitlines() if line.strip()]) <= 115
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 14)])
@@ -63,19 +64,59 @@ def test_microbert_gives_the_official_ids(model, official_tokenizer):
     assert [text for text, ids in zip(texts, official, strict=True) if microbert.token_ids(text, model) != ids] == []
 
 
-def test_microbert_reads_a_checkpoint_with_a_head(tmp_path):
-    """Its names begin with "bert.", as in what scripts/pretrain.py and fine_tune.py save."""
-    model, ids = TransformerForMaskedLM(BertConfig(**TINY)).eval(), [2, 8, 30, 8, 3]
-    model.save(tmp_path / "saved", tiny_tokenizer())
-    ours = torch.tensor(microbert.encode(ids, microbert.Checkpoint(tmp_path / "saved")))
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("saver", ["this project", "transformers"])
+def test_microbert_reads_saved_checkpoints(tmp_path, saver, dtype):
+    """Check names with "bert.", a vocabulary in tokenizer.json, three precisions, and another epsilon."""
+    torch.manual_seed(0)
+    model = TransformerForMaskedLM(BertConfig(**TINY, layer_norm_eps=0.01)).eval()
+    model.save(tmp_path, tiny_tokenizer(), dtype=getattr(torch, dtype))
+    if saver == "transformers":
+        official = BertForMaskedLM.from_pretrained(tmp_path, dtype=getattr(torch, dtype))
+        tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+        (tmp_path / "vocab.txt").unlink()
+        official.save_pretrained(tmp_path)
+        tokenizer.save_pretrained(tmp_path)
+        assert not (tmp_path / "vocab.txt").exists()
+    found = microbert.Checkpoint(tmp_path)
+    ids = microbert.token_ids("a bd 7", found)
+    assert ids == tiny_tokenizer().encode("a bd 7")
     with torch.no_grad():
-        official = model.encoder(torch.tensor([ids])).last_hidden_state[0]
-    torch.testing.assert_close(ours, official, atol=1e-5, rtol=0)
+        encoder = TransformerEncoder.from_checkpoint(tmp_path)
+        expected = encoder(torch.tensor([ids])).last_hidden_state[0]
+    torch.testing.assert_close(torch.tensor(microbert.encode(ids, found)), expected, atol=1e-5, rtol=0)
 
 
-def test_microbert_refuses_other_numbers_than_float32():
-    with pytest.raises(SystemExit, match=r"word_embeddings\.weight has numbers of type F16, and .* reads F32: save"):
-        microbert.encode([1], microbert.Checkpoint(DATA / "tiny_bert"))
+@pytest.mark.parametrize(
+    ("file", "changes", "words"),
+    [
+        ("config.json", {"model_type": "roberta"}, "has {'model_type': 'roberta'}: microbert.py reads a BERT with"),
+        ("config.json", {"hidden_act": "relu"}, "{'hidden_act': 'relu'}"),
+        ("tokenizer_config.json", {"do_lower_case": False}, "{'do_lower_case': False}"),
+        ("tokenizer.json", {"normalizer": {"lowercase": False}}, "{'lowercase': False}"),
+        ("1_Pooling/config.json", {"pooling_mode": "cls"}, "{'pooling_mode': 'cls'}"),
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False}, "{'pooling_mode_mean_tokens': False}"),
+        ("model.safetensors", None, "usage: python microbert.py"),
+        ("config.json", None, "usage: python microbert.py"),
+        ("dtype", torch.float64, "embeddings.word_embeddings.weight is in F64"),
+    ],
+)
+def test_microbert_refuses_other_models_in_one_sentence(tmp_path, file, changes, words):
+    dtype = changes if file == "dtype" else torch.float32
+    TransformerForMaskedLM(BertConfig(**TINY)).save(tmp_path / "saved", tiny_tokenizer(), dtype=dtype)
+    path = tmp_path / "saved" / file
+    if changes is None:
+        path.unlink()
+    elif file != "dtype":
+        path.parent.mkdir(exist_ok=True)
+        vocab = {"model": {"vocab": tiny_tokenizer().vocab}} if file == "tokenizer.json" else {}
+        path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else vocab) | changes))
+    command = [sys.executable, ROOT / "microbert.py", "a b", "c d"]
+    environment = os.environ | {"CHECKPOINT": str(tmp_path / "saved")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 class Score(float):

@@ -1,13 +1,24 @@
 // A query and keys as arrows: their dot products, the softmax of them, and the average of the values.
 
-explain(
-  "Drag an arrow's head, or press Tab until it is marked and use the arrow keys. Turn the query towards a key, and the score of " +
-  "that key grows; make the query longer, and the largest weight grows. The thick part of a key's line is the query's " +
-  "projection on it: times the length of the key, it is query · key. Dashed and orange, it is below zero.",
-);
+explain("Drag an arrow's head, or move it with the arrow keys: turn the query towards a key, and that key's score grows; make the query longer, and the largest weight grows.");
 
 const { names, asking } = data, apart = data.values !== null; // whether values are arrows of their own
 const state = { query: data.query, keys: data.keys, values: data.values ?? data.keys, scaled: true, simple: false };
+const pairs = (numbers) => Array.from({ length: numbers.length / 2 }, (_, i) => numbers.slice(2 * i, 2 * i + 2));
+
+// Scores, weights and the average of the values, from a state, or from its numbers while they move.
+const compute = (state) => attend(flatten(state));
+function flatten({ query, keys, values, scaled, simple }) {
+  const asks = simple ? keys[asking] : query, carried = simple || !apart ? keys : values;
+  return [scaled ? Math.SQRT2 : 1, ...[asks, ...keys, ...carried].flat()];
+}
+function attend([divisor, ...rest]) {
+  const [asks, ...others] = pairs(rest), offers = others.slice(0, names.length), carried = others.slice(names.length);
+  const products = offers.map((key) => dot(asks, key)), scores = products.map((product) => product / divisor);
+  const weights = softmax(scores), mean = [0, 1].map((at) => dot(weights, carried.map((value) => value[at])));
+  return { asks, offers, carried, products, scores, powers: scores.map(Math.exp), weights, mean };
+}
+
 const most = Math.max(...[state.query, ...state.keys, ...state.values].flat().map(Math.abs));
 const reach = 5 * 2 ** Math.max(0, Math.ceil(Math.log2(most / 4.5))), unit = reach / 5, size = 0.26 * unit;
 
@@ -23,8 +34,8 @@ for (let at = -5; at <= 5; at++) {
 const drawn = (stroke, width, more = {}) => add(svg, "path", { stroke, "stroke-width": width * unit, fill: "none", ...more });
 const hull = add(svg, "path", { fill: "var(--average)", "fill-opacity": 0.1 });
 const ghosts = ["query", "average"].map((name) => drawn(`var(--${name})`, 0.07, { "stroke-dasharray": unit / 6, opacity: 0.5 }));
-const feet = names.map(() => ({ // how far the query goes along a key
-  down: drawn("var(--query)", 0.03, { "stroke-dasharray": unit / 10 }), along: drawn("", 0.22, { opacity: 0.55, class: "projection" }),
+const feet = names.map(() => ({ // how far the query goes along a key, where it goes its way
+  down: drawn("var(--query)", 0.03, { "stroke-dasharray": unit / 10 }), along: drawn("var(--key)", 0.22, { opacity: 0.4 }),
 }));
 const context = drawn("var(--average)", 0.13), tip = add(svg, "path", { d: arrowhead(1.25 * size), fill: "var(--average)" });
 const write = (name, colour) => add(svg, "text", { "text-anchor": "middle", style: `pointer-events: none; fill: ${colour}` }, name);
@@ -64,7 +75,7 @@ const bars = cells.map((row) => {
   row[4].className = "track";
   return add(row[4], "span", { class: "bar" });
 });
-add(side, "p", {}, "Each weight is its e^score, divided by the sum of that column.");
+add(side, "p", {}, "Each weight is its e^score, divided by the sum of that column. The query's foot on a key (dashed), times the key's length, is query · key.");
 const result = add(side, "p", { style: "color: var(--average)" });
 const average = [0, 1].map((at) => add(result, "span", { class: `average-${"xy"[at]}` }));
 average[0].before("Average of the values: (");
@@ -76,22 +87,11 @@ tick(controls, "divide by √D (here √2)", state.scaled, (on) => { state.scale
 tick(controls, "query = key = value", state.simple, (on) => { state.simple = on; draw(); });
 let first = null; // where the query and the average began
 
-const pairs = (numbers) => Array.from({ length: numbers.length / 2 }, (_, i) => numbers.slice(2 * i, 2 * i + 2));
-
-// The scores, weights and average of a query, N keys and N values, one after the other behind the scores' divisor.
-function attend([divisor, ...rest]) {
-  const [asks, ...others] = pairs(rest), offers = others.slice(0, names.length), carried = others.slice(names.length);
-  const products = offers.map((key) => dot(asks, key)), scores = products.map((product) => product / divisor);
-  const weights = softmax(scores), mean = [0, 1].map((at) => dot(weights, carried.map((value) => value[at])));
-  return { asks, offers, carried, products, scores, weights, mean };
-}
-
 function draw() {
-  const asks = state.simple ? state.keys[asking] : state.query, carried = state.simple || !apart ? state.keys : state.values;
-  const goal = [state.scaled ? Math.SQRT2 : 1, ...[asks, ...state.keys, ...carried].flat()], { weights } = attend(goal);
+  const { weights } = compute(state);
   query.hide(state.simple);
   values.forEach((one) => one.hide(state.simple));
-  glide(state, goal, picture);
+  glide(state, flatten(state), picture);
   const best = largest(weights), equal = Math.max(...weights) - Math.min(...weights) < 0.005;
   const most = equal ? "divides its attention evenly" : `gives ${percent(weights[best])} of its attention to “${names[best]}”`;
   const simple = state.simple ? " Its query is now its own key, so it looks for keys that point the same way as itself." : "";
@@ -101,20 +101,17 @@ function draw() {
 }
 
 function picture(numbers) {
-  const { asks, offers, carried, products, scores, weights, mean } = attend(numbers);
+  const { asks, offers, carried, products, scores, powers, weights, mean } = attend(numbers);
   first ??= [asks, mean];
   query.draw(asks);
   keys.forEach((one, i) => one.draw(offers[i]));
   values.forEach((one, i) => one.draw(carried[i]));
   names.forEach((_, i) => {
-    [products, scores, scores.map(Math.exp), weights].forEach((column, at) => show(cells[i][at], column[i]));
+    [products, scores, powers, weights].forEach((column, at) => show(cells[i][at], column[i]));
     stretch(bars[i], weights[i]);
-    const [x, y] = offers[i], share = products[i] / (x * x + y * y || 1), foot = [share * x, share * y];
-    feet[i].down.setAttribute("d", `M${asks[0]} ${-asks[1]}L${foot[0]} ${-foot[1]}`);
-    set(feet[i].along, {
-      d: `M0 0L${foot[0]} ${-foot[1]}`, "data-x": foot[0], "data-y": foot[1], stroke: `var(--${share < 0 ? "below" : "above"})`,
-      "stroke-dasharray": share < 0 ? unit / 7 : "none",
-    });
+    const [x, y] = offers[i], share = Math.max(0, products[i]) / (x * x + y * y || 1), foot = [share * x, share * y];
+    feet[i].down.setAttribute("d", share ? `M${asks[0]} ${-asks[1]}L${foot[0]} ${-foot[1]}` : "");
+    feet[i].along.setAttribute("d", `M0 0L${foot[0]} ${-foot[1]}`);
   });
   average.forEach((element, at) => show(element, mean[at]));
   context.setAttribute("d", shaft(mean, 1.25 * size));
@@ -126,7 +123,8 @@ function picture(numbers) {
   place(mean);
 }
 
-// Each label is beyond its arrow's head, as far as there is room; no label covers a head.
+// Each label is beyond its arrow's head, as far as there is room; no label covers a head, or the query's line.
+const along = ([x, y]) => [0.4, 0.55, 0.7, 0.85].map((share) => [share * x, share * y]);
 function place(mean) {
   const high = letterSize(svg), shown = [...keys, ...values, query].filter((one) => one.text.textContent);
   const beyond = (element, [x, y]) => {
@@ -137,7 +135,7 @@ function place(mean) {
   const all = [...labels, { element: told, point: mean }, { element: start, point: first[0] }];
   all.forEach(({ element }) => set(element, { "font-size": high }));
   makeRoom(all.map(({ element, point }) => beyond(element, point)),
-    [...shown.map((one) => covered(one.point, size)), covered(mean, 1.25 * size)], high, reach);
+    [...shown.map((one) => covered(one.point, size)), covered(mean, 1.25 * size), ...along(query.point)], high, reach);
 }
 
 // The corners of the convex hull, in order (Andrew's monotone chain).

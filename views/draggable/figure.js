@@ -36,7 +36,7 @@ for (const kind of ["pointermove", "pointerup", "pointercancel"]) {
   }, true);
 }
 
-function glide(owner, goal, draw, from = shownBy.get(owner)) {
+function glide(owner, goal, draw, from = shownBy.get(owner), time = MOVE) {
   const put = (numbers) => {
     const outer = nested;
     nested = true; // numbers that follow from these have no moves of their own
@@ -49,13 +49,13 @@ function glide(owner, goal, draw, from = shownBy.get(owner)) {
   moves.delete(owner);
   if (same || !possible || nested || dragging || !animated()) return put(goal);
   if (!moves.size) requestAnimationFrame(advance);
-  moves.set(owner, { from, goal, put, begun: performance.now() });
+  moves.set(owner, { from, goal, put, time, begun: performance.now() });
   root.classList.add("moving");
 }
 
 function advance(now) {
-  for (const [owner, { from, goal, put, begun }] of moves) {
-    const share = Math.max(0, Math.min(1, (now - begun) / MOVE)), eased = share * share * (3 - 2 * share);
+  for (const [owner, { from, goal, put, time, begun }] of moves) {
+    const share = Math.max(0, Math.min(1, (now - begun) / time)), eased = share * share * (3 - 2 * share);
     if (share === 1) moves.delete(owner);
     put(share === 1 ? goal : from.map((number, i) => number + eased * (goal[i] - number)));
   }
@@ -130,7 +130,7 @@ function say(text) {
   document.getElementById("say").textContent = text;
 }
 
-// Explain below the figure how to use it.
+// Say in one sentence, below the figure, what a reader may do.
 function explain(text) {
   document.getElementById("help").textContent = text;
 }
@@ -180,24 +180,44 @@ function typed(parent, name, text, { rows = 1, most }, changed) {
   return input;
 }
 
-// Steps 0 to `last`: a button back, a slider and a button on. `last(number, at)` changes their number and goes to one.
+// Steps 0 to `last`: Play, a button back, a slider and a button on. `last(number, at)` changes their number and goes to one.
 // A photograph shows the last step, or the first if the figure `asks` readers to guess what follows.
+const BEAT = 1000; // milliseconds from step to step while they play
 function steps(controls, name, last, changed, asks = false) {
-  const parent = add(controls, "div", { class: "steps" });
-  const back = add(parent, "button", { type: "button" }, "\u2190 back");
-  const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, go);
-  const on = add(parent, "button", { type: "button" }, "next \u2192");
+  const parent = add(controls, "div", { class: "steps" }), button = (text) => add(parent, "button", { type: "button" }, text);
+  const play = button(""), back = button("\u2190 back"), on = button("next \u2192");
+  const input = slider(parent, ` ${name}`, { min: 0, max: last, value: 0, shown: (at, { max }) => `${at} of ${max}` }, leave);
+  let beat = 0;
   function go(at) {
     input.update(at);
-    back.disabled = at <= 0;
-    on.disabled = at >= +input.max;
+    const end = at >= +input.max;
+    if (end) rest();
+    [back.disabled, on.disabled, play.disabled] = [at <= 0, end, +input.max < 1];
     changed(at);
   }
-  [back.disabled, on.disabled] = [true, last <= 0];
-  back.addEventListener("click", () => go(+input.value - 1));
-  on.addEventListener("click", () => go(+input.value + 1));
+  // Playing ends at the last step, or when the reader takes over.
+  function rest() {
+    clearInterval(beat);
+    beat = 0;
+    play.textContent = "\u25b6 play";
+  }
+  function leave(at) {
+    rest();
+    go(at);
+  }
+  play.addEventListener("click", () => {
+    if (beat) return rest();
+    const begin = +input.value < +input.max ? +input.value + 1 : 0;
+    play.textContent = "\u2759\u2759 pause";
+    beat = setInterval(() => { if (figure.isConnected) go(+input.value + 1); else rest(); }, BEAT);
+    go(begin);
+  });
+  rest();
+  [play.disabled, back.disabled, on.disabled] = [last < 1, true, last <= 0];
+  back.addEventListener("click", () => leave(+input.value - 1));
+  on.addEventListener("click", () => leave(+input.value + 1));
   if (window.still && !asks) setTimeout(() => go(+input.max));
-  return { go, at: () => +input.value, last(number, at = 0) { input.max = number; go(at); } };
+  return { go: leave, at: () => +input.value, last(number, at = 0) { input.max = number; leave(at); } };
 }
 
 // The head of an arrow that points to the right, with its tip at the origin.

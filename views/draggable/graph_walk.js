@@ -1,13 +1,15 @@
 // A search in an HNSW graph as a walk towards a target (Malkov and Yashunin 2018, algorithms 2 and 5, as faiss runs them).
 
-explain(
-  "First guess, then press “next”. Thin lines lead to the texts that are compared, the thick line to those from which the " +
-  "search goes on. The circle around the query shrinks whenever the search meets a nearer text. Point at a text, or tap it, " +
-  "to read its name.",
-);
+explain("Guess, then play the search or press “next”; point at a text, or tap it, to read its name.");
 
 const { names, scores, angles, links, entry, query, k } = data, N = names.length; // links[layer][node]: its neighbours
 const nearest = names.map((_, node) => node).sort((a, b) => scores[b] - scores[a]).slice(0, k);
+
+// What is known after so many steps of a search: how many texts were compared, how many of the nearest were met, the best cosine.
+function compute({ ef, at }) {
+  const steps = search(ef), { sofar, best } = steps[(at ?? steps.length) - 1] ?? { sofar: new Set([entry]), best: entry };
+  return { comparisons: sum(steps.map(({ met }) => met.length)), met: sofar.size, found: nearest.filter((node) => sofar.has(node)).length, best: scores[best], scores };
+}
 
 // Every step of a search that keeps `ef` candidates in view: the node whose neighbours are met, and those met for the
 // first time. The search finds the k best of all that it meets.
@@ -87,7 +89,6 @@ add(svg, "rect", {
 });
 const write = (text, colour = "currentColor") => add(svg, "text", { "text-anchor": "middle", style: `fill: ${colour}; pointer-events: none` }, text);
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
-const away = points[nearest[0]].map((part) => -part / (Math.hypot(...points[nearest[0]]) || 1)); // of the rings' names, from the texts' names
 const ringNames = marked.map((cosine) => write("", "var(--soft)")), limit = Math.min(N, 64);
 const numbers = Array.from({ length: limit + 60 }, () => write("", "var(--query)"));
 const labels = [...nearest.map(() => write("", "var(--average)")), write("start"), write("query", "var(--query)")];
@@ -102,9 +103,8 @@ for (const [text, fill, stroke] of [
   item.append(` ${text}`);
 }
 add(key, "span", {}, "numbers: its order");
-add(left, "p", { style: "margin: 4px 0 0; font-size: var(--small); color: var(--soft)" },
-  "Each point is one of the texts. Its distance from the query is exact: 1 − cosine. The order around it is only the order in which the texts lie around " +
-  "the query in a plane (PCA).");
+const note = add(left, "p", { style: "margin: 4px 0 0; font-size: var(--small); color: var(--soft)" },
+  "Each point is a text. Its distance from the query is exact: 1 − cosine. The order around it is that in a plane (PCA).");
 
 const side = add(row, "div", { style: "flex: 1 1 240px" });
 add(side, "p", { style: "margin: 0 0 4px" }, `Search for: ${query}`);
@@ -118,17 +118,22 @@ const found = add(counts, "span", { class: "found" });
 counts.append(` of the ${k} nearest found`);
 side.append(document.getElementById("say"));
 
-const controls = add(figure, "div", { class: "controls" });
-let walk = search(data.ef), guessed = null, progress = {}; // the owner of a walk's move
+const controls = add(left, "div", { class: "controls" });
+left.append(controls, key, note);
+const state = { ef: data.ef, at: 0 };
+let walk = search(state.ef), free = freest(), guessed = null, progress = {}; // the owner of a walk's move
 slider(controls, "candidates in view (efSearch)", { min: k, max: limit, value: data.ef }, (ef) => {
   const over = step.at() === walk.length;
+  state.ef = ef;
   [walk, guessed, progress] = [search(ef), null, {}];
+  free = freest();
   picture([0]);
   step.last(walk.length, over ? walk.length : 0); // at the end, readers compare it with the other walk's
 });
 const step = steps(controls, "step", walk.length, draw, true);
 
 function draw(number) {
+  state.at = number;
   const { node, layer, met: fresh, sofar, best } = walk[number - 1] ?? { met: [], sofar: new Set([entry]), best: entry };
   const arrived = number === walk.length, hits = nearest.filter((one) => sofar.has(one));
   const known = nearest.map((one) => arrived || (number > 0 && sofar.has(one)));
@@ -179,6 +184,21 @@ function picture([number]) {
   }));
 }
 
+// The direction in which the rings are named: that with the most room between the points and all lines of a walk.
+function freest() {
+  const lines = walk.flatMap(({ node, met, from }) => [...met, from].map((other) => [points[node], points[other]]));
+  const beside = ([x, y], [[a, b], [c, d]]) => {
+    const long = (c - a) ** 2 + (d - b) ** 2 || 1, share = Math.max(0, Math.min(1, ((x - a) * (c - a) + (y - b) * (d - b)) / long));
+    return Math.hypot(0.5 * (x - a - share * (c - a)), y - b - share * (d - b)); // a name is wider than high
+  };
+  const room = (way) => Math.min(...marked.filter((cosine) => far(cosine) > 12).map((cosine) => {
+    const at = way.map((part) => part * far(cosine));
+    return Math.min(...lines.map((line) => beside(at, line)), ...points.map((point) => 1.5 * beside(at, [point, point])));
+  }), 8);
+  const ways = Array.from({ length: 72 }, (_, i) => [Math.sin(i * Math.PI / 36), -Math.cos(i * Math.PI / 36)]), rooms = ways.map(room);
+  return ways[largest(rooms)];
+}
+
 // Names where they are known, and numbers at the nodes from which the search went on, the first time.
 function name(past, known) {
   const high = letterSize(svg), few = Math.round(120 / high), visited = [...new Set(past.map(({ node }) => node))];
@@ -200,7 +220,7 @@ function name(past, known) {
   const named = taken.map(({ x, y, width, height }) => [x + width / 2, -y - height / 2, width / 2, height / 3]);
   makeRoom([
     ...numbers.map((element, i) => place(element, visited[i] === undefined ? "" : i + 1, points[visited[i] ?? 0], { out: 1.1 * high })),
-    ...marked.map((cosine, i) => place(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, away.map((part) => part * far(cosine)), {})),
+    ...marked.map((cosine, i) => place(ringNames[i], `${i ? "" : "cosine "}${format(cosine, gap < 0.1 ? 2 : 1)}`, free.map((part) => part * far(cosine)), {})),
   ], [...fixed, ...named, ...visited.map((node) => points[node])], high, 106);
   const used = numbers.slice(0, visited.length);
   for (const element of [...used.slice(-1), ...ringNames, ...used.slice(0, -1)]) {

@@ -1,17 +1,21 @@
 // How a word is cut into pieces: each piece that is tried is a bar under its letters, the longest first.
 
-explain(
-  "Type any text and choose one of its words. Guess where it will be cut: click or tap between two letters. Then step through " +
-  "the tries: the longest piece comes first, and one character less each time, until a piece is in the vocabulary.",
-);
+explain("Click or tap between two letters to guess the cuts, then play the tries; or type a text of your own.");
 
 const ids = readVocabulary(data.vocabulary), split = makeSplitter(data.rules), SHOWN = 40; // tries, the latest
 const vocabulary = `the vocabulary of ${ids.size.toLocaleString("en")} tokens`;
 const state = { word: "", tries: [], kept: [], guessed: new Set() };
 
+// What is tried of a word, the pieces that are kept of it, and their ids.
+function compute({ word }) {
+  const found = findTries(word, ids, data.rules), kept = word ? keepPieces(word, found) : [];
+  return { tries: found, kept, ids: [...found.map(({ id }) => id), ...kept.map((piece) => ids.get(piece))] };
+}
+
 add(document.head, "style", {}, `
   .words { min-height: 32px; margin-bottom: 8px; line-height: 28px; }
   .pieces { min-height: 30px; }
+  .still .words { display: none; }
   .words label { max-width: 95%; white-space: normal; overflow-wrap: anywhere; }
   .tries { max-height: 262px; overflow-y: auto; } /* twelve tries */
   .letters { display: grid; width: max-content; padding-right: 17em; row-gap: 1px; }
@@ -32,6 +36,7 @@ add(document.head, "style", {}, `
   button.gap:hover:not(:disabled, .cell) { background: none; }
   .gap[aria-pressed="true"]::after { border-left: 3px solid var(--mark); }
   .said { min-height: 4.4em; }
+  .still .said { min-height: 0; }
   .pieces .piece { border-color: var(--average); }
   @media (max-width: 500px) { .pieces { min-height: 60px; } .said { min-height: 5.8em; } }
   .pieces .id { margin-left: 0.6em; color: var(--soft); }
@@ -40,7 +45,7 @@ add(document.head, "style", {}, `
 const box = typed(figure, "Your text", data.text, { rows: 1, most: data.most }, read);
 const words = add(figure, "div", { class: "words" });
 // The buttons come first: what grows below them does not move them.
-const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw, true);
+const stepper = steps(add(figure, "div", { class: "controls" }), "try", 0, draw);
 add(figure, "div", { class: "said" }).append(document.getElementById("say")); // as high as its longest sentence
 const named = { tabindex: 0, role: "group", "aria-label": "The pieces tried" };
 const tries = add(figure, "div", { class: "scroll tries", ...named });
@@ -56,9 +61,9 @@ function read(text) {
 }
 
 function open(word) {
-  const found = findTries(word, ids, data.rules);
-  Object.assign(state, { word, tries: found, kept: word ? keepPieces(word, found) : [], guessed: new Set() });
-  stepper.last(found.length); // before the first try, so that a reader can guess
+  const { tries, kept } = compute({ word });
+  Object.assign(state, { word, tries, kept, guessed: new Set() });
+  stepper.last(tries.length); // before the first try, so that a reader can guess
 }
 
 function draw(at) {
@@ -75,7 +80,7 @@ function draw(at) {
   tries.scrollTop = tries.scrollHeight;
   const wide = 24 * characters.length > tries.clientWidth - 20;
   tries.scrollLeft = wide ? 24 * ((last?.start ?? 0) - 4) : 0;
-  pieces.replaceChildren("Pieces and their ids: ");
+  pieces.replaceChildren(found.length || finished ? "Pieces and their ids: " : "");
   for (const piece of finished ? state.kept : found.map((one) => one.piece)) {
     const chip = add(pieces, "span", { class: "piece" });
     add(chip, "b", { class: "token" }, piece);
@@ -89,7 +94,8 @@ function drawTry({ start, end, piece, id }, line, isLast) {
   const answer = isLast ? `: ${known ? "yes" : "no"}` : "";
   const bar = addOver(`try ${kind}`, line, start, end);
   if (isLast) {
-    glide(letters, [end], ([now]) => { bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`; });
+    const stretchTo = ([now]) => { bar.style.transform = `scaleX(${Math.max(0, now - start) / (end - start)})`; };
+    glide(letters, [end], stretchTo, shownBy.get(letters) ?? [start]);
   }
   addOver(`tried ${kind}`, line, end, end + 1, `${known ? "✓" : "✗"} ${piece}${answer}`);
 }
@@ -133,7 +139,7 @@ function tell(last, count, finished) {
   }
   if (!last) {
     const guess = state.guessed.size ? "Your guess is marked. " : length > 1 ? "Where will it be cut? Click or tap between two letters. " : "";
-    return `“${word}” has ${length} characters. ${guess}Then press “next”: the whole word is tried first.`;
+    return `“${word}” has ${length} characters. ${guess}Then press “play” or “next”: the whole word is tried first.`;
   }
   const { end, piece, id } = last;
   if (id === undefined && finished) {

@@ -1,10 +1,6 @@
 // A mask, painted cell by cell: which token may see which, and the average of the values that each row may see.
 
-explain(
-  "Press a cell to close or open it, and drag on to paint (with keys: arrows, Space). Change a value " +
-  "and watch whose average moves. All scores are equal here, so a row that may see n tokens gives each " +
-  "the attention weight 1/n.",
-);
+explain("Press a cell to close or open it, drag on to paint (with keys: arrows, Space), or change a value and watch whose average moves. All scores are equal here: n open cells weigh 1/n each.");
 
 const { names, masks } = data, MOST = 1000; // the largest value that one can type
 const shown = data.values.map((value) => +value.toPrecision(6)); // 0.1, not float32's 0.10000000149
@@ -88,11 +84,13 @@ function build(rows) {
 }
 
 // All scores are 0, and -infinity where the mask is closed.
-const weightsOf = (open) => open.map((row) => softmax(row.map((on) => (on ? 0 : -Infinity))));
-const averagesOf = ({ open, values }) => weightsOf(open).map((weights) => dot(weights, values));
+function compute({ open, values }) {
+  const weights = open.map((row) => softmax(row.map((on) => (on ? 0 : -Infinity))));
+  return { weights, averages: weights.map((row) => dot(row, values)) };
+}
 
 function draw() {
-  const weights = weightsOf(state.open), averages = averagesOf(state), earlier = averagesOf(state.before);
+  const { weights, averages } = compute(state), { averages: earlier } = compute(state.before);
   const moved = averages.map((average, i) => format(average, 9) !== format(earlier[i], 9));
   cells.forEach((row, i) => row.forEach((cell, j) => {
     const on = state.open[i][j];

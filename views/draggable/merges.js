@@ -1,12 +1,24 @@
 // How a vocabulary is learned: the most frequent pair of neighbouring pieces becomes one piece, again and again.
 
-explain(
-  "Press “next”: the framed pair becomes one piece in every word, and the pairs are counted again. " +
-  "Change the texts, and learning starts again.",
-);
+explain("Press “play”, or “next” for one merge: the framed pair becomes one piece in every word; or change the texts, and learning starts again.");
 
 const split = makeSplitter(data.rules), SHOWN = 6; // pairs
 let states = [], lengths = {}; // of the bars of pairs
+const state = { text: "" };
+
+// Count the words of a text, and learn from them as far as there are pairs and steps: the words' pieces, the vocabulary and the pairs.
+function compute({ text }) {
+  const counts = new Map();
+  for (const word of split(text)) {
+    if (/^\p{L}+$/u.test(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  const singles = (word) => [...word].map((one, i) => (i ? `##${one}` : one));
+  const cut = [...counts].map(([word, count]) => ({ count, pieces: singles(word) }));
+  cut.sort((a, b) => b.count - a.count);
+  const found = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
+  while (found.length <= data.steps && found.at(-1).pairs.length) found.push(merged(found.at(-1)));
+  return found;
+}
 
 add(document.head, "style", {}, `
   .words { display: flex; flex-wrap: wrap; align-content: flex-start; gap: 2px 18px; padding: 1px; }
@@ -42,17 +54,9 @@ function scrolled(parent, kind, name) {
   return add(parent, "div", { class: `scroll ${kind}`, tabindex: 0, role: "group", "aria-label": name });
 }
 
-// Count the words, and learn from them as far as there are pairs and steps.
 function begin(text) {
-  const counts = new Map();
-  for (const word of split(text)) {
-    if (/^\p{L}+$/u.test(word)) counts.set(word, (counts.get(word) ?? 0) + 1);
-  }
-  const singles = (word) => [...word].map((one, i) => (i ? `##${one}` : one));
-  const cut = [...counts].map(([word, count]) => ({ count, pieces: singles(word) }));
-  cut.sort((a, b) => b.count - a.count);
-  states = [withPairs({ words: cut, vocabulary: [...new Set(cut.flatMap(({ pieces }) => pieces))].sort(inOrder) })];
-  while (states.length <= data.steps && states.at(-1).pairs.length) states.push(merged(states.at(-1)));
+  state.text = text;
+  states = compute(state);
   stepper.last(states.length - 1);
 }
 
@@ -74,7 +78,7 @@ function withPairs(state) {
   }
   const age = (a, b) => rank.get(a.left) - rank.get(b.left) || rank.get(a.right) - rank.get(b.right);
   const before = (a, b) => b.count - a.count || age(a, b);
-  return { ...state, pairs: [...found.values()].sort(before) };
+  return { ...state, size: state.vocabulary.length, pairs: [...found.values()].sort(before) };
 }
 
 // Where a pair occurs among these pieces, from the left: in "a a a", the first two.
@@ -102,7 +106,7 @@ function draw(at) {
     drawPairs(state.pairs.slice(0, SHOWN));
   });
   kept.replaceChildren("Vocabulary of ", size, ": ");
-  show(size, state.vocabulary.length, 0);
+  show(size, state.size, 0);
   learned.forEach((piece, i) => add(kept, "span", { class: i === at - 1 ? "piece new" : "piece" }, piece));
   add(kept, "span", { class: "characters" }, `${learned.length ? "and " : ""}the characters ${singles.join(" ")}`);
   say(tell(state, at));

@@ -1,135 +1,35 @@
-// A decoder's shares for the next token: temperature, then top-k, then top-p, in transformers' order, and draws.
+// A decoder's shares for the next token as pieces of a ruler: temperature, then top-k, then top-p, in transformers' order, and darts.
 
-explain(
-  "Move the temperature, top-k or top-p. The outline is the share that the model gives, and the bar " +
-  "the share that is left. The end of the scale is above the bars. Then draw tokens and compare.",
-);
+explain("Drag the red curtain (top-p) or move temperature and top-k, then throw darts; point at a piece, or tap it, to read its numbers.");
 
-const { logits, names } = data, count = logits.length;
+const { logits, names } = data, count = logits.length, MOST = 1000; // darts
 const order = logits.map((_, i) => i).sort((a, b) => logits[b] - logits[a] || a - b);
-const shown = order.slice(0, count > 13 ? 12 : 13), others = order.slice(shown.length);
-const before = softmax(logits);
-const state = { temperature: 1, k: count, p: 1 };
-let shares = before, drawn, random, draws = 100; // the figure begins with a hundred
+const state = { temperature: 1, k: count, p: 0.8, darts: [], chosen: null };
 
-const controls = add(figure, "div", { class: "controls" });
-const choose = (name, value) => { state[name] = value; draw(); };
-// A log scale, from 0.1 to 3
-const temperature = (at) => Math.min(3, 10 ** at);
-slider(controls, "temperature ", { min: -1, max: 0.48, step: 0.02, value: 0, shown: (at) => format(temperature(at)) },
-  (at) => choose("temperature", temperature(at)));
-slider(controls, "top-k ", { min: 1, max: count, value: count, shown: (k) => (k < count ? k : "off") },
-  (k) => choose("k", k));
-slider(controls, "top-p ", { min: 0.05, max: 1, step: 0.05, value: 1, shown: (p) => (p < 1 ? format(p) : "off") },
-  (p) => choose("p", p));
-
-const labels = [...shown.map((i) => `“${names[i]}”`), ...(others.length ? [`all others (${others.length})`] : [])];
-const groups = [...shown.map((i) => [i]), ...(others.length ? [others] : [])];
-const cells = table(figure, ["token", "logit", "the model's share", "share now", "0 … 1", "drawn"], labels);
-const all = figure.querySelector("table"), [limit, tallied] = [...all.querySelectorAll("thead > tr > *")].slice(4);
-limit.style.textAlign = "right";
-add(document.head, "style", {}, `
-  @media (max-width: 500px) { tr > :nth-child(2) { display: none; } th, td { font-size: var(--small); }
-    tbody th:first-child { white-space: nowrap; } }
-`);
-all.style.width = "100%";
-all.querySelectorAll("thead th").forEach((head) => { head.style.whiteSpace = "normal"; });
-// What the outline and the bar stand for, at the head of their numbers
-const key = "display: inline-block; width: 16px; height: 10px; margin-right: 4px; box-sizing: border-box; vertical-align: -1px; ";
-[[2, "border: 1px solid currentColor"], [3, "background: var(--key)"]].forEach(([at, look]) => (
-  all.querySelectorAll("thead > tr > *")[at].prepend(Object.assign(document.createElement("span"), { style: key + look }))
-));
-
-// The share that is left is a filled bar, the model's own share an outline around it.
-const rows = cells.map(([logit, share, now, track, tally], at) => {
-  if (groups[at].length === 1) show(logit, logits[groups[at][0]]);
-  show(share, sum(groups[at].map((i) => before[i])), 3);
-  track.style = "width: 45%; padding: 0 8px";
-  const box = add(track, "div", { style: "position: relative; height: 14px; background: var(--faint)" });
-  const fill = "position: absolute; top: 0; left: 0; height: 14px; box-sizing: border-box; min-width: 0; ";
-  const bar = add(box, "span", { class: "bar", style: fill });
-  const outline = { class: "bar", style: `${fill}background: none; border: 1px solid currentColor` };
-  return { name: share.parentNode.firstChild, now, bar, tally, share, own: add(box, "span", outline) };
-});
-
-const buttons = add(figure, "div", { class: "controls" });
-const acts = { "draw a token": () => take(1), "draw 100 tokens": () => take(100), "clear the draws": () => { draws = 0; draw(); } };
-for (const [name, act] of Object.entries(acts)) {
-  add(buttons, "button", { type: "button" }, name).addEventListener("click", act);
-}
-
-function filtered() {
-  const scaled = logits.map((logit) => logit / state.temperature);
-  const least = scaled[order[state.k - 1]]; // ties with the k-th stay, as in transformers
-  const kept = scaled.map((score) => (score < least ? -Infinity : score));
-  if (state.p === 1) return softmax(kept);
+// From the logits to what can be drawn, and the token that each dart hits: a number from 0 to 1 is a place on the ruler.
+function compute({ temperature, k, p, darts }) {
+  const scaled = logits.map((logit) => logit / temperature), given = softmax(scaled);
+  const least = scaled[order[k - 1]]; // ties with the k-th stay, as in transformers
+  const kept = scaled.map((score) => (score < least ? -Infinity : score)), parts = softmax(kept);
   // From the least likely up, tokens go as long as all that have gone make up 1 − p at most. One always stays.
-  const parts = softmax(kept), upwards = kept.map((_, i) => i).sort((a, b) => kept[a] - kept[b] || b - a);
-  let total = 0;
-  upwards.slice(0, -1).forEach((i) => {
-    total += parts[i];
-    if (total <= 1 - state.p) kept[i] = -Infinity;
-  });
-  return softmax(kept);
-}
-
-// After each change as many tokens are drawn again, with the same seed: a tally belongs to one set of shares.
-function draw() {
-  shares = filtered();
-  drawn = shares.map(() => 0);
-  random = generator(0);
-  const now = groups.map((group) => sum(group.map((i) => shares[i])));
-  const most = Math.max(...now, ...rows.map(({ share }) => +share.dataset.value));
-  const full = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1].find((end) => end >= most - 1e-9) ?? 1; // where a track ends
-  limit.textContent = `0 … ${format(full)}`;
-  rows.forEach(({ name, now: shown, bar, own, share: model }, at) => {
-    const share = now[at], cut = groups[at].every((i) => shares[i] === 0);
-    show(shown, share, 3);
-    stretch(bar, share / full);
-    stretch(own, +model.dataset.value / full);
-    name.style = cut ? "color: var(--soft); text-decoration: line-through" : "";
-    shown.style.color = cut ? "var(--soft)" : "";
-  });
-  for (let i = 0; i < draws; i++) drawn[pick()]++;
-  tell();
-}
-
-function take(times) {
-  let last;
-  draws += times;
-  for (let i = 0; i < times; i++) {
-    last = pick();
-    drawn[last]++;
+  let gone = 0;
+  for (const i of p === 1 ? [] : order.slice(1).reverse()) {
+    gone += parts[i];
+    if (gone <= 1 - p) kept[i] = -Infinity;
   }
-  tell(`${times > 1 ? `${times} more draws, the last` : "Drawn"}: “${names[last]}”. ` +
-    `${sum(drawn)} so far; the more draws, the closer the tally comes to the shares. `);
+  const shares = softmax(kept), drawn = shares.map(() => 0);
+  for (const dart of darts) drawn[hit(shares, dart)]++;
+  return { logits, given, parts, shares, drawn };
 }
 
-// The token in whose part of the line from 0 to 1 a random number falls.
-function pick() {
-  let rest = random();
+// The token in whose piece of the ruler a dart lands.
+function hit(shares, dart) {
   for (const i of order) {
-    rest -= shares[i];
-    if (rest < 0) return i;
+    dart -= shares[i];
+    if (dart < 0) return i;
   }
   return order[0]; // rounding
 }
-
-function tell(news = "") {
-  tallied.textContent = draws ? `drawn, of ${draws}` : "drawn";
-  rows.forEach(({ tally }, at) => show(tally, sum(groups[at].map((i) => drawn[i])), 0));
-  if (news) return say(news);
-  const stay = shares.filter((share) => share > 0).length, best = largest(shares), share = percent(shares[best]);
-  const sizes = { "-1": "Below 1, the temperature sharpens: likely tokens gain. ",
-    1: "Above 1, the temperature flattens: unlikely tokens gain. ", 0: "" }[Math.sign(state.temperature - 1)];
-  const times = draws ? ` Of ${draws} draws, ${drawn[best]} gave “${names[best]}”.` : "";
-  if (stay === 1) say(`Only “${names[best]}” is left: this is greedy search, the same token each time.`);
-  else if (stay < count) say(`${sizes}${stay} of ${count} tokens are left${nucleus()}; “${names[best]}” has ${share}.${times}`);
-  else say(`${sizes}All ${count} tokens can be drawn; “${names[best]}” has ${share}.${times}`);
-}
-
-// What top-p keeps, in words.
-const nucleus = () => (state.p < 1 ? `, the likeliest until their shares reach ${format(state.p)}` : "");
 
 // Mulberry32 (Tommy Ettinger 2017, public domain), as bryc wrote it in JavaScript: random numbers from 0 to 1, the same for the
 // same seed.
@@ -142,4 +42,186 @@ function generator(seed) {
   };
 }
 
-draw();
+add(document.head, "style", {}, `
+  .ruler { width: 100%; touch-action: pan-y; }
+  .ruler text { stroke: none; text-anchor: middle; pointer-events: none; font-size: var(--letters); }
+  .ruler .line { text-anchor: start; font-size: var(--small); fill: var(--soft); }
+  .piece-of rect { fill: color-mix(in srgb, var(--key) 28%, var(--ground, var(--paper))); }
+  .piece-of.best rect { fill: var(--key); }
+  .piece-of.out rect { fill: var(--faint); }
+  .piece-of.chosen rect { stroke: var(--mark); stroke-width: 2px; }
+  .ruler .best text { fill: var(--ground, var(--paper)); font-weight: bold; }
+  .ruler .out text { fill: var(--soft); text-decoration: line-through; }
+  .stretch { fill: var(--key); fill-opacity: 0.07; }
+  .dart { fill: var(--other); }
+  .ruler .count { fill: var(--other); font-weight: bold; }
+  .curtain { cursor: ew-resize; }
+  .curtain:focus { outline: none; }
+  .curtain :is(path, circle) { stroke: var(--mark); stroke-width: 3px; fill: var(--mark); }
+  .curtain:focus circle { stroke: currentColor; }
+  .curtain text { text-anchor: end; fill: var(--mark); font-size: var(--small); }
+  #say { min-height: 2.9em; }
+`);
+
+const controls = add(figure, "div", { class: "controls" }), choose = (name, value) => { state[name] = value; draw(); };
+// A log scale, from 0.1 to 3
+const temperature = (at) => Math.min(3, 10 ** at);
+slider(controls, "temperature", { min: -1, max: 0.48, step: 0.02, value: 0, shown: (at) => format(temperature(at)) },
+  (at) => choose("temperature", temperature(at)));
+slider(controls, "top-k", { min: 1, max: count, value: count, shown: (k) => (k < count ? k : "off") }, (k) => choose("k", k));
+const buttons = add(controls, "span", { style: "display: flex; flex-wrap: wrap; gap: 4px 8px" });
+for (const [name, act] of Object.entries({ "throw a dart": () => take(1), "throw 100": () => take(100), clear: () => choose("darts", []) })) {
+  add(buttons, "button", { type: "button" }, name).addEventListener("click", act);
+}
+
+// Two rulers of the same length: the model's, cut by the curtain, and below it what is left, which fills it.
+const TOP = 44, HIGH = 30, LOW = TOP + HIGH + 44, PILE = LOW + HIGH + 4, DEEP = 60, DOT = 8;
+const ruler = add(figure, "svg", { class: "ruler", role: "group", "aria-label": "the tokens as pieces of two rulers: what the model gives, and what can be drawn" });
+const write = (parent, text, more = {}) => add(parent, "text", more, text);
+write(ruler, "what the model gives", { class: "line", x: 0, y: TOP - 8 });
+write(ruler, "what can be drawn", { class: "line", x: 0, y: LOW - 8 });
+const stretches = order.map(() => add(ruler, "path", { class: "stretch" }));
+const piece = (i) => {
+  const all = add(ruler, "g"), drawn = { all, box: add(all, "rect", { rx: 3, height: HIGH }), text: write(all, "") };
+  for (const kind of ["pointerenter", "click"]) all.addEventListener(kind, () => pointAt(i));
+  all.addEventListener("pointerleave", ({ pointerType }) => { if (pointerType === "mouse") pointAt(null); });
+  return drawn;
+};
+const upper = order.map(piece), lower = order.map(piece);
+const counts = order.map(() => write(ruler, "", { class: "count" })), falling = add(ruler, "g");
+const curtain = add(ruler, "g", { class: "curtain", tabindex: 0, role: "slider", "aria-label": "top-p", "aria-valuemin": 0.01, "aria-valuemax": 1 });
+add(curtain, "rect", { x: -22, y: TOP - 26, width: 44, height: HIGH + 34, fill: "transparent" });
+add(curtain, "path", { d: `M0 ${TOP - 12}V${TOP + HIGH + 4}` });
+add(curtain, "circle", { cy: TOP - 14, r: 7 });
+const sign = write(curtain, "", { x: -14, y: TOP - 26 });
+figure.append(document.getElementById("say"));
+const all = add(figure, "details");
+add(all, "summary", {}, count > 50 ? "the numbers of the first 50" : "all numbers");
+const cells = table(all, ["token", "logit", "the model's share", "share now", "darts"], order.slice(0, 50).map((i) => names[i]));
+
+curtain.addEventListener("pointerdown", (event) => { curtain.setPointerCapture(event.pointerId); curtain.focus(); event.preventDefault(); });
+curtain.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false }); // touch-action has no effect on a <g>
+curtain.addEventListener("pointermove", (event) => {
+  if (!curtain.hasPointerCapture(event.pointerId)) return;
+  const box = ruler.getBoundingClientRect();
+  cut((event.clientX - box.x) / box.width / reached());
+});
+curtain.addEventListener("keydown", (event) => {
+  const by = { ArrowLeft: -0.05, ArrowDown: -0.05, ArrowRight: 0.05, ArrowUp: 0.05, Home: -1, End: 1 }[event.key];
+  if (!by) return;
+  event.preventDefault();
+  cut(state.p + by);
+});
+const cut = (p) => choose("p", Math.round(100 * Math.max(0.01, Math.min(1, p))) / 100);
+
+// How much of the ruler top-k leaves: top-p is a share of that.
+function reached() {
+  const { given, parts } = compute(state);
+  return sum(given.filter((_, i) => parts[i] > 0));
+}
+
+function take(times) {
+  const before = state.darts.length;
+  state.darts = [...state.darts, ...Array.from({ length: Math.min(times, MOST - before) }, random)];
+  draw(before);
+}
+
+// Their places from the left, and those of the darts: each falls where it lands, and lies on those before it.
+function draw(before = state.darts.length) {
+  const now = compute(state), { given, shares, drawn } = now, best = order[0];
+  set(curtain, { "aria-valuenow": state.p, "aria-valuetext": state.p < 1 ? format(state.p) : "off" });
+  order.forEach((i, at) => {
+    const kind = `${shares[i] ? "" : " out"}${i === best ? " best" : ""}${i === state.chosen ? " chosen" : ""}`;
+    [[upper, given], [lower, shares]].forEach(([side, numbers]) => set(side[at].all, { class: `piece-of${kind}`, "data-value": numbers[i] }));
+    counts[at].textContent = drawn[i] || "";
+    cells[at]?.forEach((cell, column) => show(cell, [logits, given, shares, drawn][column][i], [2, 3, 3, 0][column]));
+  });
+  glide(ruler, [state.p * reached(), ...order.map((i) => given[i]), ...order.map((i) => shares[i])], picture);
+  glide(falling, [1, state.darts.length], ([share]) => drop(share, before), [before < state.darts.length ? 0 : 1, state.darts.length]);
+  tell(now);
+}
+
+function picture([edge, ...numbers]) {
+  const wide = widthNow(), sides = [[upper, TOP, numbers.slice(0, count)], [lower, LOW, numbers.slice(count)]];
+  const starts = sides.map(([side, y, shares]) => {
+    let left = 0;
+    return shares.map((share, at) => {
+      const x = left * wide, length = share * wide, { box, text } = side[at];
+      left += share;
+      set(box, { x, y, width: Math.max(0, length - Math.min(1, length / 2)) });
+      const name = names[order[at]];
+      [`${name} ${percent(share)}`, name, ""].find((label) => {
+        text.textContent = label;
+        return !label || text.getComputedTextLength() < length - 6;
+      });
+      set(text, { x: x + length / 2, y: y + 20 });
+      return [x, length];
+    });
+  });
+  stretches.forEach((path, at) => {
+    const [[x, length], [to, far]] = starts.map((side) => side[at]);
+    path.setAttribute("d", far ? `M${x} ${TOP + HIGH + 1}L${to} ${LOW - 1}h${far}L${x + length} ${TOP + HIGH + 1}z` : "");
+  });
+  // A number where there is room for it
+  let free = 0;
+  counts.forEach((text, at) => {
+    const [x, length] = starts[1][at], wide = text.getComputedTextLength();
+    const from = x + length / 2 - wide / 2;
+    text.style.visibility = length > 0 && from >= free ? "" : "hidden";
+    if (length > 0 && from >= free) free = from + wide + 6;
+    set(text, { x: x + length / 2, y: PILE + DEEP + 14 });
+  });
+  curtain.setAttribute("transform", `translate(${edge * wide} 0)`);
+  sign.textContent = state.p < 1 ? `top-p ${format(state.p)}` : "top-p off";
+}
+
+// The darts, of which those since `before` are still falling.
+function drop(share, before) {
+  const wide = widthNow(), bins = Math.max(1, Math.floor(wide / DOT)), heights = new Array(bins).fill(0);
+  const places = state.darts.map((dart) => {
+    const bin = Math.min(bins - 1, Math.floor(dart * bins));
+    return [bin, heights[bin]++];
+  });
+  const step = Math.min(DOT, DEEP / Math.max(1, ...heights)), fresh = state.darts.length - before;
+  falling.replaceChildren();
+  places.forEach(([bin, row], i) => {
+    const end = PILE + step * (row + 0.5), late = i < before ? 1 : Math.max(0, Math.min(1, 2 * share - (i - before) / fresh));
+    add(falling, "circle", { class: "dart", r: DOT / 2 - 0.5, cx: ((bin + 0.5) * wide) / bins, cy: late * late * end });
+  });
+}
+
+function pointAt(i) {
+  state.chosen = i;
+  draw();
+}
+
+function tell({ given, shares, drawn }) {
+  const stay = shares.filter((share) => share > 0).length, best = order[0], i = state.chosen, thrown = state.darts.length;
+  const hits = (token) => (thrown ? ` Of ${thrown} darts, ${drawn[token]} hit it.` : "");
+  if (i !== null) {
+    return say(`“${names[i]}”: logit ${format(logits[i])}; the model gives it ${format(given[i], 3)}, and now it ` +
+      `${shares[i] ? `has ${format(shares[i], 3)} of what can be drawn.${hits(i)}` : "cannot be drawn."}`);
+  }
+  const sizes = { "-1": "Below 1, the temperature sharpens: likely tokens gain. ",
+    1: "Above 1, the temperature flattens: unlikely tokens gain. ", 0: "" }[Math.sign(state.temperature - 1)];
+  const full = thrown >= MOST ? " That is all that fit: clear them to go on." : "";
+  if (stay === 1) return say(`Only “${names[best]}” is left: this is greedy search, the same token each time.`);
+  const left = stay < count ? `${stay} of ${count} tokens are left${nucleus()}` : `All ${count} tokens can be drawn`;
+  return say(`${sizes}${left}; “${names[best]}” has ${percent(shares[best])} of the ruler.${hits(best)}${full}`);
+}
+
+// What top-p keeps, in words.
+const nucleus = () => (state.p < 1 ? `, the likeliest until their shares reach ${format(state.p)}` : "");
+
+const widthNow = () => Math.max(300, figure.clientWidth);
+function resize() {
+  set(ruler, { viewBox: `0 0 ${widthNow()} ${PILE + DEEP + 20}` });
+  draw();
+}
+
+const random = generator(0);
+state.darts = Array.from({ length: 100 }, random);
+resize();
+new ResizeObserver(() => {
+  if (figure.isConnected && figure.clientWidth && ruler.viewBox.baseVal.width !== widthNow()) resize();
+}).observe(figure);

@@ -1,10 +1,6 @@
 // A query and a key, each turned by its position times an angle: their product depends on the distance only.
 
-explain(
-  "Drag the position of the query or the key, or use the arrow keys: its arrow turns, and the product changes. Then tick " +
-  "“move both together”: both arrows turn, and the product stays the same. Drag the arrows' heads to try others; the last " +
-  "pairs of a head's dimensions hardly turn at all.",
-);
+explain("Drag a position above or below the line (or use the arrow keys), then tick “move both together”; drag the arrows' heads to try others.");
 
 const { names, base, pairs } = data, N = names.length;
 const both = ["query", "key"].map((name, i) => ({ name, vector: data[name], at: data.at[i], colour: `var(--${name})` }));
@@ -43,6 +39,14 @@ const inDegrees = (number) => `${format(number, places())}°`;
 const atZero = () => +degrees(between(key.vector, query.vector)).toFixed(places());
 const within = (number) => number - 360 * Math.round(number / 360);
 const turn = ([x, y], by) => [x * Math.cos(by) - y * Math.sin(by), x * Math.sin(by) + y * Math.cos(by)];
+
+// Both arrows, turned by their positions, their product, and that of every distance.
+function compute({ angle, at, vectors }) {
+  const turned = vectors.map((vector, i) => turn(vector, at[i] * angle)), each = Array.from({ length: 2 * N - 1 }, (_, i) => i + 1 - N);
+  return { turned, product: dot(...turned), products: each.map((far) => productAt(far, angle, vectors)) };
+}
+const productAt = (far, angle, [asks, offers]) => dot(turn(asks, far * angle), offers);
+const state = () => ({ angle, at: both.map(({ at }) => at), vectors: both.map(({ vector }) => vector) });
 const many = (last, make) => Array.from({ length: last + 1 }, (_, i) => make(i / last, i));
 const line = (parent, stroke, width, d = "") => add(parent, "path", { stroke, "stroke-width": width, d, fill: "none" });
 const along = (element, points) => element.setAttribute("d", `M${points.map(([x, y]) => `${x} ${-y}`).join("L")}`);
@@ -169,10 +173,9 @@ function draw(sentence = "The product depends on the angle between the two arrow
 // Both arrows at these positions, which are between two tokens while they move, and their product at each distance.
 function picture([by, ...numbers]) {
   const at = numbers.slice(0, 2), begin = [numbers.slice(2, 4), numbers.slice(4)], distance = at[0] - at[1];
-  const turned = begin.map((vector, i) => turn(vector, at[i] * by));
+  const { turned, product: now, products } = compute({ angle: by, at, vectors: begin });
   const [end, start] = turned.map(([x, y]) => Math.atan2(y, x)), open = between(turned[1], turned[0]);
   makeHigher([...begin, ...turned]);
-  const productAt = (far) => dot(turn(begin[0], far * by), begin[1]);
   both.forEach((one, i) => {
     const far = at[i] * by, to = [end, start][i];
     one.head.put(turned[i]);
@@ -189,10 +192,10 @@ function picture([by, ...numbers]) {
     ...both.map((one, i) => [turned[i], one.colour, `${one.name} at ${one.at}`]),
     [turn([1.6 * unit, 0], start + open / 2), "var(--average)", inDegrees(Math.abs(within(atZero() + distance * each(by))))],
   ], turned);
-  show(product, dot(...turned));
-  along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far))]));
+  show(product, now);
+  along(curve, many(400, (share) => (2 * share - 1) * (N - 1)).map((far) => [across(far), up(productAt(far, by, begin))]));
   dots.forEach((circle, i) => {
-    const far = i + 1 - N, number = productAt(far), near = Math.max(0, 1 - Math.abs(far - distance));
+    const far = i + 1 - N, number = products[i], near = Math.max(0, 1 - Math.abs(far - distance));
     set(circle, { cy: -up(number), r: 3.5 + 4.5 * near, fill: `var(--${number < 0 ? "below" : "above"})`, "data-value": number });
   });
 }

@@ -1,10 +1,7 @@
 // How (S, H) is split into heads and merged again: every number is followed through view, transpose and reshape.
 
-explain(
-  "Go through the steps and follow one number (click or tap it): 213 is token 2, head 1, coordinate 3, all counted from 0. Then choose " +
-  "a wrong order: every shape is right, and the numbers are not. In a model the batch is the first dimension: " +
-  "there it is transpose(1, 2).",
-);
+explain("Play the steps and follow one number (click or tap it; 213 is token 2, head 1, coordinate 3), then choose a wrong order. " +
+  "In a model the batch comes first: there it is transpose(1, 2).");
 
 const MOST = 24; // numbers per token
 const sizes = { S: data.names.length, A: data.heads, D: data.size, H: data.heads * data.size };
@@ -52,7 +49,30 @@ add(document.head, "style", {}, `
   .blocks .followed { position: relative; z-index: 1; outline: 3px solid; outline-offset: -1px; font-weight: bold; }
 `);
 
-const state = { path: Object.keys(PATHS)[0], at: 0, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
+const state = { path: Object.keys(PATHS)[0], at: 0, sizes, followed: sizes.A * sizes.D + sizes.D }; // token 1, head 1
+const range = (count) => Array.from({ length: count }, (_, i) => i), numbersOf = (shape, sizes) => [...shape].map((letter) => sizes[letter]);
+
+// The numbers of q after so many steps, and those that a right order would give this shape.
+function compute({ path, at, sizes }) {
+  const right = PATHS["the right order"], { shape } = PATHS[path][at];
+  return { numbers: walked(PATHS[path], at, sizes), wanted: walked(right, right.findIndex((step) => step.shape === shape), sizes), shape };
+}
+
+// view and reshape keep the reading order: they only set a new shape.
+function walked(path, last, sizes) {
+  let numbers = range(sizes.S * sizes.H), shape = "SH";
+  for (const next of path.slice(0, last + 1)) {
+    if (next.swaps) numbers = transpose(numbers, numbersOf(shape, sizes));
+    shape = next.shape;
+  }
+  return numbers;
+}
+
+// Swap the first two dimensions of numbers that are given in reading order.
+function transpose(numbers, [a, b, c]) {
+  return range(b).flatMap((j) => range(a).flatMap((i) => range(c).map((k) => numbers[(i * b + j) * c + k])));
+}
+
 choice(add(figure, "div", { class: "controls" }), "Order", Object.keys(PATHS), state.path, (name) => {
   state.path = name;
   again(Math.min(walk.at(), PATHS[name].length - 1));
@@ -94,35 +114,16 @@ function again(at = 0) {
   walk.last(PATHS[state.path].length - 1, at);
 }
 
-const numbersOf = (shape) => [...shape].map((letter) => sizes[letter]);
-const range = (count) => Array.from({ length: count }, (_, i) => i);
-
-// Swap the first two dimensions of numbers that are given in reading order.
-function transpose(numbers, [a, b, c]) {
-  return range(b).flatMap((j) => range(a).flatMap((i) => range(c).map((k) => numbers[(i * b + j) * c + k])));
-}
-
-// The numbers of q after so many steps. view and reshape keep the reading order: they only set a new shape.
-function walked(path, last) {
-  let numbers = range(sizes.S * sizes.H), shape = "SH";
-  for (const next of path.slice(0, last + 1)) {
-    if (next.swaps) numbers = transpose(numbers, numbersOf(shape));
-    shape = next.shape;
-  }
-  return numbers;
-}
-
 function draw() {
-  const path = PATHS[state.path], { shape, tell } = path[state.at], numbers = walked(path, state.at);
-  const right = PATHS["the right order"], wanted = walked(right, right.findIndex((step) => step.shape === shape));
+  const path = PATHS[state.path], { tell } = path[state.at], { numbers, wanted, shape } = compute(state);
   code.replaceChildren();
   path.forEach((step, at) => {
     const item = add(code, "li", at === state.at ? { "aria-current": "step" } : {});
     add(item, "code", {}, step.code);
-    add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape).join(", ")})`);
+    add(item, "span", {}, `(${[...step.shape].join(", ")}) = (${numbersOf(step.shape, sizes).join(", ")})`);
   });
   const wrong = drawBlocks(shape, numbers, wanted), { followed } = state;
-  const place = placeOf(numbers.indexOf(followed), numbersOf(shape)).join(", ");
+  const place = placeOf(numbers.indexOf(followed), numbersOf(shape, sizes)).join(", ");
   const misplaced = `${wrong} of ${numbers.length} numbers are in the wrong place (dashed).`;
   say(`${wrong ? `${tellWrong(shape)} ${misplaced}` : tell()} The number ${labelOf(followed)} is q[${place}].`);
 }
@@ -148,7 +149,7 @@ function tellWrong(shape) {
 
 // One table for each index of the first dimension; returns how many numbers are not where they should be.
 function drawBlocks(shape, numbers, wanted) {
-  const [count, rows, columns] = shape === "SH" ? [1, sizes.S, sizes.H] : numbersOf(shape);
+  const [count, rows, columns] = shape === "SH" ? [1, sizes.S, sizes.H] : numbersOf(shape, sizes);
   const titles = { S: nameOf, A: headOf }, named = titles[shape.at(-2)];
   blocks.replaceChildren();
   const colours = getComputedStyle(root).getPropertyValue("--heads").trim().split(" ");

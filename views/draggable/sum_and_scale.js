@@ -1,248 +1,205 @@
-// A token's first vector: word + position + token type, number by number, and LayerNorm of the sum.
+// A token's first vector: word + position + token type stand on each other, number by number, and LayerNorm moves and stretches the sum.
 
-explain(
-  "Choose a word, a position and a token type, and watch the sum. Blue bars, upwards, are above zero, orange ones, " +
-  "downwards, below. Click or tap a strip to follow one number; where a vector has few numbers, drag those of the word up " +
-  "and down. With a keyboard, use the arrow keys in the word's strip.",
-);
+explain("Choose a word, a position and a token type, then press “LayerNorm”; drag a column to change the word's number.");
 
-const { names, reach, first } = data, all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
+const { names, reach, first, eps } = data, all = Object.fromEntries(Object.entries(data.tables).map(([key, text]) => [key, unpack(text, data.size)]));
 // Long vectors begin with eight numbers, which can be added up on sight; a button shows the rest.
-const FEW = 8, long = data.size > 16;
-let size, word, position, type, weight, bias, vector;
+const FEW = 8, long = data.size > 16, KINDS = ["word", "position", "type"];
+const state = { size: long ? FEW : data.size, name: 0, at: Math.min(1, all.position.length - 1), kind: 0, changes: {}, trained: false, norm: false };
+state.chosen = first < state.size ? first : 0;
 
-function take(count) {
-  size = count;
-  [word, position, type, weight, bias] = ["word", "position", "type", "weight", "bias"].map((key) =>
-    all[key]?.map((row) => row.slice(0, size)));
-}
-
-take(long ? FEW : data.size);
-const state = { name: 0, at: Math.min(1, position.length - 1), kind: 0, chosen: first < size ? first : 0 };
-Object.assign(state, { gamma: 1, beta: 0, trained: false });
-vector = [...word[0]];
-add(document.head, "style", {}, `
-  .written { display: flex; height: 18px; font-size: var(--small); text-align: center; font-variant-numeric: tabular-nums; }
-  .written span { flex: 1 1 0; min-width: 0; white-space: nowrap; }
-  .scaled { font-size: var(--small); color: var(--soft); }
-  @media (max-width: 500px) { .written { letter-spacing: -0.03em; } }
-  .written .marked { font-weight: bold; text-decoration: underline 2px var(--mark); text-underline-offset: 3px; }
-`);
-
-// A row: a control on the left, a strip of signed bars beside it, and, of many numbers, the chosen one at its end.
-// `picked` gets where a pointer is in the strip.
-function strip(title, tall, picked = choose) {
-  const row = add(figure, "div", { class: "row", style: "gap: 2px 12px; margin-bottom: 4px; align-items: center" });
-  const side = add(row, "div", { style: "flex: 0 1 270px" });
-  const drawn = add(row, "div", { style: "display: flex; align-items: center" });
-  const middle = add(drawn, "div", { style: "flex: 1; min-width: 0" });
-  const svg = add(middle, "svg", {
-    preserveAspectRatio: "none", role: "img",
-    style: `width: 100%; height: ${tall}px; overflow: hidden; background: var(--faint); touch-action: pan-y`,
-  });
-  const written = add(middle, "div", { class: "written", "aria-hidden": true });
-  const mark = add(svg, "rect", { y: -1, height: 2, width: 1, fill: "var(--mark)", "fill-opacity": 0.3 });
-  const bars = ["above", "below"].map((sign) => add(svg, "path", { fill: `var(--${sign})` }));
-  const end = add(drawn, "div", { style: "flex: 0 0 5em; text-align: right; line-height: 1.2" });
-  const number = add(end, "div", { class: "chosen" }), scaled = add(end, "div", { class: "scaled" });
-  pick(svg, picked);
-  return {
-    side, svg,
-    // Draw the values, where `limit` is as high as the strip, and write each of a few, as `texts`.
-    draw(values, limit, texts) {
-      set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${title}: ${size} numbers` });
-      svg.dataset.limit = limit;
-      [written.hidden, end.hidden] = [!isFew(), isFew()];
-      scaled.textContent = `scale ±${format(limit)}`;
-      const chosen = state.chosen, bar = (value, i) => `M${i + 0.1} 0h0.8v${-value}h-0.8z`;
-      glide(bars, [limit, ...values], ([limit, ...values]) => {
-        written.replaceChildren();
-        if (isFew()) texts(values).forEach((text, i) => add(written, "span", i === chosen ? { class: "marked" } : {}, text));
-        const shares = values.map((value) => value / limit);
-        bars[0].setAttribute("d", shares.map((share, i) => (share > 0 ? bar(share, i) : "")).join(""));
-        bars[1].setAttribute("d", shares.map((share, i) => (share < 0 ? bar(share, i) : "")).join(""));
-      });
-      glide(mark, [chosen, markWidth()], ([x, width]) => set(mark, { x: x - 0.5 * (width - 1), width }));
-      svg.dataset.values = JSON.stringify(values);
-      show(number, values[state.chosen], 3);
-    },
-  };
-}
-
-// Few numbers are written below their bars, and added up by eye: what is written adds up exactly, digit by digit.
-const isFew = () => size <= FEW + 4, digits = reach < 1 ? 3 : 2, narrow = window.matchMedia("(max-width: 500px)");
-const rounded = (number) => Math.round(number * 10 ** digits) / 10 ** digits;
-const brief = (text) => (narrow.matches ? text.replace(/^(\u2212?)0\./, "$1.") : text);
-const writeAll = (values) => values.map((value) => brief(format(rounded(value), digits)));
-const changed = "You changed one number of the sum, and LayerNorm changes all. ";
-const markWidth = () => Math.max(1, size / 120);
-
-// Where a pointer is in a strip: the number's index, and the height from -1 to 1.
-function pick(svg, picked) {
-  const move = (event) => {
-    const box = svg.getBoundingClientRect(), within = (share) => Math.max(0, Math.min(1, share));
-    const x = within((event.clientX - box.x) / box.width), y = within((event.clientY - box.y) / box.height);
-    picked(Math.min(size - 1, Math.floor(size * x)), 1 - 2 * y);
-  };
-  svg.addEventListener("pointerdown", (event) => { svg.setPointerCapture(event.pointerId); move(event); });
-  svg.addEventListener("pointermove", (event) => { if (svg.hasPointerCapture(event.pointerId)) move(event); });
-}
-
-const words = strip("Word vector", 44, (at, height) => (size > 16 ? choose(at) : change(at, height)));
-// By keyboard: ← and → choose a number of the word's vector, ↑ and ↓ change it.
-set(words.svg, { role: "spinbutton", tabindex: 0 });
-words.svg.addEventListener("keydown", (event) => {
-  const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
-  if (across === undefined) return;
-  event.preventDefault();
-  if (across) return choose(Math.max(0, Math.min(size - 1, state.chosen + across)));
-  const next = vector[state.chosen] + (up * reach) / 50;
-  vector[state.chosen] = Math.max(-2 * reach, Math.min(2 * reach, next));
-  draw(changed);
-});
-const label = add(words.side, "label", {}, "word ");
-const select = add(label, "select", { style: "max-width: 180px" });
-names.forEach((name) => add(select, "option", {}, name));
-const common = add(words.side, "span", { class: "scaled", style: "white-space: nowrap" });
-select.addEventListener("change", () => {
-  state.name = select.selectedIndex;
-  vector = [...word[state.name]];
-  draw("Another word, another vector from the table of words. ");
-});
-const places = strip("Position vector", 44);
-slider(places.side, "+ position ", { min: 0, max: position.length - 1, value: state.at }, (at) => {
-  state.at = at;
-  draw("The word's vector is the same at every position; the position's vector, and so the sum, changes. ");
-}).style = "width: 100px";
-const kinds = strip("Token type vector", 44);
-choice(kinds.side, "+ token type", type.map((_, i) => `${i}`), "0", (kind) => {
-  state.kind = +kind;
-  draw("The token type distinguishes a pair's first text from its second. ");
-});
-const sums = strip("Sum", 44), sumTold = moments(sums.side, "= sum");
-const norms = strip("LayerNorm of the sum", 60), normTold = moments(norms.side, "LayerNorm");
-const own = add(norms.side, "div", { class: "scaled" });
-const highest = (rows) => Math.max(...rows.flat().map(Math.abs));
-let limit = highest([...word, ...type]) || 1; // of few numbers: as high as each strip but the last
-words.svg.addEventListener("pointerup", () => { if (size <= 16) draw(changed); }); // the scale waits for the end of a drag
-
-// The mean and the standard deviation of the numbers in a strip.
-function moments(side, title) {
-  add(side, "b", {}, title);
-  side.append(": mean ");
-  const mean = add(side, "span", { class: "moment" });
-  side.append(", std ");
-  return [mean, add(side, "span", { class: "moment" })];
-}
-
-const scale = add(norms.side, "div"), later = [scale];
-const small = { step: 0.1, digits: 1 }, put = (name, value) => { state[name] = value; draw(); };
-for (const input of [
-  slider(scale, "γ ", { ...small, min: 0, max: 2, value: 1 }, (gamma) => put("gamma", gamma)),
-  slider(scale, "β ", { ...small, min: -1, max: 1, value: 0 }, (beta) => put("beta", beta)),
-]) input.style = "width: 70px";
-if (weight) {
-  later.push(add(norms.side, "div"));
-  tick(later[1], "with the trained γ and β", false, (on) => put("trained", on));
-}
-
-// One number of the vectors, and its curve over all positions.
-const below = add(figure, "div", { class: "row", style: "gap: 2px 12px; margin-top: 10px; align-items: center" });
-const one = add(below, "div", { style: "flex: 0 1 270px" });
-later.push(below);
-const chooser = slider(add(one, "div"), "number ", { min: 0, max: size - 1, value: first }, (at) => choose(at));
-const value = slider(add(one, "div"), "in the word ", {
-  min: -2 * reach, max: 2 * reach, step: reach / 50, value: vector[first], digits: 2,
-}, (number) => { vector[state.chosen] = number; draw(changed); });
-[chooser, value].forEach((input) => { input.style = "width: 100px"; });
-const curve = add(below, "div", { style: "padding-right: 5em" });
-const caption = add(curve, "div", { style: "font-size: var(--small); color: var(--soft)" });
-const wave = add(curve, "svg", {
-  viewBox: `-0.5 -1.1 ${position.length} 2.2`, preserveAspectRatio: "none", role: "img",
-  style: "width: 100%; height: 70px; overflow: hidden; background: var(--faint)",
-});
-const thin = { fill: "none", "vector-effect": "non-scaling-stroke" };
-add(wave, "path", { ...thin, stroke: "var(--line)", d: `M-1 0H${position.length}` });
-const line = add(wave, "path", { ...thin, stroke: "var(--key)", "stroke-width": 1.5 });
-const here = add(wave, "path", { ...thin, stroke: "var(--mark)", "stroke-width": 10, "stroke-linecap": "round" });
-
-if (long) {
-  later.forEach((part) => { part.style.display = "none"; });
-  const more = add(figure, "button", { type: "button" }, `now all ${data.size} numbers`);
-  more.addEventListener("click", () => {
-    take(size === FEW ? data.size : FEW);
-    if (state.chosen >= size) state.chosen = 0;
-    later.forEach((part) => { part.style.display = size === FEW ? "none" : ""; });
-    vector = [...word[state.name]];
-    more.textContent = size === FEW ? `now all ${data.size} numbers` : `the first ${FEW} alone`;
-    chooser.max = size - 1;
-    if (size > FEW) state.chosen = first;
-    else Object.assign(state, { gamma: 1, beta: 0, trained: false });
-    draw(size === FEW ? "" : `The same for all ${size} numbers. `);
-  });
-}
-
-// With few numbers, each of the word's can be dragged up and down.
-function change(at, height) {
-  vector[at] = height * (isFew() ? limit : reach);
-  state.chosen = at;
-  draw(changed);
-}
-
-function choose(at) {
-  state.chosen = at;
-  draw(`Number ${at} of each vector is marked: its three numbers are added, and no others. `);
-}
-
-function draw(news = "") {
-  const total = vector.map((number, i) => number + position[state.at][i] + type[state.kind][i]);
-  const [mean, deviation] = spread(total);
-  const gamma = (i) => state.gamma * (state.trained ? weight[0][i] : 1);
-  const beta = (i) => state.beta + (state.trained ? bias[0][i] : 0);
-  const root = Math.sqrt(deviation ** 2 + data.eps);
-  const normed = total.map((number, i) => ((number - mean) / root) * gamma(i) + beta(i));
-  words.svg.style.touchAction = size > 16 ? "pan-y" : "none";
-  // One scale for what is added. Few bars are compared by eye, so all of them fit; of many, what is taller than the
-  // strip is cut off at its edge.
-  const parts = [vector, position[state.at], type[state.kind]];
-  if (!dragging && isFew()) limit = Math.max(limit, highest([...parts, total]));
-  const most = isFew() ? limit : reach;
-  common.textContent = isFew() ? ` four strips, one scale: ±${format(limit)}` : "";
-  const ownLimit = isFew() ? Math.max(3, highest([normed])) : 3;
-  own.textContent = isFew() ? `a scale of its own: ±${format(ownLimit, 0)}` : "";
-  words.draw(vector, most, writeAll);
-  const now = vector[state.chosen];
-  set(words.svg, { "aria-valuenow": now, "aria-valuetext": `number ${state.chosen}: ${format(now)}` });
-  places.draw(position[state.at], most, writeAll);
-  kinds.draw(type[state.kind], most, writeAll);
-  sums.draw(total, most, () => writeAll(parts[0].map((_, i) => sum(parts.map((part) => rounded(part[i]))))));
-  norms.draw(normed, ownLimit, (values) => values.map((value) => format(value)));
-  [mean, deviation].forEach((number, i) => show(sumTold[i], number, 3));
-  spread(normed).forEach((number, i) => show(normTold[i], number, 3));
-  chooser.update(state.chosen);
-  value.update(vector[state.chosen]);
-  drawWave(position.map((numbers) => numbers[state.chosen]));
-  const how = state.trained ? "With the trained γ and β, each number gets a scale and a shift of its own"
-    : `LayerNorm brings the mean to β = ${format(state.beta, 1)}, the std to γ = ${format(state.gamma, 1)}`;
-  say(`${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}The sum has the mean ` +
-    `${format(mean, 3)} and the standard deviation (std) ${format(deviation, 3)}. ${how}.`);
+// The three vectors, their sum, and LayerNorm of it. `changes` are numbers of the word that a reader moved.
+function compute({ size, name, at, kind, changes, trained }) {
+  const take = (row) => row.slice(0, size), word = take(all.word[name]).map((number, i) => changes[i] ?? number);
+  const parts = [word, take(all.position[at]), take(all.type[kind])], total = word.map((_, i) => sum(parts.map((part) => part[i])));
+  const [mean, deviation] = spread(total), root = Math.sqrt(deviation ** 2 + eps);
+  const gamma = total.map((_, i) => (trained ? all.weight[0][i] : 1)), beta = total.map((_, i) => (trained ? all.bias[0][i] : 0));
+  const normed = total.map((number, i) => ((number - mean) / root) * gamma[i] + beta[i]);
+  return { parts, total, mean, deviation, root, gamma, beta, normed, moments: spread(normed) };
 }
 
 function spread(values) {
-  const mean = sum(values) / size;
-  return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / size)]; // biased, as in LayerNorm
+  const mean = sum(values) / values.length;
+  return [mean, Math.sqrt(sum(values.map((number) => (number - mean) ** 2)) / values.length)]; // biased, as in LayerNorm
 }
 
-function drawWave(values) {
-  // The first of many positions is [CLS]'s, and often far from all others: the others fill the height
-  const most = Math.max(...values.slice(values.length > FEW ? 1 : 0).map(Math.abs)) || 1, shares = values.map((value) => value / most);
-  glide(line, shares, (shares) => line.setAttribute("d", `M${shares.map((share, at) => `${at} ${-share}`).join("L")}`));
-  const height = Math.max(-1, Math.min(1, -shares[state.at]));
-  glide(here, [state.at, height], (point) => here.setAttribute("d", `M${point.join(" ")}h0`));
-  caption.textContent = `Number ${state.chosen} of the position vectors, from position 0 to ${values.length - 1} ` +
-    `(${format(Math.min(...values))} to ${format(Math.max(...values))})`;
-  wave.setAttribute("aria-label", caption.textContent);
+add(document.head, "style", {}, `
+  .stack { width: 100%; height: 260px; background: var(--faint); overflow: hidden; cursor: pointer; }
+  .stack:focus-visible { outline-offset: 2px; }
+  .stack path { vector-effect: non-scaling-stroke; }
+  .stack .zero { stroke: var(--soft); stroke-width: 1px; }
+  .stack .mean { stroke: var(--average); stroke-width: 2px; stroke-dasharray: 6 4; }
+  .stack .band { fill: var(--average); fill-opacity: 0.12; }
+  .stack .sum { stroke: currentColor; stroke-width: 3px; fill: none; }
+  .stack .marked { fill: var(--mark); fill-opacity: 0.07; }
+  .around { display: grid; grid-template-columns: 5.6em minmax(0, 1fr); gap: 0 8px; }
+  .scale { position: relative; font-size: var(--small); color: var(--soft); text-align: right; white-space: nowrap; }
+  .scale span { position: absolute; right: 0; transform: translateY(-50%); background: var(--ground, var(--paper)); }
+  .scale .about { color: var(--average); z-index: 1; }
+  .written { display: contents; font-size: var(--small); font-variant-numeric: tabular-nums; line-height: 1.5; }
+  .written > span:first-child { text-align: right; white-space: nowrap; }
+  .written div { display: flex; text-align: center; }
+  .written div span { flex: 1 1 0; min-width: 0; white-space: nowrap; }
+  .written .chosen { font-weight: bold; text-decoration: underline 2px var(--mark); text-underline-offset: 3px; }
+  .written.total { font-weight: bold; }
+  .swatch { display: inline-block; width: 10px; height: 10px; margin-right: 5px; background: var(--above); }
+  #say { min-height: 2.9em; }
+  @media (max-width: 500px) {
+    .written { font-size: calc(0.9 * var(--small)); letter-spacing: -0.04em; font-weight: normal !important; }
+    .around { grid-template-columns: 64px minmax(0, 1fr); gap: 0 2px; }
+    .swatch { width: 7px; height: 7px; margin-right: 2px; }
+  }
+`);
+
+const controls = add(figure, "div", { class: "controls" });
+const select = add(add(controls, "label", {}, "word "), "select", { style: "max-width: 180px" });
+names.forEach((name) => add(select, "option", {}, name));
+select.addEventListener("change", () => change({ name: select.selectedIndex, changes: {} }, "Another word, another vector from the table of words. "));
+slider(controls, "+ position", { min: 0, max: all.position.length - 1, value: state.at }, (at) =>
+  change({ at }, "The word's vector is the same at every position; the position's vector, and so the sum, changes. "));
+choice(controls, "+ token type", all.type.map((_, i) => `${i}`), "0", (kind) =>
+  change({ kind: +kind }, "The token type distinguishes a pair's first text from its second. "));
+const buttons = add(figure, "div", { class: "controls" });
+const press = (text, act) => add(buttons, "button", { type: "button" }, text).addEventListener("click", act);
+press("LayerNorm", ({ target }) => {
+  target.setAttribute("aria-pressed", !state.norm);
+  change({ norm: !state.norm });
+});
+buttons.firstChild.setAttribute("aria-pressed", false);
+const trained = all.weight && tick(buttons, "with the trained γ and β", false, (on) => {
+  if (on) buttons.firstChild.setAttribute("aria-pressed", true);
+  change({ trained: on, norm: on || state.norm });
+});
+if (long) {
+  press(`now all ${data.size} numbers`, ({ target }) => {
+    const size = state.size === FEW ? data.size : FEW;
+    target.textContent = size === FEW ? `now all ${data.size} numbers` : `the first ${FEW} alone`;
+    change({ size, changes: {}, chosen: size > FEW ? first : Math.min(state.chosen, FEW - 1) }, size > FEW ? `The same for all ${size} numbers. ` : "");
+  });
 }
+
+// Few numbers are written below their columns, and added up by eye: what is written adds up exactly, digit by digit.
+const isFew = () => state.size <= FEW + 4, digits = reach < 1 ? 3 : 2, narrow = window.matchMedia("(max-width: 500px)");
+const rounded = (number) => Math.round(number * 10 ** digits) / 10 ** digits;
+const brief = (text) => (narrow.matches ? text.replace(/^(−?)0\./, "$1.") : text);
+const highest = (rows) => Math.max(...rows.flat().map(Math.abs));
+let limit = 0; // as high as the picture while nothing is normalised
+
+const around = add(figure, "div", { class: "around" }), scale = add(around, "div", { class: "scale" });
+const svg = add(around, "svg", { class: "stack", preserveAspectRatio: "none", role: "spinbutton", tabindex: 0 });
+const shape = (kind, more) => add(svg, "path", { class: kind, ...more }), marked = shape("marked"), band = shape("band");
+// Each part in two colours, for above and below zero: the word pale, the position darker, the token type darkest
+const bars = [0.4, 0.7, 1].map((strong) => ["above", "below"].map((sign) => shape("part", { fill: `var(--${sign})`, "fill-opacity": strong })));
+const normals = ["above", "below"].map((sign) => shape("normal", { fill: `var(--${sign})` }));
+const zero = shape("zero"), mean = shape("mean"), ticks = shape("sum");
+const lines = ["", "word", "position", "type", "sum", "LayerNorm"].map((title, i) => {
+  const row = add(around, "div", { class: `written ${i === 4 ? "total" : ""}` }), name = add(row, "span");
+  if (i > 0 && i < 4) add(name, "span", { class: "swatch", style: `opacity: ${[0.4, 0.7, 1][i - 1]}` });
+  name.append(title);
+  return { row, numbers: add(row, "div") };
+});
+figure.append(document.getElementById("say"));
+
+// The bottom and top of the picture are −1 and 1. `phase` goes from 0, the sum, over 1, its mean in the middle, to 2, LayerNorm.
+function picture([phase, limit, ...flat]) {
+  const { size } = state, row = (i) => flat.slice(i * size, (i + 1) * size), parts = [row(0), row(1), row(2)], gamma = row(3), beta = row(4);
+  const total = parts[0].map((_, i) => sum(parts.map((part) => part[i]))), [middle, deviation] = spread(total);
+  const [move, grow] = [Math.min(1, phase), Math.max(0, phase - 1)], root = Math.sqrt(deviation ** 2 + eps);
+  const at = (number, i = null) => (number - move * middle) * ((1 - grow) / limit + (grow * (i === null ? 1 : gamma[i])) / root / NORMAL) +
+    (i === null ? 0 : (grow * beta[i]) / NORMAL);
+  const wide = size > 16 ? 1 : 0.28, bar = (x, from, to, across = wide) => `M${x} ${-from}h${across}V${-to}h${-across}z`;
+  const shapes = bars.map(() => ["", ""]), normed = ["", ""];
+  let tops = "";
+  total.forEach((number, i) => {
+    let level = 0;
+    parts.forEach((part, k) => {
+      const x = i + (size > 16 ? 0 : 0.08 + k * 0.28), next = level + part[i];
+      shapes[k][+(part[i] < 0)] += bar(x, at(level, i), at(next, i));
+      level = next;
+    });
+    normed[+(at(number, i) < 0)] += bar(i + (size > 16 ? 0 : 0.08), 0, at(number, i), size > 16 ? 1 : 0.84);
+    tops += `M${i + (size > 16 ? 0 : 0.04)} ${-at(number, i)}h${size > 16 ? 1 : 0.92}`;
+  });
+  bars.forEach((pair, k) => pair.forEach((path, sign) => set(path, { d: shapes[k][sign], opacity: 1 - 0.92 * grow })));
+  normals.forEach((path, sign) => set(path, { d: normed[sign], opacity: 0.55 * grow }));
+  set(ticks, { d: tops, opacity: size > 16 ? 1 - grow : 1 });
+  set(zero, { d: `M0 ${-(1 - grow) * at(0)}H${size}` });
+  set(mean, { d: `M0 ${-at(middle)}H${size}`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
+  const [low, high] = [-1, 1].map((sign) => at(middle + sign * root));
+  set(band, { d: `M0 ${-low}V${-high}H${size}V${-low}z`, visibility: grow === 1 && state.trained ? "hidden" : "visible" });
+  label(phase, limit, at(middle), at(0), middle, deviation);
+}
+const NORMAL = 3.2; // of the normalised numbers, as high as the picture: grows with them
+
+function label(phase, limit, about, base, middle, deviation) {
+  scale.replaceChildren();
+  const put = (text, height, kind = "") => add(scale, "span", { class: kind, style: `top: ${130 - 130 * height}px` }, text);
+  const done = phase === 2, top = done ? format(NORMAL, 1) : `${format(limit)}`;
+  if (phase > 0 && !done) return;
+  put(top, 0.93);
+  put(`\u2212${top}`, -0.93);
+  if (done) for (const one of [1, -1]) put(format(one, 0), one / NORMAL, "about");
+  put("0", done ? 0 : base);
+  if (!done && Math.abs(about - base) > 0.14) put(`mean ${format(middle)}`, about, "about");
+}
+
+function change(chosen, news = "") {
+  Object.assign(state, chosen);
+  if ("size" in chosen) shownBy.delete(svg);
+  draw(news);
+}
+
+function draw(news = "") {
+  const now = compute(state), { parts, total, mean: middle, deviation, gamma, beta, normed, moments } = now, { size, chosen } = state;
+  if (!dragging || !limit) limit = Math.max(highest(all.word.map((row) => row.slice(0, size))), highest([...parts, total, parts[0].map((n, i) => n + parts[1][i])])) * 1.06 || 1;
+  set(svg, { viewBox: `0 -1 ${size} 2`, "aria-label": `${size} columns of three parts`, "aria-valuenow": parts[0][chosen],
+    "aria-valuetext": `number ${chosen}: word ${format(parts[0][chosen], 3)}, sum ${format(total[chosen], 3)}` });
+  svg.style.touchAction = size > 16 ? "pan-y" : "none";
+  set(marked, { d: `M${chosen - (size > 16 ? 1 : 0)} -1h${size > 16 ? 3 : 1}v2h${size > 16 ? -3 : -1}z` });
+  glide(svg, [state.norm ? 2 : 0, limit, ...parts.flat(), ...gamma, ...beta], picture, shownBy.get(svg), 600);
+  const texts = [...parts, parts[0].map((_, i) => sum(parts.map((part) => rounded(part[i])))), normed];
+  lines.forEach(({ row, numbers }, k) => {
+    row.style.display = isFew() && (k < 5 || state.norm) ? "" : "none";
+    numbers.replaceChildren();
+    if (!isFew()) return;
+    total.forEach((_, i) => {
+      const text = k ? brief(format(k < 5 ? rounded(texts[k - 1][i]) : normed[i], k < 5 ? digits : 2)) : i;
+      const one = add(numbers, "span", i === chosen ? { class: "chosen" } : {}, text);
+      if (k) one.dataset.value = k === 4 ? total[i] : texts[k - 1][i];
+    });
+  });
+  const whole = state.trained ? "With the trained γ and β, each number gets a scale and a shift of its own" : "LayerNorm moves the mean to 0 and stretches until the std is 1";
+  const one = isFew() ? "" : ` Number ${chosen}: ${parts.map((part) => format(part[chosen], 3)).join(" + ")} = ${format(total[chosen], 3)}${state.norm ? `, and ${format(normed[chosen])} after LayerNorm` : ""}.`;
+  const [mean, std] = state.norm ? moments : [middle, deviation];
+  say(`${news || `“${names[state.name]}” at position ${state.at}: three vectors are added. `}` +
+    `${state.norm ? `${whole}: now the mean is` : "The sum has the mean"} ${format(mean, 3)} and the standard deviation (std) ${format(std, 3)}.${one}`);
+}
+
+// A press marks a column. With few columns, a drag moves the word's number by as much as the pointer.
+let held = null;
+svg.addEventListener("pointerdown", ({ pointerId, clientX, clientY }) => {
+  svg.setPointerCapture(pointerId);
+  const { x, width } = svg.getBoundingClientRect(), chosen = Math.max(0, Math.min(state.size - 1, Math.floor((state.size * (clientX - x)) / width)));
+  held = { chosen, y: clientY, from: compute(state).parts[0][chosen] };
+  change({ chosen });
+});
+svg.addEventListener("pointermove", ({ pointerId, clientY }) => {
+  if (!svg.hasPointerCapture(pointerId) || state.size > 16 || state.norm) return;
+  move(held.chosen, held.from + (2 * limit * (held.y - clientY)) / svg.clientHeight);
+});
+function move(at, number) {
+  const most = 2 * Math.max(reach, limit);
+  change({ changes: { ...state.changes, [at]: Math.max(-most, Math.min(most, number)) } }, "You changed one number of the sum; LayerNorm would change all. ");
+}
+svg.addEventListener("pointerup", () => draw()); // the scale waits for the end of a drag
+// By keyboard: ← and → choose a column, ↑ and ↓ change its word.
+svg.addEventListener("keydown", (event) => {
+  const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [];
+  if (across === undefined) return;
+  event.preventDefault();
+  if (across) return change({ chosen: Math.max(0, Math.min(state.size - 1, state.chosen + across)) });
+  move(state.chosen, compute(state).parts[0][state.chosen] + (up * reach) / 50);
+});
 
 draw();
 narrow.addEventListener("change", () => draw());

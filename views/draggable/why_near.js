@@ -1,10 +1,7 @@
 // Why two texts are near: the cosine of their mean vectors, divided among all pairs of tokens.
 
-explain(
-  "Point at a word or a line, tap it, or go through the words with the arrow keys, to see its share. A line is as thick as its " +
-  "share; blue lines add to the cosine, dashed orange ones take away from it. At first the three thickest stand out. The " +
-  "number of a word is the sum of all its lines.",
-);
+explain("Point at a word or a line, tap it, or go through the words with the arrow keys, to see its share of the cosine. " +
+  "Blue lines add to it, dashed orange ones take away.");
 
 const ROW = 26, HEAD = 24; // pixels of a word, and of what is above and below all words
 add(document.head, "style", {}, `
@@ -37,10 +34,11 @@ let all = [], now = null, strongest = null, longest = 1; // of all texts on the 
 const owners = {}, owner = (key) => (owners[key] ??= {}); // of what moves: words and lines are drawn again each time
 const isAside = (name) => /^\[.*\]$|^[^\p{L}\p{N}]*$/u.test(name); // special tokens and punctuation
 
-// Tokens, or words: rows and columns of one word are added up.
-function read({ sides, shares, cosine }) {
+// The shares of the tokens, or of the words: rows and columns of one word are added up.
+function compute({ at, whole }) {
+  const { sides, shares, cosine } = data.comparisons[at];
   const parts = sides.map(({ tokens, words }) => {
-    if (!state.whole) return tokens.map((token, i) => ({ name: token, members: [i] }));
+    if (!whole) return tokens.map((token, i) => ({ name: token, members: [i] }));
     const found = new Map();
     tokens.forEach((token, i) => {
       const word = found.get(words[i]) ?? found.set(words[i], { name: "", members: [] }).get(words[i]);
@@ -59,7 +57,7 @@ const widthNow = () => Math.max(300, Math.min(640, figure.clientWidth));
 
 function readAll() {
   const sizes = (rows) => rows.flat().map(Math.abs);
-  all = data.comparisons.map(read);
+  all = data.comparisons.map((_, at) => compute({ at, whole: state.whole }));
   strongest = { share: Math.max(...all.flatMap(({ added }) => sizes(added))) };
   longest = Math.max(...all.flatMap(({ totals }) => sizes(totals)));
   draw();
